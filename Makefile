@@ -1,0 +1,45 @@
+# One door for every task. `make demo` and `make test` work on a fresh clone and do their own set-up.
+PYTHON ?= python3.11
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+
+.PHONY: setup weights demo run test check lock doctor clean help
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "saycart needs Python 3.11: install it, or name one with make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || { echo "[1/3] virtual environment in $(VENV)"; $(PYTHON) -m venv $(VENV) || { echo "Could not make a virtual environment: on Debian, apt-get install python3.11-venv"; exit 1; }; }
+	@echo "[2/3] locked dependencies (about 250 MB, once)"
+	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements.lock || { echo "Installing failed: is a package index reachable? Run the same make again, finished downloads are kept."; exit 1; }
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(VENV)/.installed ## virtual environment and locked dependencies
+
+weights: setup ## fetch and check the model weights
+	@$(BIN)/saycart models fetch
+
+demo: weights ## start the stack, order the sample recordings, keep serving (ARGS=--once: stop after the carts)
+	@$(BIN)/saycart demo $(ARGS)
+
+run: weights ## start the stack and keep serving
+	@$(BIN)/saycart run $(ARGS)
+
+test: weights ## every test that CI runs, from nothing
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: setup ## formatting, lint and types
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy
+
+doctor: setup ## what is installed, which engines answer, what is missing
+	@$(BIN)/saycart doctor
+
+lock: ## write requirements.lock anew from pyproject.toml (needs uv)
+	uv pip compile -q --python-version 3.11 --extra dev --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+
+clean: ## remove the virtual environment and what a stack wrote; weights are kept
+	rm -rf $(VENV) .saycart

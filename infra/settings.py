@@ -1,0 +1,136 @@
+"""Every setting, its default and its reason. Read once, frozen; nothing else reads the environment."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from platformdirs import user_cache_path
+from pydantic import AliasChoices, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+class Settings(BaseSettings):
+    """Environment variables are `SAYCART_` and the field's name in capitals, but for the two URLs."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="SAYCART_", frozen=True, use_attribute_docstrings=True, extra="ignore"
+    )
+
+    home: Path = REPOSITORY / ".saycart"
+    """Everything that a running stack writes: database, recordings, Redis file, logs, pids."""
+
+    models_dir: Path = user_cache_path("saycart") / "models"
+    """Where weights are kept; shared by every checkout, so that they are fetched once."""
+
+    database_url: str = Field("", validation_alias=AliasChoices("DATABASE_URL", "database_url"))
+    """SQLAlchemy URL. Empty: SQLite (WAL) in `home`. PostgreSQL: `postgresql+psycopg://...`."""
+
+    redis_url: str = Field("", validation_alias=AliasChoices("REDIS_URL", "redis_url"))
+    """Broker. Empty: the embedded redis-server, started and supervised by us on loopback."""
+
+    redis_port: int = 0
+    """Port of the embedded Redis; 0 takes a free one and remembers it in `home`."""
+
+    api_host: str = "127.0.0.1"
+    """Address that the API listens on."""
+
+    api_port: int = 8420
+    """Port of the API."""
+
+    whisper_model: str = "faster-whisper-base"
+    """A name in the model lock (`faster-whisper-base`, `faster-whisper-tiny.en`), a path, or a hub name."""
+
+    whisper_threads: int = 2
+    """CPU threads of one transcription."""
+
+    whisper_device: str = "cpu"
+    """`cpu` (int8) or `cuda` (float16)."""
+
+    llm_url: str = ""
+    """OpenAI-compatible server with guided decoding. Empty: the embedded llama.cpp server."""
+
+    llm_dialect: str = "llama.cpp"
+    """How the server takes a grammar: `llama.cpp` or `vllm`."""
+
+    llm_model: str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+    """A name in the model lock, a path to a GGUF, or the name that an external server serves."""
+
+    llm_api_key: str = ""
+    """Sent as a bearer token to `llm_url`, if set."""
+
+    llm_port: int = 0
+    """Port of the embedded llama.cpp server; 0 takes a free one and remembers it in `home`."""
+
+    llm_threads: int = 2
+    """CPU threads of the embedded llama.cpp server."""
+
+    llm_slots: int = 2
+    """Prompt prefixes that the embedded server keeps warm side by side: one a menu is best."""
+
+    llm_context: int = 12_288
+    """Tokens a slot of the embedded server holds: prompt plus the largest cart that the mask allows."""
+
+    llm_timeout_s: float = 120.0
+    """One decode; past it the attempt counts as an outage."""
+
+    fallback_llm_url: str = ""
+    """A second decoder, asked only when the first stays down. Empty: none, the order goes to review."""
+
+    fallback_llm_dialect: str = "llama.cpp"
+    """As `llm_dialect`, for the second decoder."""
+
+    max_upload_bytes: int = 15_000_000
+    """Larger uploads are refused while they stream in (413)."""
+
+    max_audio_s: float = 60.0
+    """Longer recordings are refused."""
+
+    decode_child_memory: int = 1_000_000_000
+    """Address space, in bytes, of the child process that decodes audio containers."""
+
+    decode_child_s: float = 20.0
+    """CPU and wall seconds of that child."""
+
+    asr_threshold: float = 0.72
+    """Calibrated ASR confidence under which a human looks at the order."""
+
+    max_order_total: int = 50_000
+    """Minor units; a dearer order is taken for a mistake and shown to a human."""
+
+    stage_attempts: int = 4
+    """Tries of one stage on errors that are worth a retry."""
+
+    stage_lease_s: float = 180.0
+    """How long a claimed stage is left alone before another worker may take it."""
+
+    sweep_interval_s: float = 5.0
+    """How often lost doorbells are looked for: orders that wait in SQL and that nobody holds."""
+
+    review_lease_s: float = 300.0
+    """How long a claimed review is held for its reviewer."""
+
+    idempotency_days: int = 7
+    """How long an `Idempotency-Key` is remembered."""
+
+    log_level: str = "INFO"
+    """Of the structured logs."""
+
+    log_json: bool = False
+    """JSON lines rather than `key=value`, for collectors."""
+
+    @property
+    def database(self) -> str:
+        return self.database_url or f"sqlite:///{self.home / 'saycart.db'}"
+
+    @property
+    def blobs(self) -> Path:
+        return self.home / "recordings"
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The process's settings, read once."""
+    return Settings()

@@ -1,0 +1,171 @@
+"""The cart: the one source of the mask, the JSON Schema, the prompt's field notes and validation.
+
+`CartDraft` is what a model may say. Field order is decoding order: `kind` before `heard`, `heard` (the
+customer's own words) before any decision that rests on it. A field with a default may be left out by the
+model, and then means the default; so nothing has to be invented to fill a slot. `x-values` on a field
+names where its values come from: the order's menu or its transcript. `services/engines/grammar.py` turns
+all of this into an llguidance grammar.
+
+`Cart` is what the API shows: the draft joined with the menu's names and prices.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+# Bounds of the mask, and through it of `max_tokens`. A spoken order past them is asked about.
+MAX_LINES = 16
+MAX_OPTIONS = 8
+MAX_HEARD_CHARS = 120
+MAX_QUANTITY = 999
+MAX_COUNT = 12
+
+
+def _from(values: str) -> dict[str, Any]:
+    return {"x-values": values}
+
+
+class Amount(StrEnum):
+    NONE = "none"
+    LIGHT = "light"
+    NORMAL = "normal"
+    EXTRA = "extra"
+
+
+class _Draft(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Heard = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_HEARD_CHARS),
+    Field(
+        description="the customer's own words for this line, copied from the transcript",
+        json_schema_extra=_from("transcript"),
+    ),
+]
+Quantity = Annotated[
+    int,
+    Field(ge=1, le=MAX_QUANTITY, description="how many", json_schema_extra=_from("quantities")),
+]
+
+
+class OptionDraft(_Draft):
+    """One change to an item: which option, how much of it, how often."""
+
+    group: str = Field(description="option group", json_schema_extra=_from("groups"))
+    id: str = Field(description="the option", json_schema_extra=_from("options"))
+    amount: Amount = Field(
+        default=Amount.NORMAL,
+        description="only when the customer said how much: none (no, without), light or extra",
+        json_schema_extra=_from("amounts"),
+    )
+    count: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_COUNT,
+        description="only when the customer gave a number for this option",
+        json_schema_extra=_from("counts"),
+    )
+
+
+class ItemLine(_Draft):
+    """Something on the menu."""
+
+    kind: Literal["item"]
+    heard: Heard
+    sku: str = Field(description="the menu item meant", json_schema_extra=_from("items"))
+    quantity: Quantity
+    size: str | None = Field(
+        default=None,
+        description="only when the customer said a size",
+        json_schema_extra=_from("sizes"),
+    )
+    options: tuple[OptionDraft, ...] = Field(
+        default=(), max_length=MAX_OPTIONS, description="only what the customer asked for"
+    )
+
+
+class NotOnMenuLine(_Draft):
+    """Something that the customer wants and the menu does not have."""
+
+    kind: Literal["not_on_menu"]
+    heard: Heard
+    quantity: Quantity
+
+
+LineDraft = Annotated[ItemLine | NotOnMenuLine, Field(discriminator="kind")]
+
+
+class CartDraft(_Draft):
+    """What the model may say about one order. It has no price, discount or customer field."""
+
+    lines: tuple[LineDraft, ...] = Field(max_length=MAX_LINES)
+
+
+class Severity(StrEnum):
+    """`info` is shown; `blocking` sends the order to a human."""
+
+    INFO = "info"
+    BLOCKING = "blocking"
+
+
+class Finding(BaseModel):
+    """One thing a reader should know. `code` is stable and counted; `message` is for people."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: str
+    severity: Severity
+    message: str
+    line: int | None = Field(default=None, description="index of the cart line, if it is about one")
+
+
+class HeardSpan(BaseModel):
+    """The words a line came from; times in seconds, null when the order came as text."""
+
+    text: str
+    start_s: float | None = None
+    end_s: float | None = None
+
+
+class CartOption(BaseModel):
+    group: str
+    id: str
+    name: str
+    amount: Amount
+    count: int
+    price: int = Field(description="minor units, per item, count and amount included")
+
+
+class CartLine(BaseModel):
+    """One priced line. A `not_on_menu` line has no sku and costs nothing; it awaits a human."""
+
+    kind: Literal["item", "not_on_menu"]
+    heard: HeardSpan
+    sku: str | None = None
+    name: str
+    quantity: int
+    size: str | None = None
+    options: list[CartOption] = []
+    unit_price: int = 0
+    line_total: int = 0
+    confidence: float = Field(ge=0, le=1, description="mean ASR probability of the words it came from")
+    findings: list[Finding] = []
+
+
+class MenuRef(BaseModel):
+    id: str
+    version: int
+
+
+class Cart(BaseModel):
+    """A priced cart; every amount in minor units of `currency`, from the menu version named."""
+
+    currency: str
+    menu: MenuRef
+    lines: list[CartLine]
+    total: int

@@ -1,0 +1,142 @@
+"""Every error that saycart raises on purpose.
+
+    SaycartError
+    ├── InputError                  the caller can mend it (HTTP 4xx, or the order's `error` state)
+    │   ├── NotFound                    no such order, menu or review
+    │   ├── Conflict                    the thing changed since it was read, or a key was used before
+    │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
+    │   ├── InvalidCart                 a corrected cart that the menu does not allow
+    │   ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
+    │   ├── AudioTooLarge               over the byte cap
+    │   ├── AudioTooLong                over the length cap
+    │   └── AudioDamaged                undecodable, or shorter than its own header declares
+    ├── EngineError                 a model or its server
+    │   ├── EngineUnavailable           refused, timed out, 5xx: worth another try
+    │   ├── EngineMisconfigured         the server ignores the mask, or lacks the model: a human must act
+    │   ├── DecodeTruncated             finish_reason was not `stop`: never parsed
+    │   └── DecodeInvalid               the text is outside the mask: the mask was not applied
+    └── StorageError
+        ├── StaleState                  a compare-and-set found another state or version: drop the work
+        └── StorageUnavailable          database or disk cannot take it now: worth another try
+
+Each class states `code` (stable, shown to clients), `retryable`, and `hint` (what to do about it).
+"""
+
+from __future__ import annotations
+
+
+class SaycartError(Exception):
+    """Root of the tree. `detail` is one sentence for a person; `hint` says how to mend it."""
+
+    code = "internal"
+    retryable = False
+    hint = "This is a fault in saycart; the request id and the logs say more."
+
+    def __init__(self, detail: str, *, hint: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        if hint is not None:
+            self.hint = hint
+
+
+class InputError(SaycartError):
+    """The caller sent something that can't be worked on."""
+
+    code = "invalid_input"
+    hint = "Mend the request and send it again."
+
+
+class NotFound(InputError):
+    code = "not_found"
+    hint = "Check the id; list calls show what exists."
+
+
+class Conflict(InputError):
+    code = "conflict"
+    hint = "Read it again and decide on what it says now."
+
+
+class InvalidMenu(InputError):
+    """A menu that contradicts itself. `problems` is a list of (JSON pointer, sentence)."""
+
+    code = "invalid_menu"
+    hint = "Mend every listed path and import the whole menu again; nothing was stored."
+
+    def __init__(self, problems: list[tuple[str, str]]) -> None:
+        shown = "; ".join(f"{path}: {text}" for path, text in problems[:3])
+        more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        super().__init__(f"The menu has {len(problems)} problem(s): {shown}{more}")
+        self.problems = problems
+
+
+class InvalidCart(InputError):
+    """A reviewer's cart that the menu does not allow. `problems` as in `InvalidMenu`."""
+
+    code = "invalid_cart"
+    hint = "Choose items, sizes and options that the order's menu version offers."
+
+    def __init__(self, problems: list[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{path}: {text}" for path, text in problems))
+        self.problems = problems
+
+
+class UnsupportedAudio(InputError):
+    code = "unsupported_audio"
+    hint = "Send WAV, FLAC, Ogg/Opus, MP3, M4A or WebM; the file's first bytes decide, not its name."
+
+
+class AudioTooLarge(InputError):
+    code = "audio_too_large"
+    hint = "Send a shorter recording or a compressed one (Opus at 24 kbit/s is plenty for speech)."
+
+
+class AudioTooLong(InputError):
+    code = "audio_too_long"
+    hint = "Send one order a recording, without long silence around it."
+
+
+class AudioDamaged(InputError):
+    code = "audio_damaged"
+    hint = "The upload was probably cut off; send the whole file again."
+
+
+class EngineError(SaycartError):
+    """A model, or the server that runs it, did not do its work."""
+
+    code = "engine_error"
+
+
+class EngineUnavailable(EngineError):
+    code = "engine_unavailable"
+    retryable = True
+    hint = "Is the server up? `saycart doctor` shows which engines answer."
+
+
+class EngineMisconfigured(EngineError):
+    code = "engine_misconfigured"
+    hint = "Start the server with guided decoding by llguidance and the model that the settings name."
+
+
+class DecodeTruncated(EngineError):
+    code = "decode_truncated"
+    hint = "The server's context or token limit is smaller than the mask's bound; raise it."
+
+
+class DecodeInvalid(EngineError):
+    code = "decode_invalid"
+    hint = "The server did not apply the mask; run `saycart doctor`."
+
+
+class StorageError(SaycartError):
+    code = "storage_error"
+
+
+class StaleState(StorageError):
+    code = "stale_state"
+    hint = "Another worker moved the order on; this result is dropped."
+
+
+class StorageUnavailable(StorageError):
+    code = "storage_unavailable"
+    retryable = True
+    hint = "Nothing was stored; try again shortly."

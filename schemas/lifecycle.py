@@ -1,0 +1,79 @@
+"""States of an order, and the only table of how it may move between them.
+
+A stage is a verb, its state the past participle: `transcribe` ends in TRANSCRIBED. "In progress" is not a
+state but a lease on the row. `advance` is executed by storage at each change, not only drawn here.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from schemas.errors import StaleState
+
+
+class State(StrEnum):
+    RECEIVED = "received"
+    TRANSCRIBED = "transcribed"
+    DECODED = "decoded"
+    VALIDATED = "validated"
+    IN_REVIEW = "in_review"
+    COMPLETED = "completed"
+    REJECTED = "rejected"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Event(StrEnum):
+    TRANSCRIBED = "transcribed"
+    DECODED = "decoded"
+    VALIDATED = "validated"
+    ACCEPTED = "accepted"  # by triage: no doubt was found
+    DOUBTED = "doubted"  # by any stage: a human must look
+    APPROVED = "approved"  # by a reviewer: as proposed, or corrected
+    REFUSED = "refused"  # by a reviewer
+    BROKE = "broke"  # a permanent error
+    CANCELLED = "cancelled"  # by the client
+
+
+# What a client sees. Ordered as in the contract.
+STATUS = {
+    State.RECEIVED: "queued",
+    State.TRANSCRIBED: "processing",
+    State.DECODED: "processing",
+    State.VALIDATED: "processing",
+    State.IN_REVIEW: "needs_review",
+    State.COMPLETED: "completed",
+    State.REJECTED: "rejected",
+    State.FAILED: "error",
+    State.CANCELLED: "cancelled",
+}
+
+WAITING = frozenset({State.RECEIVED, State.TRANSCRIBED, State.DECODED, State.VALIDATED})
+TERMINAL = frozenset({State.COMPLETED, State.REJECTED, State.FAILED, State.CANCELLED})
+# A long poll (`?wait=`) returns at these: nothing more happens without a human.
+SETTLED = TERMINAL | {State.IN_REVIEW}
+
+TRANSITIONS: dict[tuple[State, Event], State] = {
+    (State.RECEIVED, Event.TRANSCRIBED): State.TRANSCRIBED,
+    (State.TRANSCRIBED, Event.DECODED): State.DECODED,
+    (State.DECODED, Event.VALIDATED): State.VALIDATED,
+    (State.VALIDATED, Event.ACCEPTED): State.COMPLETED,
+    (State.IN_REVIEW, Event.APPROVED): State.COMPLETED,
+    (State.IN_REVIEW, Event.REFUSED): State.REJECTED,
+    (State.IN_REVIEW, Event.CANCELLED): State.CANCELLED,
+    **{(state, Event.DOUBTED): State.IN_REVIEW for state in WAITING},
+    **{(state, Event.BROKE): State.FAILED for state in WAITING},
+    **{(state, Event.CANCELLED): State.CANCELLED for state in WAITING},
+}
+
+
+def advance(state: State, event: Event) -> State:
+    """The state that follows.
+
+    Raises:
+        StaleState: the table has no such move.
+    """
+    try:
+        return TRANSITIONS[state, event]
+    except KeyError:
+        raise StaleState(f"An order that is {state.value} can't become {event.value}") from None

@@ -1,0 +1,181 @@
+"""A menu: what can be ordered, under which names, at which price. The only source of prices.
+
+Money is an integer number of minor units (cents). A document is checked whole: `Menu.parse` raises
+`InvalidMenu` with a JSON pointer for each problem, so that an operator mends all of them at once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from schemas.errors import InvalidMenu
+
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$")]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+Money = Annotated[int, Field(ge=0, le=100_000_00, description="minor units of the menu's currency")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Size(_Part):
+    """One size that items may be priced in."""
+
+    id: Id
+    name: Name
+    aliases: tuple[Name, ...] = ()
+
+
+class Option(_Part):
+    """One choice of a group; `price` is added per unit when the option is in the cart."""
+
+    id: Id
+    name: Name
+    aliases: tuple[Name, ...] = ()
+    price: Money = 0
+    available: bool = True
+
+
+class OptionGroup(_Part):
+    """A set of options. `required` groups must have one in the cart, or the order is asked about."""
+
+    id: Id
+    name: Name
+    choose: Literal["one", "many"] = "one"
+    required: bool = False
+    options: tuple[Option, ...] = Field(min_length=1)
+
+
+class Item(_Part):
+    """One thing on the menu, priced either by `price` or by `prices` per size.
+
+    `default_size` is what an order without a size gets, with a finding; without it the order is asked
+    about, unless every size costs the same.
+    """
+
+    sku: Id
+    name: Name
+    category: Name = "other"
+    aliases: tuple[Name, ...] = ()
+    price: Money | None = None
+    prices: dict[Id, Money] | None = None
+    default_size: Id | None = None
+    option_groups: tuple[Id, ...] = ()
+    available: bool = True
+    max_quantity: int = Field(default=20, ge=1, le=999)
+
+    @property
+    def size_ids(self) -> tuple[str, ...]:
+        """Sizes that this item is priced in, in the menu's order of writing; empty when unsized."""
+        return tuple(self.prices or ())
+
+
+class Menu(_Part):
+    """A whole menu document, immutable once imported; an order keeps the version it began with."""
+
+    id: Id
+    name: Name
+    currency: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
+    language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[A-Z]{2})?$")] = "en"
+    sizes: tuple[Size, ...] = ()
+    option_groups: tuple[OptionGroup, ...] = ()
+    items: tuple[Item, ...] = Field(min_length=1)
+
+    @classmethod
+    def parse(cls, document: Any) -> Menu:
+        """Build a menu from parsed JSON.
+
+        Raises:
+            InvalidMenu: wrong shape, or references and names that contradict each other.
+        """
+        try:
+            menu = cls.model_validate(document)
+        except ValidationError as error:
+            raise InvalidMenu(
+                [(_pointer(e["loc"]), e["msg"]) for e in error.errors(include_url=False)]
+            ) from None
+        problems = list(_contradictions(menu))
+        if problems:
+            raise InvalidMenu(problems)
+        return menu
+
+    def item(self, sku: str) -> Item | None:
+        return next((item for item in self.items if item.sku == sku), None)
+
+    def group(self, group_id: str) -> OptionGroup | None:
+        return next((group for group in self.option_groups if group.id == group_id), None)
+
+    def size(self, size_id: str) -> Size | None:
+        return next((size for size in self.sizes if size.id == size_id), None)
+
+
+def spoken_key(name: str) -> str:
+    """Fold a name to what can be told apart by ear: case, punctuation and spacing do not count."""
+    return " ".join(re.findall(r"\w+", name.casefold()))
+
+
+def _pointer(loc: tuple[int | str, ...]) -> str:
+    return "/" + "/".join(str(part) for part in loc)
+
+
+def _contradictions(menu: Menu) -> list[tuple[str, str]]:
+    """Everything that the shape alone can't forbid, as (JSON pointer, sentence)."""
+    problems: list[tuple[str, str]] = []
+
+    def unique(values: list[tuple[str, str]], what: str) -> None:
+        seen: dict[str, str] = {}
+        for path, value in values:
+            if not value:
+                problems.append((path, f"{what} has no letters or digits"))
+            elif value in seen:
+                problems.append((path, f"{what} {value!r} is already used at {seen[value]}"))
+            else:
+                seen[value] = path
+
+    def names_of(parts: Any, root: str) -> list[tuple[str, str]]:
+        found = []
+        for index, part in enumerate(parts):
+            found.append((f"{root}/{index}/name", spoken_key(part.name)))
+            for a, alias in enumerate(part.aliases):
+                # An alias that merely repeats its own name is harmless and common in exports.
+                if spoken_key(alias) != spoken_key(part.name):
+                    found.append((f"{root}/{index}/aliases/{a}", spoken_key(alias)))
+        return found
+
+    unique([(f"/sizes/{i}/id", s.id) for i, s in enumerate(menu.sizes)], "size id")
+    unique(names_of(menu.sizes, "/sizes"), "size name or alias")
+    unique([(f"/option_groups/{i}/id", g.id) for i, g in enumerate(menu.option_groups)], "group id")
+    unique(
+        [(f"/option_groups/{i}/name", spoken_key(g.name)) for i, g in enumerate(menu.option_groups)],
+        "group name",
+    )
+    for g, group in enumerate(menu.option_groups):
+        root = f"/option_groups/{g}/options"
+        unique([(f"{root}/{i}/id", o.id) for i, o in enumerate(group.options)], "option id")
+        unique(names_of(group.options, root), "option name or alias")
+    unique([(f"/items/{i}/sku", item.sku) for i, item in enumerate(menu.items)], "sku")
+    unique(names_of(menu.items, "/items"), "item name or alias")
+
+    size_ids = {size.id for size in menu.sizes}
+    group_ids = {group.id for group in menu.option_groups}
+    for i, item in enumerate(menu.items):
+        path = f"/items/{i}"
+        if (item.price is None) == (item.prices is None):
+            problems.append((path, "give either `price` or `prices`, not both and not neither"))
+        if item.prices is not None and not item.prices:
+            problems.append((f"{path}/prices", "name at least one size, or use `price`"))
+        for size_id in item.size_ids:
+            if size_id not in size_ids:
+                problems.append((f"{path}/prices/{size_id}", f"no size {size_id!r} in `sizes`"))
+        if item.default_size is not None and item.default_size not in item.size_ids:
+            problems.append((f"{path}/default_size", "must be one of the item's own sizes"))
+        for g, group_id in enumerate(item.option_groups):
+            if group_id not in group_ids:
+                problems.append((f"{path}/option_groups/{g}", f"no group {group_id!r}"))
+        if len(set(item.option_groups)) != len(item.option_groups):
+            problems.append((f"{path}/option_groups", "a group is named twice"))
+    return problems

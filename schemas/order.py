@@ -1,0 +1,79 @@
+"""An order as the API shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.cart import Cart, Finding, MenuRef
+from schemas.review import Review
+from schemas.transcript import Transcript
+
+
+class TextOrder(BaseModel):
+    """`POST /v1/orders` as JSON, for callers that have speech recognition of their own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    transcript: str = Field(min_length=1, max_length=2000)
+    menu: str
+    metadata: dict[str, Any] | None = None
+
+
+class OrderError(BaseModel):
+    """Why an order ended in `error`: a stable code, a sentence, and what to do."""
+
+    code: str
+    message: str
+    hint: str
+    stage: str | None = None
+
+
+class Timings(BaseModel):
+    """Seconds of work a stage took, waiting in the queue left out; null until it ran."""
+
+    transcribe: float | None = None
+    decode: float | None = None
+    validate_: float | None = Field(default=None, alias="validate", serialization_alias="validate")
+    triage: float | None = None
+
+    model_config = ConfigDict(populate_by_name=True)
+
+
+class Order(BaseModel):
+    """One order. `status` is for clients; `stage` is the next step while it is not settled."""
+
+    id: str
+    status: str
+    stage: str | None
+    version: int
+    menu: MenuRef
+    source: str = Field(description="`audio` or `transcript`")
+    transcript: Transcript | None = None
+    cart: Cart | None = None
+    findings: list[Finding] = []
+    review: Review | None = None
+    error: OrderError | None = None
+    timings: Timings = Timings()
+    metadata: dict[str, Any] | None = None
+    created_at: str
+    updated_at: str
+
+
+class OrderPage(BaseModel):
+    """Newest first; `next_cursor` is null on the last page."""
+
+    orders: list[Order]
+    next_cursor: str | None = None
+
+
+class OrderEvent(BaseModel):
+    """One entry of an order's history; `seq` is the server-sent event id."""
+
+    seq: int
+    at: str
+    type: str
+    status: str
+    stage: str | None = None
+    detail: dict[str, Any] = {}

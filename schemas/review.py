@@ -1,0 +1,67 @@
+"""Why an order was sent to a human, and what the human may decide."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from schemas.cart import CartDraft
+
+
+class ReviewReason(StrEnum):
+    """Each is a doubt that the machine saw; an order may carry several."""
+
+    LOW_ASR_CONFIDENCE = "low_asr_confidence"
+    NOTHING_HEARD = "nothing_heard"
+    NOT_ON_MENU = "not_on_menu"
+    BLOCKING_FINDING = "blocking_finding"
+    DECODE_FAILED = "decode_failed"
+    DECODE_TRUNCATED = "decode_truncated"
+    DECODER_UNAVAILABLE = "decoder_unavailable"
+
+
+class Claim(BaseModel):
+    """Who takes a review; the lease is `lease_s` seconds from now."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reviewer: str = Field(min_length=1, max_length=80)
+
+
+class ReviewDecision(BaseModel):
+    """What the reviewer settles. `version` is the one read: a stale one is a conflict."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reviewer: str = Field(min_length=1, max_length=80)
+    version: int = Field(ge=1)
+    action: Literal["approve", "correct", "reject"]
+    cart: CartDraft | None = Field(default=None, description="the whole cart, for `correct` only")
+    reason: str | None = Field(default=None, max_length=500, description="needed for `reject`")
+
+    @model_validator(mode="after")
+    def _complete(self) -> ReviewDecision:
+        if (self.action == "correct") != (self.cart is not None):
+            raise ValueError("`cart` goes with `correct`, and only with it")
+        if self.action == "reject" and not (self.reason or "").strip():
+            raise ValueError("`reject` needs a `reason`")
+        return self
+
+
+class Review(BaseModel):
+    """One review as the API shows it; times RFC 3339 UTC."""
+
+    id: str
+    order_id: str
+    status: Literal["open", "claimed", "decided", "withdrawn"]
+    reasons: list[ReviewReason]
+    version: int
+    claimed_by: str | None = None
+    lease_until: str | None = None
+    decision: str | None = None
+    decided_by: str | None = None
+    decided_at: str | None = None
+    reason: str | None = None
+    created_at: str

@@ -1,0 +1,47 @@
+"""What was heard: text, words with times and probabilities, and one confidence."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Word(BaseModel):
+    """One word as the recogniser wrote it; times in seconds from the start of the recording."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    start_s: float = Field(ge=0)
+    end_s: float = Field(ge=0)
+    probability: float = Field(ge=0, le=1)
+
+
+class Transcript(BaseModel):
+    """The words of one order.
+
+    `confidence` is 0..1: for speech, the share of recordings with this mean word probability that were
+    heard right (a measured table, see `services/engines/confidence.py`), 0 when nothing was said; for a
+    transcript that the caller sent, 1. `words` is empty when the text came without times.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    confidence: float = Field(ge=0, le=1)
+    words: tuple[Word, ...] = ()
+    language: str = "en"
+    source: str = Field(default="caller", description="model and options, or `caller`")
+    duration_s: float | None = Field(default=None, ge=0, description="length of the recording")
+
+    @property
+    def nothing_was_said(self) -> bool:
+        return not self.text.strip()
+
+    def times_of(self, span: str) -> tuple[float, float] | None:
+        """Start and end, in seconds, of the first place where `span` stands in the words."""
+        wanted = span.split()
+        texts = [word.text.strip() for word in self.words]
+        for i in range(len(texts) - len(wanted) + 1):
+            if wanted and texts[i : i + len(wanted)] == wanted:
+                return self.words[i].start_s, self.words[i + len(wanted) - 1].end_s
+        return None

@@ -1,0 +1,54 @@
+"""What the pipeline needs of a recogniser and a decoder. Imports no engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from schemas.cart import CartDraft
+from schemas.transcript import Transcript
+from services.engines.evidence import Evidence
+
+
+class Transcriber(Protocol):
+    """Hears a recording."""
+
+    def transcribe(self, audio: Path, language: str) -> Transcript:
+        """Words, times and one confidence; an empty text with confidence 0 when nothing was said.
+
+        Raises:
+            UnsupportedAudio, AudioTooLong, AudioDamaged: the recording itself; never worth a retry.
+            EngineUnavailable: the decoding child or the model failed; worth another try.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A draft and how it was made. `grammar` is the version of the mask, `seconds` wall time."""
+
+    draft: CartDraft
+    engine: str
+    grammar: str
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+
+class CartDecoder(Protocol):
+    """Turns a transcript into a draft, under a mask."""
+
+    def decode(self, evidence: Evidence) -> Decoded:
+        """One draft that the mask allows; decoding is atomic, nothing is streamed.
+
+        Raises:
+            EngineUnavailable: refused, timed out or 5xx.
+            DecodeTruncated: the server stopped before the cart was whole; the text is not parsed.
+            DecodeInvalid: the text is outside the mask, so the server did not apply it.
+        """
+        ...
+
+    def warm(self, evidence: Evidence) -> None:
+        """Put the part of the prompt that is the same for every order into the server's cache."""
+        ...
