@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from schemas.cart import CartDraft
+from schemas.evidence import Evidence
 from schemas.transcript import Transcript
-from services.engines.evidence import Evidence
 
 
 class Transcriber(Protocol):

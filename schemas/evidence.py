@@ -1,0 +1,58 @@
+"""What one transcript gives reason to say: the only values that the mask opens for this order.
+
+Made by `services/pipeline/retrieve.py` from the menu and the transcript, read by
+`services/engines/grammar.py` (what may be decoded) and `services/pipeline/validate.py` (was it heard?).
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from schemas.cart import MAX_LINES, Amount
+from schemas.menu import Menu
+
+
+class OptionEvidence(BaseModel):
+    """One option that may be meant, with the amounts and counts that were said near it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    group: str
+    id: str
+    amounts: tuple[Amount, ...] = (Amount.NORMAL,)
+    counts: tuple[int, ...] = (1,)
+
+
+class Evidence(BaseModel):
+    """The transcript, the menu version it is read against, and what may be meant by it.
+
+    `items`, `sizes` and `options` hold ids of the menu; `quantities` always holds 1.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    transcript: str
+    menu: Menu
+    menu_version: int
+    items: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    options: tuple[OptionEvidence, ...] = ()
+    quantities: tuple[int, ...] = (1,)
+    max_lines: int = MAX_LINES
+
+    @classmethod
+    def everything(cls, menu: Menu, version: int, transcript: str) -> Evidence:
+        """The whole menu, open. For checking a menu's grammar at import, and for comparison."""
+        return cls(
+            transcript=transcript,
+            menu=menu,
+            menu_version=version,
+            items=tuple(item.sku for item in menu.items),
+            sizes=tuple(size.id for size in menu.sizes),
+            options=tuple(
+                OptionEvidence(group=group.id, id=option.id, amounts=tuple(Amount), counts=(1, 2, 3, 4))
+                for group in menu.option_groups
+                for option in group.options
+            ),
+            quantities=tuple(range(1, 13)),
+        )

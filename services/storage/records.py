@@ -1,0 +1,111 @@
+"""Rows as values: what storage hands out and takes in. Plain, frozen, detached from any session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from schemas.cart import Cart, CartDraft, Finding
+from schemas.lifecycle import Event, State
+from schemas.menu import Menu
+from schemas.order import OrderError
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class NewOrder:
+    """An order to be stored: either `audio` (blob key and container) or `transcript` is set."""
+
+    menu_id: str
+    menu_version: int
+    language: str
+    audio_key: str | None = None
+    audio_format: str | None = None
+    transcript: Transcript | None = None
+    metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRecord:
+    """One order row. `version` grows by one at every change; times are aware UTC datetimes."""
+
+    id: str
+    state: State
+    version: int
+    menu_id: str
+    menu_version: int
+    language: str
+    audio_key: str | None
+    audio_format: str | None
+    transcript: Transcript | None
+    draft: CartDraft | None
+    cart: Cart | None
+    findings: tuple[Finding, ...]
+    reasons: tuple[ReviewReason, ...]
+    error: OrderError | None
+    metadata: dict[str, Any] | None
+    timings: dict[str, float]
+    engine: dict[str, Any]
+    attempt: int
+    lease_owner: str | None
+    lease_until: datetime | None
+    next_attempt_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a stage found: the event that moves the order, and the columns that it fills.
+
+    A field left None is not touched. `timings` and `engine` are merged into what is stored.
+    """
+
+    event: Event
+    transcript: Transcript | None = None
+    draft: CartDraft | None = None
+    cart: Cart | None = None
+    findings: tuple[Finding, ...] | None = None
+    reasons: tuple[ReviewReason, ...] | None = None
+    error: OrderError | None = None
+    timings: dict[str, float] = field(default_factory=dict)
+    engine: dict[str, Any] = field(default_factory=dict)
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRecord:
+    id: str
+    order_id: str
+    status: str
+    reasons: tuple[ReviewReason, ...]
+    version: int
+    claimed_by: str | None
+    lease_until: datetime | None
+    decision: str | None
+    decided_by: str | None
+    decided_at: datetime | None
+    reason: str | None
+    proposed: Cart | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MenuVersion:
+    """One immutable version of a menu; `version` counts from 1, `digest` is of the document."""
+
+    menu: Menu
+    version: int
+    digest: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    seq: int
+    at: datetime
+    type: str
+    state: State
+    detail: dict[str, Any]
