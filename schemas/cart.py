@@ -2,9 +2,11 @@
 
 `CartDraft` is what a model may say. Field order is decoding order: `kind` before `heard`, `heard` (the
 customer's own words) before any decision that rests on it. A field with a default may be left out by the
-model, and then means the default; so nothing has to be invented to fill a slot. `x-values` on a field
-names where its values come from: the order's menu or its transcript. `services/engines/grammar.py` turns
-all of this into an llguidance grammar.
+model, and then means the default; so nothing has to be invented to fill a slot.
+
+Two marks tie the shape to an order. `x-values` on a field names where its values come from: the menu or
+the transcript. `x-each` on a model says that it stands once for each such entry, so that its fields agree
+(a latte has a latte's sizes). `services/engines/grammar.py` turns all of this into an llguidance grammar.
 
 `Cart` is what the API shows: the draft joined with the menu's names and prices.
 """
@@ -17,9 +19,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 # Bounds of the mask, and through it of `max_tokens`. A spoken order past them is asked about.
-MAX_LINES = 16
+MAX_LINES = 12
 MAX_OPTIONS = 8
-MAX_HEARD_CHARS = 120
+MAX_HEARD_CHARS = 100
 MAX_QUANTITY = 999
 MAX_COUNT = 12
 
@@ -56,6 +58,8 @@ Quantity = Annotated[
 class OptionDraft(_Draft):
     """One change to an item: which option, how much of it, how often."""
 
+    model_config = ConfigDict(json_schema_extra={"x-each": "options"})
+
     group: str = Field(description="option group", json_schema_extra=_from("groups"))
     id: str = Field(description="the option", json_schema_extra=_from("options"))
     amount: Amount = Field(
@@ -74,6 +78,8 @@ class OptionDraft(_Draft):
 
 class ItemLine(_Draft):
     """Something on the menu."""
+
+    model_config = ConfigDict(json_schema_extra={"x-each": "items"})
 
     kind: Literal["item"]
     heard: Heard
