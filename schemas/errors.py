@@ -4,6 +4,7 @@
     ├── InputError                  the caller can mend it (HTTP 4xx, or the order's `error` state)
     │   ├── NotFound                    no such order, menu or review
     │   ├── Conflict                    the thing changed since it was read, or a key was used before
+    │   │   └── IdempotencyMismatch         the key was used before, with another body
     │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
     │   ├── InvalidCart                 a corrected cart that the menu does not allow
     │   ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
@@ -18,6 +19,7 @@
     └── StorageError
         ├── StaleState                  a compare-and-set found another state or version: drop the work
         └── StorageUnavailable          database or disk cannot take it now: worth another try
+            └── StorageFull                 no space left: worth another try once somebody made room
 
 Each class states `code` (stable, shown to clients), `retryable`, and `hint` (what to do about it).
 """
@@ -54,6 +56,11 @@ class NotFound(InputError):
 class Conflict(InputError):
     code = "conflict"
     hint = "Read it again and decide on what it says now."
+
+
+class IdempotencyMismatch(Conflict):
+    code = "idempotency_mismatch"
+    hint = "Send a new order under a new Idempotency-Key; repeat an old one with exactly the same body."
 
 
 class InvalidMenu(InputError):
@@ -140,3 +147,8 @@ class StorageUnavailable(StorageError):
     code = "storage_unavailable"
     retryable = True
     hint = "Nothing was stored; try again shortly."
+
+
+class StorageFull(StorageUnavailable):
+    code = "storage_full"
+    hint = "Nothing was stored; the disk is full. Make room, then send it again."

@@ -7,11 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from schemas.cart import Cart, CartDraft, Finding
+from schemas.errors import InputError
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.order import OrderError
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
+
+MAX_KEY_CHARS = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,23 @@ class NewOrder:
     audio_format: str | None = None
     transcript: Transcript | None = None
     metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """A client's own key for one order. `body_hash` tells a repeat from another order under the same key.
+
+    Raises:
+        InputError: a key that is empty or over 255 characters, which is longer than an index may hold.
+    """
+
+    client: str
+    key: str
+    body_hash: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.key) <= MAX_KEY_CHARS:
+            raise InputError(f"An Idempotency-Key has 1 to {MAX_KEY_CHARS} characters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +97,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ReviewRecord:
+    """One review row. `status` is open, claimed, decided or withdrawn; a claim past `lease_until` is free
+    to be taken over though it still says claimed. `version` grows whenever a reviewer would read something
+    else; renewing a claim leaves it alone.
+    """
+
     id: str
     order_id: str
     status: str
@@ -104,6 +129,10 @@ class MenuVersion:
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
+    """One entry of an order's history. `seq` is the order's version after the event: it grows, with gaps,
+    since a claim changes the version and is no event. `type` is `received`, `retry` or a lifecycle event.
+    """
+
     seq: int
     at: datetime
     type: str

@@ -1,0 +1,122 @@
+"""How rows change: transactions with our errors, compare-and-set, and the one way to move an order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, update
+from sqlalchemy.orm import Session
+
+from infra.database import Database, DatabaseRefused, DatabaseUnavailable
+from schemas.errors import InputError, StaleState, StorageUnavailable
+from schemas.lifecycle import Event, State, advance
+from services.storage.keys import new_id
+from services.storage.mapping import order_of
+from services.storage.records import OrderRecord
+from services.storage.tables import EventRow, OrderRow, ReviewRow
+
+Row = TypeVar("Row", OrderRow, ReviewRow)
+
+
+@contextmanager
+def reading(database: Database) -> Iterator[Session]:
+    """One read-only snapshot; raises StorageUnavailable, or InputError for values no row can hold."""
+    with _ours(), database.read() as session:
+        yield session
+
+
+@contextmanager
+def writing(database: Database) -> Iterator[tuple[Session, datetime]]:
+    """One write transaction and the database's time at its begin; errors as in `reading`."""
+    with _ours(), database.write() as session:
+        yield session, database.now(session)
+
+
+def swap(
+    session: Session, table: type[Row], key: str, seen: int, *guards: ColumnElement[bool], **columns: Any
+) -> Row | None:
+    """Change one row if it is still at version `seen` and passes the guards; None when it has moved on.
+
+    `version` grows by one unless the columns name it.
+    """
+    statement = (
+        update(table)
+        .where(table.id == key, table.version == seen, *guards)
+        .values({"version": seen + 1, **columns})
+        .returning(table)
+        # The row that comes back is the truth; the one that the session may remember is not.
+        .execution_options(synchronize_session=False, populate_existing=True)
+    )
+    return session.scalars(statement).one_or_none()
+
+
+def move(
+    session: Session,
+    now: datetime,
+    order: OrderRecord,
+    event: Event,
+    columns: dict[str, Any] | None = None,
+    detail: dict[str, Any] | None = None,
+) -> OrderRecord:
+    """Advance an order: state, columns and history, and its review where one opens.
+
+    Every move of every order goes through here. The lease is given back, the next stage begins at attempt 0.
+
+    Raises:
+        StaleState: the table has no such move, or the row is no longer what `order` says.
+    """
+    state = advance(order.state, event)
+    row = swap(
+        session,
+        OrderRow,
+        order.id,
+        order.version,
+        OrderRow.state == order.state.value,
+        state=state.value,
+        attempt=0,
+        lease_owner=None,
+        lease_until=None,
+        next_attempt_at=None,
+        updated_at=now,
+        **(columns or {}),
+    )
+    if row is None:
+        raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")
+    record_event(session, row, event.value, now, detail)
+    if state is State.IN_REVIEW:
+        session.add(
+            ReviewRow(
+                id=new_id("rev"),
+                order_id=row.id,
+                status="open",
+                reasons=row.reasons,
+                version=1,
+                proposed=row.cart,
+                created_at=now,
+            )
+        )
+    # Written now and not at commit: a violated constraint then names this place.
+    session.flush()
+    return order_of(row)
+
+
+def record_event(
+    session: Session, row: OrderRow, kind: str, now: datetime, detail: dict[str, Any] | None
+) -> None:
+    """Append to the history. The version just won by compare-and-set is a number that nobody else has."""
+    session.add(
+        EventRow(order_id=row.id, seq=row.version, at=now, type=kind, state=row.state, detail=detail or {})
+    )
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    try:
+        yield
+    except DatabaseUnavailable as error:
+        raise StorageUnavailable(f"The database can't take it now: {error}") from error
+    except DatabaseRefused as error:
+        raise InputError(f"A value that can't be stored: {error}") from error

@@ -1,0 +1,48 @@
+"""Ids and page cursors.
+
+An id is a prefix and 26 characters: 48 bits of milliseconds, then 80 random ones. It sorts by age, which
+keeps the index compact, and can't be guessed, which matters where an id is all that a client shows.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+import time
+from datetime import datetime
+
+from schemas.errors import InputError
+
+# Crockford's base 32: in the order of ASCII, without the letters that are read as digits.
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def new_id(prefix: str) -> str:
+    """For example `ord_01hzy...`."""
+    number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    return prefix + "_" + "".join(_DIGITS[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def cursor_after(at: datetime, key: str) -> str:
+    """An opaque cursor to what follows the row with this time and id."""
+    return base64.urlsafe_b64encode(f"{at.isoformat()} {key}".encode()).decode().rstrip("=")
+
+
+def parse_cursor(cursor: str) -> tuple[datetime, str]:
+    """Time and id that `cursor_after` was given.
+
+    Raises:
+        InputError: not one of our cursors.
+    """
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        stamp, key = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii").split(" ")
+        at = datetime.fromisoformat(stamp)
+        if at.tzinfo is None or not key.isprintable():
+            raise ValueError
+    except (ValueError, binascii.Error):
+        raise InputError(
+            "This is no page cursor", hint="Pass `next_cursor` of the page before as it is."
+        ) from None
+    return at, key

@@ -1,0 +1,101 @@
+"""Rows to records, and what a stage found to columns. The only place that knows both shapes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from schemas.cart import Cart, CartDraft, Finding
+from schemas.lifecycle import State
+from schemas.menu import Menu
+from schemas.order import OrderError
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+from services.storage.records import MenuVersion, OrderRecord, Outcome, ReviewRecord, StoredEvent
+from services.storage.tables import EventRow, MenuRow, OrderRow, ReviewRow
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def order_of(row: OrderRow) -> OrderRecord:
+    return OrderRecord(
+        id=row.id,
+        state=State(row.state),
+        version=row.version,
+        menu_id=row.menu_id,
+        menu_version=row.menu_version,
+        language=row.language,
+        audio_key=row.audio_key,
+        audio_format=row.audio_format,
+        transcript=_model(Transcript, row.transcript),
+        draft=_model(CartDraft, row.draft),
+        cart=_model(Cart, row.cart),
+        findings=tuple(Finding.model_validate(finding) for finding in row.findings),
+        reasons=tuple(ReviewReason(reason) for reason in row.reasons),
+        error=_model(OrderError, row.error),
+        metadata=row.metadata_,
+        timings=row.timings,
+        engine=row.engine,
+        attempt=row.attempt,
+        lease_owner=row.lease_owner,
+        lease_until=row.lease_until,
+        next_attempt_at=row.next_attempt_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
+    """The columns that an outcome fills. What it leaves None stays; timings and engine are merged."""
+    found: dict[str, Any] = {
+        "transcript": document_of(outcome.transcript),
+        "draft": document_of(outcome.draft),
+        "cart": document_of(outcome.cart),
+        "error": document_of(outcome.error),
+    }
+    if outcome.findings is not None:
+        found["findings"] = [document_of(finding) for finding in outcome.findings]
+    if outcome.reasons is not None:
+        found["reasons"] = [reason.value for reason in outcome.reasons]
+    if outcome.timings:
+        found["timings"] = {**order.timings, **outcome.timings}
+    if outcome.engine:
+        found["engine"] = {**order.engine, **outcome.engine}
+    return {column: value for column, value in found.items() if value is not None}
+
+
+def review_of(row: ReviewRow) -> ReviewRecord:
+    return ReviewRecord(
+        id=row.id,
+        order_id=row.order_id,
+        status=row.status,
+        reasons=tuple(ReviewReason(reason) for reason in row.reasons),
+        version=row.version,
+        claimed_by=row.claimed_by,
+        lease_until=row.lease_until,
+        decision=row.decision,
+        decided_by=row.decided_by,
+        decided_at=row.decided_at,
+        reason=row.reason,
+        proposed=_model(Cart, row.proposed),
+        created_at=row.created_at,
+    )
+
+
+def menu_of(row: MenuRow) -> MenuVersion:
+    # Checked whole when it was stored; `Menu.parse` would repeat that at each load.
+    menu = Menu.model_validate(row.document)
+    return MenuVersion(menu=menu, version=row.version, digest=row.digest, created_at=row.created_at)
+
+
+def event_of(row: EventRow) -> StoredEvent:
+    return StoredEvent(seq=row.seq, at=row.at, type=row.type, state=State(row.state), detail=row.detail)
+
+
+def document_of(model: BaseModel | None) -> dict[str, Any] | None:
+    return None if model is None else model.model_dump(mode="json")
+
+
+def _model(kind: type[M], document: dict[str, Any] | None) -> M | None:
+    return None if document is None else kind.model_validate(document)

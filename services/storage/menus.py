@@ -1,0 +1,96 @@
+"""Menus: immutable versions, counted from 1."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import threading
+from collections import OrderedDict
+
+from sqlalchemy import func, select, tuple_
+
+from infra.database import Database
+from schemas.errors import NotFound
+from schemas.menu import Menu
+from services.storage.changes import reading, writing
+from services.storage.mapping import menu_of
+from services.storage.records import MenuVersion
+from services.storage.tables import MenuRow
+
+CACHED = 64
+MAX_VERSION = 2**31 - 1
+
+
+class MenuStore:
+    """Every call may raise StorageUnavailable beside what it names. Safe to share between threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        # A version never changes, so what was read once is right for good.
+        self._known: OrderedDict[tuple[str, int], MenuVersion] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def put(self, menu: Menu) -> tuple[MenuVersion, bool]:
+        """Store a checked menu as its next version; False when the newest version says the same already."""
+        document = menu.model_dump(mode="json")
+        # Not of sorted keys: the order of a menu's prices is the order of its sizes.
+        digest = hashlib.sha256(menu.model_dump_json().encode()).hexdigest()
+        with writing(self._database) as (session, now):
+            self._database.lock(session, f"menu:{menu.id}")
+            newest = session.scalars(
+                select(MenuRow).where(MenuRow.id == menu.id).order_by(MenuRow.version.desc()).limit(1)
+            ).one_or_none()
+            if newest is not None and newest.digest == digest:
+                return menu_of(newest), False
+            row = MenuRow(
+                id=menu.id,
+                version=1 if newest is None else newest.version + 1,
+                digest=digest,
+                name=menu.name,
+                document=document,
+                created_at=now,
+            )
+            session.add(row)
+            session.flush()
+            return menu_of(row), True
+
+    def get(self, menu_id: str, version: int | None = None) -> MenuVersion:
+        """One version, the newest by default.
+
+        Raises:
+            NotFound: no such menu or version.
+        """
+        if version is not None:
+            if (known := self._remembered(menu_id, version)) is not None:
+                return known
+            if not 1 <= version <= MAX_VERSION:
+                raise NotFound(f"No version {version} of menu {menu_id}")
+        with reading(self._database) as session:
+            if version is None:
+                version = session.scalar(select(func.max(MenuRow.version)).where(MenuRow.id == menu_id))
+                if version is None:
+                    raise NotFound(f"No menu {menu_id}", hint="`saycart menu import FILE` brings one in.")
+                if (known := self._remembered(menu_id, version)) is not None:
+                    return known
+            row = session.get(MenuRow, (menu_id, version))
+            if row is None:
+                raise NotFound(f"No version {version} of menu {menu_id}")
+            found = menu_of(row)
+        with self._guard:
+            self._known[menu_id, found.version] = found
+            if len(self._known) > CACHED:
+                self._known.popitem(last=False)
+        return found
+
+    def list(self) -> builtins.list[MenuVersion]:
+        """The newest version of each menu, by id."""
+        newest = select(MenuRow.id, func.max(MenuRow.version)).group_by(MenuRow.id)
+        query = select(MenuRow).where(tuple_(MenuRow.id, MenuRow.version).in_(newest)).order_by(MenuRow.id)
+        with reading(self._database) as session:
+            return [menu_of(row) for row in session.scalars(query)]
+
+    def _remembered(self, menu_id: str, version: int) -> MenuVersion | None:
+        with self._guard:
+            if (known := self._known.get((menu_id, version))) is not None:
+                self._known.move_to_end((menu_id, version))
+            return known

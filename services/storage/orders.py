@@ -1,0 +1,267 @@
+"""Orders: stored once, claimed by one worker at a time, moved only along the transition table."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, func, literal, or_, select, tuple_, update
+from sqlalchemy.orm import Session
+
+from infra.database import Database, UtcDateTime
+from schemas.errors import Conflict, IdempotencyMismatch, InputError, NotFound, StaleState
+from schemas.lifecycle import STATUS, TERMINAL, WAITING, Event, State
+from services.storage.changes import move, reading, record_event, swap, writing
+from services.storage.keys import cursor_after, new_id, parse_cursor
+from services.storage.mapping import columns_of, document_of, event_of, order_of
+from services.storage.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
+from services.storage.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
+
+MAX_SEQ = 2**31 - 1
+
+
+class OrderStore:
+    """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(
+        self, new: NewOrder, *, order_id: str | None = None, idempotency: Idempotency | None = None
+    ) -> tuple[OrderRecord, bool]:
+        """Store an order with its first event and its idempotency key; True when it was stored now.
+
+        The same key with the same body gives the order of the first call, as it is now, and False.
+
+        Raises:
+            IdempotencyMismatch: the key was used with another body.
+            Conflict: `order_id` exists.
+            InputError: neither a recording nor a transcript.
+        """
+        if new.audio_key is None and new.transcript is None:
+            raise InputError("An order needs a recording or a transcript")
+        with writing(self._database) as (session, now):
+            if idempotency is not None:
+                name = f"idempotency:{idempotency.client}:{idempotency.key}"
+                self._database.lock(session, name)
+                if first := _first_order(session, idempotency):
+                    return order_of(first), False
+            if order_id is not None and session.get(OrderRow, order_id) is not None:
+                raise Conflict(f"Order {order_id} exists")
+            order = self._insert(session, now, new, order_id or new_id("ord"))
+            if idempotency is not None:
+                session.add(
+                    IdempotencyRow(
+                        client=idempotency.client,
+                        key=idempotency.key,
+                        body_hash=idempotency.body_hash,
+                        order_id=order.id,
+                        created_at=now,
+                    )
+                )
+            return order, True
+
+    @staticmethod
+    def _insert(session: Session, now: datetime, new: NewOrder, order_id: str) -> OrderRecord:
+        row = OrderRow(
+            id=order_id,
+            state=State.RECEIVED.value,
+            version=1,
+            menu_id=new.menu_id,
+            menu_version=new.menu_version,
+            language=new.language,
+            audio_key=new.audio_key,
+            audio_format=new.audio_format,
+            findings=[],
+            reasons=[],
+            metadata_=new.metadata,
+            timings={},
+            engine={},
+            attempt=0,
+            created_at=now,
+            updated_at=now,
+        )
+        session.add(row)
+        session.flush()
+        record_event(session, row, State.RECEIVED.value, now, None)
+        if new.transcript is None:
+            session.flush()
+            return order_of(row)
+        return move(
+            session, now, order_of(row), Event.TRANSCRIBED, {"transcript": document_of(new.transcript)}
+        )
+
+    def get(self, order_id: str) -> OrderRecord:
+        """One order.
+
+        Raises:
+            NotFound: no such order.
+        """
+        with reading(self._database) as session:
+            return order_of(_existing(session.get(OrderRow, order_id), order_id))
+
+    def page(
+        self, *, status: str | None, cursor: str | None, limit: int
+    ) -> tuple[list[OrderRecord], str | None]:
+        """Up to `limit` orders, newest first, and the cursor to the next page, None on the last.
+
+        Raises:
+            InputError: an unknown status, or not a cursor of ours.
+        """
+        query = select(OrderRow).order_by(OrderRow.created_at.desc(), OrderRow.id.desc()).limit(limit + 1)
+        if status is not None:
+            states = [state.value for state, shown in STATUS.items() if shown == status]
+            if not states:
+                raise InputError(
+                    f"No status {status!r}", hint=f"One of {', '.join(dict.fromkeys(STATUS.values()))}."
+                )
+            query = query.where(OrderRow.state.in_(states))
+        if cursor is not None:
+            at, key = parse_cursor(cursor)
+            query = query.where(
+                tuple_(OrderRow.created_at, OrderRow.id) < tuple_(literal(at, UtcDateTime), literal(key))
+            )
+        with reading(self._database) as session:
+            orders = [order_of(row) for row in session.scalars(query)]
+        if len(orders) <= limit:
+            return orders, None
+        last = orders[limit - 1]
+        return orders[:limit], cursor_after(last.created_at, last.id)
+
+    def claim(self, order_id: str, expected: State, *, owner: str, lease_s: float) -> OrderRecord | None:
+        """Take an order for `lease_s` seconds, if it is in `expected`, due, and nobody holds it; else None.
+
+        The attempt is counted here, so that a worker killed in the middle has used one up.
+        """
+        with writing(self._database) as (session, now):
+            seen = session.get(OrderRow, order_id)
+            if seen is None:
+                return None
+            row = swap(
+                session,
+                OrderRow,
+                order_id,
+                seen.version,
+                OrderRow.state == expected.value,
+                *_claimable(now),
+                attempt=OrderRow.attempt + 1,
+                lease_owner=owner,
+                lease_until=now + timedelta(seconds=lease_s),
+                updated_at=now,
+            )
+            return None if row is None else order_of(row)
+
+    def commit(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
+        """Store what a stage found and move the order on; opens its review when that is where it goes.
+
+        Raises:
+            StaleState: the order changed since it was claimed, or can't move so. Nothing is stored.
+        """
+        with writing(self._database) as (session, now):
+            return move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
+
+    def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
+        """Give a claimed order back, due again in `retry_in_s` seconds; the attempts stay counted.
+
+        Raises:
+            StaleState: the order changed since it was claimed. Nothing is stored.
+        """
+        with writing(self._database) as (session, now):
+            row = swap(
+                session,
+                OrderRow,
+                order.id,
+                order.version,
+                OrderRow.state == order.state.value,
+                lease_owner=None,
+                lease_until=None,
+                next_attempt_at=now + timedelta(seconds=retry_in_s),
+                updated_at=now,
+            )
+            if row is None:
+                raise StaleState(f"Order {order.id} is no longer at version {order.version}")
+            record_event(session, row, "retry", now, detail)
+
+    def cancel(self, order_id: str) -> OrderRecord:
+        """End an order that is waiting, worked on or in review; one that is cancelled stays so.
+
+        Raises:
+            NotFound: no such order.
+            Conflict: it has ended otherwise.
+        """
+        with writing(self._database) as (session, now):
+            row = _existing(session.get(OrderRow, order_id, with_for_update=True), order_id)
+            order = order_of(row)
+            if order.state is State.CANCELLED:
+                return order
+            if order.state in TERMINAL:
+                raise Conflict(f"The order is {STATUS[order.state]} already")
+            cancelled = move(session, now, order, Event.CANCELLED)
+            session.execute(
+                update(ReviewRow)
+                .where(ReviewRow.order_id == order_id, ReviewRow.status.in_(["open", "claimed"]))
+                .values(status="withdrawn", claimed_by=None, lease_until=None, version=ReviewRow.version + 1)
+            )
+            return cancelled
+
+    def due(self, *, limit: int, idle_s: float) -> list[tuple[str, State]]:
+        """Orders that wait for a worker, are due, and that nobody touched for `idle_s` s; oldest first.
+
+        The pause keeps an order whose doorbell was rung a moment ago from being rung for again.
+        """
+        with reading(self._database) as session:
+            now = self._database.now(session)
+            rows = session.execute(
+                select(OrderRow.id, OrderRow.state)
+                .where(
+                    OrderRow.state.in_([state.value for state in WAITING]),
+                    OrderRow.updated_at <= now - timedelta(seconds=idle_s),
+                    *_claimable(now),
+                )
+                .order_by(OrderRow.updated_at, OrderRow.id)
+                .limit(limit)
+            )
+            return [(order_id, State(state)) for order_id, state in rows]
+
+    def events(self, order_id: str, *, after: int = 0) -> list[StoredEvent]:
+        """The history with `seq` over `after`, in order; empty for an order that does not exist."""
+        query = select(EventRow).where(EventRow.order_id == order_id, EventRow.seq > min(after, MAX_SEQ))
+        with reading(self._database) as session:
+            return [event_of(row) for row in session.scalars(query.order_by(EventRow.seq))]
+
+    def counts(self) -> dict[State, int]:
+        """How many orders are in each state, zeros included."""
+        with reading(self._database) as session:
+            rows = session.execute(select(OrderRow.state, func.count()).group_by(OrderRow.state))
+            found: dict[str, int] = {state: count for state, count in rows}
+        return {state: found.get(state.value, 0) for state in State}
+
+    def forget_keys(self, older_than_s: float) -> int:
+        """Drop idempotency keys older than so many seconds; how many there were."""
+        with writing(self._database) as (session, now):
+            old = IdempotencyRow.created_at < now - timedelta(seconds=older_than_s)
+            gone = session.execute(delete(IdempotencyRow).where(old).returning(IdempotencyRow.key))
+            return len(gone.all())
+
+
+def _existing(row: OrderRow | None, order_id: str) -> OrderRow:
+    if row is None:
+        raise NotFound(f"No order {order_id}")
+    return row
+
+
+def _claimable(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Nobody holds it, and it is time."""
+    return (
+        or_(OrderRow.lease_until.is_(None), OrderRow.lease_until <= now),
+        or_(OrderRow.next_attempt_at.is_(None), OrderRow.next_attempt_at <= now),
+    )
+
+
+def _first_order(session: Session, idempotency: Idempotency) -> OrderRow | None:
+    seen = session.get(IdempotencyRow, (idempotency.client, idempotency.key))
+    if seen is None:
+        return None
+    if seen.body_hash != idempotency.body_hash:
+        raise IdempotencyMismatch("This Idempotency-Key was used with another body")
+    return session.get(OrderRow, seen.order_id)

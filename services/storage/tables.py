@@ -1,0 +1,108 @@
+"""The tables as the migrations leave them; a test holds the two together."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, ForeignKey, Index
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from infra.database import UtcDateTime
+
+# JSON and not JSONB: it keeps the order of keys, which in a menu's prices is the order of its sizes.
+# None is SQL NULL, so that "has no cart" is one thing to ask for.
+_JSON = JSON(none_as_null=True)
+Document = dict[str, Any]
+
+
+class Base(DeclarativeBase):
+    type_annotation_map = {datetime: UtcDateTime, Document: _JSON, list[Any]: _JSON}  # noqa: RUF012 (read once by SQLAlchemy)
+
+
+class MenuRow(Base):
+    __tablename__ = "menus"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    digest: Mapped[str]
+    name: Mapped[str]
+    document: Mapped[Document]
+    created_at: Mapped[datetime]
+
+
+class OrderRow(Base):
+    __tablename__ = "orders"
+    __table_args__ = (
+        Index("ix_orders_due", "state", "updated_at"),
+        Index("ix_orders_listing", "created_at", "id"),
+        Index("ix_orders_status_listing", "state", "created_at", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    state: Mapped[str]
+    version: Mapped[int]
+    menu_id: Mapped[str]
+    menu_version: Mapped[int]
+    language: Mapped[str]
+    audio_key: Mapped[str | None]
+    audio_format: Mapped[str | None]
+    transcript: Mapped[Document | None]
+    draft: Mapped[Document | None]
+    cart: Mapped[Document | None]
+    findings: Mapped[list[Any]]
+    reasons: Mapped[list[Any]]
+    error: Mapped[Document | None]
+    metadata_: Mapped[Document | None] = mapped_column("metadata")
+    timings: Mapped[Document]
+    engine: Mapped[Document]
+    attempt: Mapped[int]
+    lease_owner: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    next_attempt_at: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class EventRow(Base):
+    __tablename__ = "order_events"
+
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    at: Mapped[datetime]
+    type: Mapped[str]
+    state: Mapped[str]
+    detail: Mapped[Document]
+
+
+class ReviewRow(Base):
+    __tablename__ = "reviews"
+    __table_args__ = (
+        Index("ix_reviews_order", "order_id", unique=True),
+        Index("ix_reviews_queue", "status", "created_at", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    status: Mapped[str]
+    reasons: Mapped[list[Any]]
+    version: Mapped[int]
+    claimed_by: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    decision: Mapped[str | None]
+    decided_by: Mapped[str | None]
+    decided_at: Mapped[datetime | None]
+    reason: Mapped[str | None]
+    proposed: Mapped[Document | None]
+    created_at: Mapped[datetime]
+
+
+class IdempotencyRow(Base):
+    __tablename__ = "idempotency"
+    __table_args__ = (Index("ix_idempotency_age", "created_at"),)
+
+    client: Mapped[str] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    body_hash: Mapped[str]
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    created_at: Mapped[datetime]
