@@ -6,14 +6,35 @@ Made by `services/pipeline/retrieve.py` from the menu and the transcript, read b
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
 
 from schemas.cart import MAX_LINES, Amount
 from schemas.menu import Menu
 
 
+class Mention(BaseModel):
+    """A place in the transcript that names something of the menu.
+
+    `start` and `end` are character offsets. Several `ids` mean that the words fit each of them. `strong`
+    is a full name or alias, as written or one sound off; otherwise only a part of the name was said.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["item", "option", "size"]
+    ids: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    start: int
+    end: int
+    text: str
+    score: float
+    strong: bool
+
+
 class OptionEvidence(BaseModel):
-    """One option that may be meant, with the amounts and counts that were said near it."""
+    """One option that may be meant, with the amounts and counts that were said beside it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -26,7 +47,8 @@ class OptionEvidence(BaseModel):
 class Evidence(BaseModel):
     """The transcript, the menu version it is read against, and what may be meant by it.
 
-    `items`, `sizes` and `options` hold ids of the menu; `quantities` always holds 1.
+    `items`, `sizes` and `options` hold ids of the menu; `quantities` always holds 1; `numbers` are those
+    said that count something, `corrected` tells that a word of taking back was said.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -39,6 +61,9 @@ class Evidence(BaseModel):
     options: tuple[OptionEvidence, ...] = ()
     quantities: tuple[int, ...] = (1,)
     max_lines: int = MAX_LINES
+    mentions: tuple[Mention, ...] = ()
+    numbers: tuple[int, ...] = ()
+    corrected: bool = False
 
     @classmethod
     def everything(cls, menu: Menu, version: int, transcript: str) -> Evidence:

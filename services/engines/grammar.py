@@ -150,7 +150,8 @@ class _Compiler:
         if one is None or most == 0:
             return None if "default" in schema else _text("[]")
         longest = most * (one.longest + 1) + 2
-        some = f'"[" {one.expr} ("," {one.expr}){{0,{most - 1}}} "]"'
+        more = f' ("," {one.expr}){{0,{most - 1}}}' if most > 1 else ""
+        some = f'"[" {one.expr}{more} "]"'
         if "default" in schema:
             return _Piece(some, longest, optional=True)
         return _Piece(f'({some} | "[]")', longest)

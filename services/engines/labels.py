@@ -21,6 +21,7 @@ class Labels:
     """The two-way map of one menu version."""
 
     def __init__(self, menu: Menu) -> None:
+        self.menu = menu
         self.items = {item.sku: item.name for item in menu.items}
         self.sizes = {size.id: size.name for size in menu.sizes}
         self.groups = {group.id: group.name for group in menu.option_groups}

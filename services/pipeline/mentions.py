@@ -1,0 +1,243 @@
+"""Where a transcript names something of a menu: exact, one sound off, in pieces, or in part.
+
+Names and aliases of items, options and sizes are folded (case, plural, number words) and looked for in
+every window of the transcript. The longest mention wins over whatever lies inside it, whatever its kind:
+the size word in "medium roast" opens no size, and the "mocha" in "mocha syrup" no drink.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+
+import jellyfish
+import numpy as np
+from rapidfuzz import fuzz, process
+
+from schemas.evidence import Mention
+from schemas.menu import Menu
+from services.pipeline.english import JOINTS, NUMBERS
+
+EXACT, GAPPED, PART, SHARED_PART = 1.0, 0.97, 0.6, 0.4
+# Indel similarity from which two spellings count as one sound off. Short words need more likeness:
+# at 80 "late" is a latte, at 90 "americana" is no americano.
+FUZZY_SHORT, FUZZY_LONG, LONG_CHARS = 0.88, 0.81, 8
+STRONG = 0.8
+MAX_GAP = 2
+MAX_SHARED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word of the transcript with its place; `after` is the punctuation that follows it."""
+
+    folded: str
+    start: int
+    end: int
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A mention before overlaps are settled: token positions that matched, and whom they name."""
+
+    kind: str
+    group: str
+    id: str
+    core: tuple[int, ...]
+    score: float
+
+
+def fold(word: str) -> str:
+    """Fold a word to what sounds the same for matching: case, possessive, plural, number words."""
+    word = word.casefold().replace("’", "'").removesuffix("'s").replace("'", "")
+    if word in NUMBERS and word not in ("single", "double", "triple", "couple", "pair", "both", "dozen"):
+        return str(NUMBERS[word])
+    if word in ("oz", "ounces"):
+        return "ounce"
+    if word == "%":
+        return "percent"
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and re.search(r"(ch|sh|ss|x|z)es$", word):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def tokenize(text: str) -> list[Token]:
+    """Words of `text` in order, folded."""
+    found = list(re.finditer(r"\w+(?:['’]\w+)?|%", text))
+    ends = [*(m.start() for m in found[1:]), len(text)]
+    return [
+        Token(fold(m.group()), m.start(), m.end(), text[m.end() : end].strip())
+        for m, end in zip(found, ends, strict=True)
+    ]
+
+
+class Lexicon:
+    """Every name of one menu version, ready to be looked for. Build once a version: about 1 ms for
+    40 items; looking takes under 1 ms for them and about 0.2 s for 10,000."""
+
+    def __init__(self, menu: Menu) -> None:
+        self._phrases: list[tuple[tuple[str, ...], str, str, str]] = []
+        for item in menu.items:
+            self._add("item", "", item.sku, (item.name, *item.aliases))
+        for size in menu.sizes:
+            self._add("size", "", size.id, (size.name, *size.aliases))
+        for group in menu.option_groups:
+            for option in group.options:
+                self._add("option", group.id, option.id, (option.name, *option.aliases))
+        self._joined = ["".join(words) for words, *_ in self._phrases]
+        self._metaphones = [jellyfish.metaphone(joined) for joined in self._joined]
+        self._by_word: dict[str, set[int]] = defaultdict(set)
+        for index, (words, *_rest) in enumerate(self._phrases):
+            for word in words:
+                self._by_word[word].add(index)
+        self._qualifiers = {
+            word for words, kind, *_ in self._phrases if kind in ("size", "option") for word in words
+        }
+
+    def _add(self, kind: str, group: str, ref: str, names: tuple[str, ...]) -> None:
+        for words in {tuple(token.folded for token in tokenize(name)) for name in names}:
+            if words:
+                self._phrases.append((words, kind, group, ref))
+
+    def find(self, text: str, tokens: list[Token]) -> list[Mention]:
+        """All mentions in `text`, in order; none lies strictly inside another."""
+        found = [*self._gapped(tokens), *self._fuzzy(tokens)]
+        kept = _settle(found)
+        covered = {i for f in kept for i in f.core}
+        kept += _settle([f for f in self._parts(tokens) if not covered & set(f.core)])
+        by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
+        for f in kept:
+            by_place[f.kind, f.core].append(f)
+        return sorted(
+            (_mention(text, tokens, kind, core, fs) for (kind, core), fs in by_place.items()),
+            key=lambda m: (m.start, m.end),
+        )
+
+    def _gapped(self, tokens: list[Token]) -> list[Found]:
+        """Names whose words are all there, in order, with at most sizes or options between them."""
+        present = {token.folded for token in tokens}
+        indexes = {i for word in present for i in self._by_word.get(word, ())}
+        found = []
+        for index in sorted(indexes):
+            words, kind, group, ref = self._phrases[index]
+            if not present.issuperset(words):
+                continue
+            for start in (i for i, token in enumerate(tokens) if token.folded == words[0]):
+                core = self._follow(tokens, words, start)
+                if core is not None:
+                    gapless = core[-1] - core[0] + 1 == len(core)
+                    found.append(Found(kind, group, ref, core, EXACT if gapless else GAPPED))
+        return found
+
+    def _follow(self, tokens: list[Token], words: tuple[str, ...], start: int) -> tuple[int, ...] | None:
+        core = [start]
+        for word in words[1:]:
+            for step in range(1, MAX_GAP + 2):
+                at = core[-1] + step
+                if at >= len(tokens):
+                    return None
+                if tokens[at].folded == word:
+                    core.append(at)
+                    break
+                between = tokens[at].folded
+                if step > MAX_GAP or between in JOINTS or between not in self._qualifiers or tokens[at].after:
+                    return None
+            else:
+                return None
+        return tuple(core)
+
+    def _fuzzy(self, tokens: list[Token]) -> list[Found]:
+        """Names that a window of the transcript spells or sounds almost like."""
+        widest = max(len(words) for words, *_ in self._phrases) + 1
+        windows = [
+            (i, j, "".join(t.folded for t in tokens[i:j]))
+            for i in range(len(tokens))
+            for j in range(i + 1, min(i + widest, len(tokens)) + 1)
+            if not any(t.after in (".", "?", "!") for t in tokens[i : j - 1])
+        ]
+        windows = [w for w in windows if len(w[2]) >= 4]
+        if not windows:
+            return []
+        texts = [w[2] for w in windows]
+        scores = process.cdist(texts, self._joined, scorer=fuzz.ratio, score_cutoff=FUZZY_LONG * 100) / 100
+        found = []
+        for w, p in zip(*np.nonzero(scores), strict=True):
+            i, j, joined = windows[w]
+            words, kind, group, ref = self._phrases[p]
+            score, size = float(scores[w, p]), min(len(joined), len(self._joined[p]))
+            sounds_alike = size >= 5 and jellyfish.metaphone(joined) == self._metaphones[p]
+            needed = FUZZY_LONG if size >= LONG_CHARS or sounds_alike else FUZZY_SHORT
+            edges = {tokens[i].folded, tokens[j - 1].folded}
+            if score < needed or abs(j - i - len(words)) > 1 or (score < 1 and edges & JOINTS):
+                continue
+            found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99)))
+        return found
+
+    def _parts(self, tokens: list[Token]) -> list[Found]:
+        """A word that belongs to few names of the menu, said without the rest of the name."""
+        found = []
+        for at, token in enumerate(tokens):
+            if len(token.folded) < 4 or token.folded in JOINTS or token.folded in NUMBERS:
+                continue
+            refs = {self._phrases[i][1:] for i in self._by_word.get(token.folded, ())}
+            refs = {r for r in refs if r[0] != "size"}
+            if not refs or len(refs) > MAX_SHARED:
+                continue
+            score = PART if len(refs) == 1 else SHARED_PART
+            found += [Found(kind, group, ref, (at,), score) for kind, group, ref in sorted(refs)]
+        return found
+
+
+def _settle(found: list[Found]) -> list[Found]:
+    """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
+    exact = [f for f in found if f.score >= EXACT]
+    # "two coffees" is one letter off "coffee", but holds the word itself.
+    found = [f for f in found if not any(_same(f, e) and set(e.core) < set(f.core) for e in exact)]
+    ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
+    kept: list[Found] = []
+    for f in ordered:
+        core = set(f.core)
+        beaten = False
+        for k in kept:
+            other = set(k.core)
+            if core < other and k.score >= f.score - 0.15:
+                beaten = True
+            elif core == other and f.score < k.score - (0 if k.score >= EXACT else 0.05):
+                beaten = True
+            elif core & other and not core <= other and not other < core and f.score < k.score:
+                beaten = True
+        if not beaten:
+            # A longer but worse reading gives way to an exact one inside it ("and latte" to "latte").
+            kept = [k for k in kept if not (core < set(k.core) and f.score > k.score + 0.15)]
+            kept.append(f)
+    best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
+    for f in kept:
+        key = (f.kind, f.group, f.id, f.core)
+        if key not in best or best[key].score < f.score:
+            best[key] = f
+    return list(best.values())
+
+
+def _same(a: Found, b: Found) -> bool:
+    return (a.kind, a.group, a.id) == (b.kind, b.group, b.id)
+
+
+def _mention(text: str, tokens: list[Token], kind: str, core: tuple[int, ...], fs: list[Found]) -> Mention:
+    start, end = tokens[core[0]].start, tokens[core[-1]].end
+    top = max(f.score for f in fs)
+    return Mention(
+        kind=kind,  # type: ignore[arg-type]
+        ids=tuple(f.id for f in fs),
+        groups=tuple(f.group for f in fs) if kind == "option" else (),
+        start=start,
+        end=end,
+        text=text[start:end],
+        score=round(top, 3),
+        strong=top >= STRONG,
+    )
