@@ -5,6 +5,7 @@
     │   ├── NotFound                    no such order, menu or review
     │   ├── Conflict                    the thing changed since it was read, or a key was used before
     │   │   └── IdempotencyMismatch         the key was used before, with another body
+    │   ├── UnknownMenu                 an order names a menu that was never imported
     │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
     │   ├── InvalidCart                 a corrected cart that the menu does not allow
     │   ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
@@ -61,6 +62,17 @@ class Conflict(InputError):
 class IdempotencyMismatch(Conflict):
     code = "idempotency_mismatch"
     hint = "Send a new order under a new Idempotency-Key; repeat an old one with exactly the same body."
+
+
+class UnknownMenu(InputError):
+    """Not `NotFound`: the address is right, a field of the body is not. `problems` as in `InvalidMenu`."""
+
+    code = "unknown_menu"
+    hint = "`GET /v1/menus` lists the menus; `saycart menu import FILE` brings one in."
+
+    def __init__(self, detail: str, *, hint: str | None = None) -> None:
+        super().__init__(detail, hint=hint)
+        self.problems = [("/menu", "names no menu")]
 
 
 class InvalidMenu(InputError):
