@@ -1,0 +1,152 @@
+"""Recording -> samples, decoded in a child process under limits.
+
+FFmpeg is a large C library that reads a stranger's bytes, so it runs where it can do no harm: a child with
+an empty environment, no file or socket to open, and limits on memory, CPU, wall time and output. The
+demuxer is forced to the sniffed container (`containers.py` says why).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.errors import (
+    AudioDamaged,
+    AudioTooLarge,
+    AudioTooLong,
+    EngineUnavailable,
+    SaycartError,
+    UnsupportedAudio,
+)
+from services.engines import audio_child
+from services.engines.containers import Container
+
+RATE = audio_child.RATE
+"""Samples a second of everything that leaves `decode`; what Whisper takes."""
+
+Samples = npt.NDArray[np.float32]
+
+DEMUXERS = {
+    Container.WAV: "wav",
+    Container.FLAC: "flac",
+    Container.OGG: "ogg",
+    Container.MP3: "mp3",
+    Container.M4A: "mp4",
+    Container.WEBM: "matroska",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeLimits:
+    """Bounds of one decoding: seconds of audio, bytes of file, bytes of address space, CPU and wall s."""
+
+    max_audio_s: float = 60.0
+    max_bytes: int = 15_000_000
+    memory_bytes: int = 1_000_000_000
+    child_s: float = 20.0
+
+
+def decode(path: Path, container: Container, limits: DecodeLimits) -> Samples:
+    """The first audio stream of the file at `path`, shape (n,), float32 in -1..1, mono, `RATE` Hz.
+
+    Raises:
+        AudioTooLarge: over `max_bytes`.
+        AudioTooLong: over `max_audio_s`; decoding stops there, however long the file is.
+        AudioDamaged: undecodable, without audio, or it crashed the decoder or used up its limits.
+        UnsupportedAudio: an accepted container around a codec that is not.
+        EngineUnavailable: the child could not be run, or this machine was too slow for it.
+    """
+    size = path.stat().st_size
+    if size > limits.max_bytes:
+        raise AudioTooLarge(f"The recording has {size} bytes; at most {limits.max_bytes} are taken.")
+    with path.open("rb") as recording:
+        raw = _run(recording, container, limits)
+    samples: Samples = np.frombuffer(raw, dtype=np.float32)
+    if not samples.size:
+        raise AudioDamaged("There is no audio in it.")
+    # Float recordings can hold anything, and one NaN silences the whole spectrogram.
+    return np.clip(np.nan_to_num(samples, posinf=0.0, neginf=0.0), -1.0, 1.0)
+
+
+def _run(recording: IO[bytes], container: Container, limits: DecodeLimits) -> bytes:
+    """Raw samples from the child, read under the wall limit and never past the length limit."""
+    command = [
+        sys.executable,
+        "-I",  # ignores PYTHON* variables, the user's site and the working directory
+        audio_child.__file__,
+        DEMUXERS[container],
+        str(limits.max_audio_s),
+        str(limits.memory_bytes),
+        str(max(1, round(limits.child_s))),
+    ]
+    try:
+        child = subprocess.Popen(
+            command,
+            stdin=recording,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            cwd=os.sep,
+        )
+    except OSError as error:
+        raise EngineUnavailable(f"The decoding process could not be started: {error}.") from error
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        child.kill()
+
+    timer = threading.Timer(limits.child_s, stop)
+    timer.start()
+    try:
+        assert child.stdout is not None  # it is a PIPE
+        room = int(limits.max_audio_s * RATE) * 4
+        raw = child.stdout.read(room + 1)
+        if len(raw) > room:  # the child counts too; this holds if it was taken over
+            child.kill()
+        status = child.wait()
+    finally:
+        timer.cancel()
+        child.kill()
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
+    if late.is_set():
+        raise EngineUnavailable(f"Decoding took longer than {limits.child_s:.0f} s.")
+    if len(raw) > room:
+        raise _too_long(limits)
+    if status:
+        raise _verdict(status, limits)
+    return raw
+
+
+def _too_long(limits: DecodeLimits) -> AudioTooLong:
+    return AudioTooLong(f"The recording is longer than {limits.max_audio_s:.0f} s.")
+
+
+def _verdict(status: int, limits: DecodeLimits) -> SaycartError:
+    """What an exit status of the child means. A signal other than a kill is the input's doing."""
+    if status == audio_child.TOO_LONG:
+        return _too_long(limits)
+    if status == audio_child.UNDECODABLE:
+        return AudioDamaged("The recording can't be decoded.")
+    if status == audio_child.NO_AUDIO:
+        return AudioDamaged("There is no audio in it.")
+    if status == audio_child.OTHER_CODEC:
+        return UnsupportedAudio("The container holds a codec that is not accepted.")
+    if status == audio_child.OUT_OF_MEMORY:
+        return AudioDamaged("Decoding it took more memory than any recording of speech needs.")
+    if status == -signal.SIGXCPU:
+        return AudioDamaged("Decoding it took more time than any recording of speech needs.")
+    if status < 0 and status != -signal.SIGKILL:  # killed: by the system, short of memory, not by the file
+        return AudioDamaged("The recording broke the decoder.")
+    return EngineUnavailable(f"The decoding process ended with status {status}.")

@@ -1,0 +1,120 @@
+"""The child process that decodes one recording: the only place where FFmpeg meets a stranger's bytes.
+
+    python -I audio_child.py DEMUXER MAX_SECONDS MEMORY_BYTES CPU_SECONDS <recording >samples
+
+Recording on stdin (a seekable file), raw float32 mono 16 kHz samples in native byte order on stdout, the
+verdict in the exit status (below). Run as a file, not as a module, and with nothing but PyAV imported: it
+starts faster, and there is nothing of ours in it to steal. numpy is not imported either.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+RATE = 16_000
+TOO_LONG, UNDECODABLE, NO_AUDIO, OTHER_CODEC, OUT_OF_MEMORY = 10, 11, 12, 13, 14
+
+CODECS = (
+    "aac,adpcm_ima_wav,adpcm_ms,alac,flac,mp3,mp3float,opus,libopus,vorbis,pcm_alaw,pcm_mulaw,pcm_f32be,"
+    "pcm_f32le,pcm_f64le,pcm_s16be,pcm_s16le,pcm_s24be,pcm_s24le,pcm_s32be,pcm_s32le,pcm_s8,pcm_u8"
+)
+"""Decoders that may run; a WAV or MP4 can name hundreds of others, which no recorder of speech uses."""
+
+BAD_PACKETS = 1
+"""Undecodable packets that are let pass: some writers leave one broken packet at an end."""
+
+
+class Verdict(Exception):
+    """The file is refused; carries the exit status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def confine(memory_bytes: int, cpu_seconds: int) -> None:
+    """Limits that nothing below can lift. The memory limit covers the libraries, about 200 MB, too."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+
+
+def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
+    """Frames of the first audio stream on stdin; `Verdict` where there is none that may be decoded."""
+    options = {"protocol_whitelist": "none", "codec_whitelist": CODECS}
+    source = os.fdopen(0, "rb", closefd=False)
+    with av.open(
+        source, mode="r", format=demuxer, container_options=options, metadata_errors="ignore"
+    ) as box:
+        if not box.streams.audio:
+            raise Verdict(NO_AUDIO)
+        stream = box.streams.audio[0]
+        if stream.codec_context is None or stream.codec_context.name not in CODECS.split(","):
+            raise Verdict(OTHER_CODEC)
+        stream.codec_context.thread_count = 1
+        bad = 0
+        for packet in box.demux(stream):
+            try:
+                yield from packet.decode()
+            except av.error.InvalidDataError:
+                bad += 1
+                if bad > BAD_PACKETS:
+                    raise Verdict(UNDECODABLE) from None
+
+
+def resampled(av: Any, frames: Iterator[Any]) -> Iterator[bytes]:
+    """The frames as float32 mono at `RATE`. A stream may change its form midway (chained Ogg)."""
+    resampler: Any = None
+    form = None
+    for frame in frames:
+        frame.pts = None  # times with holes would stall the filter; only the samples' order counts
+        if form != (form := (frame.format.name, frame.layout.name, frame.sample_rate)):
+            if resampler is not None:
+                yield from map(samples_in, resampler.resample(None))
+            resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
+        yield from map(samples_in, resampler.resample(frame))
+    if resampler is not None:
+        yield from map(samples_in, resampler.resample(None))
+
+
+def samples_in(frame: Any) -> bytes:
+    """The samples alone: a plane's buffer is longer, for alignment."""
+    return bytes(frame.planes[0])[: frame.samples * 4]
+
+
+def main(demuxer: str, max_seconds: str, memory_bytes: str, cpu_seconds: str) -> int:
+    confine(int(memory_bytes), int(cpu_seconds))
+    import av  # after the limits, so that they hold for it as well
+    import av.subtitles.codeccontext
+    import av.subtitles.stream  # PyAV imports these two when it meets a stream: too late, see below
+
+    av.logging.set_level(None)
+    # From here on no file and no socket can be opened, whatever a container asks for.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+    room = int(float(max_seconds) * RATE) * 4
+    try:
+        for samples in resampled(av, frames_of(av, demuxer)):
+            room -= len(samples)
+            if room < 0:
+                return TOO_LONG
+            sys.stdout.buffer.write(samples)
+        sys.stdout.buffer.flush()
+    except Verdict as verdict:
+        return verdict.status
+    except MemoryError:
+        return OUT_OF_MEMORY
+    except Exception:
+        # Whatever PyAV makes of a malformed file (EOFError, ValueError, ...): the file's fault.
+        return UNDECODABLE
+    return 0
+
+
+if __name__ == "__main__":
+    status = main(*sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(status)  # tearing the libraries down takes longer than the decoding, and may crash

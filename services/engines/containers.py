@@ -1,0 +1,141 @@
+"""Which audio container a file is, by its first bytes. Its name and its Content-Type count for nothing.
+
+The demuxer is then forced to this type (`audio_child.py`): left to guess, FFmpeg opens ffconcat and HLS
+text, which name other files and addresses to read. Such text has no magic bytes here, so it is refused.
+Imports no engine: the API sniffs the head of an upload before it keeps it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from schemas.errors import UnsupportedAudio
+
+HEAD_BYTES = 4096
+"""Bytes of a file that `sniff` wants: two of the longest MP3 frames (1441 bytes) and some room."""
+
+EBML = b"\x1a\x45\xdf\xa3"
+
+
+class Container(StrEnum):
+    """An accepted container; the value is its usual file suffix."""
+
+    WAV = "wav"
+    FLAC = "flac"
+    OGG = "ogg"
+    MP3 = "mp3"
+    M4A = "m4a"
+    WEBM = "webm"
+
+
+def sniff(head: bytes) -> Container | None:
+    """The container that `head` (up to `HEAD_BYTES` from the start of a file) begins, or None."""
+    if head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE":
+        return Container.WAV
+    if head[:4] == b"fLaC" and len(head) > 4 and head[4] & 0x7F == 0:  # STREAMINFO must come first
+        return Container.FLAC
+    if _is_ogg_audio(head):
+        return Container.OGG
+    if _is_mp4(head):
+        return Container.M4A
+    if _is_webm(head):
+        return Container.WEBM
+    if _is_mp3(head):
+        return Container.MP3
+    return None
+
+
+def sniff_file(path: Path) -> Container:
+    """As `sniff`, of a stored file.
+
+    Raises:
+        UnsupportedAudio: empty, or none of the accepted containers.
+    """
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if not head:
+        raise UnsupportedAudio("The file is empty.")
+    container = sniff(head)
+    if container is None:
+        raise UnsupportedAudio("The file's first bytes are not those of an accepted audio container.")
+    return container
+
+
+def _is_ogg_audio(head: bytes) -> bool:
+    """The first packet must be Opus or Vorbis: Ogg also carries video, and Speex that is not decoded."""
+    if head[:5] != b"OggS\0" or len(head) < 28:
+        return False
+    packet = head[27 + head[26] :]
+    return packet.startswith((b"OpusHead", b"\x01vorbis"))
+
+
+def _is_mp4(head: bytes) -> bool:
+    """ISO media by its `ftyp` box; still images share the box and are told apart by their brand."""
+    if head[4:8] != b"ftyp" or int.from_bytes(head[:4]) < 16:
+        return False
+    return head[8:12] not in (b"avif", b"avis", b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"jxl ")
+
+
+def _is_webm(head: bytes) -> bool:
+    """EBML whose DocType (element 4282) is webm or matroska."""
+    if not head.startswith(EBML):
+        return False
+    at = head.find(b"\x42\x82", 5, 64)
+    if at < 0 or at + 3 > len(head) or not head[at + 2] & 0x80:
+        return False
+    doctype = head[at + 3 : at + 3 + (head[at + 2] & 0x7F)].rstrip(b"\0")
+    return doctype in (b"webm", b"matroska")
+
+
+def id3_length(head: bytes) -> int:
+    """Bytes of an ID3v2 tag at the start of `head`, 0 when there is none."""
+    if head[:3] != b"ID3" or len(head) < 10 or any(byte & 0x80 for byte in head[6:10]):
+        return 0
+    size = head[6] << 21 | head[7] << 14 | head[8] << 7 | head[9]
+    return 10 + size + (10 if head[5] & 0x10 else 0)  # with a footer, if flagged
+
+
+@dataclass(frozen=True, slots=True)
+class Mp3Frame:
+    """One MPEG audio Layer III frame header: `length` in bytes, `rate` in Hz, `samples` a channel."""
+
+    length: int
+    rate: int
+    samples: int
+    mono: bool
+
+
+_KBPS_1 = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+_KBPS_2 = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+
+
+def mp3_frame(data: bytes, at: int) -> Mp3Frame | None:
+    """The Layer III frame header at byte `at`, or None. Free-format frames (bitrate 0) are not taken."""
+    if at + 4 > len(data):
+        return None
+    (word,) = struct.unpack_from(">I", data, at)
+    version, layer = word >> 19 & 3, word >> 17 & 3  # version: 3 MPEG-1, 2 MPEG-2, 0 MPEG-2.5
+    bitrate, rate = word >> 12 & 15, word >> 10 & 3
+    if word >> 21 != 0x7FF or layer != 1 or version == 1 or bitrate in (0, 15) or rate == 3:
+        return None
+    hertz = (44100, 48000, 32000)[rate] >> (0 if version == 3 else 1 if version == 2 else 2)
+    kbps = (_KBPS_1 if version == 3 else _KBPS_2)[bitrate]
+    samples = 1152 if version == 3 else 576
+    length = samples // 8 * kbps * 1000 // hertz + (word >> 9 & 1)
+    return Mp3Frame(length, hertz, samples, word >> 6 & 3 == 3)
+
+
+def _is_mp3(head: bytes) -> bool:
+    """Two frames in a row of one rate: eleven set bits alone also begin other data.
+
+    A tag longer than the head (cover art) is believed: the decoder will judge what follows.
+    """
+    start = id3_length(head)
+    if start >= HEAD_BYTES:
+        return True
+    first = mp3_frame(head, start)
+    second = mp3_frame(head, start + first.length) if first else None
+    return first is not None and second is not None and first.rate == second.rate
