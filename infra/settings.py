@@ -109,6 +109,9 @@ class Settings(BaseSettings):
     sweep_interval_s: float = 5.0
     """How often lost doorbells are looked for: orders that wait in SQL and that nobody holds."""
 
+    sweep_idle_s: float = 60.0
+    """An order that waited this long untouched is enqueued again."""
+
     review_lease_s: float = 300.0
     """How long a claimed review is held for its reviewer."""
 

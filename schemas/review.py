@@ -20,6 +20,7 @@ class ReviewReason(StrEnum):
     DECODE_FAILED = "decode_failed"
     DECODE_TRUNCATED = "decode_truncated"
     DECODER_UNAVAILABLE = "decoder_unavailable"
+    STAGE_FAILED = "stage_failed"
 
 
 class Claim(BaseModel):

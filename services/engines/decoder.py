@@ -122,8 +122,6 @@ class OpenAIDecoder:
         if answer.status_code >= 500 or answer.status_code in (408, 429):
             raise EngineUnavailable(f"The decode server answered {answer.status_code}: {answer.text:.200}")
         if answer.status_code >= 400:
-            raise EngineMisconfigured(
-                f"The decode server refused ({answer.status_code}): {answer.text:.200}"
-            )
+            raise EngineMisconfigured(f"The decode server refused ({answer.status_code}): {answer.text:.200}")
         document: dict[str, Any] = answer.json()
         return document

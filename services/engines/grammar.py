@@ -159,9 +159,7 @@ class _Compiler:
     def _object(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
         each = schema.get("x-each")
         if each == "items":
-            return _either(
-                self._rule("item", self._members(schema, inner)) for inner in self._item_scopes()
-            )
+            return _either(self._rule("item", self._members(schema, inner)) for inner in self._item_scopes())
         if each == "options":
             return _either(
                 self._rule("option", self._members(schema, self._option_scope(option)))

@@ -14,6 +14,10 @@ from schemas.transcript import Transcript
 class Transcriber(Protocol):
     """Hears a recording."""
 
+    def load(self) -> None:
+        """Load the model now; otherwise the first call does."""
+        ...
+
     def transcribe(self, audio: Path, language: str) -> Transcript:
         """Words, times and one confidence; an empty text with confidence 0 when nothing was said.
 

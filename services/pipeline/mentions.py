@@ -206,11 +206,11 @@ def _settle(found: list[Found]) -> list[Found]:
         beaten = False
         for k in kept:
             other = set(k.core)
-            if core < other and k.score >= f.score - 0.15:
-                beaten = True
-            elif core == other and f.score < k.score - (0 if k.score >= EXACT else 0.05):
-                beaten = True
-            elif core & other and not core <= other and not other < core and f.score < k.score:
+            if (
+                (core < other and k.score >= f.score - 0.15)
+                or (core == other and f.score < k.score - (0 if k.score >= EXACT else 0.05))
+                or (core & other and not core <= other and not other < core and f.score < k.score)
+            ):
                 beaten = True
         if not beaten:
             # A longer but worse reading gives way to an exact one inside it ("and latte" to "latte").
@@ -232,7 +232,7 @@ def _mention(text: str, tokens: list[Token], kind: str, core: tuple[int, ...], f
     start, end = tokens[core[0]].start, tokens[core[-1]].end
     top = max(f.score for f in fs)
     return Mention(
-        kind=kind,  # type: ignore[arg-type]
+        kind=kind,
         ids=tuple(f.id for f in fs),
         groups=tuple(f.group for f in fs) if kind == "option" else (),
         start=start,

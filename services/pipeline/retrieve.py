@@ -68,7 +68,7 @@ def lexicon(menu: Menu, version: int) -> Lexicon:
     """The menu version's lexicon, built once; the last few are kept."""
     key = (menu.id, version)
     known = _LEXICONS.get(key)
-    if known is None or known[0] is not menu and known[0] != menu:
+    if known is None or (known[0] is not menu and known[0] != menu):
         known = (menu, Lexicon(menu))
         _LEXICONS[key] = known
         while len(_LEXICONS) > _LEXICONS_KEPT:
@@ -189,4 +189,6 @@ def _counts(
     return counts
 
 
-_BETWEEN_COUNT = AMOUNT_FILLERS | frozenset("pump shot scoop slice piece packet squirt extra more spoon".split())
+_BETWEEN_COUNT = AMOUNT_FILLERS | frozenset(
+    "pump shot scoop slice piece packet squirt extra more spoon".split()
+)

@@ -1,0 +1,190 @@
+"""The only room where ports meet adapters. Everything is made on first use, and imported then, so that
+the API needs no Whisper and a Whisper worker no web framework."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import httpx
+import structlog
+
+from infra.blobs import Blobs
+from infra.database import Database
+from infra.settings import Settings
+from schemas.errors import EngineUnavailable, SaycartError
+from schemas.menu import Menu
+from schemas.review import ReviewDecision
+from services.engines.ports import CartDecoder, Transcriber
+from services.pipeline.ports import Doorbell, Tools
+from services.storage.menus import MenuStore
+from services.storage.orders import OrderStore
+from services.storage.records import OrderRecord, Outcome
+from services.storage.reviews import ReviewStore
+
+log = structlog.get_logger()
+
+
+class Container:
+    """One process's parts, wired from settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        settings.home.mkdir(parents=True, exist_ok=True)
+        self.database = Database(settings.database)
+        self.orders = OrderStore(self.database)
+        self.reviews = ReviewStore(self.database)
+        self.menus = MenuStore(self.database)
+
+    @cached_property
+    def blobs(self) -> Blobs:
+        return Blobs(self.settings.blobs)
+
+    @cached_property
+    def doorbell(self) -> Doorbell:
+        from services.workers.queue import CeleryDoorbell, make_celery
+
+        return CeleryDoorbell(make_celery(self.settings.redis_url))
+
+    @cached_property
+    def transcriber(self) -> Transcriber:
+        from infra.models import resolve
+        from services.engines.audio import DecodeLimits
+        from services.engines.whisper import WhisperTranscriber
+
+        config = self.settings
+        return WhisperTranscriber(
+            resolve(config.whisper_model, config.models_dir),
+            name=config.whisper_model,
+            device=config.whisper_device,
+            threads=config.whisper_threads,
+            limits=DecodeLimits(
+                max_audio_s=config.max_audio_s,
+                max_bytes=config.max_upload_bytes,
+                memory_bytes=config.decode_child_memory,
+                child_s=config.decode_child_s,
+            ),
+        )
+
+    @cached_property
+    def decoder(self) -> CartDecoder:
+        return self._decoder(self.settings.llm_url, self.settings.llm_dialect)
+
+    @cached_property
+    def fallback_decoder(self) -> CartDecoder | None:
+        if not self.settings.fallback_llm_url:
+            return None
+        return self._decoder(self.settings.fallback_llm_url, self.settings.fallback_llm_dialect)
+
+    def _decoder(self, url: str, dialect: str) -> CartDecoder:
+        from services.engines.decoder import OpenAIDecoder
+
+        if not url:
+            raise EngineUnavailable(
+                "No decode server is set",
+                hint="`saycart run` starts the embedded one; or set SAYCART_LLM_URL.",
+            )
+        return OpenAIDecoder(
+            url,
+            dialect=dialect,
+            model=self.settings.llm_model,
+            timeout_s=self.settings.llm_timeout_s,
+            api_key=self.settings.llm_api_key,
+        )
+
+    @cached_property
+    def tools(self) -> Tools:
+        return Tools(
+            transcriber=lambda: self.transcriber,
+            decoder=lambda: self.decoder,
+            fallback_decoder=lambda: self.fallback_decoder,
+            menu=self.menus.get,
+            recording=self.blobs.path,
+            asr_threshold=self.settings.asr_threshold,
+            max_order_total=self.settings.max_order_total,
+        )
+
+    def load_transcriber(self) -> None:
+        """Load the recogniser now rather than with the first order."""
+        self.transcriber.load()
+
+    def check_menu(self, menu: Menu, version: int) -> None:
+        """Compile the menu's grammar before it serves; raises InvalidMenu."""
+        from services.engines.grammar import check_menu
+
+        check_menu(menu)
+        log.info("menu.grammar_compiled", menu=menu.id, version=version)
+
+    def warm_menu(self, menu: Menu, version: int) -> None:
+        """Put the menu's part of the prompt into the decode server's cache."""
+        from services.pipeline.retrieve import retrieve
+
+        self.decoder.warm(retrieve("hello", menu, version))
+
+    def warm_menus(self) -> None:
+        """Warm every menu's newest version; a decode server that is away is only logged."""
+        for stored in self.menus.list():
+            try:
+                self.warm_menu(stored.menu, stored.version)
+            except SaycartError as error:
+                log.warning("menu.not_warmed", menu=stored.menu.id, error=error.detail)
+                return
+
+    def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:
+        """What a reviewer's decision makes of the order; raises InvalidCart."""
+        from services.pipeline.review import settle
+
+        return settle(order, decision, self.menus.get(order.menu_id, order.menu_version))
+
+    def cart_schema(self, menu_id: str | None) -> dict[str, Any]:
+        """The published JSON Schema; with a menu, closed to its newest version. Raises NotFound."""
+        from services.engines.json_schema import cart_schema
+
+        if menu_id is None:
+            return cart_schema()
+        stored = self.menus.get(menu_id)
+        return cart_schema(stored.menu, stored.version)
+
+    def ready(self) -> dict[str, str]:
+        """Each thing that orders lean on: `ok`, or what is wrong with it."""
+        checks = {
+            "database": self._database_check,
+            "queue": self._queue_check,
+            "decoder": self._decoder_check,
+        }
+        return {name: check() for name, check in checks.items()}
+
+    def _database_check(self) -> str:
+        try:
+            self.database.ping()
+        except Exception as error:
+            return str(error)[:200]
+        return "ok"
+
+    def _queue_check(self) -> str:
+        import redis
+
+        try:
+            with redis.Redis.from_url(self.settings.redis_url, socket_timeout=1.0) as client:
+                client.ping()
+        except (redis.RedisError, ValueError) as error:
+            return str(error)[:200]
+        return "ok"
+
+    def _decoder_check(self) -> str:
+        url = self.settings.llm_url
+        if not url:
+            return "no decode server is set (SAYCART_LLM_URL)"
+        try:
+            answer = httpx.get(f"{url.rstrip('/')}/health", timeout=2.0, trust_env=False)
+        except httpx.HTTPError as error:
+            return f"no answer: {error!r:.120}"
+        return "ok" if answer.is_success else f"answers {answer.status_code}"
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def bootstrap(settings: Settings) -> Container:
+    """Wire a process. Cheap: engines and connections are made when first used."""
+    return Container(settings)

@@ -1,0 +1,46 @@
+"""THE MAP: how an order goes through. One row a stage.
+
+    RECEIVED --transcribe--> TRANSCRIBED --decode--> DECODED --validate--> VALIDATED --triage--> COMPLETED
+        \\________________________\\____________________\\______________________\\____________--> IN_REVIEW
+
+A stage takes orders in one state, from one queue of its own name. `limit_s` is enforced from outside the
+task (Celery's prefork pool kills it) and lies under the lease, so that a lease never ends a live stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from schemas.lifecycle import State
+from services.pipeline import stages
+from services.pipeline.ports import Tools
+from services.storage.records import OrderRecord, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One row of the map."""
+
+    name: str
+    state: State
+    step: Callable[[OrderRecord, Tools], Outcome]
+    limit_s: int
+
+
+FLOW: dict[State, Stage] = {
+    stage.state: stage
+    for stage in (
+        Stage("transcribe", State.RECEIVED, stages.transcribe, limit_s=150),
+        Stage("decode", State.TRANSCRIBED, stages.decode, limit_s=170),
+        Stage("validate", State.DECODED, stages.validate, limit_s=30),
+        Stage("triage", State.VALIDATED, stages.triage, limit_s=30),
+    )
+}
+BY_NAME: dict[str, Stage] = {stage.name: stage for stage in FLOW.values()}
+
+
+def next_stage(state: State) -> str | None:
+    """Name of the stage that an order in `state` waits for; None when it is settled."""
+    stage = FLOW.get(state)
+    return stage.name if stage else None

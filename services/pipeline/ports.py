@@ -1,0 +1,33 @@
+"""What a stage may reach for. Handed in by `services/bootstrap.py`; the pipeline wires nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from schemas.lifecycle import State
+from services.engines.ports import CartDecoder, Transcriber
+from services.storage.records import MenuVersion
+
+
+class Doorbell(Protocol):
+    """Tells workers that an order waits. May be lost: the sweeper rings again from SQL."""
+
+    def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
+        """Enqueue the stage that `state` waits for; False, and logged, when the broker is away."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Engines are given as functions, so that a worker loads only the one that its stage asks for."""
+
+    transcriber: Callable[[], Transcriber]
+    decoder: Callable[[], CartDecoder]
+    fallback_decoder: Callable[[], CartDecoder | None]
+    menu: Callable[[str, int], MenuVersion]
+    recording: Callable[[str], Path]
+    asr_threshold: float
+    max_order_total: int

@@ -1,0 +1,116 @@
+"""One stage of one order: claim, check, act, advance, commit, enqueue.
+
+The result and the new state are committed in one transaction, under the version that was claimed; only
+then is the next stage enqueued. A message that comes twice finds nothing to claim. What each kind of
+error means is decided here and nowhere else:
+
+    InputError                   the order ends in `error`, with code and hint
+    retryable                    the order is put back, to be tried again after a jittered wait
+    retryable, attempts used up  decode: the alternative decoder, then a human; else a human
+    anything else                a human, with the reason; the fault is logged
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import structlog
+
+from schemas.errors import DecodeInvalid, DecodeTruncated, EngineError, InputError, SaycartError, StaleState
+from schemas.lifecycle import Event, State
+from schemas.order import OrderError
+from schemas.review import ReviewReason
+from services.pipeline.flow import BY_NAME, FLOW, Stage
+from services.pipeline.ports import Doorbell, Tools
+from services.pipeline.stages import ask_human, decode_elsewhere
+from services.storage.orders import OrderStore
+from services.storage.records import OrderRecord, Outcome
+
+log = structlog.get_logger()
+
+BACKOFF_S, BACKOFF_MOST_S = 1.0, 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Runs stages for one worker, named `owner` on its leases."""
+
+    orders: OrderStore
+    doorbell: Doorbell
+    tools: Tools
+    owner: str
+    attempts: int
+    lease_s: float
+
+    def run(self, order_id: str, stage_name: str) -> State | None:
+        """Run one stage; the state that the order is in afterwards, None when there was nothing to do."""
+        stage = BY_NAME[stage_name]
+        order = self.orders.claim(order_id, stage.state, owner=self.owner, lease_s=self.lease_s)
+        if order is None:
+            log.info("stage.nothing_to_claim", order_id=order_id, stage=stage_name)
+            return None
+        with structlog.contextvars.bound_contextvars(
+            order_id=order.id, stage=stage.name, attempt=order.attempt
+        ):
+            outcome = self._act(stage, order)
+            return self._commit(order, outcome) if outcome else order.state
+
+    def _act(self, stage: Stage, order: OrderRecord) -> Outcome | None:
+        """The step's outcome, or what its error means; None when the order was put back to wait."""
+        if order.attempt > self.attempts:
+            # Workers died with it in hand: counted at the claim, so that it can't go round for ever.
+            return self._given_up(stage, order, "attempts_used_up", "Workers stopped while working on this")
+        try:
+            return stage.step(order, self.tools)
+        except InputError as error:
+            log.info("stage.refused", code=error.code, detail=error.detail)
+            failure = OrderError(code=error.code, message=error.detail, hint=error.hint, stage=stage.name)
+            return Outcome(Event.BROKE, error=failure, detail={"code": error.code})
+        except SaycartError as error:
+            log.warning("stage.failed", code=error.code, detail=error.detail, retryable=error.retryable)
+            if error.retryable and order.attempt < self.attempts:
+                self._put_back(order, error.code)
+                return None
+            if error.retryable:
+                return self._given_up(stage, order, error.code, error.detail)
+            return ask_human(_reason(error), error.code, f"{error.detail}. {error.hint}")
+        except Exception as error:
+            log.exception("stage.fault")
+            if order.attempt < self.attempts:
+                self._put_back(order, type(error).__name__)
+                return None
+            return self._given_up(stage, order, "internal", "A fault in saycart; the logs say more")
+
+    def _put_back(self, order: OrderRecord, code: str) -> None:
+        longest = min(BACKOFF_MOST_S, BACKOFF_S * 2.0 ** (order.attempt - 1))
+        wait = random.uniform(0, longest)  # noqa: S311 - full jitter spreads retries, it hides no secret
+        self.orders.release(order, retry_in_s=wait, detail={"code": code})
+        self.doorbell.ring(order.id, order.state, delay_s=wait)
+
+    def _given_up(self, stage: Stage, order: OrderRecord, code: str, message: str) -> Outcome:
+        if stage.name == "decode":
+            if (outcome := decode_elsewhere(order, self.tools)) is not None:
+                return outcome
+            return ask_human(ReviewReason.DECODER_UNAVAILABLE, code, message)
+        return ask_human(ReviewReason.STAGE_FAILED, code, message)
+
+    def _commit(self, order: OrderRecord, outcome: Outcome) -> State | None:
+        try:
+            after = self.orders.commit(order, outcome)
+        except StaleState:
+            # The lease ran out or the client cancelled; whoever holds the order now decides.
+            log.warning("stage.stale_result_dropped")
+            return None
+        log.info("stage.done", state=after.state.value)
+        if after.state in FLOW:
+            self.doorbell.ring(after.id, after.state)
+        return after.state
+
+
+def _reason(error: SaycartError) -> ReviewReason:
+    if isinstance(error, DecodeTruncated):
+        return ReviewReason.DECODE_TRUNCATED
+    if isinstance(error, DecodeInvalid | EngineError):
+        return ReviewReason.DECODE_FAILED
+    return ReviewReason.STAGE_FAILED

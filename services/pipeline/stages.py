@@ -1,0 +1,127 @@
+"""The steps themselves: what each stage does with an order. Pure of storage and queue: order in, outcome
+out. Errors pass through; the runner knows what each kind means."""
+
+from __future__ import annotations
+
+import time
+
+import structlog
+
+from schemas.cart import Finding, Severity
+from schemas.errors import EngineUnavailable
+from schemas.lifecycle import Event
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+from services.engines.ports import Decoded
+from services.pipeline.ports import Tools
+from services.pipeline.price import price_cart
+from services.pipeline.retrieve import retrieve
+from services.pipeline.triage import doubts
+from services.pipeline.validate import check_evidence, check_facts, check_total
+from services.storage.records import OrderRecord, Outcome
+
+log = structlog.get_logger()
+
+
+def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
+    """Hear the recording. Silence needs no decoding: it goes to a human as it is."""
+    if order.audio_key is None:
+        raise ValueError("An order without a transcript must have a recording")
+    started = time.perf_counter()
+    transcript = tools.transcriber().transcribe(tools.recording(order.audio_key), order.language)
+    timings = {"transcribe": time.perf_counter() - started}
+    if transcript.nothing_was_said:
+        finding = Finding(
+            code="nothing_heard", severity=Severity.BLOCKING, message="Nothing was said in this recording"
+        )
+        return Outcome(
+            Event.DOUBTED,
+            transcript=transcript,
+            findings=(finding,),
+            reasons=doubts(transcript, [finding], asr_threshold=tools.asr_threshold),
+            timings=timings,
+        )
+    return Outcome(Event.TRANSCRIBED, transcript=transcript, timings=timings)
+
+
+def decode(order: OrderRecord, tools: Tools) -> Outcome:
+    """Retrieve what the words may mean, then decode a cart under the mask made from it."""
+    transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
+    evidence = retrieve(transcript.text, menu.menu, menu.version)
+    return _decoded(tools.decoder().decode(evidence))
+
+
+def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
+    """The alternative decoder, once the first has stayed down; None when there is none or it is down too."""
+    decoder = tools.fallback_decoder()
+    if decoder is None:
+        return None
+    transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
+    try:
+        outcome = _decoded(decoder.decode(retrieve(transcript.text, menu.menu, menu.version)))
+    except EngineUnavailable as error:
+        log.warning("decode.fallback_unavailable", order_id=order.id, error=error.detail)
+        return None
+    log.warning("decode.fallback_used", order_id=order.id)
+    return outcome
+
+
+def validate(order: OrderRecord, tools: Tools) -> Outcome:
+    """Check the draft against the menu and against what was heard, and price it."""
+    started = time.perf_counter()
+    transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
+    if order.draft is None:
+        raise ValueError("A decoded order must have a draft")
+    evidence = retrieve(transcript.text, menu.menu, menu.version)
+    findings = check_facts(order.draft, menu.menu) + check_evidence(order.draft, evidence)
+    cart = price_cart(order.draft, menu.menu, menu.version, transcript, findings)
+    findings += check_total(cart.total, tools.max_order_total)
+    return Outcome(
+        Event.VALIDATED,
+        cart=cart,
+        findings=tuple(findings),
+        timings={"validate": time.perf_counter() - started},
+    )
+
+
+def triage(order: OrderRecord, tools: Tools) -> Outcome:
+    """Complete the order, or hand it to a human with every reason."""
+    started = time.perf_counter()
+    reasons = doubts(_heard(order), order.findings, asr_threshold=tools.asr_threshold)
+    return Outcome(
+        Event.DOUBTED if reasons else Event.ACCEPTED,
+        reasons=reasons,
+        timings={"triage": time.perf_counter() - started},
+        detail={"reasons": [reason.value for reason in reasons]},
+    )
+
+
+def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
+    """The way out of any stage that can't go on: what is known so far, in front of a human."""
+    finding = Finding(code=code, severity=Severity.BLOCKING, message=message)
+    return Outcome(
+        Event.DOUBTED,
+        findings=(finding,),
+        reasons=(reason,),
+        detail={"reasons": [reason.value], "code": code},
+    )
+
+
+def _heard(order: OrderRecord) -> Transcript:
+    if order.transcript is None:
+        raise ValueError("A transcribed order must have a transcript")
+    return order.transcript
+
+
+def _decoded(decoded: Decoded) -> Outcome:
+    return Outcome(
+        Event.DECODED,
+        draft=decoded.draft,
+        timings={"decode": decoded.seconds},
+        engine={
+            "decoder": decoded.engine,
+            "grammar": decoded.grammar,
+            "prompt_tokens": decoded.prompt_tokens,
+            "completion_tokens": decoded.completion_tokens,
+        },
+    )

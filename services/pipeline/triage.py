@@ -1,0 +1,26 @@
+"""Triage: complete the order, or ask a human. Any doubt asks; nothing here loosens anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from schemas.cart import Finding, Severity
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+
+
+def doubts(
+    transcript: Transcript, findings: Iterable[Finding], *, asr_threshold: float
+) -> tuple[ReviewReason, ...]:
+    """Why a human should look; empty when nobody needs to. `asr_threshold` is a calibrated confidence."""
+    reasons: list[ReviewReason] = []
+    if transcript.nothing_was_said:
+        reasons.append(ReviewReason.NOTHING_HEARD)
+    elif transcript.confidence < asr_threshold:
+        reasons.append(ReviewReason.LOW_ASR_CONFIDENCE)
+    codes = {f.code for f in findings if f.severity is Severity.BLOCKING}
+    if "not_on_menu" in codes:
+        reasons.append(ReviewReason.NOT_ON_MENU)
+    if codes - {"not_on_menu"}:
+        reasons.append(ReviewReason.BLOCKING_FINDING)
+    return tuple(reasons)

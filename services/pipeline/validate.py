@@ -1,0 +1,148 @@
+"""Validate: is every value of the draft true of the menu, and was it heard?
+
+The mask guarantees form. Facts are checked here: the item exists and is available, the option is offered,
+required groups are filled, quantities are within limits; and, both ways, what the draft holds was said
+and what was said is held. Findings are typed; a blocking one sends the order to a human.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft, Severity
+from schemas.evidence import Evidence
+from schemas.menu import Item, Menu
+
+
+def check_facts(draft: CartDraft, menu: Menu) -> list[Finding]:
+    """Everything in `draft` that the menu does not allow. Also applied to a reviewer's cart."""
+    findings: list[Finding] = []
+    for index, line in enumerate(draft.lines):
+        if isinstance(line, NotOnMenuLine):
+            findings.append(_blocking("not_on_menu", f"“{line.heard}” is not on the menu", index))
+            continue
+        item = menu.item(line.sku)
+        if item is None:
+            findings.append(_blocking("unknown_item", f"The menu has no item {line.sku!r}", index))
+            continue
+        findings += [f.model_copy(update={"line": index}) for f in _line_facts(line, item, menu)]
+    if not draft.lines:
+        findings.append(_blocking("empty_cart", "No order was understood in these words", None))
+    return findings
+
+
+def _line_facts(line: ItemLine, item: Item, menu: Menu) -> Iterator[Finding]:
+    if not item.available:
+        yield _blocking("item_unavailable", f"{item.name} is not available now")
+    if line.quantity > item.max_quantity:
+        yield _blocking(
+            "quantity_over_limit", f"{line.quantity} × {item.name} is over the limit of {item.max_quantity}"
+        )
+    yield from _size_facts(line, item, menu)
+    chosen: Counter[str] = Counter()
+    for option in line.options:
+        group = menu.group(option.group)
+        if group is None or option.group not in item.option_groups:
+            yield _blocking("option_not_offered", f"{item.name} has no choice of {option.group}")
+            continue
+        known = next((o for o in group.options if o.id == option.id), None)
+        if known is None:
+            yield _blocking("unknown_option", f"{group.name} has no {option.id!r}")
+        elif not known.available:
+            yield _blocking("option_unavailable", f"{known.name} is not available now")
+        chosen[option.group] += option.amount is not Amount.NONE
+    repeated = [o for o, n in Counter((o.group, o.id) for o in line.options).items() if n > 1]
+    if repeated:
+        yield _blocking("option_repeated", f"{repeated[0][1]} is on the line twice")
+    for group_id in item.option_groups:
+        group = menu.group(group_id)
+        if group is None:
+            continue
+        if group.choose == "one" and chosen[group_id] > 1:
+            yield _blocking("too_many_choices", f"Only one {group.name} can be chosen for {item.name}")
+        if group.required and chosen[group_id] == 0:
+            yield _blocking("missing_required_option", f"Which {group.name} for the {item.name}?")
+
+
+def _size_facts(line: ItemLine, item: Item, menu: Menu) -> Iterator[Finding]:
+    if line.size is not None:
+        if line.size not in item.size_ids:
+            yield _blocking("size_not_offered", f"{item.name} does not come in size {line.size!r}")
+    elif item.size_ids and len(set((item.prices or {}).values())) > 1:
+        default = menu.size(item.default_size) if item.default_size else None
+        if default is None:
+            yield _blocking("missing_size", f"Which size of {item.name}?")
+        else:
+            yield _info("size_defaulted", f"No size was said; {item.name} is {default.name} by default")
+    elif len(item.size_ids) > 1:
+        yield _info("size_unsaid", f"No size was said; every size of {item.name} costs the same")
+
+
+def check_evidence(draft: CartDraft, evidence: Evidence) -> list[Finding]:
+    """Values that nobody said, and words that name something of the menu yet are not in the cart.
+
+    The second kind is forgiven where the customer took something back, or where the words fit several
+    names and one of them was used.
+    """
+    findings = list(_unsaid(draft, evidence))
+    if not evidence.corrected:
+        findings += list(_unused(draft, evidence))
+    return findings
+
+
+def _unsaid(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
+    options = {(o.group, o.id): o for o in evidence.options}
+    for index, line in enumerate(draft.lines):
+        if not isinstance(line, ItemLine):
+            continue
+        if line.sku not in evidence.items:
+            yield _blocking("item_unsaid", f"Nothing in the words names {line.sku}", index)
+        if line.size is not None and line.size not in evidence.sizes:
+            yield _blocking("size_unsaid_value", f"Nobody said the size {line.size}", index)
+        if line.quantity not in evidence.quantities:
+            yield _blocking("quantity_unsaid", f"Nobody said {line.quantity}", index)
+        for option in line.options:
+            known = options.get((option.group, option.id))
+            if known is None or not _backed(option, known.amounts, known.counts):
+                yield _blocking("option_unsaid", f"Nothing in the words asks for {option.id}", index)
+
+
+def _backed(option: OptionDraft, amounts: tuple[Amount, ...], counts: tuple[int, ...]) -> bool:
+    return option.amount in amounts and option.count in counts
+
+
+def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
+    lines = [line for line in draft.lines if isinstance(line, ItemLine)]
+    used: dict[str, set[object]] = {
+        "item": {line.sku for line in lines},
+        "size": {line.size for line in lines},
+        "option": {(o.group, o.id) for line in lines for o in line.options},
+    }
+    elsewhere = " ".join(line.heard for line in draft.lines if isinstance(line, NotOnMenuLine))
+    for mention in evidence.mentions:
+        refs: set[object] = set(mention.ids)
+        if mention.kind == "option":
+            refs = set(zip(mention.groups, mention.ids, strict=True))
+        if mention.strong and not refs & used[mention.kind] and mention.text not in elsewhere:
+            yield _blocking("heard_but_missing", f"“{mention.text}” was said but is not in the cart")
+    counted = {line.quantity for line in draft.lines} | {o.count for li in lines for o in li.options}
+    for number in evidence.numbers:
+        split = sum(line.quantity for line in draft.lines)
+        if number > 1 and number not in counted and number != split:
+            yield _blocking("number_unused", f"The number {number} was said but counts nothing in the cart")
+
+
+def check_total(total: int, limit: int) -> list[Finding]:
+    """An absurd total, in minor units, is more likely a mistake than an order."""
+    if total > limit:
+        return [_blocking("total_over_limit", f"The total is over {limit / 100:.2f}")]
+    return []
+
+
+def _blocking(code: str, message: str, line: int | None = None) -> Finding:
+    return Finding(code=code, severity=Severity.BLOCKING, message=message, line=line)
+
+
+def _info(code: str, message: str) -> Finding:
+    return Finding(code=code, severity=Severity.INFO, message=message)
