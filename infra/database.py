@@ -1,56 +1,38 @@
-"""The database: engine, transactions, clock, named locks and migrations, alike on SQLite and PostgreSQL.
+"""The database: transactions, clock, named locks and migrations, alike on SQLite and PostgreSQL.
 
-SQLite runs in WAL with `synchronous=FULL`, so an order that was answered with 202 survives a power cut.
-A write begins with BEGIN IMMEDIATE: a transaction that reads first and then upgrades to writing is thrown
-out by SQLite at once, busy_timeout or not, as soon as somebody else wrote in between.
+A write on SQLite begins with BEGIN IMMEDIATE: a transaction that reads first and then upgrades to writing is
+thrown out at once, busy_timeout or not, as soon as somebody else wrote in between.
 """
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from alembic import command
 from alembic.config import Config
 from filelock import FileLock, Timeout
-from sqlalchemy import DateTime, Dialect, Engine, create_engine, event, exc, text
-from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy import DateTime, Dialect, text
+from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeDecorator
 
-BUSY_S = 10
+from infra.dialects import (
+    DatabaseFull,
+    DatabaseRefused,
+    DatabaseUnavailable,
+    neutral_errors,
+    parse_url,
+    postgresql_engine,
+    sqlite_engine,
+)
+
+__all__ = ["Database", "DatabaseFull", "DatabaseRefused", "DatabaseUnavailable", "UtcDateTime"]
+
 MIGRATE_S = 120
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
-
-# Primary result codes that pass by themselves or by freeing disk. "no such table" is also an
-# OperationalError to sqlite3, and must not look like an outage.
-_SQLITE_OUTAGE = {
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_NOMEM,
-    sqlite3.SQLITE_PROTOCOL,
-}
-
-
-class DatabaseUnavailable(Exception):
-    """The database can't take it now: locked, full, refused, cut off. Worth another try.
-
-    From a commit that was cut off the outcome is not known: repeat only what is safe to repeat.
-    """
-
-
-class DatabaseRefused(Exception):
-    """A value that this database can't hold, such as a NUL in text on PostgreSQL. Never worth a retry."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -83,9 +65,9 @@ class Database:
     """
 
     def __init__(self, url: str) -> None:
-        self.url = _normal(url)
+        self.url = parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self._engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
+        self._engine = sqlite_engine(self.url) if self.is_sqlite else postgresql_engine(self.url)
         if self.is_sqlite:
             self._reader = self._engine.execution_options(saycart_begin="BEGIN")
             self._writer = self._engine.execution_options(saycart_begin="BEGIN IMMEDIATE")
@@ -105,7 +87,7 @@ class Database:
             DatabaseUnavailable: see there.
             DatabaseRefused: see there.
         """
-        with _neutral(), Session(self._reader, expire_on_commit=False) as session, session.begin():
+        with neutral_errors(), Session(self._reader, expire_on_commit=False) as session, session.begin():
             yield session
 
     @contextmanager
@@ -116,7 +98,7 @@ class Database:
             DatabaseUnavailable: see there; after a failed commit the outcome may be unknown.
             DatabaseRefused: see there.
         """
-        with _neutral(), Session(self._writer, expire_on_commit=False) as session, session.begin():
+        with neutral_errors(), Session(self._writer, expire_on_commit=False) as session, session.begin():
             yield session
 
     def now(self, session: Session) -> datetime:
@@ -154,7 +136,7 @@ class Database:
             DatabaseUnavailable: not reachable, or another process migrates for more than 120 s.
         """
         if not self.is_sqlite:
-            with _neutral(), self._writer.begin() as connection:
+            with neutral_errors(), self._writer.begin() as connection:
                 connection.execute(text(f"SET LOCAL lock_timeout = '{MIGRATE_S}s'"))
                 connection.execute(
                     text("SELECT pg_advisory_xact_lock(hashtextextended('saycart:migrate', 0))")
@@ -164,14 +146,11 @@ class Database:
         file = Path(str(self.url.database))
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(f"{file}.migrate.lock", timeout=MIGRATE_S), _neutral():
+            with FileLock(f"{file}.migrate.lock", timeout=MIGRATE_S), neutral_errors():
                 # WAL is a property of the file, kept for good. Switching is refused while others are
                 # connected, whatever the busy_timeout, so it belongs under this lock.
-                raw = self._engine.raw_connection()
-                try:
-                    raw.cursor().execute("PRAGMA journal_mode = WAL")
-                finally:
-                    raw.close()
+                with self._engine.connect() as connection:
+                    connection.exec_driver_sql("PRAGMA journal_mode = WAL")
                 with self._writer.begin() as connection:
                     self._upgrade(connection)
         except Timeout:
@@ -189,84 +168,3 @@ class Database:
         config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-
-
-def _normal(url: str) -> URL:
-    parsed = make_url(url.replace("postgres://", "postgresql://", 1) if url.startswith("postgres:") else url)
-    if parsed.get_backend_name() == "postgresql":
-        return parsed.set(drivername="postgresql+psycopg")
-    if parsed.get_backend_name() != "sqlite":
-        raise ValueError("the database URL must begin with sqlite:/// or postgresql://")
-    if parsed.database in (None, "", ":memory:"):
-        raise ValueError("SQLite needs a file: several processes share it")
-    return parsed
-
-
-# NaN is no JSON: PostgreSQL refuses it and SQLite would keep it, so both refuse.
-_JSON = partial(json.dumps, allow_nan=False)
-
-
-def _sqlite(url: URL) -> Engine:
-    engine = create_engine(
-        url,
-        connect_args={"timeout": BUSY_S},
-        json_serializer=_JSON,
-        pool_size=5,
-        max_overflow=15,
-        pool_timeout=BUSY_S,
-    )
-
-    @event.listens_for(engine, "connect")
-    def _prepare(dbapi: Any, _record: Any) -> None:
-        dbapi.isolation_level = None  # the driver's own BEGIN is deferred; ours is below
-        for pragma in ("foreign_keys = ON", "synchronous = FULL", f"busy_timeout = {BUSY_S * 1000}"):
-            dbapi.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("saycart_begin", "BEGIN"))
-
-    return engine
-
-
-def _postgresql(url: URL) -> Engine:
-    wanted = {
-        "connect_timeout": "5",
-        # A cut cable is noticed within 15 s rather than after the kernel's quarter of an hour.
-        "tcp_user_timeout": "15000",
-        "keepalives_idle": "5",
-        "keepalives_interval": "5",
-        "keepalives_count": "2",
-        "options": f"-c lock_timeout={BUSY_S}s -c idle_in_transaction_session_timeout=60s",
-    }
-    return create_engine(
-        url,
-        connect_args={name: value for name, value in wanted.items() if name not in url.query},
-        json_serializer=_JSON,
-        pool_size=5,
-        max_overflow=15,
-        pool_timeout=BUSY_S,
-        pool_pre_ping=True,
-    )
-
-
-@contextmanager
-def _neutral() -> Iterator[None]:
-    """Turn the drivers' errors into ours, so that nobody above needs to know two drivers."""
-    try:
-        yield
-    except exc.DataError as error:
-        raise DatabaseRefused(str(error.orig)) from error
-    except exc.TimeoutError as error:
-        raise DatabaseUnavailable("every connection of this process is in use") from error
-    except exc.DBAPIError as error:
-        if _is_outage(error):
-            raise DatabaseUnavailable(str(error.orig)) from error
-        raise
-
-
-def _is_outage(error: exc.DBAPIError) -> bool:
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    if code is not None:
-        return code & 0xFF in _SQLITE_OUTAGE
-    return error.connection_invalidated or isinstance(error, exc.OperationalError | exc.InterfaceError)

@@ -168,9 +168,11 @@ def _contradictions(menu: Menu) -> list[tuple[str, str]]:
             problems.append((path, "give either `price` or `prices`, not both and not neither"))
         if item.prices is not None and not item.prices:
             problems.append((f"{path}/prices", "name at least one size, or use `price`"))
-        for size_id in item.size_ids:
-            if size_id not in size_ids:
-                problems.append((f"{path}/prices/{size_id}", f"no size {size_id!r} in `sizes`"))
+        problems += [
+            (f"{path}/prices/{size_id}", f"no size {size_id!r} in `sizes`")
+            for size_id in item.size_ids
+            if size_id not in size_ids
+        ]
         if item.default_size is not None and item.default_size not in item.size_ids:
             problems.append((f"{path}/default_size", "must be one of the item's own sizes"))
         for g, group_id in enumerate(item.option_groups):

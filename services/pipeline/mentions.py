@@ -202,26 +202,27 @@ def _settle(found: list[Found]) -> list[Found]:
     ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
     kept: list[Found] = []
     for f in ordered:
-        core = set(f.core)
-        beaten = False
-        for k in kept:
-            other = set(k.core)
-            if (
-                (core < other and k.score >= f.score - 0.15)
-                or (core == other and f.score < k.score - (0 if k.score >= EXACT else 0.05))
-                or (core & other and not core <= other and not other < core and f.score < k.score)
-            ):
-                beaten = True
-        if not beaten:
-            # A longer but worse reading gives way to an exact one inside it ("and latte" to "latte").
-            kept = [k for k in kept if not (core < set(k.core) and f.score > k.score + 0.15)]
-            kept.append(f)
+        if any(_beats(k, f) for k in kept):
+            continue
+        # A longer but worse reading gives way to an exact one inside it ("and latte" to "latte").
+        kept = [k for k in kept if not (set(f.core) < set(k.core) and f.score > k.score + 0.15)]
+        kept.append(f)
     best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
     for f in kept:
         key = (f.kind, f.group, f.id, f.core)
         if key not in best or best[key].score < f.score:
             best[key] = f
     return list(best.values())
+
+
+def _beats(kept: Found, other: Found) -> bool:
+    """Whether `kept` leaves no room for `other`, which is no longer and no better than it."""
+    mine, its = set(kept.core), set(other.core)
+    if its < mine:
+        return kept.score >= other.score - 0.15
+    if its == mine:
+        return other.score < kept.score - (0 if kept.score >= EXACT else 0.05)
+    return bool(its & mine) and not mine < its and other.score < kept.score
 
 
 def _same(a: Found, b: Found) -> bool:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, update
 from sqlalchemy.orm import Session
 
-from infra.database import Database, DatabaseRefused, DatabaseUnavailable
-from schemas.errors import InputError, StaleState, StorageUnavailable
+from infra.database import Database, DatabaseFull, DatabaseRefused, DatabaseUnavailable
+from schemas.errors import InputError, StaleState, StorageFull, StorageUnavailable
 from schemas.lifecycle import Event, State, advance
 from services.storage.keys import new_id
 from services.storage.mapping import order_of
@@ -116,7 +116,10 @@ def record_event(
 def _ours() -> Iterator[None]:
     try:
         yield
+    # The drivers' words name hosts and tables: they are for the log, by way of the cause.
+    except DatabaseFull as error:
+        raise StorageFull("The database's disk is full") from error
     except DatabaseUnavailable as error:
-        raise StorageUnavailable(f"The database can't take it now: {error}") from error
+        raise StorageUnavailable("The database can't take it now") from error
     except DatabaseRefused as error:
-        raise InputError(f"A value that can't be stored: {error}") from error
+        raise InputError("A value in it can't be stored") from error

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, func, literal, or_, select, tuple_, update
-from sqlalchemy.orm import Session
 
 from infra.database import Database, UtcDateTime
-from schemas.errors import Conflict, IdempotencyMismatch, InputError, NotFound, StaleState
+from schemas.errors import Conflict, InputError, NotFound, StaleState
 from schemas.lifecycle import STATUS, TERMINAL, WAITING, Event, State
 from services.storage.changes import move, reading, record_event, swap, writing
+from services.storage.intake import first_order, insert_key, insert_order
 from services.storage.keys import cursor_after, new_id, parse_cursor
-from services.storage.mapping import columns_of, document_of, event_of, order_of
+from services.storage.mapping import columns_of, event_of, order_of
 from services.storage.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
 from services.storage.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
 
@@ -44,52 +44,14 @@ class OrderStore:
             if idempotency is not None:
                 name = f"idempotency:{idempotency.client}:{idempotency.key}"
                 self._database.lock(session, name)
-                if first := _first_order(session, idempotency):
+                if first := first_order(session, idempotency):
                     return order_of(first), False
             if order_id is not None and session.get(OrderRow, order_id) is not None:
                 raise Conflict(f"Order {order_id} exists")
-            order = self._insert(session, now, new, order_id or new_id("ord"))
+            order = insert_order(session, now, new, order_id or new_id("ord"))
             if idempotency is not None:
-                session.add(
-                    IdempotencyRow(
-                        client=idempotency.client,
-                        key=idempotency.key,
-                        body_hash=idempotency.body_hash,
-                        order_id=order.id,
-                        created_at=now,
-                    )
-                )
+                insert_key(session, now, idempotency, order.id)
             return order, True
-
-    @staticmethod
-    def _insert(session: Session, now: datetime, new: NewOrder, order_id: str) -> OrderRecord:
-        row = OrderRow(
-            id=order_id,
-            state=State.RECEIVED.value,
-            version=1,
-            menu_id=new.menu_id,
-            menu_version=new.menu_version,
-            language=new.language,
-            audio_key=new.audio_key,
-            audio_format=new.audio_format,
-            findings=[],
-            reasons=[],
-            metadata_=new.metadata,
-            timings={},
-            engine={},
-            attempt=0,
-            created_at=now,
-            updated_at=now,
-        )
-        session.add(row)
-        session.flush()
-        record_event(session, row, State.RECEIVED.value, now, None)
-        if new.transcript is None:
-            session.flush()
-            return order_of(row)
-        return move(
-            session, now, order_of(row), Event.TRANSCRIBED, {"transcript": document_of(new.transcript)}
-        )
 
     def get(self, order_id: str) -> OrderRecord:
         """One order.
@@ -256,12 +218,3 @@ def _claimable(now: datetime) -> tuple[ColumnElement[bool], ...]:
         or_(OrderRow.lease_until.is_(None), OrderRow.lease_until <= now),
         or_(OrderRow.next_attempt_at.is_(None), OrderRow.next_attempt_at <= now),
     )
-
-
-def _first_order(session: Session, idempotency: Idempotency) -> OrderRow | None:
-    seen = session.get(IdempotencyRow, (idempotency.client, idempotency.key))
-    if seen is None:
-        return None
-    if seen.body_hash != idempotency.body_hash:
-        raise IdempotencyMismatch("This Idempotency-Key was used with another body")
-    return session.get(OrderRow, seen.order_id)
