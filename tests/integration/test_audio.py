@@ -1,0 +1,275 @@
+"""Recordings of every accepted container, whole, cut off and hostile, through the real decoding child."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from schemas.errors import (
+    AudioDamaged,
+    AudioTooLarge,
+    AudioTooLong,
+    EngineUnavailable,
+    SaycartError,
+    UnsupportedAudio,
+)
+from services.engines import audio, audio_child
+from services.engines.audio import RATE, DecodeLimits, decode
+from services.engines.containers import Container, sniff_file
+from services.engines.declared import check_whole
+
+SECONDS = 2.5
+KINDS = {
+    "pcm.wav": ("wav", "pcm_s16le", 44_100),
+    "float.wav": ("wav", "pcm_f32le", 48_000),
+    "law.wav": ("wav", "pcm_mulaw", 8_000),
+    "t.flac": ("flac", "flac", 16_000),
+    "opus.ogg": ("ogg", "libopus", 48_000),
+    "t.mp3": ("mp3", "libmp3lame", 24_000),
+    "t.m4a": ("ipod", "aac", 44_100),
+    "t.webm": ("webm", "libopus", 48_000),
+    "t.mkv": ("matroska", "flac", 16_000),
+}
+LIVE = {  # as browsers' recorders write: a pipe, no seeking back to fill in lengths
+    "live.webm": ("webm", "libopus", 48_000, {"live": "1"}),
+    "live.ogg": ("ogg", "libopus", 48_000, {"page_duration": "100000"}),
+    "live.wav": ("wav", "pcm_s16le", 48_000, {}),
+    "live.mp4": ("mp4", "aac", 48_000, {"movflags": "frag_keyframe+empty_moov+default_base_moof"}),
+}
+
+
+class Pipe:
+    """A file to write that can't seek."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("wb")
+
+    def write(self, data: bytes) -> int:
+        return self.file.write(data)
+
+
+def record(
+    target: Path | Pipe,
+    form: str,
+    codec: str,
+    rate: int,
+    options: dict[str, str] | None = None,
+    *,
+    seconds: float = SECONDS,
+    silent: bool = False,
+) -> None:
+    """Encode a gliding tone (or silence), mono, second by second, so that hours fit into memory."""
+    file = str(target) if isinstance(target, Path) else target
+    with av.open(file, "w", format=form, options=options or {}) as container:
+        stream = container.add_stream(codec, rate=rate, layout="mono")
+        total = round(seconds * rate)
+        for at in range(0, total, rate):
+            t = np.arange(at, min(at + rate, total)) / rate
+            wave = np.zeros_like(t) if silent else 8000 * np.sin(2 * np.pi * (300 + 100 * t) * t)
+            frame = av.AudioFrame.from_ndarray(wave.astype(np.int16)[None], format="s16", layout="mono")
+            frame.sample_rate, frame.pts = rate, at
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+
+
+@pytest.fixture(scope="module")
+def tones(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tones")
+    for name, (form, codec, rate) in KINDS.items():
+        record(folder / name, form, codec, rate)
+    for name, (form, codec, rate, options) in LIVE.items():
+        pipe = Pipe(folder / name)
+        record(pipe, form, codec, rate, options)
+        pipe.file.close()
+    return folder
+
+
+def hear(path: Path, limits: DecodeLimits | None = None) -> audio.Samples:
+    """Sniff, decode, compare: what the transcriber does before it listens."""
+    container = sniff_file(path)
+    samples = decode(path, container, limits or DecodeLimits())
+    check_whole(path, container, samples.size / RATE)
+    return samples
+
+
+@pytest.mark.parametrize("name", [*KINDS, *LIVE])
+def test_whole_recordings_are_decoded(tones: Path, name: str) -> None:
+    samples = hear(tones / name)
+    assert samples.dtype == np.float32
+    assert samples.ndim == 1
+    assert samples.size / RATE == pytest.approx(SECONDS, abs=0.1)
+    assert 0.15 < float(np.abs(samples[RATE // 2 :]).max()) < 0.35  # 8000 of 32768
+
+
+@pytest.mark.parametrize("kept", [0.6, 0.93])
+@pytest.mark.parametrize("name", [name for name in (*KINDS, *LIVE) if name != "live.wav"])
+def test_a_cut_off_upload_is_refused(tones: Path, tmp_path: Path, name: str, kept: float) -> None:
+    whole = (tones / name).read_bytes()
+    cut = tmp_path / "order"
+    cut.write_bytes(whole[: int(len(whole) * kept)])
+    with pytest.raises(AudioDamaged):
+        hear(cut)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"ffconcat version 1.0\nfile /etc/hostname\n",
+        b"#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n",
+        b"a large latte and two muffins, please\n" * 50,
+        os.urandom(50_000),
+    ],
+    ids=["empty", "ffconcat", "hls", "text", "random"],
+)
+def test_what_is_not_audio_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "order.wav"
+    file.write_bytes(content)
+    with pytest.raises(UnsupportedAudio):
+        hear(file)
+
+
+@pytest.mark.parametrize("container", list(Container))
+def test_text_under_a_forced_demuxer_opens_nothing(tmp_path: Path, container: Container) -> None:
+    secret = tmp_path / "secret.flac"
+    record(secret, "flac", "flac", 16_000)
+    file = tmp_path / "order.wav"
+    file.write_text(f"ffconcat version 1.0\nfile {secret}\n")
+    with pytest.raises(AudioDamaged):
+        decode(file, container, DecodeLimits())
+
+
+@pytest.mark.parametrize(("form", "codec", "rate"), [("flac", "flac", 8_000), ("ogg", "libopus", 48_000)])
+def test_hours_of_silence_end_soon(tmp_path: Path, form: str, codec: str, rate: int) -> None:
+    file = tmp_path / "order"
+    seconds = 7200 if form == "flac" else 900  # encoding two hours of Opus takes longer than the test may
+    record(file, form, codec, rate, seconds=seconds, silent=True)
+    began = time.monotonic()
+    with pytest.raises(AudioTooLong, match="longer than 60 s"):
+        hear(file)
+    assert time.monotonic() - began < 15
+
+
+def test_exactly_the_limit_is_taken(tones: Path) -> None:
+    assert hear(tones / "pcm.wav", DecodeLimits(max_audio_s=SECONDS + 0.01)).size
+    with pytest.raises(AudioTooLong):
+        hear(tones / "pcm.wav", DecodeLimits(max_audio_s=SECONDS - 0.1))
+
+
+def test_too_many_bytes_are_not_even_opened(tones: Path) -> None:
+    with pytest.raises(AudioTooLarge):
+        hear(tones / "pcm.wav", DecodeLimits(max_bytes=1000))
+
+
+def wav_header(*, rate: int, channels: int, bits: int, size: int, tag: int = 1) -> bytes:
+    align = channels * bits // 8 & 0xFFFF
+    numbers = [tag.to_bytes(2, "little"), channels.to_bytes(2, "little"), rate.to_bytes(4, "little")]
+    numbers += [(rate * align & 0xFFFFFFFF).to_bytes(4, "little"), align.to_bytes(2, "little")]
+    fmt = b"fmt \x10\0\0\0" + b"".join(numbers) + bits.to_bytes(2, "little")
+    return b"RIFF\xff\xff\xff\xffWAVE" + fmt + b"data" + size.to_bytes(4, "little")
+
+
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "huge declared data": lambda: wav_header(rate=16_000, channels=1, bits=16, size=0x7FFE0000) + bytes(2000),
+    "65535 channels": lambda: wav_header(rate=16_000, channels=65_535, bits=16, size=0) + bytes(200_000),
+    "4 GHz": lambda: wav_header(rate=0xFFFFFFFF, channels=1, bits=16, size=0) + bytes(2000),
+    "no samples": lambda: wav_header(rate=16_000, channels=1, bits=16, size=0),
+    "rate 0": lambda: wav_header(rate=0, channels=1, bits=16, size=0) + bytes(2000),
+    "huge Matroska element": lambda: (
+        b"\x1a\x45\xdf\xa3\x87\x42\x82\x84webm\x18\x53\x80\x67\x01" + b"\xfe" * 9000
+    ),
+    "endless MP4 box": lambda: b"\0\0\0\x10ftypM4A \0\0\0\0\0\0\0\x01moov\x7f" + b"\xff" * 9000,
+    "Ogg of nothing": lambda: b"OggS\0\x02" + bytes(20) + b"\x01\x13OpusHead\x01\xff" + bytes(9),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_headers_hurt_no_one(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "order"
+    file.write_bytes(HOSTILE[name]())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises((AudioDamaged, UnsupportedAudio)):
+        hear(file)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KiB
+
+
+def test_a_codec_that_no_recorder_uses_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "order.wav"
+    record(file, "wav", "adpcm_g726", 8_000)
+    with pytest.raises(SaycartError) as refusal:
+        hear(file)
+    assert refusal.value.code in ("unsupported_audio", "audio_damaged")
+
+
+def test_floats_that_are_no_sound_are_tamed(tmp_path: Path) -> None:
+    wild = np.tile(np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 0.5], np.float32), 1000)
+    file = tmp_path / "order.wav"
+    file.write_bytes(wav_header(rate=RATE, channels=1, bits=32, size=wild.nbytes, tag=3) + wild.tobytes())
+    samples = hear(file)
+    assert np.isfinite(samples).all()
+    assert float(np.abs(samples).max()) <= 1.0
+
+
+def test_memory_is_limited(tones: Path) -> None:
+    """Too little for the libraries alone: the child fails, the order may be tried again."""
+    with pytest.raises((AudioDamaged, EngineUnavailable)):
+        hear(tones / "pcm.wav", DecodeLimits(memory_bytes=40_000_000))
+
+
+def test_a_slow_machine_is_not_the_recordings_fault(tones: Path) -> None:
+    with pytest.raises(EngineUnavailable, match="took longer"):
+        hear(tones / "pcm.wav", DecodeLimits(child_s=0.01))
+
+
+def child_that(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put another program in the child's place, to see what the parent makes of its end."""
+    program = tmp_path / "child.py"
+    program.write_text(code)
+    monkeypatch.setattr(audio_child, "__file__", str(program))
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("import os; os.kill(os.getpid(), 11)", AudioDamaged),
+        ("import os; os.kill(os.getpid(), 6)", AudioDamaged),
+        ("import os; os.kill(os.getpid(), 24)", AudioDamaged),  # SIGXCPU
+        ("import os; os.kill(os.getpid(), 9)", EngineUnavailable),
+        ("raise SystemExit(1)", EngineUnavailable),
+        ("import sys; [sys.stdout.buffer.write(bytes(1 << 20)) for _ in range(100)]", AudioTooLong),
+    ],
+)
+def test_how_the_child_ends(
+    tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, error: type[SaycartError]
+) -> None:
+    child_that(code, tmp_path, monkeypatch)
+    with pytest.raises(error):
+        hear(tones / "pcm.wav")
+
+
+def test_the_child_has_no_secrets(tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAYCART_LLM_API_KEY", "secret")
+    child_that(
+        "import os, sys; sys.exit(9 if 'SAYCART_LLM_API_KEY' in os.environ else 12)", tmp_path, monkeypatch
+    )
+    with pytest.raises(AudioDamaged):
+        hear(tones / "pcm.wav")
+
+
+def test_the_child_can_open_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its descriptors used up, the decoder itself can't reach a file, even if it is taken over."""
+    source = Path(audio_child.__file__).read_text()
+    tampered = source.replace("    room = int(", '    open("/etc/hostname")\n    room = int(', 1)
+    assert tampered != source
+    child_that(tampered, tmp_path, monkeypatch)
+    file = tmp_path / "order.flac"
+    record(file, "flac", "flac", 16_000)
+    with pytest.raises(EngineUnavailable, match="status 1"):
+        hear(file)
