@@ -1,0 +1,141 @@
+"""The two databases that we run on: their URLs, engines and errors. What differs between them is here.
+
+SQLite runs in WAL with `synchronous=FULL`, so an order that was answered with 202 survives a power cut.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, exc
+from sqlalchemy.engine import URL, Connection, make_url
+
+BUSY_S = 10
+
+# Primary result codes that pass by themselves, or once somebody mends the disk. "no such table" is also an
+# OperationalError to sqlite3, and must not look like an outage.
+_SQLITE_OUTAGE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PROTOCOL,
+}
+_POSTGRESQL_DISK_FULL = "53100"
+
+
+class DatabaseUnavailable(Exception):
+    """The database can't take it now: locked, refused, cut off. Worth another try.
+
+    From a commit that was cut off the outcome is not known: repeat only what is safe to repeat.
+    """
+
+
+class DatabaseFull(DatabaseUnavailable):
+    """No space left on the database's disk."""
+
+
+class DatabaseRefused(Exception):
+    """A value that this database can't hold, such as a NUL in text on PostgreSQL. Never worth a retry."""
+
+
+def parse_url(url: str) -> URL:
+    """The URL with its driver; raises ValueError for anything but PostgreSQL and SQLite in a file."""
+    parsed = make_url(url.replace("postgres://", "postgresql://", 1) if url.startswith("postgres:") else url)
+    if parsed.get_backend_name() == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() != "sqlite":
+        raise ValueError("the database URL must begin with sqlite:/// or postgresql://")
+    if parsed.database in (None, "", ":memory:"):
+        raise ValueError("SQLite needs a file: several processes share it")
+    return parsed
+
+
+# NaN is no JSON: PostgreSQL refuses it and SQLite would keep it, so both refuse.
+_JSON = partial(json.dumps, allow_nan=False)
+
+
+def sqlite_engine(url: URL) -> Engine:
+    """An engine whose transactions begin with the execution option `saycart_begin`, if there is one."""
+    engine = create_engine(
+        url,
+        connect_args={"timeout": BUSY_S},
+        json_serializer=_JSON,
+        pool_size=5,
+        max_overflow=15,
+        pool_timeout=BUSY_S,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(dbapi: Any, _record: Any) -> None:
+        dbapi.isolation_level = None  # the driver's own BEGIN is deferred; ours is below
+        for pragma in ("foreign_keys = ON", "synchronous = FULL", f"busy_timeout = {BUSY_S * 1000}"):
+            dbapi.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        statement = connection.get_execution_options().get("saycart_begin")
+        if statement:
+            connection.exec_driver_sql(statement)
+
+    return engine
+
+
+def postgresql_engine(url: URL) -> Engine:
+    """An engine that gives up on a lock after 10 s and on a dead connection after 15 s."""
+    wanted = {
+        "connect_timeout": "5",
+        # A cut cable is noticed within 15 s rather than after the kernel's quarter of an hour.
+        "tcp_user_timeout": "15000",
+        "keepalives_idle": "5",
+        "keepalives_interval": "5",
+        "keepalives_count": "2",
+        "options": f"-c lock_timeout={BUSY_S}s -c idle_in_transaction_session_timeout=60s",
+    }
+    return create_engine(
+        url,
+        connect_args={name: value for name, value in wanted.items() if name not in url.query},
+        json_serializer=_JSON,
+        pool_size=5,
+        max_overflow=15,
+        pool_timeout=BUSY_S,
+        pool_pre_ping=True,
+    )
+
+
+@contextmanager
+def neutral_errors() -> Iterator[None]:
+    """Turn the drivers' errors into ours, so that nobody above needs to know two drivers."""
+    try:
+        yield
+    except exc.DataError as error:
+        raise DatabaseRefused(str(error.orig)) from error
+    except exc.TimeoutError as error:
+        raise DatabaseUnavailable("every connection of this process is in use") from error
+    except exc.DBAPIError as error:
+        if _is_full(error):
+            raise DatabaseFull(str(error.orig)) from error
+        if _is_outage(error):
+            raise DatabaseUnavailable(str(error.orig)) from error
+        raise
+
+
+def _is_outage(error: exc.DBAPIError) -> bool:
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF in _SQLITE_OUTAGE
+    return error.connection_invalidated or isinstance(error, exc.OperationalError | exc.InterfaceError)
+
+
+def _is_full(error: exc.DBAPIError) -> bool:
+    if getattr(error.orig, "sqlstate", None) == _POSTGRESQL_DISK_FULL:
+        return True
+    return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
