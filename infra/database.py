@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from filelock import FileLock, Timeout
 from sqlalchemy import DateTime, Dialect, text
 from sqlalchemy.engine import Connection
@@ -164,6 +162,10 @@ class Database:
 
     @staticmethod
     def _upgrade(connection: Connection) -> None:
+        # Imported late: only the process that migrates pays for it, not each worker and each command.
+        from alembic import command
+        from alembic.config import Config
+
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
         config.attributes["connection"] = connection

@@ -54,12 +54,18 @@ class PostgreSQL:
     def url(self, name: str) -> str:
         return f"postgresql+psycopg://postgres@/{name}?host={self.home}"
 
-    def create(self, name: str, template: str = "template0") -> str:
-        self._admin(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    def create(self, name: str) -> str:
+        self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
         return self.url(name)
 
-    def drop(self, name: str) -> None:
-        self._admin(f'DROP DATABASE "{name}" WITH (FORCE)')
+    def empty(self, name: str) -> None:
+        """Remove every order: ten times faster than a new database for each test."""
+        # A child process that outlived its test must not write into the next one's.
+        self._admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+        )
+        with psycopg.connect(f"host={self.home} user=postgres dbname={name}", autocommit=True) as connection:
+            connection.execute("TRUNCATE menus, orders, order_events, reviews, idempotency")
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -107,7 +113,8 @@ class PostgreSQL:
         end = time.monotonic() + READY_S
         while True:
             try:
-                return self._admin("SELECT 1")
+                self._admin = psycopg.connect(f"host={self.home} user=postgres", autocommit=True)
+                return
             except psycopg.OperationalError:
                 if self._process.poll() is not None or time.monotonic() > end:
                     pytest.fail(f"PostgreSQL did not start: {log.read_text()}")
@@ -124,12 +131,6 @@ class PostgreSQL:
             shutil.copytree(installed, self.home / "programs")
             installed = self.home / "programs"
         return installed / "bin"
-
-    def _admin(self, statement: str) -> None:
-        with psycopg.connect(
-            f"host={self.home} user=postgres dbname=postgres", autocommit=True
-        ) as connection:
-            connection.execute(statement)
 
 
 def _end_with_parent() -> None:
@@ -148,7 +149,7 @@ def postgresql() -> Iterator[PostgreSQL]:
 
 @pytest.fixture(scope="session")
 def migrated_postgresql(postgresql: PostgreSQL) -> str:
-    """Name of a migrated database to copy: much faster than migrating for each test."""
+    """Name of the migrated database that the tests use one after the other."""
     made = Database(postgresql.create("migrated"))
     made.migrate()
     made.close()
@@ -172,29 +173,26 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield f"sqlite:///{tmp_path / 'empty.db'}"
         return
     server: PostgreSQL = request.getfixturevalue("postgresql")
-    name = f"test_{next(NUMBERS)}"
-    yield server.create(name)
-    server.drop(name)
+    yield server.create(f"empty_{next(NUMBERS)}")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """URL of a migrated database of this test's own, once on each kind; for child processes too."""
+    """URL of a migrated database without rows, once on each kind; for child processes too."""
     if request.param == "sqlite":
         file = tmp_path / "saycart.db"
         shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
         yield f"sqlite:///{file}"
         return
-    template: str = request.getfixturevalue("migrated_postgresql")
+    name: str = request.getfixturevalue("migrated_postgresql")
     server: PostgreSQL = request.getfixturevalue("postgresql")
-    name = f"test_{next(NUMBERS)}"
-    yield server.create(name, template)
-    server.drop(name)
+    server.empty(name)
+    yield server.url(name)
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """A migrated database of this test's own, once on each kind."""
+    """A migrated database without rows, once on each kind."""
     made = Database(database_url)
     yield made
     made.close()
