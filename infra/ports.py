@@ -1,0 +1,55 @@
+"""Loopback ports: free ones, remembered in `home` so that a restart serves at the same addresses."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+
+def free(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether a server could listen on `port` now."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        # As servers do; else a port in TIME_WAIT after a restart would count as taken.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True
+
+
+def any_free(host: str = "127.0.0.1") -> int:
+    """A port that the kernel had free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+class PortBook:
+    """`ports.json`: a name and the port it was given."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def port(self, name: str, wanted: int = 0) -> int:
+        """`wanted` if it is not 0; else the remembered port while it is free; else a new one, remembered."""
+        if wanted:
+            return wanted
+        book = self._read()
+        port = book.get(name, 0)
+        taken = {other for key, other in book.items() if key != name}
+        while not port or port in taken or not free(port):
+            port = any_free()
+        if book.get(name) != port:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_text(json.dumps({**book, name: port}, indent=1))
+        return port
+
+    def _read(self) -> dict[str, int]:
+        try:
+            raw = json.loads(self._path.read_text())
+            return {str(name): int(port) for name, port in raw.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}

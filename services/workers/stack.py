@@ -1,0 +1,244 @@
+"""The whole stack on one machine: which processes there are, what each needs, how they find each other.
+
+    with Stack(settings) as stack:
+        httpx.get(f"{stack.base_url}/readyz")
+
+Redis and the language model are ours unless the settings name others by URL; either way the children read
+their addresses, and every other setting, from the environment made here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+import httpx
+
+from infra.database import Database
+from infra.models import resolve
+from infra.ports import PortBook, free
+from infra.redis_server import EmbeddedRedis
+from infra.settings import Settings
+from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
+from services.engines import llama_server
+
+# Names of the Celery workers and the queues that each serves. Hearing and decoding load a model and keep a
+# core busy; the other stages take milliseconds and share a process.
+WORKERS = {"transcribe": "transcribe", "decode": "decode", "triage": "validate,triage"}
+# Seconds. Loading may read a model from a cold disk; the decode worker warms a prompt for each menu.
+_MODEL_TIMEOUT_S = 600.0
+_PART_TIMEOUT_S = 90.0
+# A worker ends its current stage before it goes; one that is cut off is taken up again after its lease.
+_WORKER_STOP_S = 20.0
+_API_STOP_S = 27.0  # the API's own grace is 25
+
+
+class Stack:
+    """Every process of saycart, started on `__enter__` or `start`, ended on `__exit__` or `stop`."""
+
+    def __init__(self, settings: Settings, on_change: Callable[[Change], None] = lambda _: None) -> None:
+        self.settings = settings.model_copy(update={"home": settings.home.resolve()})
+        self._supervisor = Supervisor(self.settings.home, on_change, about=self.base_url)
+        self._unready: dict[str, str] = {}
+
+    @property
+    def base_url(self) -> str:
+        """Where the API serves, as seen from this machine."""
+        host = self.settings.api_host
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104  # compared, not bound
+        return f"http://{host}:{self.settings.api_port}"
+
+    @property
+    def parts(self) -> list[str]:
+        """Names of the children, in the order in which they are shown."""
+        embedded = [
+            *([] if self.settings.redis_url else ["redis"]),
+            *([] if self.settings.llm_url else ["llm"]),
+        ]
+        return [*embedded, *WORKERS, "sweeper", "api"]
+
+    def start(self) -> None:
+        """Bring all up; returns when orders can be served.
+
+        Raises:
+            SupervisorError: home in use, API port taken, a part that does not start.
+            ModelError: the weights of the embedded language model are not here.
+            StorageUnavailable: the database can't be migrated.
+        """
+        config = self.settings
+        self._supervisor.claim()
+        try:
+            if not free(config.api_port, config.api_host):
+                raise SupervisorError(
+                    f"Port {config.api_port} of {config.api_host} is taken, and the API should serve there.",
+                    "Stop what listens there, or choose another with SAYCART_API_PORT.",
+                )
+            database = Database(config.database)
+            try:
+                database.migrate()
+            finally:
+                database.close()
+            children = self._children()
+        except BaseException:
+            self._supervisor.stop()
+            raise
+        try:
+            self._supervisor.start(children)
+        except ChildFailed as error:
+            if self._unready:
+                error.hint = f"/readyz says: {self._unready}. {error.hint}"
+            raise
+
+    def stop(self) -> None:
+        """End all; harmless when repeated."""
+        self._supervisor.stop()
+
+    def check(self) -> None:
+        """Raises `ChildFailed` when a part was given up on."""
+        self._supervisor.check()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until the stack ended (True) or `timeout_s` seconds went by; raises as `check`."""
+        return self._supervisor.wait(timeout_s)
+
+    def pid(self, part: str) -> int | None:
+        """Process id of a running part."""
+        return self._supervisor.pid(part)
+
+    def log_path(self, part: str) -> Path:
+        """Standard output and error of a part, over all of its lives."""
+        return self.settings.home / "logs" / f"{part}.log"
+
+    def __enter__(self) -> Stack:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _children(self) -> list[Child]:
+        config, children = self.settings, list[Child]()
+        ports = PortBook(config.home / "ports.json")
+        if not config.redis_url:
+            port = ports.port("redis", config.redis_port)
+            _must_be_free(port, "embedded Redis", "SAYCART_REDIS_PORT")
+            server = EmbeddedRedis(config.home / "redis", port, self.log_path("redis"))
+            children.append(server.child("redis"))
+            config = config.model_copy(update={"redis_url": server.url})
+        if not config.llm_url:
+            port = ports.port("llm", config.llm_port)
+            _must_be_free(port, "embedded llama.cpp server", "SAYCART_LLM_PORT")
+            url = f"http://127.0.0.1:{port}"
+            children.append(self._llm(port, url))
+            config = config.model_copy(update={"llm_url": url, "llm_dialect": "llama.cpp"})
+        self.settings = config
+        environment = as_environment(config) | llama_server.OPENMP_ENV
+        queue = tuple(child.name for child in children if child.name == "redis")
+        model = tuple(child.name for child in children if child.name == "llm")
+        for name, queues in WORKERS.items():
+            needs = queue + model if name == "decode" else queue
+            children.append(self._worker(name, _celery(name, queues, config.log_level), environment, needs))
+        sweeper = (sys.executable, "-m", "services.workers.sweeper")
+        children.append(self._worker("sweeper", sweeper, environment, queue))
+        children.append(
+            Child(
+                name="api",
+                argv=(sys.executable, "-m", "services.api"),
+                log_path=self.log_path("api"),
+                ready=self._api_ready,
+                # It reports ready only with its decoder, whose model may still be loading.
+                ready_timeout_s=_PART_TIMEOUT_S,
+                env=environment,
+                needs=queue + model,
+                stop_s=_API_STOP_S,
+            )
+        )
+        return children
+
+    def _llm(self, port: int, url: str) -> Child:
+        config = self.settings
+        return Child(
+            name="llm",
+            argv=llama_server.command(
+                Path(resolve(config.llm_model, config.models_dir)),
+                port,
+                name=Path(config.llm_model).name,
+                threads=config.llm_threads,
+                slots=config.llm_slots,
+                context=config.llm_context,
+            ),
+            log_path=self.log_path("llm"),
+            ready=lambda: _answers(f"{url}/health"),
+            ready_timeout_s=_MODEL_TIMEOUT_S,
+            env=llama_server.OPENMP_ENV,
+        )
+
+    def _worker(
+        self, name: str, argv: tuple[str, ...], environment: dict[str, str], needs: tuple[str, ...]
+    ) -> Child:
+        """A child that touches a file when it can take work; the file of its last life is removed first."""
+        file = self.settings.home / "run" / f"{name}.ready"
+        return Child(
+            name=name,
+            argv=argv,
+            log_path=self.log_path(name),
+            ready=file.exists,
+            ready_timeout_s=_MODEL_TIMEOUT_S,
+            env={**environment, "SAYCART_READY_FILE": str(file)},
+            needs=needs,
+            stop_s=_WORKER_STOP_S,
+            prepare=lambda: file.unlink(missing_ok=True),
+        )
+
+    def _api_ready(self) -> bool:
+        if not _answers(f"{self.base_url}/livez"):
+            return False
+        try:
+            answer = httpx.get(f"{self.base_url}/readyz", timeout=1.0, trust_env=False)
+            checks = answer.json().get("checks", {})
+        except (httpx.HTTPError, ValueError):
+            return False
+        self._unready = {part: problem for part, problem in checks.items() if problem != "ok"}
+        return answer.status_code == 200
+
+
+def as_environment(settings: Settings) -> dict[str, str]:
+    """The variables from which `Settings()` reads these same settings again."""
+    named = {"database_url": "DATABASE_URL", "redis_url": "REDIS_URL"}
+    values = {
+        named.get(field, f"SAYCART_{field.upper()}"): str(getattr(settings, field))
+        for field in Settings.model_fields
+    }
+    # Standard output of a child is a file: unbuffered, or its last words before a crash would be lost.
+    return values | {"PYTHONUNBUFFERED": "1", "PATH": os.environ.get("PATH", os.defpath)}
+
+
+def _celery(name: str, queues: str, log_level: str) -> tuple[str, ...]:
+    # Gossip, mingle and heartbeats are for workers that watch each other; here the supervisor watches.
+    quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+    app = (sys.executable, "-m", "celery", "-A", "services.workers.app", "worker")
+    pool = ("--pool=prefork", "--concurrency=1", "-n", f"{name}@%h", f"--loglevel={log_level.upper()}")
+    return (*app, "-Q", queues, *pool, *quiet)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=1.0, trust_env=False).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def _must_be_free(port: int, what: str, variable: str) -> None:
+    if not free(port):
+        raise SupervisorError(
+            f"Port {port} is taken, and the {what} should serve there.",
+            f"Stop what listens there, or unset {variable}: a free port is found then.",
+        )

@@ -1,0 +1,119 @@
+"""The embedded llama.cpp server with a small real model."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from infra.models import resolve
+from infra.ports import any_free
+from infra.settings import settings
+from infra.supervisor import Child, Supervisor
+from services.engines import llama_server
+
+MODEL = "smollm2-135m-instruct-q4_1.gguf"
+
+
+def running(home: Path, model: str) -> tuple[Supervisor, str]:
+    port = any_free()
+    url = f"http://127.0.0.1:{port}"
+    supervisor = Supervisor(home)
+    argv = llama_server.command(Path(model), port, name="small", context=512, slots=1)
+    child = Child("llm", argv, home / "llm.log", lambda: _healthy(url), env=llama_server.OPENMP_ENV)
+    supervisor.start([child])
+    return supervisor, url
+
+
+def _healthy(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health", trust_env=False).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Supervisor, str]]:
+    supervisor, url = running(tmp_path_factory.mktemp("llama"), resolve(MODEL, settings().models_dir))
+    yield supervisor, url
+    supervisor.stop()
+
+
+def ask(url: str, text: str, **more: object) -> httpx.Response:
+    body = {"messages": [{"role": "user", "content": text}], "temperature": 0, **more}
+    return httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60, trust_env=False)
+
+
+@pytest.mark.models
+def test_obeys_a_grammar(served: tuple[Supervisor, str]) -> None:
+    grammar = '%llguidance {}\nstart: "order " /[0-9]{4}/ " is " ("ready" | "late")'
+    answer = ask(served[1], "Tell me a story.", grammar=grammar, max_tokens=40).json()
+    choice = answer["choices"][0]
+    assert re.fullmatch(r"order \d{4} is (ready|late)", choice["message"]["content"])
+    assert choice["finish_reason"] == "stop"
+
+
+@pytest.mark.models
+def test_serves_under_a_name_with_the_context_asked_for(served: tuple[Supervisor, str]) -> None:
+    url = served[1]
+    models = httpx.get(f"{url}/v1/models", trust_env=False).json()
+    assert [model["id"] for model in models["data"]] == ["small"]
+    assert [slot["n_ctx"] for slot in httpx.get(f"{url}/slots", trust_env=False).json()] == [512]
+    assert "/" not in httpx.get(url, headers={"Origin": "http://evil.test"}, trust_env=False).headers.get(
+        "access-control-allow-origin", ""
+    ).removeprefix("http://127.0.0.1")
+
+
+@pytest.mark.models
+def test_nothing_is_ever_shifted_out_of_the_context(served: tuple[Supervisor, str]) -> None:
+    assert ask(served[1], "word " * 900, max_tokens=5).status_code == 400
+    long = ask(served[1], "Count.", grammar="%llguidance {}\nstart: /[0-9]{4000}/").json()
+    assert long["choices"][0]["finish_reason"] == "length"
+
+
+@pytest.mark.models
+def test_term_ends_it_cleanly(tmp_path: Path) -> None:
+    port = any_free()
+    argv = llama_server.command(Path(resolve(MODEL, settings().models_dir)), port, context=512, slots=1)
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        end = time.monotonic() + 30
+        # Its line is printed after its signal handlers are in place; /health answers a little before.
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith(MODEL), line
+        assert time.monotonic() < end
+        process.terminate()
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(("content", "says"), [(None, "no model file"), (b"<html>", "not a GGUF file")])
+def test_a_bad_file_is_named(tmp_path: Path, content: bytes | None, says: str) -> None:
+    model = tmp_path / "model.gguf"
+    if content is not None:
+        model.write_bytes(content)
+    done = subprocess.run(llama_server.command(model, any_free()), capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2
+    assert says in done.stdout
+
+
+def test_a_missing_libgomp_names_its_package(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    fake = tmp_path / "xllamacpp.py"
+    fake.write_text("raise ImportError('libgomp.so.1: cannot open shared object file')")
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from services.engines.llama_server import main;"
+        f" sys.exit(main(['--model', {str(tmp_path / 'model.gguf')!r}, '--port', '1']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 3
+    assert "apt-get install libgomp1" in done.stdout
