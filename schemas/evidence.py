@@ -34,7 +34,10 @@ class Mention(BaseModel):
 
 
 class OptionEvidence(BaseModel):
-    """One option that may be meant, with the amounts and counts that were said beside it."""
+    """One option that may be meant, with the amounts and counts that were said beside it.
+
+    `required` leaves the model nothing to decide: the order names one item, and this was said of it.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -42,13 +45,15 @@ class OptionEvidence(BaseModel):
     id: str
     amounts: tuple[Amount, ...] = (Amount.NORMAL,)
     counts: tuple[int, ...] = (1,)
+    required: bool = False
 
 
 class Evidence(BaseModel):
     """The transcript, the menu version it is read against, and what may be meant by it.
 
     `items`, `sizes` and `options` hold ids of the menu; `quantities` always holds 1; `numbers` are those
-    said that count something, `corrected` tells that a word of taking back was said.
+    said that count something, `corrected` tells that a word of taking back was said, `unexplained` holds
+    the words that nothing accounts for. `options` stand in the order in which they were said.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -63,7 +68,9 @@ class Evidence(BaseModel):
     max_lines: int = MAX_LINES
     mentions: tuple[Mention, ...] = ()
     numbers: tuple[int, ...] = ()
+    size_required: bool = False
     corrected: bool = False
+    unexplained: tuple[str, ...] = ()
 
     @classmethod
     def everything(cls, menu: Menu, version: int, transcript: str) -> Evidence:

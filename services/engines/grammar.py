@@ -108,9 +108,7 @@ class _Compiler:
 
     def walk(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
         """The piece for one node of the schema; None when nothing is open for it."""
-        if "$ref" in schema:
-            schema = {**SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]], **schema}
-            del schema["$ref"]
+        schema = self._resolve(schema)
         if "x-values" in schema:
             return self._values(schema, scope)
         if "const" in schema:
@@ -122,6 +120,13 @@ class _Compiler:
         if schema.get("type") == "object":
             return self._object(schema, scope)
         raise TypeError(f"No mask for this part of CartDraft; give the field `x-values`: {schema}")
+
+    @staticmethod
+    def _resolve(schema: dict[str, Any]) -> dict[str, Any]:
+        if "$ref" not in schema:
+            return schema
+        named = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+        return {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
 
     def _values(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
         source = schema["x-values"]
@@ -141,11 +146,12 @@ class _Compiler:
         return _Piece(piece.expr, piece.longest, optional=True)
 
     def _array(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
-        one = self.walk(schema["items"], scope)
         most = schema["maxItems"]
-        if schema["items"].get("$ref") == "#/$defs/OptionDraft":
-            most = min(most, len(scope["options_open"]))
-        elif "discriminator" in schema["items"]:
+        each = self._resolve(schema["items"]).get("x-each")
+        if each == "options" and 0 < len(scope["options_open"]) <= most:
+            return self._in_order(schema, scope)
+        one = self.walk(schema["items"], scope)
+        if "discriminator" in schema["items"]:
             most = min(most, self._evidence.max_lines)
         if one is None or most == 0:
             return None if "default" in schema else _text("[]")
@@ -155,6 +161,30 @@ class _Compiler:
         if "default" in schema:
             return _Piece(some, longest, optional=True)
         return _Piece(f'({some} | "[]")', longest)
+
+    def _in_order(self, schema: dict[str, Any], scope: Scope) -> _Piece:
+        """A list of options in the order in which they were said: each once at most, required ones always.
+
+        `rest` is what may follow from one option on; built from the last to the first.
+        """
+        options: list[OptionEvidence] = scope["options_open"]
+        bodies = [self.walk(schema["items"], {**scope, "options_open": [option]}) for option in options]
+        some: list[tuple[_Piece, bool]] = []  # (body, required), later ones first
+        rest: _Piece | None = None
+        for body, option in zip(reversed(bodies), reversed(options), strict=True):
+            if body is None:
+                raise TypeError("An open option must have a text")
+            needed = any(required for _, required in some)
+            tail = "" if rest is None else f' "," {rest.expr}' if needed else f' ("," {rest.expr})?'
+            here = body.expr + tail
+            expr = here if rest is None or option.required else f"{here} | {rest.expr}"
+            longest = body.longest + (rest.longest + 1 if rest else 0)
+            rest = self._rule("options", _Piece(expr, longest))
+            some.append((body, option.required))
+        if rest is None:
+            raise TypeError("An open list must have an option")
+        optional = not any(option.required for option in options)
+        return _Piece(f'"[" {rest.expr} "]"', rest.longest + 2, optional=optional)
 
     def _object(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
         each = schema.get("x-each")
@@ -193,7 +223,10 @@ class _Compiler:
         for (sizes, options), items in shared.items():
             yield {
                 "items": [self._labels.items[item.sku] for item in items],
-                "sizes": [None, *(self._labels.sizes[size] for size in sizes)],
+                "sizes": [
+                    *([] if sizes and self._evidence.size_required else [None]),
+                    *(self._labels.sizes[size] for size in sizes),
+                ],
                 "options_open": list(options),
             }
 

@@ -5,6 +5,8 @@ Another language is another module of this shape, chosen by the menu's `language
 
 from __future__ import annotations
 
+import re
+
 from schemas.cart import Amount
 
 NUMBERS = {
@@ -58,21 +60,32 @@ AMOUNTS = {
 # May stand between an amount word and its option ("a lot of the whipped cream").
 AMOUNT_FILLERS = frozenset("of the any on a some with".split())
 
-# Said when something before it is taken back.
-CORRECTIONS = frozenset(
-    "actually instead scratch cancel change make sorry wait rather oops nevermind correction remove forget "
-    "not dont nope swap".split()
+# Said when something before it is taken back or replaced.
+CORRECTIONS = re.compile(
+    r"\b(actually|instead|scratch|cancel|change|make (that|it|them|those)|sorry|wait|rather|oops|never ?mind"
+    r"|correction|remove|forget|on second thought|i mean|not|don'?t|nope|swap|switch|no(?=,))\b",
+    re.IGNORECASE,
 )
 
 # Never part of a name that is heard in pieces ("iced latte and a coffee" is no iced coffee).
 JOINTS = frozenset("and a an the with plus also or then but no for to i in of on".split())
 
-# Words that carry no wish of their own; what is left unexplained beside them is worth a look.
+# Words that carry no wish of their own, written without apostrophes; what is left unexplained beside them
+# is worth a look.
 FILLERS = frozenset(
-    """a an the i id i'd im i'm me my we us you your it that this these those there is are be do does don't
-    can could would will may might get have has take give want like need order ordering please thanks thank
-    hi hello hey morning afternoon evening good uh um er ah oh okay ok yeah yes so well just also and or with
-    on in of for to at by from up then plus some any let let's lets see think maybe about all that's thats
-    what how today now here go one's make made it's its really very gonna gotta wanna going too still kind
-    sort favor favour pick cup glass order's put add bring grab hear heard""".split()
+    """a an the i id im ill ive me my mine we us our well you your youd it its that thats this these those
+    there theres here heres is are am be been do does did dont can could would will wont may might shall
+    should have has had having get gets got getting take give gimme want wants need like love order orders
+    ordering please thanks thank cheers hi hello hey good morning afternoon evening day uh um uhm umm er erm
+    ah oh o ooh hmm mm okay ok alright yeah yep yup yes yo sure so also and or with in on of for to at by from up
+    out off then than plus some any let lets see think maybe perhaps about around all both each every one ones
+    everything else thatll what whats how now today just really very quite gonna gotta wanna going too still
+    kind sort kinda favor favour pick cup cups glass bottle slice piece bowl bag plate side serving regular
+    usual put add adding bring grab make made makes making do doing fix pour brew brewed serve prepare hear
+    come comes as my if but because while when other another more same again next first second last once only
+    know say said mean guess actually sorry wait no not nope instead make that change scratch cancel
+    correction remove forget never mind nevermind rather oops swap switch thought guys man sir maam madam miss buddy
+    friend wife husband kid kids son daughter myself him her them they it theyre hes shes go ahead ready
+    finally lastly firstly together total number times time hungry thirsty bit little there were work
+    possible great perfect fine cool nice lovely awesome awfully kindly appreciate quick quickly """.split()
 )

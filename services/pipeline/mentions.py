@@ -58,8 +58,8 @@ def fold(word: str) -> str:
         return "ounce"
     if word == "%":
         return "percent"
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("ie", "ies")):
+        return re.sub(r"ies?$", "y", word)
     if len(word) > 4 and re.search(r"(ch|sh|ss|x|z)es$", word):
         return word[:-2]
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -70,7 +70,7 @@ def fold(word: str) -> str:
 def tokenize(text: str) -> list[Token]:
     """Words of `text` in order, folded."""
     found = list(re.finditer(r"\w+(?:['’]\w+)?|%", text))
-    ends = [*(m.start() for m in found[1:]), len(text)]
+    ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
     return [
         Token(fold(m.group()), m.start(), m.end(), text[m.end() : end].strip())
         for m, end in zip(found, ends, strict=True)
@@ -173,8 +173,12 @@ class Lexicon:
             score, size = float(scores[w, p]), min(len(joined), len(self._joined[p]))
             sounds_alike = size >= 5 and jellyfish.metaphone(joined) == self._metaphones[p]
             needed = FUZZY_LONG if size >= LONG_CHARS or sounds_alike else FUZZY_SHORT
-            edges = {tokens[i].folded, tokens[j - 1].folded}
-            if score < needed or abs(j - i - len(words)) > 1 or (score < 1 and edges & JOINTS):
+            edges = {tokens[i].folded, tokens[j - 1].folded} - set(words)
+            if (
+                score < needed
+                or abs(j - i - len(words)) > 1
+                or (score < 1 and any(edge in JOINTS or edge.isdigit() for edge in edges))
+            ):
                 continue
             found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99)))
         return found
@@ -198,7 +202,11 @@ def _settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
     exact = [f for f in found if f.score >= EXACT]
     # "two coffees" is one letter off "coffee", but holds the word itself.
-    found = [f for f in found if not any(_same(f, e) and set(e.core) < set(f.core) for e in exact)]
+    found = [
+        f
+        for f in found
+        if f.score >= GAPPED or not any(_same(f, e) and set(e.core) < set(f.core) for e in exact)
+    ]
     ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
     kept: list[Found] = []
     for f in ordered:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from schemas.cart import MAX_COUNT, MAX_LINES, MAX_QUANTITY, Amount
 from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.menu import Menu
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, CORRECTIONS, HOMOPHONES, NUMBERS
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, CORRECTIONS, FILLERS, HOMOPHONES, NUMBERS
 from services.pipeline.mentions import Lexicon, Token, tokenize
 
 _NEAR = 3  # words before an option in which its amount or count is looked for
@@ -24,11 +25,13 @@ _LEXICONS_KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number that counts something: token positions [start, end) and its value."""
+    """A number that counts something: token positions [start, end) and its value. A `likely` one is no
+    mere sound-alike ("to lattes")."""
 
     start: int
     end: int
     value: int
+    likely: bool = True
 
 
 def clean(transcript: str) -> str:
@@ -48,6 +51,12 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     values = sorted({1, *(n.value for n in numbers if n.value <= MAX_QUANTITY)})
     places = len({(m.start, m.end) for m in items})
     sizes = [m for m in mentions if m.kind == "size"]
+    corrected = CORRECTIONS.search(text) is not None
+    said = [n for n in numbers if n.likely]
+    # One item, said once, with nothing taken back or split: whatever was said, was said of it.
+    single = places == 1 and len(said) <= 1 and len(sizes) <= 1 and not corrected
+    if single:
+        options = _required(options, mentions)
     return Evidence(
         transcript=text,
         menu=menu,
@@ -56,12 +65,36 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         sizes=tuple(dict.fromkeys(ref for m in sizes for ref in m.ids)),
         options=tuple(options),
         quantities=tuple(values),
-        # One line a place that names an item, room for one split by size, and for one wish off the menu.
-        max_lines=min(MAX_LINES, places + len(sizes) + 2),
+        # One line a place that names an item, room for splits by size, and for a wish off the menu.
+        max_lines=2 if single else min(MAX_LINES, places + len(sizes) + 2),
         mentions=tuple(mentions),
-        numbers=tuple(n.value for n in numbers),
-        corrected=any(t.folded in CORRECTIONS or (t.folded == "no" and t.after == ",") for t in tokens),
+        numbers=tuple(n.value for n in said),
+        size_required=single and len(sizes) == 1,
+        corrected=corrected,
+        unexplained=tuple(_unexplained(text, tokens, taken, numbers, menu)),
     )
+
+
+def _required(options: list[OptionEvidence], mentions: list[Mention]) -> list[OptionEvidence]:
+    """Options whose whole name was said, and said of nothing else in that place."""
+    sure = {(m.groups[0], m.ids[0]) for m in mentions if m.kind == "option" and m.strong and len(m.ids) == 1}
+    return [o.model_copy(update={"required": (o.group, o.id) in sure}) for o in options]
+
+
+def _unexplained(
+    text: str, tokens: list[Token], taken: set[int], numbers: list[Number], menu: Menu
+) -> Iterator[str]:
+    """Words that are no name, number, amount, correction or filler: perhaps a wish that was misheard.
+    Names of categories and groups ("tea", "syrup") say nothing new beside what they belong to."""
+    kinds = [item.category for item in menu.items] + [group.name for group in menu.option_groups]
+    generic = {token.folded for kind in set(kinds) for token in tokenize(kind)}
+    counted = {i for n in numbers for i in range(n.start, n.end)}
+    for i, token in enumerate(tokens):
+        word = token.folded
+        spoken = text[token.start : token.end].casefold().replace("'", "").replace("’", "")
+        known = word in AMOUNTS or {word, spoken} & FILLERS or word in _BETWEEN_COUNT or word in generic
+        if i not in taken and i not in counted and not known and word not in NUMBERS:
+            yield text[token.start : token.end]
 
 
 def lexicon(menu: Menu, version: int) -> Lexicon:
@@ -90,7 +123,7 @@ def _numbers(tokens: list[Token], taken: set[int], mentions: list[Mention]) -> l
         if value is None:
             follows = tokens[i + 1].start if i + 1 < len(tokens) else -1
             if tokens[i].folded in HOMOPHONES and follows in starts and not tokens[i].after:
-                found.append(Number(i, i + 1, HOMOPHONES[tokens[i].folded]))
+                found.append(Number(i, i + 1, HOMOPHONES[tokens[i].folded], likely=False))
             i += 1
             continue
         end = i + 1

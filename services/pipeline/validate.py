@@ -126,6 +126,10 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
             refs = set(zip(mention.groups, mention.ids, strict=True))
         if mention.strong and not refs & used[mention.kind] and mention.text not in elsewhere:
             yield _blocking("heard_but_missing", f"“{mention.text}” was said but is not in the cart")
+    elsewhere_words = elsewhere.split()
+    lost = [word for word in evidence.unexplained if not any(word in w for w in elsewhere_words)]
+    if lost:
+        yield _blocking("unexplained_words", f"Not understood: {', '.join(lost)}")
     counted = {line.quantity for line in draft.lines} | {o.count for li in lines for o in li.options}
     for number in evidence.numbers:
         split = sum(line.quantity for line in draft.lines)

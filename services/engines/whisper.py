@@ -1,0 +1,199 @@
+"""faster-whisper behind the Transcriber port.
+
+Whisper gets our own samples (`audio.py`), never a path. The options are fixed, because the confidence table
+is measured for exactly these; each deviates from the library's default for a reason given beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import EngineMisconfigured, EngineUnavailable
+from schemas.transcript import Transcript, Word
+from services.engines.audio import RATE, DecodeLimits, Samples, decode
+from services.engines.confidence import calibrated
+from services.engines.containers import sniff_file
+from services.engines.declared import check_whole
+
+OPTIONS: dict[str, Any] = {
+    "beam_size": 5,
+    # No fallback to higher temperatures: on noise it costs up to 30 s and yields invented text.
+    "temperature": 0.0,
+    # Silence never reaches the model, which would answer it with "Thank you."
+    "vad_filter": True,
+    # A wrong first half must not talk the second half into its mistake.
+    "condition_on_previous_text": False,
+    "word_timestamps": True,
+    # Half the context, as in OpenAI's own decoder: a loop on noise ends after 2 s, not 5 s, and no one
+    # says 224 tokens in the 30 s of a window.
+    "max_new_tokens": 224,
+    # Menu words as `hotwords` or `initial_prompt` invent orders out of silence: they stay unset, and the
+    # three thresholds below are ours to apply, segment by segment, after the fact.
+    "no_speech_threshold": None,
+    "log_prob_threshold": None,
+    "compression_ratio_threshold": None,
+}
+OPTIONS_KEY = "beam5-t0-vad"
+COMPUTE = {"cpu": "int8", "cuda": "float16"}
+
+MAX_COMPRESSION, MAX_NO_SPEECH, MIN_LOG_PROB = 2.4, 0.6, -1.0
+
+_UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "my"))  # the recogniser splits these by character
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What the recogniser wrote for one stretch of speech, and how sure it was (its own three measures)."""
+
+    text: str
+    words: tuple[Word, ...]
+    avg_logprob: float
+    no_speech: float
+    compression: float
+
+
+def is_phantom(segment: Segment) -> bool:
+    """Whether a segment was written for noise rather than for speech."""
+    if segment.compression > MAX_COMPRESSION:
+        return True
+    return segment.avg_logprob < MIN_LOG_PROB or (segment.no_speech > MAX_NO_SPEECH)
+
+
+def raw_confidence(segments: list[Segment]) -> float:
+    """Mean probability (0..1) of all words; a segment without words counts as one, by its log probability."""
+    values: list[float] = []
+    for segment in segments:
+        values += [word.probability for word in segment.words] or [math.exp(min(0.0, segment.avg_logprob))]
+    return sum(values) / len(values) if values else 0.0
+
+
+class WhisperTranscriber:
+    """Hears recordings with one model, loaded on first use (base: 0.15 GB) or by `load`.
+
+    Args:
+        model: what `infra.models.resolve` gave: a directory of CTranslate2 weights, or a hub name.
+        name: the name in the model lock; with the options it is the key of the confidence table.
+        device: `cpu` (int8) or `cuda` (float16).
+        threads: CPU threads of one transcription.
+        limits: bounds of the decoding child.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        name: str,
+        device: str = "cpu",
+        threads: int = 2,
+        limits: DecodeLimits | None = None,
+    ) -> None:
+        self._model_path, self._device, self._threads = model, device, threads
+        self._limits = limits or DecodeLimits()
+        self._compute = COMPUTE.get(device, "default")
+        self._name = name
+        self._model: Any = None
+        self._loading = threading.Lock()
+
+    def load(self) -> None:
+        """Load the weights now, so that the first order does not wait for them.
+
+        Raises:
+            EngineMisconfigured: no such model, or a device or precision that this machine lacks.
+        """
+        with self._loading:
+            if self._model is not None:
+                return
+            from faster_whisper import WhisperModel  # late: its import costs more than an API process has
+
+            try:
+                self._model = WhisperModel(
+                    self._model_path,
+                    device=self._device,
+                    compute_type=self._compute,
+                    cpu_threads=self._threads,
+                )
+            except (OSError, ValueError, RuntimeError) as error:
+                raise EngineMisconfigured(
+                    f"The speech model {self._name!r} can't be loaded: {error}",
+                    hint="Check SAYCART_WHISPER_MODEL and SAYCART_WHISPER_DEVICE; `saycart doctor` tells.",
+                ) from error
+
+    def transcribe(self, audio: Path, language: str) -> Transcript:
+        """As the port says. `language` is the menu's (`en`, `en-US`); only its first part counts."""
+        container = sniff_file(audio)
+        samples = decode(audio, container, self._limits)
+        duration_s = samples.size / RATE
+        check_whole(audio, container, duration_s)
+        language = language.split("-")[0].lower()
+        kept = [segment for segment in self.hear(samples, language) if not is_phantom(segment)]
+        key = self.key(language)
+        words = [word for segment in kept for word in segment.words]
+        # The words' own texts, so that a span of the text always is a run of words with times.
+        text = " ".join(
+            " ".join(word.text for word in segment.words) or " ".join(segment.text.split())
+            for segment in kept
+        ).strip()
+        return Transcript(
+            text=text,
+            confidence=calibrated(raw_confidence(kept), key) if text else 0.0,
+            words=tuple(words),
+            language=language,
+            source=key,
+            duration_s=duration_s,
+        )
+
+    def key(self, language: str) -> str:
+        """Model, precision, options and language: what a confidence table holds for."""
+        return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}"
+
+    def hear(self, samples: Samples, language: str) -> list[Segment]:
+        """Every segment that the model wrote, phantoms too, for float32 mono `samples` at `RATE`.
+
+        Raises:
+            EngineMisconfigured: the model does not know `language`.
+            EngineUnavailable: the model failed (memory, GPU).
+        """
+        self.load()
+        if language not in self._model.supported_languages:
+            raise EngineMisconfigured(
+                f"The speech model {self._name!r} does not hear {language!r}.",
+                hint="Use a multilingual model (one without `.en`) for menus in this language.",
+            )
+        try:
+            segments, _ = self._model.transcribe(samples, language=language, **OPTIONS)
+            return [
+                Segment(
+                    text=segment.text,
+                    words=_words(segment.words or (), spaced=language not in _UNSPACED),
+                    avg_logprob=segment.avg_logprob,
+                    no_speech=segment.no_speech_prob,
+                    compression=segment.compression_ratio,
+                )
+                for segment in segments
+            ]
+        except (RuntimeError, MemoryError) as error:
+            raise EngineUnavailable(f"The speech model failed: {error}") from error
+
+
+def _words(found: Any, *, spaced: bool) -> tuple[Word, ...]:
+    """Words without the spaces around them; a piece that began without one belongs to the word before.
+
+    The recogniser cuts "half-and-half" into such pieces; their word is as sure as its least sure piece.
+    """
+    words: list[Word] = []
+    for piece in found:
+        text = "".join(piece.word.split()) if spaced else piece.word.strip()
+        if not text:
+            continue
+        start, end = max(0.0, float(piece.start)), max(0.0, float(piece.start), float(piece.end))
+        probability = min(1.0, max(0.0, float(piece.probability)))
+        if spaced and words and not piece.word.startswith(" "):
+            before = words.pop()
+            text, start = before.text + text, before.start_s
+            probability = min(probability, before.probability)
+        words.append(Word(text=text, start_s=start, end_s=end, probability=probability))
+    return tuple(words)

@@ -1,0 +1,132 @@
+"""Run gold rows through the pipeline's own steps, in process: no server, queue or database of orders."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import InputError, SaycartError
+from schemas.lifecycle import State
+from schemas.menu import Menu
+from schemas.transcript import Transcript
+from services.pipeline import stages
+from services.pipeline.ports import Tools
+from services.pipeline.retrieve import clean
+from services.storage.records import MenuVersion, OrderRecord, Outcome
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def read_gold(path: Path) -> list[dict[str, Any]]:
+    """Rows of a gold file.
+
+    Raises:
+        InputError: a line is not JSON, or a row lacks `id`, `cart` or both `utterance` and `audio`.
+    """
+    rows = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            if not isinstance(row["id"], str) or not isinstance(row["cart"]["lines"], list):
+                raise TypeError("`id` is a string and `cart.lines` a list")
+            if not row.get("utterance") and not row.get("audio"):
+                raise KeyError("utterance or audio")
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{path.name} line {number}: {error!r}", hint="See docs/evaluation.md for the form of a row."
+            ) from None
+        rows.append(row)
+    return rows
+
+
+def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | None) -> dict[str, Any]:
+    """One prediction row (see the contract). A failed stage is a review, as in production."""
+    spoken = audio_dir is not None and bool(row.get("audio"))
+    order = _order(row, menu, spoken=spoken)
+    here = replace(
+        tools,
+        menu=lambda _id, version: MenuVersion(menu, version, "", _EPOCH),
+        recording=lambda key: (audio_dir or Path()) / key,
+    )
+    reasons: list[str] = []
+    ms: dict[str, float] = {}
+    for name, step in _steps(spoken):
+        started = time.perf_counter()
+        try:
+            outcome = step(order, here)
+        except SaycartError as error:
+            if isinstance(error, InputError) and name == "transcribe":
+                raise
+            reasons, outcome = [error.code], None
+        ms[name] = round((time.perf_counter() - started) * 1000, 1)
+        if outcome is None:
+            break
+        order = _apply(order, outcome)
+        reasons += [reason.value for reason in outcome.reasons or ()]
+        if reasons:
+            break
+    draft = order.draft.model_dump(mode="json") if order.draft else {"lines": []}
+    heard = order.transcript or Transcript(text="", confidence=0.0)
+    return {
+        "id": row["id"],
+        "cart": draft,
+        "transcript": heard.text,
+        "confidence": heard.confidence,
+        "decision": "review" if reasons else "accept",
+        "reasons": reasons,
+        "findings": [finding.model_dump(mode="json") for finding in order.findings],
+        "ms": {name: ms.get(name, 0.0) for name in ("transcribe", "decode", "validate")},
+    }
+
+
+def _steps(spoken: bool) -> Iterator[tuple[str, Any]]:
+    if spoken:
+        yield "transcribe", stages.transcribe
+    yield "decode", stages.decode
+    yield "validate", stages.validate
+    yield "triage", stages.triage
+
+
+def _order(row: dict[str, Any], menu: Menu, *, spoken: bool) -> OrderRecord:
+    text = clean(row.get("utterance") or "")
+    return OrderRecord(
+        id=row["id"],
+        state=State.RECEIVED,
+        version=1,
+        menu_id=menu.id,
+        menu_version=1,
+        language=menu.language,
+        audio_key=row["audio"] if spoken else None,
+        audio_format=None,
+        transcript=None if spoken else Transcript(text=text, confidence=1.0),
+        draft=None,
+        cart=None,
+        findings=(),
+        reasons=(),
+        error=None,
+        metadata=None,
+        timings={},
+        engine={},
+        attempt=1,
+        lease_owner=None,
+        lease_until=None,
+        next_attempt_at=None,
+        created_at=_EPOCH,
+        updated_at=_EPOCH,
+    )
+
+
+def _apply(order: OrderRecord, outcome: Outcome) -> OrderRecord:
+    filled = {
+        name: getattr(outcome, name)
+        for name in ("transcript", "draft", "cart", "findings", "reasons", "error")
+        if getattr(outcome, name) is not None
+    }
+    return replace(order, **filled)
