@@ -6,6 +6,7 @@ thrown out at once, busy_timeout or not, as soon as somebody else wrote in betwe
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeDecorator
 
 from infra.dialects import (
+    BUSY_S,
     DatabaseFull,
     DatabaseRefused,
     DatabaseUnavailable,
@@ -66,6 +68,7 @@ class Database:
         self.url = parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._engine = sqlite_engine(self.url) if self.is_sqlite else postgresql_engine(self.url)
+        self._writing = threading.Lock()
         if self.is_sqlite:
             self._reader = self._engine.execution_options(saycart_begin="BEGIN")
             self._writer = self._engine.execution_options(saycart_begin="BEGIN IMMEDIATE")
@@ -96,7 +99,12 @@ class Database:
             DatabaseUnavailable: see there; after a failed commit the outcome may be unknown.
             DatabaseRefused: see there.
         """
-        with neutral_errors(), Session(self._writer, expire_on_commit=False) as session, session.begin():
+        with (
+            self._turn(),
+            neutral_errors(),
+            Session(self._writer, expire_on_commit=False) as session,
+            session.begin(),
+        ):
             yield session
 
     def now(self, session: Session) -> datetime:
@@ -159,6 +167,19 @@ class Database:
     def close(self) -> None:
         """Close pooled connections; the next use opens new ones."""
         self._engine.dispose()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Threads of one process queue up for SQLite's one writer, rather than poll and starve each other."""
+        if not self.is_sqlite:
+            yield
+            return
+        if not self._writing.acquire(timeout=BUSY_S):
+            raise DatabaseUnavailable("other threads of this process write")
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     @staticmethod
     def _upgrade(connection: Connection) -> None:
