@@ -29,7 +29,8 @@ demo: weights ## start the stack, order the sample recordings, keep serving (ARG
 run: weights ## start the stack and keep serving
 	@$(BIN)/saycart run $(ARGS)
 
-test: weights ## every test that CI runs, from nothing
+test: setup ## every test that CI runs, from nothing
+	@$(BIN)/saycart models fetch --tests
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: setup ## formatting, lint and types

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -19,7 +21,7 @@ import httpx
 
 from infra.database import Database
 from infra.models import resolve
-from infra.ports import PortBook, free
+from infra.ports import PortBook, any_free, free
 from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
@@ -137,7 +139,7 @@ class Stack:
             port = ports.port("llm", config.llm_port)
             _must_be_free(port, "embedded llama.cpp server", "SAYCART_LLM_PORT")
             url = f"http://127.0.0.1:{port}"
-            children.append(self._llm(port, url))
+            children.append(llm_child(config, port, self.log_path("llm")))
             config = config.model_copy(update={"llm_url": url, "llm_dialect": "llama.cpp"})
         self.settings = config
         environment = as_environment(config) | llama_server.OPENMP_ENV
@@ -162,24 +164,6 @@ class Stack:
             )
         )
         return children
-
-    def _llm(self, port: int, url: str) -> Child:
-        config = self.settings
-        return Child(
-            name="llm",
-            argv=llama_server.command(
-                Path(resolve(config.llm_model, config.models_dir)),
-                port,
-                name=Path(config.llm_model).name,
-                threads=config.llm_threads,
-                slots=config.llm_slots,
-                context=config.llm_context,
-            ),
-            log_path=self.log_path("llm"),
-            ready=lambda: _answers(f"{url}/health"),
-            ready_timeout_s=_MODEL_TIMEOUT_S,
-            env=llama_server.OPENMP_ENV,
-        )
 
     def _worker(
         self, name: str, argv: tuple[str, ...], environment: dict[str, str], needs: tuple[str, ...]
@@ -208,6 +192,44 @@ class Stack:
             return False
         self._unready = {part: problem for part, problem in checks.items() if problem != "ok"}
         return answer.status_code == 200
+
+
+def llm_child(config: Settings, port: int, log_path: Path) -> Child:
+    """The embedded llama.cpp server on loopback `port`; raises ModelError when its weights are not here."""
+    return Child(
+        name="llm",
+        argv=llama_server.command(
+            Path(resolve(config.llm_model, config.models_dir)),
+            port,
+            name=Path(config.llm_model).name,
+            threads=config.llm_threads,
+            slots=config.llm_slots,
+            context=config.llm_context,
+        ),
+        log_path=log_path,
+        ready=lambda: _answers(f"http://127.0.0.1:{port}/health"),
+        ready_timeout_s=_MODEL_TIMEOUT_S,
+        env=llama_server.OPENMP_ENV,
+    )
+
+
+@contextmanager
+def decode_server(config: Settings) -> Iterator[Settings]:
+    """Settings whose `llm_url` answers: as they are, or with an embedded server for as long as the block
+    runs. For work in process, without queue, database or API."""
+    if config.llm_url:
+        yield config
+        return
+    with tempfile.TemporaryDirectory(prefix="saycart-") as folder:
+        supervisor = Supervisor(Path(folder))
+        port = any_free()
+        supervisor.start([llm_child(config, port, Path(folder) / "llm.log")])
+        try:
+            yield config.model_copy(
+                update={"llm_url": f"http://127.0.0.1:{port}", "llm_dialect": "llama.cpp"}
+            )
+        finally:
+            supervisor.stop()
 
 
 def as_environment(settings: Settings) -> dict[str, str]:

@@ -1,0 +1,62 @@
+"""What the commands that talk to a running stack share: the client, and problems told as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from infra.settings import settings
+from schemas.errors import SaycartError
+
+
+def api(url: str | None = None) -> httpx.Client:
+    """A client of the API at `url`; by default the one that `saycart run` serves on this machine."""
+    config = settings()
+    return httpx.Client(
+        base_url=url or f"http://{config.api_host}:{config.api_port}",
+        timeout=httpx.Timeout(60.0, connect=5.0),
+        trust_env=False,
+    )
+
+
+def answer(response: httpx.Response) -> Any:
+    """The parsed body.
+
+    Raises:
+        SaycartError: the API sent a problem; its sentence, fields and hint are passed on.
+    """
+    if response.is_success:
+        return response.json()
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = {}
+    fields = "".join(f"\n  {e.get('pointer')}: {e.get('detail')}" for e in problem.get("errors", ()))
+    said = problem.get("detail") or problem.get("title") or response.text[:200]
+    raise SaycartError(
+        f"{response.status_code} {said}{fields}",
+        hint=problem.get("hint") or "The stack's logs say more.",
+    )
+
+
+@contextmanager
+def told() -> Iterator[Console]:
+    """Errors that were raised on purpose become a sentence, a hint and exit code 1."""
+    problem = Console(stderr=True, highlight=False)
+    try:
+        yield Console(highlight=False)
+    except httpx.ConnectError as error:
+        problem.print(f"[bold red]error[/] No saycart answers there: {escape(str(error))}")
+        problem.print("[dim]hint[/]  Start it with `saycart run`, or name another with --url.")
+        raise typer.Exit(1) from None
+    except (SaycartError, OSError) as error:
+        problem.print(f"[bold red]error[/] {escape(str(error))}", soft_wrap=True)
+        if isinstance(error, SaycartError):
+            problem.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True)
+        raise typer.Exit(1) from None

@@ -1,0 +1,29 @@
+"""`saycart`: the command line. Each command lives in a file of its own and imports what it needs when run."""
+
+from __future__ import annotations
+
+import typer
+
+from services.cli import doctor, evaluate, menu, models, order, stack
+
+app = typer.Typer(
+    name="saycart",
+    help="A spoken order comes out as a correct, priced cart, or a human is asked.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command("run")(stack.run)
+app.command("demo")(stack.demo)
+app.command("order")(order.order)
+app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")
+app.add_typer(models.app, name="models", help="Fetch and check model weights.")
+app.add_typer(evaluate.app, name="eval", help="Score the pipeline on gold rows, in process.")
+app.command("doctor")(doctor.doctor)
+
+
+def main() -> None:
+    app()
+
+
+if __name__ == "__main__":
+    main()
