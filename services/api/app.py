@@ -1,0 +1,108 @@
+"""The HTTP application: routes, problems, limits and the OpenAPI document around one wired container."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import structlog
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from schemas.menu import Menu
+from schemas.order import OrderEvent, TextOrder
+from schemas.review import Claim, ReviewDecision
+from services.api import docs, events, health, menus, orders, problems, reviews, schema
+from services.api.bell import Bell
+from services.api.metrics import Metrics
+from services.api.middleware import Gate
+from services.bootstrap import Container
+
+log = structlog.get_logger(__name__)
+
+DESCRIPTION = (
+    "Spoken orders in, priced carts out, or a human is asked. Money is in integer minor units, times in "
+    "seconds, timestamps RFC 3339 UTC. Errors are RFC 9457 problems with a stable type and a request id."
+)
+
+# Bodies that are read by our own reader (`bodies.py`), and what streams carry: FastAPI can't see them.
+_UNSEEN: tuple[type[BaseModel], ...] = (
+    TextOrder,
+    Claim,
+    ReviewDecision,
+    Menu,
+    OrderEvent,
+    problems.Problem,
+)
+
+
+def create_app(container: Container) -> FastAPI:
+    """The application around `container`, which must be ready: tables migrated, folders made."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        # A folder that can't be written to shows now, and not at the first order.
+        container.blobs.open().discard()
+        # Made on first use, and its imports take a second that no order should wait for.
+        _ = container.doorbell
+        log.info("api.started", version=_version())
+        yield
+        log.info("api.stopped")
+
+    app = FastAPI(
+        title="saycart",
+        version=_version(),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.container = container
+    app.state.metrics = Metrics(container)
+    app.state.bell = Bell()
+    app.state.draining = False
+    problems.install(app)
+    for part in (orders, events, reviews, menus, schema, health, docs):
+        app.include_router(part.router)
+    app.add_middleware(Gate, metrics=app.state.metrics)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way
+    return app
+
+
+def _version() -> str:
+    try:
+        return version("saycart")
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        return "0"
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """FastAPI's document, with our problems in place of its 422 and the bodies that it can't see."""
+    if app.openapi_schema:
+        return app.openapi_schema
+    document = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    _, unseen = models_json_schema(
+        [(model, "validation") for model in _UNSEEN], ref_template="#/components/schemas/{model}"
+    )
+    components = document.setdefault("components", {}).setdefault("schemas", {})
+    for name, definition in unseen["$defs"].items():
+        components.setdefault(name, definition)
+    for name in ("HTTPValidationError", "ValidationError"):
+        components.pop(name, None)
+    problem = {
+        "description": "an RFC 9457 problem",
+        "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            operation["responses"]["default"] = problem
+    app.openapi_schema = document
+    return document

@@ -1,0 +1,113 @@
+"""JSON bodies, read under a cap and checked for what no store can keep.
+
+FastAPI's own reader takes a body of any length and Python's `json` takes `NaN`; so the calls read their
+bodies here, and name the model in the OpenAPI document by `takes()`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NoReturn, TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+
+from services.api.problems import RequestRefused, invalid, pointer
+
+MAX_JSON_BYTES = 1_000_000
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def declared_length(request: Request) -> int | None:
+    """Content-Length in bytes, or None when the body comes in chunks."""
+    text = request.headers.get("content-length", "")
+    return int(text) if text.isdecimal() else None
+
+
+def parse_json(data: bytes | str) -> Any:
+    """JSON as RFC 8259 has it, without what a database can't hold: NaN, infinities, NUL, lone surrogates.
+
+    Raises:
+        ValueError: with one sentence for the caller.
+    """
+
+    def refuse(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not JSON")
+
+    try:
+        document = json.loads(data, parse_constant=refuse)
+        # Writing it out again finds 1e999 and, in UTF-8, half a surrogate pair.
+        text = json.dumps(document, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except UnicodeError:
+        raise ValueError("holds text that is not valid Unicode") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
+    if "\\u0000" in text.replace("\\\\", ""):
+        raise ValueError("holds a NUL character")
+    return document
+
+
+async def read_json(request: Request, limit: int = MAX_JSON_BYTES) -> Any:
+    """The request's JSON document, of at most `limit` bytes.
+
+    Raises:
+        RequestRefused: another content type (415), too long (413), or not JSON (400).
+    """
+    kind = media_type(request)
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise RequestRefused(
+            "unsupported_media_type", 415, f"This call takes application/json, not {kind or 'nothing'!r}."
+        )
+    too_large = RequestRefused("body_too_large", 413, f"The body is over {limit} bytes.")
+    if (declared_length(request) or 0) > limit:
+        raise too_large
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > limit:
+            raise too_large
+    try:
+        return parse_json(bytes(data))
+    except ValueError as error:
+        raise RequestRefused("malformed_body", 400, f"The body is {error}.") from None
+
+
+def validated(model: type[Model], document: Any, root: str = "") -> Model:
+    """`document` as a `model`.
+
+    Raises:
+        RequestRefused: 422 with a pointer for each bad field.
+    """
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise invalid(
+            [(root + pointer(e["loc"]), e["msg"]) for e in error.errors(include_url=False)]
+        ) from None
+
+
+def body(model: type[Model]) -> Callable[[Request], Awaitable[Model]]:
+    """A FastAPI dependency that reads the body as `model`."""
+
+    async def read(request: Request) -> Model:
+        return validated(model, await read_json(request))
+
+    return read
+
+
+def takes(model: type[BaseModel], media: str = "application/json") -> dict[str, Any]:
+    """`openapi_extra` for a call whose body is `model`; `app.py` adds the model to the components."""
+    return {"requestBody": {"required": True, "content": {media: {"schema": ref(model)}}}}
+
+
+def ref(model: type[BaseModel]) -> Mapping[str, str]:
+    return {"$ref": f"#/components/schemas/{model.__name__}"}

@@ -1,0 +1,101 @@
+"""`/docs` and `/problems/<code>`: plain pages, rendered here from the OpenAPI document.
+
+FastAPI's own page loads its script from another host. This one loads nothing, and its policy forbids it to.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse
+
+from schemas import errors
+from services.api.problems import TITLES
+
+router = APIRouter(include_in_schema=False)
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
+    "color:#1a1a1a;background:#fff}code,.m{font-family:ui-monospace,monospace}.m{font-weight:700}"
+    "section{border-top:1px solid #ccc;padding:.6rem 0}h2{font-size:1rem;margin:0}p,ul{margin:.3rem 0}"
+    "@media(prefers-color-scheme:dark){body{color:#eee;background:#161616}a{color:#8cb4ff}}"
+)
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+
+
+def page(title: str, inner: str, status: int = 200) -> HTMLResponse:
+    """A page under the strict policy. `inner` is HTML, made by callers from escaped pieces only."""
+    text = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
+        f"<body><h1>{escape(title)}</h1>{inner}</body></html>"
+    )
+    return HTMLResponse(text, status_code=status, headers={"Content-Security-Policy": _POLICY})
+
+
+@router.get("/docs")
+def docs(request: Request) -> HTMLResponse:
+    """Every call, its parameters, its body and its answers."""
+    document = request.app.openapi()
+    inner = [
+        f"<p>{escape(document['info']['description'])}</p>",
+        '<p>Machine-readable: <a href="/openapi.json">/openapi.json</a>. Problems: ',
+        ", ".join(f'<a href="/problems/{code}">{code}</a>' for code in sorted(TITLES)),
+        "</p>",
+    ]
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            inner.append(_operation(path, method, operation))
+    return page(f"{document['info']['title']} {document['info']['version']}", "".join(inner))
+
+
+def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
+    parts = [
+        f'<section><h2><span class="m">{method.upper()}</span> <code>{escape(path)}</code></h2>',
+        f"<p>{escape(operation.get('description') or operation.get('summary', ''))}</p><ul>",
+    ]
+    for parameter in operation.get("parameters", []):
+        note = parameter.get("description") or parameter.get("schema", {}).get("description", "")
+        needed = ", required" if parameter.get("required") else ""
+        parts.append(
+            f"<li><code>{escape(parameter['name'])}</code> ({parameter['in']}{needed}) {escape(note)}</li>"
+        )
+    for media, body in operation.get("requestBody", {}).get("content", {}).items():
+        schema = body.get("schema", {})
+        fields = ", ".join(schema.get("properties", {}))
+        name = schema.get("$ref", "").rpartition("/")[2] or fields
+        parts.append(f"<li>body <code>{escape(media)}</code>: {escape(name)}</li>")
+    answers = ", ".join(f"{code}" for code in operation.get("responses", {}))
+    parts.append(f"<li>answers {escape(answers)}</li></ul></section>")
+    return "".join(parts)
+
+
+@router.get("/problems/{code}")
+def problem(code: str) -> HTMLResponse:
+    """What a problem type means and how to mend it."""
+    title = TITLES.get(code)
+    if title is None:
+        raise errors.NotFound("There is no such problem type.", hint="They are listed at /docs.")
+    hint = next((cls.hint for cls in _tree(errors.SaycartError) if cls.code == code), None)
+    again = "yes, the same request may work later" if code in _RETRYABLE else "no, change the request first"
+    inner = (
+        f"<p><code>{escape(code)}</code></p><p>{escape(hint or errors.InputError.hint)}</p>"
+        f'<p>Worth another try: {again}.</p><p><a href="/docs">All calls and problems</a></p>'
+    )
+    return page(title, inner)
+
+
+def _tree(root: type[errors.SaycartError]) -> list[type[errors.SaycartError]]:
+    return [root, *(leaf for child in root.__subclasses__() for leaf in _tree(child))]
+
+
+_RETRYABLE = {cls.code for cls in _tree(errors.SaycartError) if cls.retryable} | {"storage_full"}

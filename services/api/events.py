@@ -1,0 +1,90 @@
+"""`/v1/orders/{id}/events`: an order's history as server-sent events, live.
+
+`id:` is the event's number in this order, so a browser that reconnects with `Last-Event-ID` misses
+nothing. The stream ends with the event that ends the order; a reconnect after that gets 204, which tells
+an EventSource to stop. A failure in the middle ends the stream too: the client comes back by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated
+
+import anyio
+import structlog
+from fastapi import APIRouter, Header, Request
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from schemas.errors import SaycartError
+from schemas.lifecycle import TERMINAL
+from services.api import present
+from services.api.deps import Wired, leaving
+from services.api.problems import invalid
+from services.bootstrap import Container
+from services.storage.records import StoredEvent
+
+log = structlog.get_logger(__name__)
+
+router = APIRouter(prefix="/v1/orders", tags=["orders"])
+
+POLL_S = 0.25
+PING_S = 15
+# At shutdown a stream may take this long to end by itself, so that the client sees an end and not a cut.
+GRACE_S = 2.0
+# Milliseconds an EventSource waits before it reconnects.
+RECONNECT_MS = 1_000
+
+_STREAM = {"content": {"text/event-stream": {}}, "description": "one OrderEvent in each `data:`"}
+
+
+@router.get(
+    "/{order_id}/events",
+    response_class=Response,
+    responses={200: _STREAM, 204: {"description": "the order has ended and nothing follows"}},
+)
+async def events(
+    order_id: str,
+    request: Request,
+    box: Wired,
+    last_event_id: Annotated[str | None, Header(description="resume after this event")] = None,
+) -> Response:
+    """Follow an order from its first event, or from the one after `Last-Event-ID`, to its end."""
+    after = 0
+    if last_event_id:
+        if not (last_event_id.isdecimal() and last_event_id.isascii() and len(last_event_id) < 19):
+            raise invalid([("/header/Last-Event-ID", "must be the number of an event")])
+        after = int(last_event_id)
+    record = await run_in_threadpool(box.orders.get, order_id)
+    first = await run_in_threadpool(box.orders.events, order_id, after=after)
+    if not first and record.state in TERMINAL:
+        return Response(status_code=204)
+    return EventSourceResponse(
+        _follow(box, order_id, first, after, lambda: leaving(request)),
+        ping=PING_S,
+        shutdown_grace_period=GRACE_S,
+    )
+
+
+async def _follow(
+    box: Container, order_id: str, first: list[StoredEvent], after: int, ended: Callable[[], bool]
+) -> AsyncIterator[ServerSentEvent]:
+    pending = first
+    while True:
+        for stored in pending:
+            after = stored.seq
+            shown = present.event(stored)
+            yield ServerSentEvent(
+                data=shown.model_dump_json(), event=shown.type, id=str(shown.seq), retry=RECONNECT_MS
+            )
+            if stored.state in TERMINAL:
+                return
+        await anyio.sleep(POLL_S)
+        if ended():
+            return
+        try:
+            pending = await run_in_threadpool(box.orders.events, order_id, after=after)
+        except SaycartError as error:
+            log.warning("events.cut", order_id=order_id, code=error.code)
+            return

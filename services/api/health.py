@@ -1,0 +1,42 @@
+"""`/livez`, `/readyz`, `/metrics`: for orchestrators and Prometheus."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.responses import JSONResponse, Response
+
+from services.api.deps import Wired, leaving
+from services.api.metrics import Metrics
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/livez")
+async def live() -> dict[str, str]:
+    """The process answers. Says nothing of what it leans on: a restart would not mend that."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", responses={503: {"description": "something that orders need does not answer"}})
+def ready(request: Request, box: Wired) -> Response:
+    """Whether orders can be taken and worked on; each part is `ok` or its problem.
+
+    An order is accepted while queue and decoder are down (it waits), but a balancer should prefer others.
+    """
+    checks = box.ready()
+    if leaving(request):
+        checks = {**checks, "server": "shutting down"}
+    healthy = all(problem == "ok" for problem in checks.values())
+    return JSONResponse(
+        {"status": "ok" if healthy else "unready", "checks": checks},
+        status_code=200 if healthy else 503,
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+@router.get("/metrics", response_class=Response)
+def metrics(request: Request) -> Response:
+    """Prometheus text."""
+    kept: Metrics = request.app.state.metrics
+    return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,191 @@
+"""Accepting an order, in the one order of steps that loses nothing and leaves nothing.
+
+1. The recording streams into a temporary file (`uploads.py`), and everything about the request is checked.
+2. fsync and rename: the recording is durable under our own id.
+3. One transaction: the order and its idempotency row.
+4. 202. Only then the doorbell rings; with Redis down, the sweeper finds the order later.
+
+A failure between 2 and 3 removes the recording again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import structlog
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
+from schemas.errors import NotFound, UnknownMenu
+from schemas.order import TextOrder
+from schemas.transcript import Transcript
+from services.api import uploads
+from services.api.bodies import media_type, parse_json, read_json, validated
+from services.api.deps import client_name
+from services.api.problems import RequestRefused, invalid
+from services.bootstrap import Container
+from services.storage.records import Idempotency, MenuVersion, NewOrder, OrderRecord
+
+log = structlog.get_logger(__name__)
+
+MAX_KEY_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An order that is stored. `created` is False when an idempotency key brought back an earlier one."""
+
+    order: OrderRecord
+    created: bool
+
+
+async def accept(request: Request, box: Container) -> Accepted:
+    """Take in whatever `POST /v1/orders` carries.
+
+    Raises:
+        InputError: a tree of refusals (4xx), nothing stored.
+        StorageUnavailable: database or disk (503), nothing stored.
+    """
+    key = idempotency_key(request)
+    kind = media_type(request)
+    if kind == "multipart/form-data":
+        return await _spoken(request, box, key)
+    if kind == "application/json":
+        return await _written(request, box, key)
+    raise RequestRefused(
+        "unsupported_media_type",
+        415,
+        f"An order comes as multipart/form-data or application/json, not {kind or 'nothing'!r}.",
+    )
+
+
+async def _spoken(request: Request, box: Container, key: str | None) -> Accepted:
+    upload = await uploads.receive(request, box.blobs, box.settings.max_upload_bytes)
+    try:
+        asked = {name: value for name, value in upload.fields.items() if value}
+        metadata = _metadata(asked.get("metadata"))
+        menu = await run_in_threadpool(find_menu, box, asked.get("menu"))
+        language = speak(menu, asked.get("language"))
+        digest = _digest(asked | {"metadata": metadata, "audio": upload.writer.sha256})
+        with uploads.disk():
+            blob = await run_in_threadpool(upload.writer.commit)
+    finally:
+        # Does nothing after the commit; shielded, because a cancelled request must not leave its file.
+        with anyio.CancelScope(shield=True):
+            await run_in_threadpool(upload.writer.discard)
+    new = NewOrder(
+        menu_id=menu.menu.id,
+        menu_version=menu.version,
+        language=language,
+        audio_key=blob,
+        audio_format=upload.audio_format,
+        metadata=metadata,
+    )
+    return await run_in_threadpool(_store, box, new, _idempotency(request, key, digest))
+
+
+async def _written(request: Request, box: Container, key: str | None) -> Accepted:
+    text = validated(TextOrder, await read_json(request))
+    menu = await run_in_threadpool(find_menu, box, text.menu)
+    new = NewOrder(
+        menu_id=menu.menu.id,
+        menu_version=menu.version,
+        language=menu.menu.language,
+        transcript=Transcript(text=text.transcript, confidence=1.0, language=menu.menu.language),
+        metadata=text.metadata,
+    )
+    digest = _digest(text.model_dump())
+    return await run_in_threadpool(_store, box, new, _idempotency(request, key, digest))
+
+
+def _store(box: Container, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
+    """One transaction; the recording goes again unless the order now owns it."""
+    kept = False
+    try:
+        order, created = box.orders.create(new, idempotency=idempotency)
+        kept = created
+        log.info(
+            "order.accepted", order_id=order.id, created=created, source=new.audio_format or "transcript"
+        )
+        return Accepted(order, created)
+    finally:
+        # After a commit that was cut off nobody knows whether the order exists. The caller got a 503 and
+        # sends again, so an order without its recording must end in `error`, not be made as well.
+        if not kept and new.audio_key:
+            _remove(box, new.audio_key)
+
+
+def _remove(box: Container, key: str) -> None:
+    try:
+        box.blobs.delete(key)
+    except OSError:
+        log.warning("recording.orphaned", exc_info=True)
+
+
+def find_menu(box: Container, menu_id: str | None) -> MenuVersion:
+    """The newest version of the menu asked for; of the only one there is, when none was named.
+
+    Raises:
+        UnknownMenu: no such menu.
+        RequestRefused: none was named and there is not exactly one.
+    """
+    if menu_id is None:
+        menus = box.menus.list()
+        if len(menus) == 1:
+            return menus[0]
+        shown = ", ".join(m.menu.id for m in menus[:10]) or "none is imported yet"
+        raise invalid([("/menu", f"is missing; name one of the menus: {shown}")])
+    try:
+        return box.menus.get(menu_id)
+    except NotFound:
+        raise UnknownMenu(f"There is no menu {menu_id[:80]!r}.") from None
+
+
+def speak(menu: MenuVersion, asked: str | None) -> str:
+    """The language to listen in: the menu's, which may be asked for whole or by its prefix (`en`).
+
+    Raises:
+        RequestRefused: another language.
+    """
+    language = menu.menu.language
+    if asked and asked.lower() not in (language.lower(), language.partition("-")[0]):
+        raise invalid([("/language", f"the menu {menu.menu.id} is in {language}, not {asked!r}")])
+    return language
+
+
+def idempotency_key(request: Request) -> str | None:
+    """The Idempotency-Key header.
+
+    Raises:
+        RequestRefused: it is not 1 to 200 visible ASCII characters.
+    """
+    key = request.headers.get("idempotency-key")
+    if key is None or (0 < len(key) <= MAX_KEY_CHARS and all("!" <= c <= "~" for c in key)):
+        return key
+    sentence = f"must be 1 to {MAX_KEY_CHARS} visible ASCII characters"
+    raise invalid([("/header/Idempotency-Key", sentence)])
+
+
+def _idempotency(request: Request, key: str | None, digest: str) -> Idempotency | None:
+    return Idempotency(client=client_name(request), key=key, body_hash=digest) if key else None
+
+
+def _digest(body: dict[str, Any]) -> str:
+    """sha256 over what the caller asked for, before any default is filled in."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _metadata(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        document = parse_json(text)
+    except ValueError as error:
+        raise invalid([("/metadata", str(error))]) from None
+    if not isinstance(document, dict):
+        raise invalid([("/metadata", "must be a JSON object")])
+    return document

@@ -1,0 +1,116 @@
+"""The outermost layer: request id, safe headers, last resort, and one log line and one count a request.
+
+Plain ASGI, because Starlette's `BaseHTTPMiddleware` buffers streams and hides disconnects.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from schemas.errors import SaycartError
+from services.api import problems
+from services.api.metrics import Metrics
+from services.api.problems import RequestRefused
+
+log = structlog.get_logger(__name__)
+
+_SANE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,63}", re.ASCII)
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# Asked all day by machines; a line for each would bury the orders.
+_QUIET = frozenset({"/livez", "/readyz", "/metrics"})
+
+
+class Gate:
+    """Wraps the whole app, so that no answer leaves without its request id."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = _request_id(Headers(scope=scope))
+        scope.setdefault("state", {})["request_id"] = request_id
+        status = 0
+        noted = False
+        started = time.perf_counter()
+
+        def note() -> None:
+            nonlocal noted
+            if not noted:
+                noted = True
+                self._note(scope, status, time.perf_counter() - started)
+
+        async def marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = request_id
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers.setdefault("Referrer-Policy", "no-referrer")
+                # Answers are data; only /docs is a page, and it brings a policy of its own.
+                headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+            await send(message)
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                note()  # now, and not after the background tasks: for the client the call is over
+
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                refused = _refuse(scope)
+                if refused is None:
+                    await self.app(scope, receive, marked)
+                else:
+                    await problems.response(Request(scope), refused)(scope, receive, marked)
+            except Exception:
+                log.exception("request.failed", method=scope["method"], path=scope["path"])
+                if status:
+                    raise  # half an answer is out; only cutting the connection is honest now
+                fault = problems.response(Request(scope), SaycartError("unforeseen"))
+                await fault(scope, receive, marked)
+            finally:
+                note()
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        self.metrics.saw(scope["method"], route, status, seconds)
+        if scope["path"] not in _QUIET:
+            log.info(
+                "request.done",
+                method=scope["method"],
+                path=scope["path"],
+                status=status,
+                ms=round(seconds * 1000, 1),
+            )
+
+
+def _request_id(headers: Headers) -> str:
+    """The caller's X-Request-ID where it is fit for logs, else one of ours."""
+    given = headers.get("x-request-id", "")
+    return given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _refuse(scope: Scope) -> RequestRefused | None:
+    """What no route should have to think about."""
+    if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+        return RequestRefused("malformed_body", 400, "The address holds a NUL character.")
+    if scope["method"] not in _SAFE_METHODS:
+        site = Headers(scope=scope).get("sec-fetch-site", "none")
+        # A multipart form needs no CORS preflight, so any web page could place orders here by a plain form.
+        if site == "cross-site":
+            return RequestRefused(
+                "cross_site",
+                403,
+                "A page of another site may not change anything here.",
+                hint="Call the API from your own server.",
+            )
+    return None

@@ -1,0 +1,166 @@
+"""`/v1/orders`: submit, read (with long poll), list, cancel."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import anyio
+from fastapi import APIRouter, Query, Request
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from schemas.errors import Conflict, StaleState
+from schemas.lifecycle import SETTLED, STATUS, TERMINAL, State
+from schemas.order import Order, OrderPage, TextOrder
+from services.api import present
+from services.api.bell import Bell
+from services.api.bodies import ref
+from services.api.deps import Cursor, Limit, Wired, leaving, matches
+from services.api.intake import accept
+from services.api.problems import RequestRefused, invalid
+from services.bootstrap import Container
+from services.storage.records import OrderRecord, ReviewRecord
+
+router = APIRouter(prefix="/v1/orders", tags=["orders"])
+
+MAX_WAIT_S = 30.0
+# Between two looks at storage: each is a few hundred microseconds in a thread, none is held in between.
+POLL_S = 0.2
+# Seconds until a first poll makes sense; a short order takes about this long.
+RETRY_AFTER_S = 1
+
+_STATUSES = tuple(dict.fromkeys(STATUS.values()))
+_SPOKEN = {
+    "type": "object",
+    "required": ["audio"],
+    "additionalProperties": False,
+    "properties": {
+        "audio": {
+            "type": "string",
+            "format": "binary",
+            "description": "WAV, FLAC, Ogg/Opus, MP3, M4A or WebM; its first bytes decide, not its name",
+        },
+        "menu": {"type": "string", "description": "may be left out when there is only one menu"},
+        "language": {"type": "string", "description": "the menu's language, or its prefix"},
+        "metadata": {"type": "string", "description": "a JSON object of the caller's own, up to 8000 bytes"},
+    },
+}
+_SUBMIT = {
+    "parameters": [
+        {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+            "description": "the same key and body bring the first answer's order again",
+        }
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {"schema": _SPOKEN},
+            "application/json": {"schema": ref(TextOrder)},
+        },
+    },
+}
+
+
+def with_review(box: Container, record: OrderRecord) -> tuple[OrderRecord, ReviewRecord | None]:
+    """The order and its review; asked for only where the order's state or reasons speak of one."""
+    has_one = record.state is State.IN_REVIEW or bool(record.reasons)
+    return record, box.reviews.by_order(record.id) if has_one else None
+
+
+def read(box: Container, order_id: str) -> tuple[OrderRecord, ReviewRecord | None]:
+    return with_review(box, box.orders.get(order_id))
+
+
+def shown(
+    record: OrderRecord, review: ReviewRecord | None, status: int = 200, **headers: str
+) -> JSONResponse:
+    return JSONResponse(
+        present.order(record, review).model_dump(mode="json", by_alias=True),
+        status_code=status,
+        headers={
+            "ETag": present.order_etag(record, review),
+            "Cache-Control": "no-cache",
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        },
+    )
+
+
+@router.post("", status_code=202, response_model=Order, openapi_extra=_SUBMIT)
+async def submit(request: Request, box: Wired) -> Response:
+    """Accept an order; it is durable when 202 is sent. See `Location` for where it can be followed."""
+    accepted = await accept(request, box)
+    record, review = await run_in_threadpool(with_review, box, accepted.order)
+    answer = shown(record, review, 202, Location=f"/v1/orders/{record.id}", Retry_After=str(RETRY_AFTER_S))
+    if accepted.created:
+        # After the answer: an order is accepted by the database, not by the queue, which may be down.
+        bell: Bell = request.app.state.bell
+        answer.background = BackgroundTask(bell.ring, box.doorbell, record.id, record.state)
+    else:
+        answer.headers["Idempotency-Replayed"] = "true"
+    return answer
+
+
+@router.get("/{order_id}", response_model=Order, responses={304: {"description": "unchanged"}})
+async def one(
+    order_id: str,
+    request: Request,
+    box: Wired,
+    wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="seconds to wait for it to settle")] = 0,
+) -> Response:
+    """One order. With `wait`, answers as soon as the order is settled, at the latest after that time.
+
+    With `If-None-Match` and `wait` it answers at the first change instead; unchanged is 304.
+    """
+    until = time.monotonic() + wait
+    conditional = "if-none-match" in request.headers
+    while True:
+        record, review = await run_in_threadpool(read, box, order_id)
+        same = conditional and matches(request, present.order_etag(record, review))
+        done = not same if conditional else record.state in SETTLED
+        if done or record.state in TERMINAL or time.monotonic() >= until or leaving(request):
+            break
+        if await request.is_disconnected():
+            break
+        await anyio.sleep(min(POLL_S, max(0.0, until - time.monotonic())))
+    if same:
+        return Response(status_code=304, headers={"ETag": present.order_etag(record, review)})
+    return shown(record, review)
+
+
+@router.get("", response_model=OrderPage)
+def page(
+    box: Wired,
+    status: Annotated[str | None, Query(description=", ".join(_STATUSES))] = None,
+    cursor: Cursor = None,
+    limit: Limit = 20,
+) -> OrderPage:
+    """Newest first."""
+    if status is not None and status not in _STATUSES:
+        raise invalid([("/query/status", f"must be one of {', '.join(_STATUSES)}")])
+    records, next_cursor = box.orders.page(status=status, cursor=cursor, limit=limit)
+    return OrderPage(
+        orders=[present.order(*with_review(box, record)) for record in records], next_cursor=next_cursor
+    )
+
+
+@router.post("/{order_id}/cancel", response_model=Order)
+def cancel(order_id: str, box: Wired) -> Response:
+    """Cancel what has not ended yet. Cancelling twice is the same as once; anything else ended is a 409."""
+    try:
+        box.orders.cancel(order_id)
+    except (Conflict, StaleState) as error:
+        record, review = read(box, order_id)
+        if record.state is not State.CANCELLED:
+            raise RequestRefused(
+                error.code if isinstance(error, Conflict) else "conflict",
+                409,
+                f"The order is {STATUS[record.state]} and can't be cancelled any more.",
+                hint=Conflict.hint,
+                extra={"order": present.order(record, review).model_dump(mode="json", by_alias=True)},
+            ) from None
+    return shown(*read(box, order_id))

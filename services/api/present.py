@@ -1,0 +1,134 @@
+"""From rows to what the API shows: the one place where a stored order becomes a public one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pydantic import BaseModel
+
+from schemas.cart import Cart, MenuRef
+from schemas.lifecycle import STATUS
+from schemas.order import Order, OrderEvent, Timings
+from schemas.review import Review
+from services.pipeline.flow import next_stage
+from services.storage.records import MenuVersion, OrderRecord, ReviewRecord, StoredEvent
+
+
+class ReviewPage(BaseModel):
+    """Oldest first, as they should be worked on; `next_cursor` is null on the last page."""
+
+    reviews: list[Review]
+    next_cursor: str | None = None
+
+
+class ReviewDetail(Review):
+    """A review with its order, and the cart that the machine proposed (null when it made none)."""
+
+    order: Order
+    proposed: Cart | None = None
+
+
+class MenuSummary(BaseModel):
+    """One menu version without its items. `digest` is of the whole document."""
+
+    id: str
+    name: str
+    version: int
+    digest: str
+    currency: str
+    language: str
+    items: int
+    created_at: str
+
+
+class MenuList(BaseModel):
+    """The newest version of every menu."""
+
+    menus: list[MenuSummary]
+
+
+def rfc3339(moment: datetime) -> str:
+    """UTC, milliseconds, `Z`. Naive times are a fault of ours and are refused."""
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _maybe(moment: datetime | None) -> str | None:
+    return rfc3339(moment) if moment else None
+
+
+def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
+    return Order(
+        id=record.id,
+        status=STATUS[record.state],
+        stage=next_stage(record.state),
+        version=record.version,
+        menu=MenuRef(id=record.menu_id, version=record.menu_version),
+        source="audio" if record.audio_key else "transcript",
+        transcript=record.transcript,
+        cart=record.cart,
+        findings=list(record.findings),
+        review=review_of(review) if review else None,
+        error=record.error,
+        timings=Timings.model_validate(record.timings),
+        metadata=record.metadata,
+        created_at=rfc3339(record.created_at),
+        updated_at=rfc3339(record.updated_at),
+    )
+
+
+def order_etag(record: OrderRecord, review: ReviewRecord | None = None) -> str:
+    """Weak, because two readings of one version may differ in bytes. A review counts its own changes."""
+    return f'W/"{record.version}-{review.version}"' if review else f'W/"{record.version}"'
+
+
+def review_of(record: ReviewRecord) -> Review:
+    return Review.model_validate(_review_fields(record))
+
+
+def review_detail(record: ReviewRecord, of: OrderRecord) -> ReviewDetail:
+    return ReviewDetail.model_validate(
+        _review_fields(record) | {"order": order(of, record), "proposed": record.proposed}
+    )
+
+
+def _review_fields(record: ReviewRecord) -> dict[str, object]:
+    return {
+        "id": record.id,
+        "order_id": record.order_id,
+        "status": record.status,
+        "reasons": list(record.reasons),
+        "version": record.version,
+        "claimed_by": record.claimed_by,
+        "lease_until": _maybe(record.lease_until),
+        "decision": record.decision,
+        "decided_by": record.decided_by,
+        "decided_at": _maybe(record.decided_at),
+        "reason": record.reason,
+        "created_at": rfc3339(record.created_at),
+    }
+
+
+def event(stored: StoredEvent) -> OrderEvent:
+    return OrderEvent(
+        seq=stored.seq,
+        at=rfc3339(stored.at),
+        type=stored.type,
+        status=STATUS[stored.state],
+        stage=next_stage(stored.state),
+        detail=stored.detail,
+    )
+
+
+def menu_summary(version: MenuVersion) -> MenuSummary:
+    return MenuSummary(
+        id=version.menu.id,
+        name=version.menu.name,
+        version=version.version,
+        digest=version.digest,
+        currency=version.menu.currency,
+        language=version.menu.language,
+        items=len(version.menu.items),
+        created_at=rfc3339(version.created_at),
+    )

@@ -1,0 +1,209 @@
+"""Every answer that is not a success, as an RFC 9457 problem.
+
+`type` is a stable relative URI (`/problems/<code>`, which the API also serves as a page); `code` is never
+reused for something else. The tree in `schemas/errors.py` says what went wrong, `STATUS` here says which
+HTTP status that is. What nobody foresaw becomes a 500 that names the request id and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+
+from schemas import errors
+
+log = structlog.get_logger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+# Seconds after which a caller may try again when something that we lean on is down.
+RETRY_AFTER_S = 2
+
+
+class FieldError(BaseModel):
+    """One bad field. `pointer` is a JSON pointer into the body, or `/query/...`, `/header/...`."""
+
+    pointer: str
+    detail: str
+
+
+class Problem(BaseModel):
+    """RFC 9457. `code` is the last part of `type`; `retryable`: the same request may work later."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    hint: str
+    code: str
+    retryable: bool = False
+    request_id: str
+    errors: list[FieldError] = Field(default=[], description="each bad field, where there are any")
+
+
+class RequestRefused(errors.InputError):
+    """A request that HTTP itself, or a field of it, makes impossible; the rest of saycart never sees it.
+
+    `status` is the HTTP status, `problems` is a list of (pointer, sentence), `extra` goes into the problem.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        status: int,
+        detail: str,
+        *,
+        hint: str | None = None,
+        problems: Sequence[tuple[str, str]] = (),
+        extra: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail, hint=hint)
+        self.code = code
+        self.status = status
+        self.problems = list(problems)
+        self.extra = extra or {}
+        self.headers = headers or {}
+
+
+# The nearest class in an error's ancestry decides, so a new leaf gets its parent's status.
+STATUS: dict[type[errors.SaycartError], int] = {
+    errors.SaycartError: 500,
+    errors.InputError: 422,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.IdempotencyMismatch: 422,
+    errors.UnsupportedAudio: 415,
+    errors.AudioTooLarge: 413,
+    errors.EngineUnavailable: 503,
+    errors.StaleState: 409,
+    errors.StorageUnavailable: 503,
+    errors.StorageFull: 507,
+}
+
+# What a code means, for `/problems/<code>` and as the problem's title.
+TITLES: dict[str, str] = {
+    "invalid_input": "The request has fields that can't be used",
+    "malformed_body": "The body can't be read",
+    "body_too_large": "The body is larger than this call takes",
+    "unsupported_media_type": "This call takes another content type",
+    "upload_too_slow": "The upload did not finish in time",
+    "audio_empty": "The recording is empty",
+    "audio_too_large": "The recording is larger than the cap",
+    "unsupported_audio": "The recording is not in an accepted format",
+    "unknown_menu": "There is no such menu",
+    "idempotency_mismatch": "The idempotency key was used for another request",
+    "invalid_menu": "The menu contradicts itself",
+    "invalid_cart": "The menu does not allow this cart",
+    "not_found": "There is no such thing",
+    "method_not_allowed": "This address does not take this method",
+    "cross_site": "Another site's page may not call this API",
+    "conflict": "It changed since it was read",
+    "stale_state": "It changed since it was read",
+    "engine_unavailable": "The decoder does not answer",
+    "storage_unavailable": "The database or the disk can't take it now",
+    "storage_full": "The disk is full",
+    "internal": "A fault in saycart",
+}
+
+
+def status_of(error: errors.SaycartError) -> int:
+    if isinstance(error, RequestRefused):
+        return error.status
+    return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+
+
+def pointer(parts: Sequence[int | str]) -> str:
+    """A JSON pointer (RFC 6901) from the parts of a place in a document."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def invalid(problems: Sequence[tuple[str, str]], detail: str | None = None) -> RequestRefused:
+    """422 for one or more bad fields, each a (pointer, sentence)."""
+    text = detail or "; ".join(f"{path}: {sentence}" for path, sentence in problems[:3])
+    return RequestRefused("invalid_input", 422, text, problems=problems)
+
+
+def request_id_of(request: Request) -> str:
+    return str(request.scope.get("state", {}).get("request_id", "unknown"))
+
+
+def response(request: Request, error: errors.SaycartError) -> JSONResponse:
+    """The problem for one error. Faults of ours (500) keep their detail in the log."""
+    status = status_of(error)
+    refused = error if isinstance(error, RequestRefused) else None
+    title = TITLES.get(error.code) or HTTPStatus(status).phrase
+    # Words about our insides (drivers name hosts and files) stay in the log, where the request id leads.
+    inside = status == 500 or isinstance(error, errors.StorageError | errors.EngineError)
+    problem = Problem(
+        type=f"/problems/{error.code}",
+        title=title,
+        status=status,
+        detail=f"{title}." if inside else error.detail,
+        hint=error.hint if status != 500 else errors.SaycartError.hint,
+        code=error.code,
+        retryable=error.retryable,
+        request_id=request_id_of(request),
+        errors=[FieldError(pointer=p, detail=d) for p, d in getattr(error, "problems", [])],
+    )
+    content = problem.model_dump() | (refused.extra if refused else {})
+    headers = {"Cache-Control": "no-store"} | (refused.headers if refused else {})
+    if status in (503, 507):
+        headers.setdefault("Retry-After", str(RETRY_AFTER_S))
+    return JSONResponse(content, status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of this app a problem."""
+
+    async def ours(request: Request, error: Exception) -> Response:
+        assert isinstance(error, errors.SaycartError)
+        status = status_of(error)
+        event = log.error if status == 500 else log.warning if status > 500 else log.info
+        event("request.refused", code=error.code, status=status, detail=error.detail)
+        return response(request, error)
+
+    async def fields(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        found = [
+            (pointer(e["loc"][1:] if e["loc"][0] == "body" else e["loc"]), str(e["msg"]))
+            for e in error.errors()
+        ]
+        return await ours(request, invalid(found))
+
+    async def http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "invalid_input")
+        detail = {
+            404: "There is nothing at this address.",
+            405: f"{request.method} is not possible here.",
+        }.get(error.status_code, str(error.detail))
+        return await ours(
+            request,
+            RequestRefused(
+                code,
+                error.status_code,
+                detail,
+                hint="The calls are listed at /docs.",
+                headers=dict(error.headers or {}),
+            ),
+        )
+
+    async def gone(_request: Request, _error: Exception) -> Response:
+        # Nobody reads this; it keeps a client's disconnect out of the list of our faults.
+        log.info("request.disconnected")
+        return Response(status_code=400)
+
+    app.add_exception_handler(errors.SaycartError, ours)
+    app.add_exception_handler(RequestValidationError, fields)
+    app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(ClientDisconnect, gone)

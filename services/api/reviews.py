@@ -1,0 +1,111 @@
+"""`/v1/reviews`: the queue of orders that a human must look at.
+
+A reviewer claims, looks, decides. Every change names the version that was read, or the reviewer who holds
+the claim; whoever comes second gets a 409 with the review as it stands now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import structlog
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import JSONResponse, Response
+
+from schemas.errors import Conflict, StaleState
+from schemas.review import Claim, ReviewDecision
+from services.api import present
+from services.api.bodies import body, takes
+from services.api.deps import Cursor, Limit, Wired
+from services.api.problems import RequestRefused
+from services.bootstrap import Container
+
+log = structlog.get_logger(__name__)
+
+router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
+
+
+@router.get("", response_model=present.ReviewPage)
+def page(
+    box: Wired,
+    cursor: Cursor = None,
+    limit: Limit = 20,
+    include_claimed: Annotated[bool, Query(description="also those that a reviewer holds now")] = True,
+) -> present.ReviewPage:
+    """Undecided reviews, longest waiting first."""
+    records, next_cursor = box.reviews.list(cursor=cursor, limit=limit, include_claimed=include_claimed)
+    return present.ReviewPage(reviews=[present.review_of(r) for r in records], next_cursor=next_cursor)
+
+
+@router.get("/{review_id}", response_model=present.ReviewDetail)
+def one(review_id: str, box: Wired) -> Response:
+    """One review with its order and what the machine proposed."""
+    return _shown(box, review_id)
+
+
+@router.post("/{review_id}/claim", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
+def claim(review_id: str, wanted: Annotated[Claim, Depends(body(Claim))], box: Wired) -> Response:
+    """Take a review for some minutes. Claiming again what one holds renews it."""
+    return _change(
+        box, review_id, lambda: box.reviews.claim(review_id, wanted.reviewer, box.settings.review_lease_s)
+    )
+
+
+@router.post("/{review_id}/release", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
+def release(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box: Wired) -> Response:
+    """Give a claimed review back to the queue."""
+    return _change(box, review_id, lambda: box.reviews.release(review_id, holder.reviewer))
+
+
+@router.post(
+    "/{review_id}/decision", response_model=present.ReviewDetail, openapi_extra=takes(ReviewDecision)
+)
+def decide(
+    review_id: str, decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))], box: Wired
+) -> Response:
+    """Settle the order: approve as proposed, correct with a whole cart, or reject with a reason."""
+
+    def settle() -> None:
+        review = box.reviews.get(review_id)
+        if review.version != decision.version:
+            # Before the cart is looked at: a cart against an old reading is not worth complaining about.
+            raise Conflict(f"The review is at version {review.version}, not {decision.version}.")
+        order = box.orders.get(review.order_id)
+        outcome = box.settle_review(order, decision)
+        box.reviews.decide(
+            review_id,
+            reviewer=decision.reviewer,
+            version=decision.version,
+            action=decision.action,
+            reason=decision.reason,
+            outcome=outcome,
+        )
+        log.info("review.decided", order_id=order.id, review_id=review_id, action=decision.action)
+
+    return _change(box, review_id, settle)
+
+
+def _change(box: Container, review_id: str, change: Callable[[], object]) -> Response:
+    """Run one change; a conflict comes back with the review as it is now."""
+    try:
+        change()
+    except (Conflict, StaleState) as error:
+        current = present.review_of(box.reviews.get(review_id))
+        raise RequestRefused(
+            "conflict",
+            409,
+            error.detail,
+            hint=Conflict.hint,
+            extra={"review": current.model_dump(mode="json")},
+        ) from None
+    return _shown(box, review_id)
+
+
+def _shown(box: Container, review_id: str) -> Response:
+    review = box.reviews.get(review_id)
+    detail = present.review_detail(review, box.orders.get(review.order_id))
+    return JSONResponse(
+        detail.model_dump(mode="json", by_alias=True),
+        headers={"ETag": f'W/"{review.version}"', "Cache-Control": "no-cache"},
+    )

@@ -1,0 +1,207 @@
+"""A whole API on a loopback port: real app, real uvicorn, real SQL and files; only engines are stood in for.
+
+Test modules take the fixtures over by name: `world, own_world = api_world.world, api_world.own_world`.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import structlog
+
+from infra.settings import Settings
+from schemas.errors import EngineUnavailable
+from schemas.lifecycle import Event, State
+from schemas.menu import Menu
+from schemas.review import ReviewReason
+from services.api.__main__ import Server, server
+from services.api.app import create_app
+from services.bootstrap import Container
+from services.storage.records import OrderRecord, Outcome
+
+# structlog's own default draws tracebacks with every local, which takes seconds under load.
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.format_exc_info,
+        structlog.processors.KeyValueRenderer(key_order=["event"]),
+    ],
+    wrapper_class=structlog.make_filtering_bound_logger(30),
+)
+
+MENU: dict[str, Any] = {
+    "id": "corner-cafe",
+    "name": "Corner Cafe",
+    "currency": "USD",
+    "language": "en",
+    "sizes": [{"id": "S", "name": "small"}, {"id": "L", "name": "large"}],
+    "option_groups": [
+        {"id": "milk", "name": "milk", "options": [{"id": "oat", "name": "oat milk", "price": 60}]}
+    ],
+    "items": [
+        {"sku": "latte", "name": "latte", "prices": {"S": 450, "L": 550}, "option_groups": ["milk"]},
+        {"sku": "bagel", "name": "bagel", "price": 399},
+    ],
+}
+
+
+def wav(seconds: float = 0.2, rate: int = 16_000) -> bytes:
+    """Silence as 16-bit mono PCM."""
+    data = b"\0\0" * int(seconds * rate)
+    head = b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, rate, rate * 2, 2, 16) + b"data"
+    return b"RIFF" + struct.pack("<I", 36 + len(data)) + head + struct.pack("<I", len(data)) + data
+
+
+@dataclass
+class Doorbell:
+    """Counts rings; `works = False` is Redis being down."""
+
+    rung: list[tuple[str, State]] = field(default_factory=list)
+    works: bool = True
+
+    def ring(self, order_id: str, state: State) -> bool:
+        self.rung.append((order_id, state))
+        return self.works
+
+
+class Parts(Container):
+    """The real container; only the broker and the decode server are stood in for."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.bell = Doorbell()
+        self.warmed: list[tuple[str, int]] = []
+        self.readiness = {"database": "ok", "queue": "ok", "decoder": "ok"}
+
+    @property
+    def doorbell(self) -> Doorbell:  # type: ignore[override]
+        return self.bell
+
+    def warm_menu(self, menu: Menu, version: int) -> None:
+        self.warmed.append((menu.id, version))
+        if menu.name == "cold":
+            raise EngineUnavailable("no decode server")
+
+    def ready(self) -> dict[str, str]:
+        return self.readiness
+
+
+@dataclass
+class World:
+    """One running API and what is behind it."""
+
+    parts: Any
+    server: Server
+    url: str
+    http: httpx.Client
+
+    @property
+    def recordings(self) -> list[Path]:
+        """Every file under the blob folder, temporary ones included."""
+        return [path for path in self.parts.settings.blobs.rglob("*") if path.is_file()]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def text(self, transcript: str = "a latte", **more: Any) -> dict[str, Any]:
+        """Submit a transcript; the order as answered."""
+        sent = {"transcript": transcript, "menu": MENU["id"], **more}
+        answer = self.http.post("/v1/orders", json=sent)
+        assert answer.status_code == 202, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def advance(self, order_id: str, event: Event, **columns: Any) -> OrderRecord:
+        """Move an order as a worker would."""
+        return self.parts.orders.commit(self.parts.orders.get(order_id), Outcome(event, **columns))
+
+    def doubted(self) -> tuple[str, str]:
+        """An order in review: its id, and the review's."""
+        order_id = self.text()["id"]
+        self.advance(order_id, Event.DOUBTED, reasons=(ReviewReason.NOT_ON_MENU,))
+        review = self.parts.reviews.by_order(order_id)
+        assert review is not None
+        return order_id, review.id
+
+
+def problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    """Assert that an answer is exactly this problem, whole and free of our insides."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    found: dict[str, Any] = answer.json()
+    assert found["type"] == f"/problems/{code}"
+    assert found["code"] == code
+    assert found["status"] == status
+    assert found["title"]
+    assert found["detail"]
+    assert found["hint"]
+    assert found["request_id"] == answer.headers["x-request-id"]
+    assert "Traceback" not in answer.text
+    assert "sqlalchemy" not in answer.text
+    return found
+
+
+def wait_until(check: Any, seconds: float = 5.0) -> None:
+    """Wait for what happens after an answer."""
+    until = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.02)
+
+
+@contextmanager
+def running(
+    home: Path, database_url: str = "", container: type[Container] = Parts, **settings: Any
+) -> Iterator[World]:
+    """Start the API on a free port of the loopback interface and stop it gracefully."""
+    wanted = Settings(home=home, database_url=database_url, api_port=0, **settings)
+    parts = container(wanted)
+    parts.database.migrate()
+    parts.menus.put(Menu.parse(MENU))
+    app = create_app(parts)
+    serving = server(app, wanted)
+    thread = threading.Thread(target=serving.run, daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: serving.started)
+        host, port = serving.servers[0].sockets[0].getsockname()[:2]
+        url = f"http://{host}:{port}"
+        with httpx.Client(base_url=url, timeout=40) as http:
+            yield World(parts, serving, url, http)
+    finally:
+        app.state.draining = True
+        serving.should_exit = True
+        thread.join(10)
+        parts.close()
+    assert not thread.is_alive(), "the server did not stop"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One API that a module's tests share; none may lean on what others left in it."""
+    with running(tmp_path_factory.mktemp("api"), max_upload_bytes=1_000_000) as shared:
+        yield shared
+
+
+@pytest.fixture
+def lone_world(tmp_path: Path) -> Iterator[World]:
+    """An API of the test's own, to break, where it does not matter which database is behind it."""
+    with running(tmp_path, max_upload_bytes=1_000_000) as alone:
+        yield alone
+
+
+@pytest.fixture
+def own_world(tmp_path: Path, database_url: str) -> Iterator[World]:
+    """An API of the test's own, to break; once on SQLite, once on PostgreSQL."""
+    with running(tmp_path, database_url, max_upload_bytes=1_000_000) as alone:
+        yield alone

@@ -1,0 +1,247 @@
+"""What goes wrong on our side or around a call, and what the API says of itself."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import api_world
+import httpx
+import pytest
+from api_world import MENU, World, problem, running, wav
+
+from infra.blobs import BlobWriter
+from infra.database import Database
+from schemas.errors import EngineUnavailable, StorageUnavailable
+from services.api.problems import TITLES
+from services.bootstrap import Container
+from services.storage.menus import MenuStore
+from services.storage.orders import OrderStore
+from services.storage.records import OrderRecord
+
+world, own_world, lone_world = api_world.world, api_world.own_world, api_world.lone_world
+
+TEXT = {"transcript": "a latte", "menu": MENU["id"]}
+NOWHERE = "postgresql://127.0.0.1:1/none"
+
+
+def upload(world: World, **headers: str) -> httpx.Response:
+    return world.http.post("/v1/orders", files={"audio": ("a", wav())}, headers=headers)
+
+
+def test_addresses_and_methods_that_do_not_exist(world: World) -> None:
+    problem(world.http.get("/v2/orders"), 404, "not_found")
+    problem(world.http.get("/v1/orders/"), 404, "not_found")
+    answer = world.http.delete("/v1/orders")
+    problem(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/orders/ord_none", "/v1/reviews/rev_none", "/v1/menus/none", "/v1/schema/cart.json?menu=none"],
+)
+def test_things_that_do_not_exist(world: World, path: str) -> None:
+    problem(world.http.get(path), 404, "not_found")
+
+
+def test_odd_addresses(world: World) -> None:
+    problem(world.http.get("/v1/orders/a%00b"), 400, "malformed_body")
+    problem(world.http.get("/v1/orders?cursor=%00"), 400, "malformed_body")
+    problem(world.http.get("/v1/orders/%F0%9F%A5%AF"), 404, "not_found")
+    problem(world.http.get("/v1/orders/%ff%fe"), 404, "not_found")
+    found = problem(world.http.get("/v1/orders?limit=1000"), 422, "invalid_input")
+    assert found["errors"][0]["pointer"] == "/query/limit"
+
+
+def test_request_ids_are_kept_where_they_are_sane(world: World) -> None:
+    given = {"X-Request-ID": "shop-17:2026-11-21"}
+    assert world.http.get("/livez", headers=given).headers["x-request-id"] == given["X-Request-ID"]
+    for bad in ("short", "x" * 65, "with space in it", "quote\"'<script>"):
+        answer = world.http.get("/livez", headers={"X-Request-ID": bad})
+        assert answer.headers["x-request-id"] != bad
+        assert len(answer.headers["x-request-id"]) == 32
+
+
+def test_a_fault_of_ours_tells_nothing(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("password=hunter2 at /srv/secret.py")
+
+    monkeypatch.setattr(lone_world.parts.orders, "page", broken)
+    answer = lone_world.http.get("/v1/orders")
+    problem(answer, 500, "internal")
+    assert "hunter2" not in answer.text
+    assert "secret" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert lone_world.http.get("/livez").status_code == 200
+
+
+def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
+    away = Database(NOWHERE)
+    own_world.parts.orders = OrderStore(away)
+    for answer in (upload(own_world), own_world.http.post("/v1/orders", json=TEXT)):
+        found = problem(answer, 503, "storage_unavailable")
+        assert found["retryable"]
+        assert int(answer.headers["retry-after"]) >= 1
+        assert "127.0.0.1" not in answer.text
+    assert own_world.recordings == []
+    own_world.parts.menus = MenuStore(away)
+    problem(upload(own_world), 503, "storage_unavailable")
+    assert own_world.recordings == []
+    problem(own_world.http.get("/v1/orders"), 503, "storage_unavailable")
+    shown = own_world.http.get("/metrics")
+    assert shown.status_code == 200
+    assert "saycart_database_up 0.0" in shown.text
+    away.close()
+
+
+def test_a_commit_whose_end_is_unknown_keeps_no_recording(
+    lone_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = lone_world.parts.orders.create
+
+    def cut_off(*args: Any, **kwargs: Any) -> tuple[OrderRecord, bool]:
+        create(*args, **kwargs)
+        raise StorageUnavailable("the connection broke while it committed")
+
+    monkeypatch.setattr(lone_world.parts.orders, "create", cut_off)
+    problem(upload(lone_world), 503, "storage_unavailable")
+    assert lone_world.recordings == []
+
+
+@pytest.mark.parametrize("at", ["write", "sync"])
+def test_a_full_disk_is_507_and_leaves_nothing(
+    lone_world: World, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def write(self: BlobWriter, _: bytes) -> None:
+        with self._or_discard():
+            full()
+
+    if at == "sync":
+        monkeypatch.setattr(os, "fsync", full)
+    else:
+        monkeypatch.setattr(BlobWriter, "write", write)
+    answer = upload(lone_world)
+    assert problem(answer, 507, "storage_full")["retryable"]
+    assert "retry-after" in answer.headers
+    assert lone_world.recordings == []
+    assert sum(lone_world.parts.orders.counts().values()) == 0
+    monkeypatch.undo()
+    assert upload(lone_world).status_code == 202
+
+
+def test_another_disk_failure_is_503(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    problem(upload(lone_world), 503, "storage_unavailable")
+    assert lone_world.recordings == []
+
+
+def test_a_decoder_that_is_away_is_503(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: Any) -> None:
+        raise EngineUnavailable("connection to 10.0.0.7 refused")
+
+    monkeypatch.setattr(lone_world.parts, "check_menu", away)
+    answer = lone_world.http.put(f"/v1/menus/{MENU['id']}", json=MENU)
+    problem(answer, 503, "engine_unavailable")
+    assert "10.0.0.7" not in answer.text
+
+
+def test_another_sites_page_can_not_place_orders(world: World) -> None:
+    problem(upload(world, **{"Sec-Fetch-Site": "cross-site"}), 403, "cross_site")
+    assert upload(world, **{"Sec-Fetch-Site": "same-origin"}).status_code == 202
+    preflight = world.http.options("/v1/orders", headers={"Origin": "https://evil.example"})
+    assert "access-control-allow-origin" not in preflight.headers
+
+
+def test_health_and_metrics(own_world: World) -> None:
+    own_world.text()
+    assert own_world.http.get("/livez").json() == {"status": "ok"}
+    ready = own_world.http.get("/readyz")
+    assert ready.status_code == 200
+    assert ready.json()["checks"] == {"database": "ok", "queue": "ok", "decoder": "ok"}
+    own_world.parts.readiness["queue"] = "no answer"
+    unready = own_world.http.get("/readyz")
+    assert unready.status_code == 503
+    assert unready.json()["checks"]["queue"] == "no answer"
+    own_world.http.get("/v1/orders/ord_none")
+    shown = own_world.http.get("/metrics").text
+    assert 'saycart_orders{state="transcribed"} 1.0' in shown
+    assert 'saycart_orders{state="completed"} 0.0' in shown
+    template = 'method="GET",route="/v1/orders/{order_id}",status="404"'
+    assert f"saycart_http_requests_total{{{template}}} 1.0" in shown
+    assert "ord_none" not in shown
+
+
+def test_the_docs_load_nothing_from_elsewhere(world: World) -> None:
+    page = world.http.get("/docs")
+    assert page.status_code == 200
+    assert "/v1/orders/{order_id}/cancel" in page.text
+    assert "<script" not in page.text
+    assert "http" not in page.text.replace("http-equiv", "").replace("HTTP", "")
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+
+
+def test_every_problem_type_has_its_page(world: World) -> None:
+    for code, title in TITLES.items():
+        page = world.http.get(f"/problems/{code}")
+        assert page.status_code == 200
+        assert title.split("'")[0] in page.text
+    problem(world.http.get("/problems/no-such"), 404, "not_found")
+
+
+def test_the_openapi_document_is_whole(world: World) -> None:
+    document = world.http.get("/openapi.json").json()
+    listed = {f"{method.upper()} {path}" for path, calls in document["paths"].items() for method in calls}
+    assert {
+        "POST /v1/orders",
+        "GET /v1/orders",
+        "GET /v1/orders/{order_id}",
+        "GET /v1/orders/{order_id}/events",
+        "POST /v1/orders/{order_id}/cancel",
+        "GET /v1/reviews",
+        "GET /v1/reviews/{review_id}",
+        "POST /v1/reviews/{review_id}/claim",
+        "POST /v1/reviews/{review_id}/release",
+        "POST /v1/reviews/{review_id}/decision",
+        "GET /v1/menus",
+        "GET /v1/menus/{menu_id}",
+        "PUT /v1/menus/{menu_id}",
+        "GET /v1/schema/cart.json",
+        "GET /livez",
+        "GET /readyz",
+        "GET /metrics",
+    } == listed
+    names = document["components"]["schemas"]
+
+    def references(node: Any) -> set[str]:
+        if isinstance(node, dict):
+            own = {node["$ref"]} if isinstance(node.get("$ref"), str) else set()
+            return own.union(*(references(value) for value in node.values()))
+        return set().union(*(references(value) for value in node)) if isinstance(node, list) else set()
+
+    assert {ref.rpartition("/")[2] for ref in references(document)} <= set(names)
+    assert "HTTPValidationError" not in names
+    submit = document["paths"]["/v1/orders"]["post"]["requestBody"]["content"]
+    assert set(submit) == {"multipart/form-data", "application/json"}
+
+
+def test_the_real_container_without_redis_and_decoder(tmp_path: Path) -> None:
+    redis_url = "redis://127.0.0.1:1/0"
+    with running(tmp_path, container=Container, redis_url=redis_url) as real:
+        assert upload(real).status_code == 202
+        ready = real.http.get("/readyz")
+        assert ready.status_code == 503
+        checks = ready.json()["checks"]
+        assert checks["database"] == "ok"
+        assert checks["queue"] != "ok"
+        assert checks["decoder"] != "ok"
