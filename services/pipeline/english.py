@@ -75,17 +75,18 @@ JOINTS = frozenset("and a an the with plus also or then but no for to i in of on
 FILLERS = frozenset(
     """a an the i id im ill ive me my mine we us our well you your youd it its that thats this these those
     there theres here heres is are am be been do does did dont can could would will wont may might shall
-    should have has had having get gets got getting take give gimme want wants need like love order orders
-    ordering please thanks thank cheers hi hello hey good morning afternoon evening day uh um uhm umm er erm
-    ah oh o ooh hmm mm okay ok alright yeah yep yup yes yo sure so also and or with in on of for to at by from up
-    out off then than plus some any let lets see think maybe perhaps about around all both each every one ones
-    everything else thatll what whats how now today just really very quite gonna gotta wanna going too still
-    kind sort kinda favor favour pick cup cups glass bottle slice piece bowl bag plate side serving regular
-    usual put add adding bring grab make made makes making do doing fix pour brew brewed serve prepare hear
-    come comes as my if but because while when other another more same again next first second last once only
-    know say said mean guess actually sorry wait no not nope instead make that change scratch cancel
-    correction remove forget never mind nevermind rather oops swap switch thought guys man sir maam madam miss buddy
-    friend wife husband kid kids son daughter myself him her them they it theyre hes shes go ahead ready
-    finally lastly firstly together total number times time hungry thirsty bit little there were work
-    possible great perfect fine cool nice lovely awesome awfully kindly appreciate quick quickly """.split()
+    should have has had having get gets got getting take give gimme want wants need like love order
+    orders ordering please thanks thank cheers hi hello hey good morning afternoon evening day uh um uhm
+    umm er erm ah oh o ooh hmm mm okay ok alright yeah yep yup yes yo sure so also and or with in on of
+    for to at by from up out off then than plus some any let lets see think maybe perhaps about around
+    all both each every one ones everything else thatll what whats how now today just really very quite
+    gonna gotta wanna going too still kind sort kinda favor favour pick cup cups glass bottle slice
+    piece bowl bag plate side serving regular usual put add adding bring grab make made makes making
+    doing fix pour brew brewed serve prepare hear come comes as if but because while when other another
+    more same again next first second last once only know say said mean guess actually sorry wait no not
+    nope instead change scratch cancel correction remove forget never mind nevermind rather oops swap
+    switch thought guys man sir maam madam miss buddy friend wife husband kid kids son daughter myself
+    him her them they theyre hes shes go ahead ready finally lastly firstly together total number times
+    time hungry thirsty bit little were work possible great perfect fine cool nice lovely awesome
+    awfully kindly appreciate quick quickly""".split()
 )

@@ -37,6 +37,7 @@ def make_celery(redis_url: str) -> Celery:
         broker_transport_options={
             "visibility_timeout": 600,
             # The API must answer 202 quickly with Redis away; the sweeper rings later.
+            "max_retries": 0,
             "socket_connect_timeout": 1.0,
             "socket_timeout": 10.0,
         },

@@ -156,10 +156,10 @@ class Stack:
                 argv=(sys.executable, "-m", "services.api"),
                 log_path=self.log_path("api"),
                 ready=self._api_ready,
-                # It reports ready only with its decoder, whose model may still be loading.
-                ready_timeout_s=_PART_TIMEOUT_S,
+                # It starts beside the language model, but reports ready only once that answers.
+                ready_timeout_s=_MODEL_TIMEOUT_S if model else _PART_TIMEOUT_S,
                 env=environment,
-                needs=queue + model,
+                needs=queue,
                 stop_s=_API_STOP_S,
             )
         )

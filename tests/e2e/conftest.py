@@ -1,0 +1,56 @@
+"""The running stack: its real API, workers, Redis, Whisper and LLM, in child processes of this session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.ports import any_free
+from infra.settings import REPOSITORY, Settings
+from services.cli.samples import load_menus
+from services.workers.stack import Stack
+
+RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
+SETTLED = {"needs_review", "completed", "rejected", "error", "cancelled"}
+
+
+def settings_in(home: Path, **changes: Any) -> Settings:
+    """Settings of a stack of its own: an empty home and a free port."""
+    return Settings(home=home, api_port=any_free(), **changes)
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with Stack(settings_in(tmp_path_factory.mktemp("stack"))) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def client(stack: Stack) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=stack.base_url, timeout=60.0, trust_env=False) as client:
+        for menu_id, menu in load_menus().items():
+            client.put(f"/v1/menus/{menu_id}", json=menu).raise_for_status()
+        yield client
+
+
+@pytest.fixture(scope="session")
+def settle(client: httpx.Client) -> Callable[[str], dict[str, Any]]:
+    """Follow an order to where nothing more happens without a human."""
+
+    def follow(order_id: str) -> dict[str, Any]:
+        for _ in range(30):
+            order: dict[str, Any] = client.get(f"/v1/orders/{order_id}", params={"wait": 20}).json()
+            if order["status"] in SETTLED:
+                return order
+        raise AssertionError(f"order {order_id} does not settle: {order}")
+
+    return follow
+
+
+def gold_rows() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (RECORDINGS / "gold.jsonl").read_text().splitlines() if line]

@@ -1,0 +1,104 @@
+"""Real audio over HTTP to the running stack: plain orders come out right, doubtful ones reach a human."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from schemas.order import Order
+from services.cli.samples import same_cart
+from tests.e2e.conftest import RECORDINGS, gold_rows
+
+pytestmark = [pytest.mark.models, pytest.mark.stack]
+Settle = Callable[[str], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def done(client: httpx.Client, settle: Settle) -> dict[str, dict[str, Any]]:
+    """Every shipped recording, sent at once and followed to its end."""
+    sent = {}
+    for row in gold_rows():
+        with (RECORDINGS / row["audio"]).open("rb") as audio:
+            answer = client.post("/v1/orders", files={"audio": audio}, data={"menu": row["menu"]})
+        assert answer.status_code == 202, answer.text
+        sent[row["id"]] = answer.json()["id"]
+    return {row_id: settle(order_id) for row_id, order_id in sent.items()}
+
+
+def test_no_recording_ends_in_an_error(done: dict[str, dict[str, Any]]) -> None:
+    assert {row_id: order["error"] for row_id, order in done.items() if order["status"] == "error"} == {}
+
+
+@pytest.mark.parametrize("row", [r for r in gold_rows() if r["expect"] == "review"], ids=lambda r: r["id"])
+def test_a_doubtful_recording_reaches_a_human(row: dict[str, Any], done: dict[str, Any]) -> None:
+    order = done[row["id"]]
+    assert order["status"] == "needs_review"
+    assert order["review"]["reasons"]
+
+
+def test_plain_recordings_come_out_right(done: dict[str, dict[str, Any]]) -> None:
+    """No wrong cart may be accepted; of the plain samples at most two may be sent to a human."""
+    plain = [row for row in gold_rows() if row["expect"] == "accept"]
+    accepted = [row for row in plain if done[row["id"]]["status"] == "completed"]
+    wrong = [
+        (row["id"], done[row["id"]]["cart"])
+        for row in accepted
+        if not same_cart(Order.model_validate(done[row["id"]]).cart, row["cart"])  # type: ignore[arg-type]
+    ]
+    assert wrong == []
+    reviewed = {row["id"]: done[row["id"]]["findings"] for row in plain if row not in accepted}
+    assert len(reviewed) <= 2, reviewed
+
+
+def test_every_line_has_its_price_and_the_words_it_came_from(
+    client: httpx.Client, done: dict[str, dict[str, Any]]
+) -> None:
+    lines = 0
+    for row in gold_rows():
+        order = done[row["id"]]
+        if order["status"] != "completed":
+            continue
+        menu = client.get(f"/v1/menus/{row['menu']}").json()
+        items = {item["sku"]: item for item in menu["items"]}
+        for line in order["cart"]["lines"]:
+            lines += 1
+            item = items[line["sku"]]
+            base = item["price"] if "price" in item else item["prices"][line["size"]]
+            assert line["unit_price"] == base + sum(option["price"] for option in line["options"])
+            assert line["line_total"] == line["unit_price"] * line["quantity"]
+            assert line["heard"]["text"] in order["transcript"]["text"]
+            assert 0 <= line["heard"]["start_s"] < line["heard"]["end_s"]
+        assert order["cart"]["total"] == sum(line["line_total"] for line in order["cart"]["lines"])
+    assert lines >= 10
+
+
+def test_a_reviewer_settles_a_doubtful_order(client: httpx.Client, done: dict[str, dict[str, Any]]) -> None:
+    row = next(row for row in gold_rows() if row["id"] == "hc-12")
+    order = done[row["id"]]
+    review_id = order["review"]["id"]
+    claimed = client.post(f"/v1/reviews/{review_id}/claim", json={"reviewer": "ana"}).json()
+    kept = {
+        "kind": "item",
+        "heard": "a medium latte",
+        "sku": "latte",
+        "quantity": 1,
+        "size": "M",
+    }
+    decision = {
+        "reviewer": "ana",
+        "action": "correct",
+        "version": claimed["version"],
+        "cart": {"lines": [kept]},
+    }
+    answer = client.post(f"/v1/reviews/{review_id}/decision", json=decision)
+    assert answer.is_success, answer.text
+    final = client.get(f"/v1/orders/{order['id']}").json()
+    assert final["status"] == "completed"
+    assert final["cart"]["total"] == next(
+        item["prices"]["M"]
+        for item in client.get(f"/v1/menus/{row['menu']}").json()["items"]
+        if item["sku"] == "latte"
+    )
