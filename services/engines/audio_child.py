@@ -37,7 +37,7 @@ class Verdict(Exception):
 
 
 def confine(memory_bytes: int, cpu_seconds: int) -> None:
-    """Limits that nothing below can lift. The memory limit covers the libraries, about 200 MB, too."""
+    """Limits that nothing below can lift. The memory limit covers the libraries, under 150 MB, too."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))

@@ -8,7 +8,7 @@ from services.engines.containers import id3_length, mp3_frame
 from services.engines.declared_types import Declared
 
 _OPUS_RATE = 48_000  # granules of Opus count 48 kHz samples, whatever was recorded (RFC 7845)
-_TAGS = (b"TAG", b"APETAGEX", b"LYRICSBEGIN", b"ID3", b"3DI")
+_MP3_TRIMMED = 3000  # samples: encoder delay (576 to 1105), decoder delay (529) and padding (up to 1152)
 
 
 def ogg(data: bytes) -> Declared:
@@ -75,9 +75,8 @@ def mp3(data: bytes) -> Declared:
     rest = data[at : at + 16]
     if 0 < len(rest) < 4 and rest.startswith(b"\xff") and promised is None:
         return Declared(cut="its last frame is not whole")
-    if promised is None:
-        return Declared(frames * first.samples / first.rate)
-    return Declared(promised * first.samples / first.rate)
+    count = frames if promised is None else promised
+    return Declared(count * first.samples / first.rate, tolerance_s=0.05 + _MP3_TRIMMED / first.rate)
 
 
 def _promised_frames(data: bytes, at: int, mpeg1: bool, mono: bool) -> int | None:

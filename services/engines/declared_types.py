@@ -10,7 +10,7 @@ class Declared:
     """`seconds` that the header promises at least (None: it does not say); `cut` says what is missing.
 
     `tolerance_s` may be missing from what is decoded: by default the delay and padding of an encoder, which
-    are declared and then trimmed (MP3 up to 0.1 s at 24 kHz, AAC 0.13 s at 16 kHz).
+    are declared and then trimmed (AAC: up to 2112 samples, 0.13 s at 16 kHz).
     """
 
     seconds: float | None = None

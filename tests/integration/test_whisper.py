@@ -1,0 +1,118 @@
+"""The real recogniser on silence, noise and the shipped samples."""
+
+from __future__ import annotations
+
+import json
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from infra.models import resolve
+from infra.settings import REPOSITORY, settings
+from schemas.errors import AudioDamaged, EngineMisconfigured, UnsupportedAudio
+from services.engines.confidence import is_measured
+from services.engines.whisper import WhisperTranscriber
+
+pytestmark = pytest.mark.models
+
+MODEL = "faster-whisper-base"
+RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
+RATE = 16_000
+TIME = np.arange(4 * RATE) / RATE
+
+
+@pytest.fixture(scope="module")
+def ears() -> WhisperTranscriber:
+    return WhisperTranscriber(resolve(MODEL, settings().models_dir), name=MODEL)
+
+
+def save(path: Path, samples: np.ndarray) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+        file.writeframes((np.clip(samples, -1, 1) * 32_767).astype("<i2").tobytes())
+    return path
+
+
+def noise(level: float) -> np.ndarray:
+    return level * np.random.default_rng(3).standard_normal(TIME.size)
+
+
+def hum(hertz: int) -> np.ndarray:
+    return sum(0.3 / k * np.sin(2 * np.pi * hertz * k * TIME) for k in (1, 2, 3, 5))
+
+
+NOTHING = {
+    "silence": np.zeros(TIME.size),
+    "a click's length": np.zeros(160),
+    "hiss": noise(0.005),
+    "white noise": noise(0.3),
+    "mains hum": hum(50),
+    # The voice detector takes this one for speech, and the model answers "I'm sorry, I'm sorry, ...".
+    "transformer hum": hum(120),
+    "rumble": np.cumsum(noise(0.001)),
+    "a tune": 0.3 * np.sin(2 * np.pi * np.repeat([262, 330, 392, 523, 392, 330, 262, 196], RATE // 2) * TIME),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_no_order_is_invented(ears: WhisperTranscriber, tmp_path: Path, name: str) -> None:
+    heard = ears.transcribe(save(tmp_path / "order.wav", NOTHING[name]), "en")
+    assert heard.nothing_was_said, heard.text
+    assert heard.confidence == 0
+    assert heard.words == ()
+    assert heard.duration_s == pytest.approx(NOTHING[name].size / RATE)
+
+
+def samples() -> list[dict[str, str]]:
+    gold = RECORDINGS / "gold.jsonl"
+    rows = [json.loads(line) for line in gold.read_text().splitlines()] if gold.exists() else []
+    return [row for row in rows if row.get("expect") == "accept" and row.get("audio")][:2]
+
+
+def test_samples_are_heard(ears: WhisperTranscriber) -> None:
+    assert samples(), "the shipped recordings are missing"
+    for row in samples():
+        heard = ears.transcribe(RECORDINGS / row["audio"], "en-US")
+        assert heard.text == " ".join(word.text for word in heard.words)
+        assert 0.5 < heard.confidence <= 1
+        assert heard.language == "en"
+        assert is_measured(heard.source)
+        starts = [word.start_s for word in heard.words]
+        assert starts == sorted(starts)
+        assert all(word.start_s <= word.end_s <= (heard.duration_s or 0) + 0.5 for word in heard.words)
+        said = {word.strip(",.?!").casefold() for word in row["utterance"].split()}
+        got = {word.text.strip(",.?!").casefold() for word in heard.words}
+        assert len(said & got) >= 0.7 * len(said), heard.text
+        span = " ".join(heard.text.split()[2:5])
+        assert heard.times_of(span) is not None
+
+
+def test_a_cut_off_order_is_not_heard(ears: WhisperTranscriber, tmp_path: Path) -> None:
+    whole = (RECORDINGS / samples()[0]["audio"]).read_bytes()
+    cut = tmp_path / "order.flac"
+    cut.write_bytes(whole[: len(whole) * 6 // 10])
+    with pytest.raises(AudioDamaged):
+        ears.transcribe(cut, "en")
+
+
+def test_what_is_not_audio_is_refused(ears: WhisperTranscriber, tmp_path: Path) -> None:
+    text = tmp_path / "order.wav"
+    text.write_text("a large latte, please")
+    with pytest.raises(UnsupportedAudio):
+        ears.transcribe(text, "en")
+
+
+def test_a_language_that_the_model_lacks_is_a_matter_of_settings(
+    ears: WhisperTranscriber, tmp_path: Path
+) -> None:
+    with pytest.raises(EngineMisconfigured, match="does not hear"):
+        ears.transcribe(save(tmp_path / "order.wav", noise(0.1)), "xx")
+
+
+def test_weights_that_are_none_say_so(tmp_path: Path) -> None:
+    with pytest.raises(EngineMisconfigured, match="can't be loaded"):
+        WhisperTranscriber(str(tmp_path), name="empty").load()
