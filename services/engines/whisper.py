@@ -48,7 +48,7 @@ MAX_COMPRESSION = 2.4
 MAX_NO_SPEECH = 0.6
 """Clean orders reach 0.16, those heard right in noise 0.44; answers to a hum 0.80 and 0.92."""
 MIN_LOG_PROB = -1.0
-"""Of 435 hearings that were right, one lies below (-1.05, at 0 dB), the next at -0.89; speech played backwards
+"""Of 435 hearings that were right, one lies below (-1.05, at 0 dB), the next at -0.89; speech played backward
 lies at -0.8 to -1.3. Babble and "Thank you very much." at -0.9 pass: there, only the confidence is low."""
 
 _UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "my"))  # the recogniser splits these by character
