@@ -43,7 +43,10 @@ class Mask:
     def accepts(self, text: str) -> bool:
         """Is `text` whole and inside the mask? Checked on what came back, since a server may ignore it."""
         matcher = LLMatcher(_BYTES, self.lark)
-        tokens = _BYTES.tokenize_str(text)
+        try:
+            tokens = _BYTES.tokenize_str(text)
+        except UnicodeEncodeError:  # half a surrogate pair, as JSON's \\u may spell it
+            return False
         return bool(matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting())
 
 
@@ -131,7 +134,8 @@ class _Compiler:
     def _values(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
         source = schema["x-values"]
         if source == "transcript":
-            return _Piece('"\\"" HEARD "\\""', self._heard[1] + 2)
+            # Without a word to copy the whole line must close, or its string could never end.
+            return _Piece('"\\"" HEARD "\\""', self._heard[1] + 2) if self._heard[1] else None
         if source == "quantities":
             values: list[Any] = list(self._evidence.quantities)
         else:
@@ -251,7 +255,9 @@ class _Compiler:
 
 
 def _text(text: str) -> _Piece:
-    return _Piece(json.dumps(text, ensure_ascii=False), len(text.encode()))
+    # Lark takes JSON's spelling of strings, but no raw DEL.
+    quoted = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return _Piece(quoted, len(text.encode()))
 
 
 def _either(pieces: Iterable[_Piece | None]) -> _Piece | None:
@@ -265,11 +271,14 @@ def _either(pieces: Iterable[_Piece | None]) -> _Piece | None:
 
 
 def _heard_terminal(transcript: str) -> tuple[str, int]:
-    """The terminal that matches exact word spans of `transcript`, JSON-escaped, and its longest match.
+    """The terminal that matches exact word spans of `transcript`, JSON-escaped, and its longest match; no
+    terminal and 0 when there is no word.
 
     llguidance's substring automaton takes chunks; words and the spaces between them are chunks of their
     own, and the other half of the intersection keeps spans from starting or ending in a space.
     """
+    if not transcript.strip():
+        return "", 0
     limit = SCHEMA["$defs"]["NotOnMenuLine"]["properties"]["heard"]["maxLength"]
     chunks = [
         json.dumps(word[i : i + MAX_CHUNK_CHARS], ensure_ascii=False)[1:-1]

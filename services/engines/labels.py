@@ -68,5 +68,5 @@ class Labels:
                     option["group"] = self._group_ids[option["group"]]
                     option["id"] = self._option_ids[option["group"], option["id"]]
             return CartDraft.model_validate(document)
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as error:
             raise DecodeInvalid(f"The decoded text is not a cart of this menu: {error!r:.200}") from None

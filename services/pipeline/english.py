@@ -52,7 +52,7 @@ AMOUNTS = {
     for amount, words in {
         Amount.NONE: "no without hold minus skip",
         Amount.LIGHT: "light lightly little less easy lite splash touch bit drop",
-        Amount.EXTRA: "extra more lot heavy double plenty loads tons additional",
+        Amount.EXTRA: "extra more lot heavy plenty loads tons additional",
     }.items()
     for word in words.split()
 }

@@ -26,6 +26,8 @@ FUZZY_SHORT, FUZZY_LONG, LONG_CHARS = 0.88, 0.81, 8
 STRONG = 0.8
 MAX_GAP = 2
 MAX_SHARED = 8
+# Number words that are more than their number: "a double", "half a dozen", "vanilla twice".
+UNFOLDED = frozenset("single double triple couple pair both twice thrice dozen".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Found:
 def fold(word: str) -> str:
     """Fold a word to what sounds the same for matching: case, possessive, plural, number words."""
     word = word.casefold().replace("’", "'").removesuffix("'s").replace("'", "")
-    if word in NUMBERS and word not in ("single", "double", "triple", "couple", "pair", "both", "dozen"):
+    if word in NUMBERS and word not in UNFOLDED:
         return str(NUMBERS[word])
     if word in ("oz", "ounces"):
         return "ounce"
@@ -201,11 +203,13 @@ class Lexicon:
 def _settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
     exact = [f for f in found if f.score >= EXACT]
-    # "two coffees" is one letter off "coffee", but holds the word itself.
+    # "two coffees" is one letter off "coffee", but holds the word itself; "classic burger well" is one
+    # letter off a "meal", but its last word is the first of "well done".
     found = [
         f
         for f in found
-        if f.score >= GAPPED or not any(_same(f, e) and set(e.core) < set(f.core) for e in exact)
+        if f.score >= GAPPED
+        or not any((_same(f, e) and set(e.core) < set(f.core)) or _crosses(e, f) for e in exact)
     ]
     ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
     kept: list[Found] = []
@@ -231,6 +235,11 @@ def _beats(kept: Found, other: Found) -> bool:
     if its == mine:
         return other.score < kept.score - (0 if kept.score >= EXACT else 0.05)
     return bool(its & mine) and not mine < its and other.score < kept.score
+
+
+def _crosses(a: Found, b: Found) -> bool:
+    mine, its = set(a.core), set(b.core)
+    return bool(mine & its and mine - its and its - mine)
 
 
 def _same(a: Found, b: Found) -> bool:

@@ -8,7 +8,7 @@ or quantity only when a number was said, a size only where the word does not bel
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -56,7 +56,7 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     # One item, said once, with nothing taken back or split: whatever was said, was said of it.
     single = places == 1 and len(said) <= 1 and len(sizes) <= 1 and not corrected
     if single:
-        options = _required(options, mentions)
+        options = _required(options, mentions, menu)
     return Evidence(
         transcript=text,
         menu=menu,
@@ -75,10 +75,15 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     )
 
 
-def _required(options: list[OptionEvidence], mentions: list[Mention]) -> list[OptionEvidence]:
-    """Options whose whole name was said, and said of nothing else in that place."""
+def _required(options: list[OptionEvidence], mentions: list[Mention], menu: Menu) -> list[OptionEvidence]:
+    """Options whose whole name was said, and said of nothing else in that place. Of two wishes for one
+    choice ("oat milk or soy") neither is: the model may write one of them, or none."""
     sure = {(m.groups[0], m.ids[0]) for m in mentions if m.kind == "option" and m.strong and len(m.ids) == 1}
-    return [o.model_copy(update={"required": (o.group, o.id) in sure}) for o in options]
+    one_of = {group.id for group in menu.option_groups if group.choose == "one"}
+    wished = Counter(o.group for o in options if o.group in one_of and o.amounts != (Amount.NONE,))
+    return [
+        o.model_copy(update={"required": (o.group, o.id) in sure and wished[o.group] <= 1}) for o in options
+    ]
 
 
 def _unexplained(
@@ -142,7 +147,8 @@ def _numbers(tokens: list[Token], taken: set[int], mentions: list[Mention]) -> l
 
 def _value(word: str) -> int | None:
     if word.isascii() and word.isdigit():
-        return int(word) if 0 < int(word[:6]) <= MAX_QUANTITY else None
+        value = int(word) if len(word) <= 6 else 0
+        return value if 0 < value <= MAX_QUANTITY else None
     return NUMBERS.get(word)
 
 
@@ -208,20 +214,22 @@ def _counts(
     tokens: list[Token], mentions: list[Mention], numbers: list[Number], first: int, last: int
 ) -> set[int]:
     """A number before the option may count it; one before an option that leads to its item ("two oat
-    lattes") counts the item."""
+    lattes") counts the item, unless it is one that counts parts ("double shot latte")."""
     counts = {1}
     leads = last + 1 < len(tokens) and any(
         m.kind == "item" and m.start == tokens[last + 1].start for m in mentions
     )
     for number in numbers:
         gap = [t.folded for t in tokens[number.end : first]]
-        if number.end <= first and len(gap) < _NEAR and not leads and set(gap) <= _BETWEEN_COUNT:
+        theirs = leads and tokens[number.start].folded not in _MULTIPLES
+        if number.end <= first and len(gap) < _NEAR and not theirs and set(gap) <= _BETWEEN_COUNT:
             counts.add(min(number.value, MAX_COUNT))
     if last + 1 < len(tokens) and tokens[last + 1].folded in ("twice", "thrice"):
         counts.add(NUMBERS[tokens[last + 1].folded])
     return counts
 
 
+_MULTIPLES = frozenset("single double triple".split())
 _BETWEEN_COUNT = AMOUNT_FILLERS | frozenset(
     "pump shot scoop slice piece packet squirt extra more spoon".split()
 )
