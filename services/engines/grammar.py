@@ -45,7 +45,7 @@ class Mask:
         matcher = LLMatcher(_BYTES, self.lark)
         try:
             tokens = _BYTES.tokenize_str(text)
-        except UnicodeEncodeError:  # half a surrogate pair, as JSON's \\u may spell it
+        except UnicodeEncodeError:  # half a surrogate pair, as JSON's \u may spell it
             return False
         return bool(matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting())
 

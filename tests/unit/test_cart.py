@@ -1,0 +1,112 @@
+"""The draft's shape: bounds, defaults, and the fields that it must never have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from schemas.cart import (
+    MAX_COUNT,
+    MAX_HEARD_CHARS,
+    MAX_LINES,
+    MAX_OPTIONS,
+    MAX_QUANTITY,
+    Amount,
+    Cart,
+    CartDraft,
+    CartLine,
+    ItemLine,
+    NotOnMenuLine,
+    OptionDraft,
+)
+
+ITEM: dict[str, Any] = {"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1}
+OFF: dict[str, Any] = {"kind": "not_on_menu", "heard": "a bicycle", "quantity": 1}
+OAT: dict[str, Any] = {"group": "milk", "id": "oat"}
+
+
+def draft(*lines: dict[str, Any]) -> CartDraft:
+    return CartDraft.model_validate({"lines": lines})
+
+
+def test_fields_left_out_mean_their_defaults() -> None:
+    line = draft({**ITEM, "options": [OAT]}).lines[0]
+    assert isinstance(line, ItemLine)
+    assert line.size is None
+    assert line.options == (OptionDraft(group="milk", id="oat", amount=Amount.NORMAL, count=1),)
+    assert draft().lines == ()
+
+
+def test_kind_comes_first_and_heard_before_any_decision() -> None:
+    """Field order is decoding order: what rests on the customer's words comes after them."""
+    assert list(ItemLine.model_fields) == ["kind", "heard", "sku", "quantity", "size", "options"]
+    assert list(NotOnMenuLine.model_fields) == ["kind", "heard", "quantity"]
+    assert list(OptionDraft.model_fields) == ["group", "id", "amount", "count"]
+    assert [amount.value for amount in Amount] == ["none", "light", "normal", "extra"]
+
+
+def test_the_draft_has_no_money_and_no_customer() -> None:
+    words = {"price", "discount", "total", "customer", "name", "currency", "phone", "tip", "coupon"}
+    for model in (CartDraft, ItemLine, NotOnMenuLine, OptionDraft):
+        assert not words & {part for field in model.model_fields for part in field.split("_")}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {**ITEM, "price": 0},
+        {**ITEM, "discount": 1},
+        {**OFF, "sku": "latte"},
+        {**ITEM, "quantity": 0},
+        {**ITEM, "quantity": -1},
+        {**ITEM, "quantity": MAX_QUANTITY + 1},
+        {**ITEM, "quantity": 1.5},
+        {**ITEM, "quantity": "two"},
+        {**ITEM, "heard": ""},
+        {**ITEM, "heard": "   "},
+        {**ITEM, "heard": "x" * (MAX_HEARD_CHARS + 1)},
+        {**ITEM, "kind": "thing"},
+        {**ITEM, "kind": "not_on_menu"},
+        {**ITEM, "options": [{**OAT, "amount": "lots"}]},
+        {**ITEM, "options": [{**OAT, "count": 0}]},
+        {**ITEM, "options": [{**OAT, "count": MAX_COUNT + 1}]},
+        {**ITEM, "options": [{**OAT, "price": 0}]},
+        {**ITEM, "options": [OAT] * (MAX_OPTIONS + 1)},
+        {key: value for key, value in ITEM.items() if key != "kind"},
+        {key: value for key, value in ITEM.items() if key != "heard"},
+        {key: value for key, value in ITEM.items() if key != "sku"},
+        {key: value for key, value in ITEM.items() if key != "quantity"},
+    ],
+)
+def test_a_line_outside_the_bounds_is_refused(line: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        draft(line)
+
+
+def test_no_more_lines_than_the_bound() -> None:
+    assert len(draft(*[ITEM] * MAX_LINES).lines) == MAX_LINES
+    with pytest.raises(ValidationError):
+        draft(*[ITEM] * (MAX_LINES + 1))
+
+
+def test_a_draft_does_not_change() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        draft(ITEM).lines[0].quantity = 5  # type: ignore[misc]
+
+
+def test_kinds_are_told_apart() -> None:
+    assert [type(line) for line in draft(ITEM, OFF).lines] == [ItemLine, NotOnMenuLine]
+
+
+@pytest.mark.parametrize("model", [Cart, CartLine])
+def test_what_downstream_gets_is_what_the_contract_says(model: type[BaseModel]) -> None:
+    wanted = {
+        Cart: {"currency", "menu", "lines", "total"},
+        CartLine: {
+            "kind", "heard", "sku", "name", "quantity", "size", "options", "unit_price", "line_total",
+            "confidence", "findings",
+        },
+    }  # fmt: skip
+    assert set(model.model_fields) == wanted[model]

@@ -1,0 +1,98 @@
+"""The transition table: what may follow what, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from schemas.errors import StaleState
+from schemas.lifecycle import SETTLED, STATUS, TERMINAL, TRANSITIONS, WAITING, Event, State, advance
+from services.pipeline.flow import BY_NAME, FLOW, next_stage
+
+CONTRACT_STATUSES = {
+    "queued", "processing", "needs_review", "completed", "rejected", "error", "cancelled",
+}  # fmt: skip
+HAPPY = (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED, Event.ACCEPTED)
+
+
+def test_the_happy_way_ends_completed() -> None:
+    state = State.RECEIVED
+    for event in HAPPY:
+        state = advance(state, event)
+    assert state is State.COMPLETED
+
+
+@pytest.mark.parametrize(("state", "event"), list(itertools.product(State, Event)))
+def test_every_pair_is_in_the_table_or_refused(state: State, event: Event) -> None:
+    if (state, event) in TRANSITIONS:
+        assert advance(state, event) is TRANSITIONS[state, event]
+    else:
+        with pytest.raises(StaleState, match=state.value):
+            advance(state, event)
+
+
+def test_nothing_leaves_a_terminal_state() -> None:
+    assert not {state for state, _ in TRANSITIONS} & TERMINAL
+
+
+def test_every_state_is_reached_and_every_waiting_one_can_be_left() -> None:
+    reached = {State.RECEIVED} | set(TRANSITIONS.values())
+    assert reached == set(State)
+    for state in WAITING:
+        leaves = {event for s, event in TRANSITIONS if s is state}
+        assert {Event.DOUBTED, Event.BROKE, Event.CANCELLED} < leaves
+
+
+def test_no_cycle() -> None:
+    """An order only ever moves on; a retry is an attempt in the same state, not a move."""
+    after = {state: {to for (s, _), to in TRANSITIONS.items() if s is state} for state in State}
+
+    def ends(state: State, seen: frozenset[State]) -> None:
+        assert state not in seen
+        for following in after[state]:
+            ends(following, seen | {state})
+
+    ends(State.RECEIVED, frozenset())
+
+
+def test_the_sets_part_the_states() -> None:
+    assert set(State) == WAITING | SETTLED
+    assert not WAITING & SETTLED
+    assert {State.IN_REVIEW} == SETTLED - TERMINAL
+
+
+def test_statuses_are_those_of_the_contract() -> None:
+    assert set(STATUS) == set(State)
+    assert set(STATUS.values()) == CONTRACT_STATUSES
+    assert {STATUS[state] for state in WAITING} == {"queued", "processing"}
+
+
+def test_only_review_and_triage_complete_an_order() -> None:
+    ways = {key for key, to in TRANSITIONS.items() if to is State.COMPLETED}
+    assert ways == {(State.VALIDATED, Event.ACCEPTED), (State.IN_REVIEW, Event.APPROVED)}
+
+
+def test_the_flow_has_one_stage_for_each_waiting_state() -> None:
+    assert set(FLOW) == WAITING
+    assert [stage.name for stage in FLOW.values()] == ["transcribe", "decode", "validate", "triage"]
+    assert {name: stage.state for name, stage in BY_NAME.items()} == {
+        stage.name: state for state, stage in FLOW.items()
+    }
+    for state in State:
+        stage = next_stage(state)
+        assert (stage is None) == (state in SETTLED)
+
+
+def test_a_stage_ends_in_its_past_participle() -> None:
+    participles = {"transcribe": "transcribed", "decode": "decoded", "validate": "validated"}
+    for name, participle in participles.items():
+        event = Event(participle)
+        assert TRANSITIONS[BY_NAME[name].state, event] is State(participle)
+
+
+def test_a_lease_outlives_every_stage() -> None:
+    from infra.settings import Settings
+
+    lease_s = Settings.model_fields["stage_lease_s"].default
+    assert all(stage.limit_s < lease_s for stage in FLOW.values())
