@@ -1,0 +1,191 @@
+"""Stand-ins for engines, and menus to try things on. Real, typed modules; never anybody's default."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from schemas.cart import CartDraft
+from schemas.evidence import Evidence
+from schemas.lifecycle import State
+from schemas.menu import Menu
+from schemas.transcript import Transcript, Word
+from services.engines.ports import Decoded
+
+SAMPLE_MENUS = Path(__file__).resolve().parents[1] / "infra" / "samples" / "menus"
+
+
+def sample_menu(name: str) -> Menu:
+    """One of the menus that are shipped."""
+    return Menu.parse(json.loads((SAMPLE_MENUS / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def options(*names: str, price: int = 50) -> list[dict[str, Any]]:
+    """Options of these names, ids alike."""
+    return [{"id": name.replace(" ", "-"), "name": name, "price": price} for name in names]
+
+
+# Small, yet with every trap: a size word, a drink and a colour inside other names, a required choice.
+CAFE = Menu.parse(
+    {
+        "id": "trap-cafe",
+        "name": "Trap Cafe",
+        "currency": "USD",
+        "sizes": [
+            {"id": "S", "name": "small"},
+            {"id": "M", "name": "medium"},
+            {"id": "L", "name": "large"},
+            {"id": "P10", "name": "ten piece"},
+        ],
+        "option_groups": [
+            {"id": "milk", "name": "milk", "options": [
+                {"id": "oat", "name": "oat milk", "aliases": ["oat"], "price": 60},
+                {"id": "soy", "name": "soy milk", "aliases": ["soy"], "price": 50},
+                {"id": "skim", "name": "skim milk", "price": 0},
+            ]},
+            {"id": "roast", "name": "roast", "options": options("medium roast", "dark roast", price=0)},
+            {"id": "syrup", "name": "syrup", "choose": "many", "options": [
+                *options("mocha syrup"), {"id": "vanilla", "name": "vanilla", "price": 50},
+            ]},
+            {"id": "shots", "name": "shots", "choose": "many", "options": [
+                {"id": "shot", "name": "espresso shot", "aliases": ["shot"], "price": 90},
+            ]},
+            {"id": "extras", "name": "extras", "choose": "many", "options": options(
+                "cream", "sugar", "foam", "ice", price=0)},
+            {"id": "sauce", "name": "sauce", "required": True, "options": [
+                *options("ranch", "barbecue", price=0),
+                {"id": "gold", "name": "gold leaf", "price": 900, "available": False},
+            ]},
+        ],
+        "items": [
+            {"sku": "latte", "name": "latte", "prices": {"S": 400, "M": 450, "L": 500},
+             "option_groups": ["milk", "syrup", "shots", "extras"], "max_quantity": 12},
+            {"sku": "iced-latte", "name": "iced latte", "prices": {"S": 420, "L": 520},
+             "option_groups": ["milk", "extras"]},
+            {"sku": "mocha", "name": "mocha", "price": 480, "option_groups": ["milk"]},
+            {"sku": "iced-mocha", "name": "iced mocha", "price": 490, "option_groups": ["milk"]},
+            {"sku": "americano", "name": "americano", "prices": {"S": 300, "M": 350},
+             "default_size": "M", "option_groups": ["extras"]},
+            {"sku": "coffee", "name": "coffee", "prices": {"S": 275, "M": 275},
+             "option_groups": ["roast", "extras", "syrup"]},
+            {"sku": "muffin", "name": "blueberry muffin", "price": 350},
+            {"sku": "kids-meal", "name": "kids meal", "price": 700},
+            {"sku": "nuggets", "name": "nuggets", "prices": {"P10": 650}, "option_groups": ["sauce"]},
+            {"sku": "truffle", "name": "truffle tart", "price": 900, "available": False},
+        ],
+    }
+)  # fmt: skip
+
+
+# Names that bite: quotes, backslashes, control characters, line separators, grammar of our own grammar.
+NASTY = Menu.parse(
+    {
+        "id": "nasty",
+        "name": "Nasty",
+        "currency": "USD",
+        "sizes": [{"id": "S", "name": 'small "s" \\ 🍵'}, {"id": "L", "name": "großé\u200d"}],
+        "option_groups": [
+            {"id": "g", "name": "%grp {x} | y", "choose": "many", "options": [
+                {"id": f"o{i}", "name": f"opt {i} \\n \" \u2028 / 'q' {i * 'z'}"} for i in range(12)]},
+            {"id": "h", "name": "tab\tname\nline", "options": [
+                {"id": "a", "name": "é" * 80}, {"id": "b", "name": "#{HEARD}"}]},
+        ],
+        "items": [
+            {"sku": "a", "name": 'the "best" \\ latte',
+             "prices": {"S": 1, "L": 2}, "option_groups": ["g", "h"]},
+            {"sku": "b", "name": "🍔" * 39 + " x", "price": 3, "option_groups": ["h"]},
+            {"sku": "c", "name": "null\x00 \x1b \x7f char", "price": 3},
+            {"sku": "d", "name": "%llguidance {}", "price": 3},
+            {"sku": "e", "name": "k" * 80, "prices": {"L": 9}},
+        ],
+    }
+)  # fmt: skip
+
+
+def big_menu(items: int, groups: int = 20) -> Menu:
+    """Many items, each with options of its own among many groups."""
+    return Menu.parse(
+        {
+            "id": "big",
+            "name": "Big",
+            "currency": "EUR",
+            "option_groups": [
+                {
+                    "id": f"g{g}",
+                    "name": f"choice {g}",
+                    "options": [{"id": f"o{o}", "name": f"part {g} {o}"} for o in range(10)],
+                }
+                for g in range(groups)
+            ],
+            "items": [
+                {"sku": f"i{i}", "name": f"dish number {i}", "price": i, "option_groups": [f"g{i % groups}"]}
+                for i in range(items)
+            ],
+        }
+    )
+
+
+def speech(text: str, probability: float = 0.95, confidence: float = 0.9) -> Transcript:
+    """A transcript as a recogniser gives it: words 0.4 s apart."""
+    words = tuple(
+        Word(text=word, start_s=round(i * 0.4, 3), end_s=round(i * 0.4 + 0.3, 3), probability=probability)
+        for i, word in enumerate(text.split())
+    )
+    return Transcript(text=text, confidence=confidence, words=words, source="stand-in")
+
+
+@dataclass
+class ScriptedTranscriber:
+    """`Transcriber` that says what is next in its script; the last entry stays."""
+
+    script: list[Exception | Transcript]
+    heard: list[tuple[Path, str]] = field(default_factory=list)
+    loaded: int = 0
+
+    def load(self) -> None:
+        self.loaded += 1
+
+    def transcribe(self, audio: Path, language: str) -> Transcript:
+        self.heard.append((audio, language))
+        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+
+@dataclass
+class ScriptedDecoder:
+    """`CartDecoder` that answers what is next in its script; the last entry stays. `meanwhile` runs first,
+    for what happens elsewhere while a decode takes its time."""
+
+    script: list[Exception | CartDraft]
+    asked: list[Evidence] = field(default_factory=list)
+    warmed: list[Evidence] = field(default_factory=list)
+    meanwhile: Callable[[], object] = lambda: None
+    name: str = "stand-in"
+
+    def decode(self, evidence: Evidence) -> Decoded:
+        self.asked.append(evidence)
+        self.meanwhile()
+        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if isinstance(step, Exception):
+            raise step
+        return Decoded(step, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
+
+    def warm(self, evidence: Evidence) -> None:
+        self.warmed.append(evidence)
+
+
+@dataclass
+class Bell:
+    """`Doorbell` that remembers; `works = False` is the broker being away."""
+
+    rung: list[tuple[str, State, float]] = field(default_factory=list)
+    works: bool = True
+
+    def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
+        self.rung.append((order_id, state, delay_s))
+        return self.works
