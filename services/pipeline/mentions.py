@@ -24,6 +24,7 @@ EXACT, GAPPED, PART, SHARED_PART = 1.0, 0.97, 0.6, 0.4
 # at 80 "late" is a latte, at 90 "americana" is no americano.
 FUZZY_SHORT, FUZZY_LONG, LONG_CHARS = 0.88, 0.81, 8
 STRONG = 0.8
+SENTENCE_ENDS = (".", "?", "!")
 MAX_GAP = 2
 MAX_SHARED = 8
 # Number words that are more than their number: "a double", "half a dozen", "vanilla twice".
@@ -142,7 +143,7 @@ class Lexicon:
         for word in words[1:]:
             for step in range(1, MAX_GAP + 2):
                 at = core[-1] + step
-                if at >= len(tokens):
+                if at >= len(tokens) or tokens[at - 1].after in SENTENCE_ENDS:
                     return None
                 if tokens[at].folded == word:
                     core.append(at)
@@ -161,7 +162,7 @@ class Lexicon:
             (i, j, "".join(t.folded for t in tokens[i:j]))
             for i in range(len(tokens))
             for j in range(i + 1, min(i + widest, len(tokens)) + 1)
-            if not any(t.after in (".", "?", "!") for t in tokens[i : j - 1])
+            if not any(t.after in SENTENCE_ENDS for t in tokens[i : j - 1])
         ]
         windows = [w for w in windows if len(w[2]) >= 4]
         if not windows:
@@ -202,14 +203,17 @@ class Lexicon:
 
 def _settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
-    exact = [f for f in found if f.score >= EXACT]
+    whole = [f for f in found if f.score >= GAPPED]
     # "two coffees" is one letter off "coffee", but holds the word itself; "classic burger well" is one
     # letter off a "meal", but its last word is the first of "well done".
     found = [
         f
         for f in found
         if f.score >= GAPPED
-        or not any((_same(f, e) and set(e.core) < set(f.core)) or _crosses(e, f) for e in exact)
+        or not any(
+            (_same(f, w) and set(w.core) < set(f.core)) or (w.score >= EXACT and _crosses(w, f))
+            for w in whole
+        )
     ]
     ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
     kept: list[Found] = []

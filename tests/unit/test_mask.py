@@ -195,11 +195,10 @@ def test_not_on_menu_is_open_whatever_was_said(text: str) -> None:
     mask = mask_of(evidence)
     assert mask.accepts(wire())
     words = evidence.off_menu or tuple(re.findall(r"\S+", evidence.transcript)[:1])
-    for around in (next(w for w in evidence.transcript.split() if word in w) for word in words):
+    for word in words:
+        around = next(w for w in evidence.transcript.split() if word in w)
         assert len(around) > grammar.MAX_CHUNK_CHARS or mask.accepts(wire(off_menu(around)))
 
-
-# Drafts and masks at random.
 
 WORDS = st.lists(st.text("aé🍵\"\\ñ'/{<", min_size=1, max_size=6), min_size=1, max_size=7)
 
@@ -258,8 +257,8 @@ def any_item(rng: random.Random, evidence: Evidence, line: LineEvidence) -> Item
     assert chosen is not None
     sizes = [s for s in chosen.size_ids if s in line.sizes]
     open_ones = [o for o in line.options if o.group in chosen.option_groups]
-    ordered = len(open_ones) <= MAX_OPTIONS
-    taken = [o for o in open_ones if (ordered and o.required) or rng.random() < 0.5][:MAX_OPTIONS]
+    needed = len(open_ones) <= MAX_OPTIONS
+    taken = [o for o in open_ones if (needed and o.required) or rng.random() < 0.5][:MAX_OPTIONS]
     return ItemLine(
         kind="item",
         heard=span(rng, line.region, (line.anchor,) if line.anchor else ()),
