@@ -14,14 +14,16 @@ from schemas.cart import MAX_LINES, Amount
 from schemas.menu import Menu
 
 
-class Mention(BaseModel):
+class _Evidence(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Mention(_Evidence):
     """A place in the transcript that names something of the menu.
 
     `start` and `end` are character offsets. Several `ids` mean that the words fit each of them. `strong`
     is a full name or alias, as written or one sound off; otherwise only a part of the name was said.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     kind: Literal["item", "option", "size"]
     ids: tuple[str, ...]
@@ -33,13 +35,11 @@ class Mention(BaseModel):
     strong: bool
 
 
-class OptionEvidence(BaseModel):
+class OptionEvidence(_Evidence):
     """One option that may be meant, with the amounts and counts that were said beside it.
 
-    `required` leaves the model nothing to decide: the order names one item, and this was said of it.
+    `required` leaves the model nothing to decide: it was said of this line and of no other.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     group: str
     id: str
@@ -48,29 +48,60 @@ class OptionEvidence(BaseModel):
     required: bool = False
 
 
-class Evidence(BaseModel):
-    """The transcript, the menu version it is read against, and what may be meant by it.
+class LineEvidence(_Evidence):
+    """One place that names an item, and all that may be said of it there.
 
-    `items`, `sizes` and `options` hold ids of the menu; `quantities` always holds 1; `numbers` are those
-    said that count something, `corrected` tells that a word of taking back was said, `unexplained` holds
-    the words that nothing accounts for. `options` stand in the order in which they were said.
+    `heard` of its lines is a word span of `region` that holds `anchor`. `copies` is how many lines it may
+    give ("two lattes, one large, one small"). `sizes` and `options` stand in the order of the menu and of
+    the words; quantities are never empty.
     """
 
-    model_config = ConfigDict(frozen=True)
+    items: tuple[str, ...]
+    region: str
+    anchor: str
+    quantities: tuple[int, ...] = (1,)
+    sizes: tuple[str, ...] = ()
+    size_required: bool = False
+    options: tuple[OptionEvidence, ...] = ()
+    copies: int = 1
+
+
+class Evidence(_Evidence):
+    """The transcript, the menu version it is read against, and what may be meant by it, place by place.
+
+    `off_menu` is what a `not_on_menu` line must hold one word of; when empty it may be any words, so that
+    there always is a way out. `numbers` are those said that count something, `corrected` tells that a word
+    of taking back was said, `unexplained` holds the words that nothing accounts for.
+    """
 
     transcript: str
     menu: Menu
     menu_version: int
-    items: tuple[str, ...] = ()
-    sizes: tuple[str, ...] = ()
-    options: tuple[OptionEvidence, ...] = ()
-    quantities: tuple[int, ...] = (1,)
-    max_lines: int = MAX_LINES
+    lines: tuple[LineEvidence, ...] = ()
+    off_menu: tuple[str, ...] = ()
+    off_menu_quantities: tuple[int, ...] = (1,)
+    off_menu_lines: int = 1
     mentions: tuple[Mention, ...] = ()
     numbers: tuple[int, ...] = ()
-    size_required: bool = False
     corrected: bool = False
     unexplained: tuple[str, ...] = ()
+
+    @property
+    def items(self) -> set[str]:
+        return {sku for line in self.lines for sku in line.items}
+
+    @property
+    def sizes(self) -> set[str]:
+        return {size for line in self.lines for size in line.sizes}
+
+    @property
+    def quantities(self) -> set[int]:
+        return {1, *self.off_menu_quantities, *(n for line in self.lines for n in line.quantities)}
+
+    @property
+    def options(self) -> list[OptionEvidence]:
+        """Open anywhere in the order; the same option may stand for several lines."""
+        return [option for line in self.lines for option in line.options]
 
     @classmethod
     def everything(cls, menu: Menu, version: int, transcript: str) -> Evidence:
@@ -79,12 +110,22 @@ class Evidence(BaseModel):
             transcript=transcript,
             menu=menu,
             menu_version=version,
-            items=tuple(item.sku for item in menu.items),
-            sizes=tuple(size.id for size in menu.sizes),
-            options=tuple(
-                OptionEvidence(group=group.id, id=option.id, amounts=tuple(Amount), counts=(1, 2, 3, 4))
-                for group in menu.option_groups
-                for option in group.options
+            lines=(
+                LineEvidence(
+                    items=tuple(item.sku for item in menu.items),
+                    region=transcript,
+                    anchor="",
+                    quantities=tuple(range(1, 13)),
+                    sizes=tuple(size.id for size in menu.sizes),
+                    options=tuple(
+                        OptionEvidence(
+                            group=group.id, id=option.id, amounts=tuple(Amount), counts=(1, 2, 3, 4)
+                        )
+                        for group in menu.option_groups
+                        for option in group.options
+                    ),
+                    copies=MAX_LINES - 1,
+                ),
             ),
-            quantities=tuple(range(1, 13)),
+            off_menu_quantities=tuple(range(1, 13)),
         )

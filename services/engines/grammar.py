@@ -13,15 +13,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from llguidance import LLMatcher, LLTokenizer
 
 from schemas.cart import CartDraft
 from schemas.errors import InvalidMenu
-from schemas.evidence import Evidence, OptionEvidence
+from schemas.evidence import Evidence, LineEvidence, OptionEvidence
 from schemas.menu import Item, Menu
 from services.engines.labels import Labels
 
@@ -93,7 +95,16 @@ class _Piece:
     optional: bool = False
 
 
-Scope = dict[str, list[Any]]
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """One place of a list: its body, how often it may stand there, and whether it must."""
+
+    body: _Piece | None
+    copies: int = 1
+    required: bool = False
+
+
+Scope = dict[str, Any]
 
 
 class _Compiler:
@@ -102,44 +113,30 @@ class _Compiler:
         self._labels = labels
         self._items = {item.sku: item for item in evidence.menu.items}
         self._rules: dict[str, _Piece] = {}
-        self._heard = _heard_terminal(evidence.transcript)
+        self._terminals: dict[str, str] = {}
 
     def lark(self, start: _Piece) -> str:
         rules = [f"{name}: {piece.expr}" for name, piece in self._rules.items()]
-        heard = [self._heard[0]] if any("HEARD" in rule for rule in rules) else []
-        return "\n".join(["%llguidance {}", f"start: {start.expr}", *rules, *heard]) + "\n"
+        terminals = [f"{name}: {body}" for body, name in self._terminals.items()]
+        return "\n".join(["%llguidance {}", f"start: {start.expr}", *rules, *terminals]) + "\n"
 
     def walk(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
         """The piece for one node of the schema; None when nothing is open for it."""
-        schema = self._resolve(schema)
+        schema = _resolve(schema)
         if "x-values" in schema:
             return self._values(schema, scope)
         if "const" in schema:
             return _text(json.dumps(schema["const"]))
-        if "oneOf" in schema:
-            return _either(self.walk(branch, scope) for branch in schema["oneOf"])
         if schema.get("type") == "array":
             return self._array(schema, scope)
         if schema.get("type") == "object":
             return self._object(schema, scope)
         raise TypeError(f"No mask for this part of CartDraft; give the field `x-values`: {schema}")
 
-    @staticmethod
-    def _resolve(schema: dict[str, Any]) -> dict[str, Any]:
-        if "$ref" not in schema:
-            return schema
-        named = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]]
-        return {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
-
     def _values(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
-        source = schema["x-values"]
-        if source == "transcript":
-            # Without a word to copy the whole line must close, or its string could never end.
-            return _Piece('"\\"" HEARD "\\""', self._heard[1] + 2) if self._heard[1] else None
-        if source == "quantities":
-            values: list[Any] = list(self._evidence.quantities)
-        else:
-            values = scope[source]
+        if schema["x-values"] == "transcript":
+            return self._heard(scope["region"], scope["anchors"], schema["maxLength"])
+        values = list(scope[schema["x-values"]])
         if "minimum" in schema:
             values = [v for v in values if schema["minimum"] <= v <= schema["maximum"]]
         # The default is spelled by leaving the field out, so that every cart has one spelling.
@@ -150,55 +147,73 @@ class _Compiler:
         return _Piece(piece.expr, piece.longest, optional=True)
 
     def _array(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
-        most = schema["maxItems"]
-        each = self._resolve(schema["items"]).get("x-each")
-        if each == "options" and 0 < len(scope["options_open"]) <= most:
-            return self._in_order(schema, scope)
-        one = self.walk(schema["items"], scope)
-        if "discriminator" in schema["items"]:
-            most = min(most, self._evidence.max_lines)
-        if one is None or most == 0:
+        """A list is a row of slots in the order of the words, each taken or passed over; required ones not
+        passed over. The empty list is left out where it is the default."""
+        branches = [_resolve(branch) for branch in schema["items"].get("oneOf", [schema["items"]])]
+        slots: list[_Slot] = []
+        for branch in branches:
+            each = branch.get("x-each")
+            if each == "items":
+                slots += [self._line_slot(branch, line) for line in self._evidence.lines]
+            elif each == "options":
+                slots += [self._option_slot(branch, option) for option in scope["options_open"]]
+            else:
+                body = self.walk(branch, self._off_menu_scope())
+                slots.append(_Slot(body, self._evidence.off_menu_lines))
+        slots = [slot for slot in slots if slot.body is not None]
+        if sum(slot.copies for slot in slots) > schema["maxItems"]:
+            slots = [self._any_order(slots, schema["maxItems"])]
+        inner = self._in_order(slots, schema)
+        if inner is None:
             return None if "default" in schema else _text("[]")
-        longest = most * (one.longest + 1) + 2
-        more = f' ("," {one.expr}){{0,{most - 1}}}' if most > 1 else ""
-        some = f'"[" {one.expr}{more} "]"'
+        some, longest = f'"[" {inner.expr} "]"', inner.longest + 2
         if "default" in schema:
-            return _Piece(some, longest, optional=True)
+            return _Piece(some, longest, optional=not any(slot.required for slot in slots))
         return _Piece(f'({some} | "[]")', longest)
 
-    def _in_order(self, schema: dict[str, Any], scope: Scope) -> _Piece:
-        """A list of options in the order in which they were said: each once at most, required ones always.
-
-        `rest` is what may follow from one option on; built from the last to the first.
-        """
-        options: list[OptionEvidence] = scope["options_open"]
-        bodies = [self.walk(schema["items"], {**scope, "options_open": [option]}) for option in options]
-        some: list[tuple[_Piece, bool]] = []  # (body, required), later ones first
+    def _in_order(self, slots: list[_Slot], schema: dict[str, Any]) -> _Piece | None:
+        """Some of the slots, in their order; `rest` is what may follow from one slot on, built from the
+        last to the first."""
         rest: _Piece | None = None
-        for body, option in zip(reversed(bodies), reversed(options), strict=True):
-            if body is None:
-                raise TypeError("An open option must have a text")
-            needed = any(required for _, required in some)
+        needed = False
+        for slot in reversed(slots):
+            if slot.body is None:
+                continue
+            more = f' ("," {slot.body.expr}){{0,{slot.copies - 1}}}' if slot.copies > 1 else ""
             tail = "" if rest is None else f' "," {rest.expr}' if needed else f' ("," {rest.expr})?'
-            here = body.expr + tail
-            expr = here if rest is None or option.required else f"{here} | {rest.expr}"
-            longest = body.longest + (rest.longest + 1 if rest else 0)
-            rest = self._rule("options", _Piece(expr, longest))
-            some.append((body, option.required))
-        if rest is None:
-            raise TypeError("An open list must have an option")
-        optional = not any(option.required for option in options)
-        return _Piece(f'"[" {rest.expr} "]"', rest.longest + 2, optional=optional)
+            here = slot.body.expr + more + tail
+            longest = slot.copies * (slot.body.longest + 1) + (rest.longest + 1 if rest else 0)
+            expr = here if rest is None or slot.required else f"{here} | {rest.expr}"
+            rest = self._rule(schema["title"].lower(), _Piece(expr, longest))
+            needed = needed or slot.required
+        return rest
+
+    def _any_order(self, slots: list[_Slot], most: int) -> _Slot:
+        """More slots than the list may hold (a whole menu): any of them, bounded by count alone."""
+        body = _either(slot.body for slot in slots)
+        return _Slot(self._rule("any", body), most)
+
+    def _line_slot(self, schema: dict[str, Any], line: LineEvidence) -> _Slot:
+        bodies = [self._rule("item", self._members(schema, scope)) for scope in self._item_scopes(line)]
+        return _Slot(_either(bodies), line.copies)
+
+    def _option_slot(self, schema: dict[str, Any], option: OptionEvidence) -> _Slot:
+        scope = {
+            "groups": [self._labels.groups[option.group]],
+            "options": [self._labels.options[option.group, option.id]],
+            "amounts": [amount.value for amount in option.amounts],
+            "counts": list(option.counts),
+        }
+        return _Slot(self._rule("option", self._members(schema, scope)), 1, option.required)
+
+    def _off_menu_scope(self) -> Scope:
+        return {
+            "region": self._evidence.transcript,
+            "anchors": list(self._evidence.off_menu),
+            "quantities": list(self._evidence.off_menu_quantities),
+        }
 
     def _object(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
-        each = schema.get("x-each")
-        if each == "items":
-            return _either(self._rule("item", self._members(schema, inner)) for inner in self._item_scopes())
-        if each == "options":
-            return _either(
-                self._rule("option", self._members(schema, self._option_scope(option)))
-                for option in scope["options_open"]
-            )
         return self._rule(schema["title"].lower(), self._members(schema, scope))
 
     def _members(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
@@ -216,31 +231,24 @@ class _Compiler:
             first = False
         return _Piece(" ".join([*parts, '"}"']), longest)
 
-    def _item_scopes(self) -> Iterable[Scope]:
+    def _item_scopes(self, line: LineEvidence) -> Iterable[Scope]:
         """Items with the same open sizes and options share one rule, so cost does not grow with items."""
         shared: dict[tuple[Any, ...], list[Item]] = {}
-        for sku in self._evidence.items:
+        for sku in line.items:
             item = self._items[sku]
-            sizes = tuple(s for s in item.size_ids if s in self._evidence.sizes)
-            options = tuple(o for o in self._evidence.options if o.group in item.option_groups)
+            sizes = tuple(s for s in item.size_ids if s in line.sizes)
+            options = tuple(o for o in line.options if o.group in item.option_groups)
             shared.setdefault((sizes, options), []).append(item)
         for (sizes, options), items in shared.items():
+            unsaid = [] if sizes and line.size_required else [None]
             yield {
+                "region": line.region,
+                "anchors": [line.anchor] if line.anchor else [],
                 "items": [self._labels.items[item.sku] for item in items],
-                "sizes": [
-                    *([] if sizes and self._evidence.size_required else [None]),
-                    *(self._labels.sizes[size] for size in sizes),
-                ],
-                "options_open": list(options),
+                "quantities": list(line.quantities),
+                "sizes": [*unsaid, *(self._labels.sizes[size] for size in sizes)],
+                "options_open": options,
             }
-
-    def _option_scope(self, option: OptionEvidence) -> Scope:
-        return {
-            "groups": [self._labels.groups[option.group]],
-            "options": [self._labels.options[option.group, option.id]],
-            "amounts": [amount.value for amount in option.amounts],
-            "counts": list(option.counts),
-        }
 
     def _rule(self, stem: str, piece: _Piece | None) -> _Piece | None:
         """Give `piece` a name; the same expression gets the same name."""
@@ -252,6 +260,65 @@ class _Compiler:
         name = f"{stem}_{len(self._rules)}"
         self._rules[name] = piece
         return _Piece(name, piece.longest)
+
+    def _heard(self, region: str, anchors: list[str], limit: int) -> _Piece | None:
+        """Exact word spans of `region`, JSON-escaped, that hold one of `anchors`.
+
+        llguidance's substring automaton takes chunks; words and the spaces between them are chunks of
+        their own, and the other parts of the intersection keep spans from starting or ending in a space
+        and bind them to their anchor.
+        """
+        words = re.findall(r"\S+|\s+", region)
+        if not any(word.strip() for word in words):
+            return None
+        chunks = [
+            _escaped(word[i : i + MAX_CHUNK_CHARS])
+            for word in words
+            for i in range(0, len(word), MAX_CHUNK_CHARS)
+        ]
+        longest = min(sum(len(chunk.encode()) for chunk in chunks), limit * 4)
+        parts = [
+            self._terminal("BOUND", f"/[^ ](?s:.{{0,{limit - 2}}}[^ ])?/"),
+            self._terminal(
+                "SPAN", f'%regex {{"substring_chunks": {json.dumps(chunks, ensure_ascii=False)}}}'
+            ),
+        ]
+        if held := [a for a in map(_escaped, anchors) if _fits(a, chunks, limit)]:
+            wanted = "|".join(_regex(anchor) for anchor in held)
+            parts.append(self._terminal("HOLDS", f"/(?s:.*)({wanted})(?s:.*)/"))
+        heard = self._terminal("HEARD", " & ".join(parts))
+        return _Piece(f'"\\"" {heard} "\\""', longest + 2)
+
+    def _terminal(self, stem: str, body: str) -> str:
+        return self._terminals.setdefault(body, f"{stem}_{len(self._terminals)}")
+
+
+def _resolve(schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in schema:
+        return schema
+    named = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+    return {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _fits(anchor: str, chunks: list[str], limit: int) -> bool:
+    """Whether a span of whole chunks within `limit` holds `anchor`; if not, asking for it would be a string
+    that can't end."""
+    ends = list(accumulate(len(chunk) for chunk in chunks))
+    for found in re.finditer(re.escape(anchor), "".join(chunks)):
+        first, last = bisect_right(ends, found.start()), bisect_left(ends, found.end())
+        if ends[last] - (ends[first] - len(chunks[first])) <= limit:
+            return True
+    return False
+
+
+def _regex(text: str) -> str:
+    """`text` as a regex that matches it and nothing else. By number, since Rust's regexes refuse a
+    backslash before most signs, and take `\\<` for the start of a word."""
+    return re.sub(r"[^\w ]", lambda sign: f"\\x{{{ord(sign.group()):X}}}", text)
 
 
 def _text(text: str) -> _Piece:
@@ -268,27 +335,3 @@ def _either(pieces: Iterable[_Piece | None]) -> _Piece | None:
     if len(open_ones) == 1:
         return _Piece(open_ones[0].expr, longest)
     return _Piece("(" + " | ".join(piece.expr for piece in open_ones) + ")", longest)
-
-
-def _heard_terminal(transcript: str) -> tuple[str, int]:
-    """The terminal that matches exact word spans of `transcript`, JSON-escaped, and its longest match; no
-    terminal and 0 when there is no word.
-
-    llguidance's substring automaton takes chunks; words and the spaces between them are chunks of their
-    own, and the other half of the intersection keeps spans from starting or ending in a space.
-    """
-    if not transcript.strip():
-        return "", 0
-    limit = SCHEMA["$defs"]["NotOnMenuLine"]["properties"]["heard"]["maxLength"]
-    chunks = [
-        json.dumps(word[i : i + MAX_CHUNK_CHARS], ensure_ascii=False)[1:-1]
-        for word in re.findall(r"\S+|\s+", transcript)
-        for i in range(0, len(word), MAX_CHUNK_CHARS)
-    ]
-    longest = min(sum(len(chunk.encode()) for chunk in chunks), limit * 4)
-    bound = f"/[^ ](?s:.{{0,{limit - 2}}}[^ ])?/"
-    return (
-        f"HEARD: HEARD_BOUND & HEARD_SPAN\nHEARD_BOUND: {bound}\n"
-        f'HEARD_SPAN: %regex {{"substring_chunks": {json.dumps(chunks, ensure_ascii=False)}}}',
-        longest,
-    )

@@ -155,7 +155,7 @@ def _names(menu: Menu) -> int:
 
 def _excerpt(evidence: Evidence) -> str:
     menu = evidence.menu
-    skus, options = set(evidence.items), {(o.group, o.id) for o in evidence.options}
+    skus, options = evidence.items, {(o.group, o.id) for o in evidence.options}
     groups = []
     for group in menu.option_groups:
         named = tuple(o for o in group.options if (group.id, o.id) in options)

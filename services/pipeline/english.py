@@ -13,7 +13,7 @@ NUMBERS = {
     word: value
     for value, words in {
         1: "one single",
-        2: "two double couple pair both twice",
+        2: "two double couple pair twice",
         3: "three triple thrice",
         4: "four quad quadruple",
         5: "five",
@@ -59,6 +59,19 @@ AMOUNTS = {
 
 # May stand between an amount word and its option ("a lot of the whipped cream").
 AMOUNT_FILLERS = frozenset("of the any on a some with".split())
+
+# Measures that stand between a number and the option that it counts ("two pumps of vanilla").
+MEASURES = frozenset("pump shot scoop slice piece packet squirt extra more spoon splash drizzle".split())
+
+# Joins two lines of an order, or two options of one.
+AND = frozenset("and plus also then".split())
+
+# Shares a value out over several lines ("all with oat milk", "one large, one small").
+SHARED = re.compile(
+    r"(?<!that's )(?<!that is )(?<!be )(?<!is )\ball\b(?! (right|set|good))"
+    r"|\b(both|each|every|everything|same|as well|the (first|second|other|last|rest)|one (of|with|is))\b",
+    re.IGNORECASE,
+)
 
 # Said when something before it is taken back or replaced.
 CORRECTIONS = re.compile(

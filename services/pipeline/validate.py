@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft, Severity
-from schemas.evidence import Evidence
+from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine, Severity
+from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.menu import Item, Menu
 
 
@@ -92,7 +92,9 @@ def check_evidence(draft: CartDraft, evidence: Evidence) -> list[Finding]:
 
 
 def _unsaid(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
-    options = {(o.group, o.id): o for o in evidence.options}
+    options: dict[tuple[str, str], list[OptionEvidence]] = {}
+    for open_one in evidence.options:
+        options.setdefault((open_one.group, open_one.id), []).append(open_one)
     for index, line in enumerate(draft.lines):
         if not isinstance(line, ItemLine):
             continue
@@ -103,13 +105,9 @@ def _unsaid(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
         if line.quantity not in evidence.quantities:
             yield _blocking("quantity_unsaid", f"Nobody said {line.quantity}", index)
         for option in line.options:
-            known = options.get((option.group, option.id))
-            if known is None or not _backed(option, known.amounts, known.counts):
+            known = options.get((option.group, option.id), [])
+            if not any(option.amount in k.amounts and option.count in k.counts for k in known):
                 yield _blocking("option_unsaid", f"Nothing in the words asks for {option.id}", index)
-
-
-def _backed(option: OptionDraft, amounts: tuple[Amount, ...], counts: tuple[int, ...]) -> bool:
-    return option.amount in amounts and option.count in counts
 
 
 def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
@@ -120,12 +118,15 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
         "option": {(o.group, o.id) for line in lines for o in line.options},
     }
     elsewhere = " ".join(line.heard for line in draft.lines if isinstance(line, NotOnMenuLine))
+    places: dict[tuple[int, int], list[Mention]] = {}
     for mention in evidence.mentions:
-        refs: set[object] = set(mention.ids)
-        if mention.kind == "option":
-            refs = set(zip(mention.groups, mention.ids, strict=True))
-        if mention.strong and not refs & used[mention.kind] and mention.text not in elsewhere:
-            yield _blocking("heard_but_missing", f"“{mention.text}” was said but is not in the cart")
+        places.setdefault((mention.start, mention.end), []).append(mention)
+    for readings in places.values():
+        # The same words may name an item and an option of another; one use of them is enough.
+        accounted = any(_refs(mention) & used[mention.kind] for mention in readings)
+        text = readings[0].text
+        if not accounted and text not in elsewhere and any(mention.strong for mention in readings):
+            yield _blocking("heard_but_missing", f"“{text}” was said but is not in the cart")
     elsewhere_words = elsewhere.split()
     lost = [word for word in evidence.unexplained if not any(word in w for w in elsewhere_words)]
     if lost:
@@ -135,6 +136,12 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
         split = sum(line.quantity for line in draft.lines)
         if number > 1 and number not in counted and number != split:
             yield _blocking("number_unused", f"The number {number} was said but counts nothing in the cart")
+
+
+def _refs(mention: Mention) -> set[object]:
+    if mention.kind == "option":
+        return set(zip(mention.groups, mention.ids, strict=True))
+    return set(mention.ids)
 
 
 def check_total(total: int, limit: int) -> list[Finding]:

@@ -1,0 +1,119 @@
+"""Where in the transcript the lines of an order are: which mentions name an item that may be a line, and
+which words around each are its own.
+
+Between two items the words are split at the last joint ("and", a comma): what is before it belongs to the
+item before, what is after it leads to the next. Without a joint they may belong to either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.evidence import Mention
+from schemas.menu import Menu
+from services.pipeline.english import AND
+from services.pipeline.mentions import Token
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place that names an item; all ranges are token positions [start, end).
+
+    `region` is where its values may be looked for, `own` the part of it that belongs to no other place;
+    `first` and `last` bound the name itself.
+    """
+
+    items: tuple[str, ...]
+    anchor: str
+    first: int
+    last: int
+    region: tuple[int, int]
+    own: tuple[int, int]
+    menu: Menu
+
+
+def find_places(
+    tokens: list[Token], mentions: list[Mention], menu: Menu
+) -> tuple[list[Place], list[Mention]]:
+    """Places in the order of the words, and the mentions that are left: a name that can only be an option
+    of the item before is no item, one that no item near offers is no option, and a mere part of an item's
+    name beside a whole name is neither."""
+    mentions = _readings(tokens, mentions, menu)
+    spots = _spots(tokens, [m for m in mentions if m.kind == "item"])
+    places = []
+    for i, (first, last, items, anchor) in enumerate(spots):
+        before = spots[i - 1][1] if i else 0
+        after = spots[i + 1][0] if i + 1 < len(spots) else len(tokens)
+        left = _joint(tokens, before, first) if i else 0
+        right = _joint(tokens, last, after) if i + 1 < len(spots) else after
+        places.append(
+            Place(
+                items=items,
+                anchor=anchor,
+                first=first,
+                last=last,
+                region=(before if left is None else left, after if right is None else right),
+                own=(first if left is None else left, last if right is None else right),
+                menu=menu,
+            )
+        )
+    return places, mentions
+
+
+def _spots(tokens: list[Token], items: list[Mention]) -> list[tuple[int, int, tuple[str, ...], str]]:
+    """Item mentions by place, overlapping ones as one: first, end, skus, words."""
+    spots: list[tuple[int, int, tuple[str, ...], str]] = []
+    for mention in sorted(items, key=lambda m: (m.start, -m.end)):
+        inside = [i for i, t in enumerate(tokens) if mention.start <= t.start and t.end <= mention.end]
+        first, last = inside[0], inside[-1] + 1
+        if spots and first < spots[-1][1]:
+            known = spots[-1]
+            spots[-1] = (known[0], known[1], tuple(dict.fromkeys((*known[2], *mention.ids))), known[3])
+        else:
+            spots.append((first, last, mention.ids, mention.text))
+    return spots
+
+
+def _joint(tokens: list[Token], start: int, end: int) -> int | None:
+    """The position from which words lead to what follows; None when nothing parts [start, end)."""
+    for i in range(end - 1, start - 1, -1):
+        if tokens[i].folded in AND or tokens[i].folded in ("a", "an") or tokens[i].folded.isdigit():
+            return i
+        if tokens[i].after:
+            return i + 1
+    return start if start > 0 and tokens[start - 1].after else None
+
+
+def _readings(tokens: list[Token], mentions: list[Mention], menu: Menu) -> list[Mention]:
+    """Settle which of several readings of the same words hold, from left to right."""
+    groups_of = {item.sku: set(item.option_groups) for item in menu.items}
+    strong_items = [m for m in mentions if m.kind == "item" and m.strong]
+    kept: list[Mention] = []
+    offered: set[str] = set()
+    filled: set[str] = set()
+    for mention in mentions:
+        twins = [m for m in mentions if m is not mention and (m.start, m.end) == (mention.start, mention.end)]
+        if mention.kind == "item":
+            as_option = {g for m in twins if m.kind == "option" for g in m.groups} & offered - filled
+            if as_option or (not mention.strong and _beside(tokens, mention, strong_items)):
+                continue
+            offered = set().union(*(groups_of[sku] for sku in mention.ids))
+            filled = set()
+        elif mention.kind == "option":
+            as_item = any(m.kind == "item" for m in twins)
+            if as_item and not set(mention.groups) & offered - filled:
+                continue
+            filled |= set(mention.groups)
+        kept.append(mention)
+    return kept
+
+
+def _beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool:
+    """Whether another mention stands next to this one, with no joint between."""
+    for other in others:
+        low, high = sorted((mention, other), key=lambda m: m.start)
+        between = [t for t in tokens if low.end <= t.start and t.end <= high.start]
+        ends = [t for t in tokens if t.end == low.end and t.after]
+        if len(between) <= 2 and not ends and not any(t.folded in AND or t.after for t in between):
+            return True
+    return False

@@ -1,0 +1,147 @@
+"""Numbers and amounts, and what they count: which number is an item's quantity, which an option's count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from schemas.cart import MAX_COUNT, MAX_QUANTITY, Amount
+from schemas.evidence import Mention, OptionEvidence
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, HOMOPHONES, MEASURES, NUMBERS
+from services.pipeline.mentions import Token
+
+_NEAR = 3  # words before an option in which its amount or count is looked for
+BETWEEN_COUNT = AMOUNT_FILLERS | MEASURES
+# These count parts of an item even right before it ("double shot latte").
+_MULTIPLES = frozenset("single double triple".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that counts something: token positions [start, end) and its value. A `likely` one is no
+    mere sound-alike ("to lattes")."""
+
+    start: int
+    end: int
+    value: int
+    likely: bool = True
+
+
+def find_numbers(tokens: list[Token], taken: set[int], mentions: list[Mention]) -> Iterator[Number]:
+    """Numbers said outside names ("twelve ounce", "double shot" are names where the menu has them)."""
+    starts = {m.start for m in mentions if m.strong}
+    i = 0
+    while i < len(tokens):
+        value = None if i in taken else _value(tokens[i].folded)
+        if value is None:
+            follows = tokens[i + 1].start if i + 1 < len(tokens) else -1
+            if tokens[i].folded in HOMOPHONES and follows in starts and not tokens[i].after:
+                yield Number(i, i + 1, HOMOPHONES[tokens[i].folded], likely=False)
+            i += 1
+            continue
+        end = i + 1
+        if end < len(tokens) and end not in taken and not tokens[i].after:
+            follower = _value(tokens[end].folded)
+            if follower is not None and 20 <= value <= 90 and value % 10 == 0 and follower < 10:
+                value, end = value + follower, end + 1
+            elif follower is not None and tokens[end].folded in ("dozen", "100") and value < 10:
+                value, end = value * follower, end + 1
+        if i > 0 and tokens[i].folded == "dozen" and _half_before(tokens, i):
+            value = 6
+        yield Number(i, end, value)
+        i = end
+
+
+def options_heard(
+    tokens: list[Token], here: list[Mention], mentions: list[Mention], numbers: list[Number]
+) -> tuple[list[OptionEvidence], set[Number]]:
+    """Each option mentioned `here`, with the amounts and counts said beside it, and the numbers that count
+    an option rather than an item."""
+    heard: dict[tuple[str, str], tuple[set[Amount], set[int]]] = {}
+    counting: set[Number] = set()
+    taken = {i for m in mentions for i in range(*_span(tokens, m))}
+    negated_until = -1
+    for mention in (m for m in here if m.kind == "option"):
+        first, end = _span(tokens, mention)
+        amounts = _amounts(tokens, first, end, taken)
+        if not amounts and negated_until == first:
+            amounts = {Amount.NONE}  # "no cream or sugar"
+        joined = end < len(tokens) and tokens[end].folded in ("or", "nor")
+        negated_until = end + 1 if joined and Amount.NONE in amounts else -1
+        counts, counted_by = _counts(tokens, mentions, numbers, first, end)
+        counting |= counted_by
+        for group, ref in zip(mention.groups, mention.ids, strict=True):
+            known = heard.setdefault((group, ref), (set(), set()))
+            known[0].update(amounts or {Amount.NORMAL})
+            known[1].update(counts)
+    order = list(Amount)
+    return [
+        OptionEvidence(
+            group=group, id=ref, amounts=tuple(sorted(amounts, key=order.index)), counts=tuple(sorted(counts))
+        )
+        for (group, ref), (amounts, counts) in heard.items()
+    ], counting
+
+
+def _span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
+    inside = [i for i, t in enumerate(tokens) if mention.start <= t.start and t.end <= mention.end]
+    return inside[0], inside[-1] + 1
+
+
+def _value(word: str) -> int | None:
+    if word.isascii() and word.isdigit():
+        value = int(word) if len(word) <= 6 else 0
+        return value if 0 < value <= MAX_QUANTITY else None
+    return NUMBERS.get(word)
+
+
+def _half_before(tokens: list[Token], at: int) -> bool:
+    return "half" in (tokens[at - 1].folded, tokens[at - 2].folded if at > 1 else "")
+
+
+def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[Amount]:
+    """Amount words right before the option, or right after it ("the sauce light"). Directly beside it an
+    amount is meant; with a comma between ("no, oat milk") it may as well be something else."""
+    for back in range(1, _NEAR + 1):
+        at = first - back
+        if at < 0 or at in taken:
+            break
+        word = tokens[at].folded
+        if word in AMOUNTS:
+            sure = not tokens[at].after
+            # "a little bit of", "no more": the outer word decides when it negates.
+            if at > 0 and tokens[at - 1].folded in AMOUNTS and at - 1 not in taken and sure:
+                outer = AMOUNTS[tokens[at - 1].folded]
+                return {outer if outer is Amount.NONE else AMOUNTS[word]}
+            return {AMOUNTS[word]} if sure else {AMOUNTS[word], Amount.NORMAL}
+        if word not in AMOUNT_FILLERS or tokens[at].after:
+            break
+    if end < len(tokens) and end not in taken and not tokens[end - 1].after:
+        word = tokens[end].folded
+        followed = end + 1 < len(tokens) and end + 1 in taken and not tokens[end].after
+        if word in ("light", "lightly", "extra", "heavy") and not followed:
+            return {AMOUNTS[word], Amount.NORMAL}
+    return set()
+
+
+def _counts(
+    tokens: list[Token], mentions: list[Mention], numbers: list[Number], first: int, end: int
+) -> tuple[set[int], set[Number]]:
+    """A number right before the option counts it, unless the option leads to its item: in "two oat
+    lattes" it counts the item."""
+    leads = end < len(tokens) and any(
+        m.kind in ("item", "size") and m.start == tokens[end].start for m in mentions
+    )
+    counting = {
+        number
+        for number in numbers
+        if number.end <= first
+        and first - number.end < _NEAR
+        and (not leads or tokens[number.start].folded in _MULTIPLES)
+        and {t.folded for t in tokens[number.end : first]} <= BETWEEN_COUNT
+        and not any(t.after for t in tokens[number.end - 1 : first])
+    }
+    counts = {min(number.value, MAX_COUNT) for number in counting} or {1}
+    if end < len(tokens) and tokens[end].folded in ("twice", "thrice"):
+        counts = {NUMBERS[tokens[end].folded]}
+    return counts, counting
