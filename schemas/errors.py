@@ -11,7 +11,8 @@
     │   ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
     │   ├── AudioTooLarge               over the byte cap
     │   ├── AudioTooLong                over the length cap
-    │   └── AudioDamaged                undecodable, or shorter than its own header declares
+    │   ├── AudioDamaged                undecodable, or shorter than its own header declares
+    │   └── RecordingLost               stored in a commit that was cut off, and taken back
     ├── EngineError                 a model or its server
     │   ├── EngineUnavailable           refused, timed out, 5xx: worth another try
     │   ├── EngineMisconfigured         the server ignores the mask, or lacks the model: a human must act
@@ -117,6 +118,11 @@ class AudioTooLong(InputError):
 class AudioDamaged(InputError):
     code = "audio_damaged"
     hint = "The upload was probably cut off; send the whole file again."
+
+
+class RecordingLost(InputError):
+    code = "recording_lost"
+    hint = "Order again; the first upload was answered with an error and not kept."
 
 
 class EngineError(SaycartError):

@@ -26,6 +26,7 @@ class State(StrEnum):
 class Event(StrEnum):
     TRANSCRIBED = "transcribed"
     DECODED = "decoded"
+    DECODED_ELSEWHERE = "decoded_elsewhere"  # by the alternative decoder: an outage, counted as such
     VALIDATED = "validated"
     ACCEPTED = "accepted"  # by triage: no doubt was found
     DOUBTED = "doubted"  # by any stage: a human must look
@@ -56,6 +57,7 @@ SETTLED = TERMINAL | {State.IN_REVIEW}
 TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.RECEIVED, Event.TRANSCRIBED): State.TRANSCRIBED,
     (State.TRANSCRIBED, Event.DECODED): State.DECODED,
+    (State.TRANSCRIBED, Event.DECODED_ELSEWHERE): State.DECODED,
     (State.DECODED, Event.VALIDATED): State.VALIDATED,
     (State.VALIDATED, Event.ACCEPTED): State.COMPLETED,
     (State.IN_REVIEW, Event.APPROVED): State.COMPLETED,

@@ -42,7 +42,8 @@ class Container:
 
     @cached_property
     def doorbell(self) -> Doorbell:
-        from services.workers.queue import CeleryDoorbell, make_celery
+        from infra.broker import make_celery
+        from services.doorbell import CeleryDoorbell
 
         return CeleryDoorbell(make_celery(self.settings.redis_url))
 

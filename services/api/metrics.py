@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from schemas.errors import SaycartError
@@ -27,10 +27,12 @@ class _Orders(Collector):
         self.container = container
 
     def collect(self) -> Iterable[Metric]:
+        events = CounterMetricFamily("saycart_order_events", "events of all orders by type", labels=["type"])
         up = GaugeMetricFamily("saycart_database_up", "1 when the orders could be counted")
         orders = GaugeMetricFamily("saycart_orders", "orders by state", labels=["state"])
         try:
             counts = self.container.orders.counts()
+            happened = self.container.orders.event_counts()
         except SaycartError as error:
             log.warning("metrics.no_counts", code=error.code)
             up.add_metric([], 0)
@@ -39,8 +41,11 @@ class _Orders(Collector):
         for state in State:
             orders.add_metric([state.value], counts.get(state, 0))
         up.add_metric([], 1)
+        for kind, count in sorted(happened.items()):
+            events.add_metric([kind], count)
         yield up
         yield orders
+        yield events
 
 
 class Metrics:

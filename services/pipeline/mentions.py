@@ -17,13 +17,15 @@ from rapidfuzz import fuzz, process
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.english import JOINTS, NUMBERS
+from services.pipeline.english import FILLERS, JOINTS, NUMBERS
 
 EXACT, GAPPED, PART, SHARED_PART = 1.0, 0.97, 0.6, 0.4
 # Indel similarity from which two spellings count as one sound off. Short words need more likeness:
 # at 80 "late" is a latte, at 90 "americana" is no americano.
 FUZZY_SHORT, FUZZY_LONG, LONG_CHARS = 0.88, 0.81, 8
 STRONG = 0.8
+# What each word of a sound-alike needs, where there are as many words.
+FUZZY_WORD = 0.5
 SENTENCE_ENDS = (".", "?", "!")
 MAX_GAP = 2
 MAX_SHARED = 8
@@ -43,13 +45,15 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A mention before overlaps are settled: token positions that matched, and whom they name."""
+    """A mention before overlaps are settled: token positions that matched, and whom they name. An `uneven`
+    one has more or fewer words than the name, and likeness in the whole only."""
 
     kind: str
     group: str
     id: str
     core: tuple[int, ...]
     score: float
+    uneven: bool = False
 
 
 def fold(word: str) -> str:
@@ -181,22 +185,38 @@ class Lexicon:
                 score < needed
                 or abs(j - i - len(words)) > 1
                 or (score < 1 and any(edge in JOINTS or edge.isdigit() for edge in edges))
+                or not (sounds_alike or self._word_by_word([t.folded for t in tokens[i:j]], words))
             ):
                 continue
-            found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99)))
+            uneven = j - i != len(words) and not sounds_alike
+            found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99), uneven))
         return found
 
+    @staticmethod
+    def _word_by_word(said: list[str], name: tuple[str, ...]) -> bool:
+        """Whether likeness is spread over the words: "get caramel macchiato" and "hot caramel macchiato" are
+        no iced ones, however much else they share with it."""
+        if {said[0], said[-1]} & FILLERS - set(name):
+            return False
+        if len(said) != len(name):
+            return True
+        return all(fuzz.ratio(a, b) >= FUZZY_WORD * 100 for a, b in zip(said, name, strict=True))
+
     def _parts(self, tokens: list[Token]) -> list[Found]:
-        """A word that belongs to few names of the menu, said without the rest of the name."""
+        """A word that belongs to few names of the menu, said without the rest of the name. It names an
+        item well when it is one item's last word: a muffin may be the blueberry muffin, but a banana is no
+        banana bread."""
         found = []
         for at, token in enumerate(tokens):
             if len(token.folded) < 4 or token.folded in JOINTS or token.folded in NUMBERS:
                 continue
-            refs = {self._phrases[i][1:] for i in self._by_word.get(token.folded, ())}
+            phrases = [self._phrases[i] for i in self._by_word.get(token.folded, ())]
+            refs = {phrase[1:] for phrase in phrases}
             refs = {r for r in refs if r[0] != "size"}
             if not refs or len(refs) > MAX_SHARED:
                 continue
-            score = PART if len(refs) == 1 else SHARED_PART
+            names_it = any(words[-1] == token.folded or kind == "option" for words, kind, *_ in phrases)
+            score = PART if len(refs) == 1 and names_it else SHARED_PART
             found += [Found(kind, group, ref, (at,), score) for kind, group, ref in sorted(refs)]
         return found
 
@@ -204,17 +224,7 @@ class Lexicon:
 def _settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
     whole = [f for f in found if f.score >= GAPPED]
-    # "two coffees" is one letter off "coffee", but holds the word itself; "classic burger well" is one
-    # letter off a "meal", but its last word is the first of "well done".
-    found = [
-        f
-        for f in found
-        if f.score >= GAPPED
-        or not any(
-            (_same(f, w) and set(w.core) < set(f.core)) or (w.score >= EXACT and _crosses(w, f))
-            for w in whole
-        )
-    ]
+    found = [f for f in found if f.score >= GAPPED or not any(_belies(w, f) for w in whole)]
     ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
     kept: list[Found] = []
     for f in ordered:
@@ -241,9 +251,17 @@ def _beats(kept: Found, other: Found) -> bool:
     return bool(its & mine) and not mine < its and other.score < kept.score
 
 
-def _crosses(a: Found, b: Found) -> bool:
-    mine, its = set(a.core), set(b.core)
-    return bool(mine & its and mine - its and its - mine)
+def _belies(whole: Found, like: Found) -> bool:
+    """Whether a name said whole shows that a sound-alike over its words is none.
+
+    "two coffees" is one letter off "coffee", but holds the word itself; "classic burger well" is one letter
+    off a "meal", but its last word is the first of "well done"; "fresh lemon cake" is near "fresh lemonade",
+    but a lemon cake was said.
+    """
+    mine, its = set(whole.core), set(like.core)
+    if mine < its:
+        return _same(whole, like) or (like.uneven and whole.kind == like.kind and len(mine) > 1)
+    return whole.score >= EXACT and bool(mine & its and mine - its and its - mine)
 
 
 def _same(a: Found, b: Found) -> bool:

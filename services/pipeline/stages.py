@@ -4,11 +4,12 @@ out. Errors pass through; the runner knows what each kind means."""
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import structlog
 
 from schemas.cart import Finding, Severity
-from schemas.errors import EngineUnavailable
+from schemas.errors import EngineUnavailable, RecordingLost
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
@@ -27,8 +28,11 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     """Hear the recording. Silence needs no decoding: it goes to a human as it is."""
     if order.audio_key is None:
         raise ValueError("An order without a transcript must have a recording")
+    recording = tools.recording(order.audio_key)
+    if not recording.exists():
+        raise RecordingLost("The recording of this order is gone")
     started = time.perf_counter()
-    transcript = tools.transcriber().transcribe(tools.recording(order.audio_key), order.language)
+    transcript = tools.transcriber().transcribe(recording, order.language)
     timings = {"transcribe": time.perf_counter() - started}
     if transcript.nothing_was_said:
         finding = Finding(
@@ -63,7 +67,7 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
         log.warning("decode.fallback_unavailable", order_id=order.id, error=error.detail)
         return None
     log.warning("decode.fallback_used", order_id=order.id)
-    return outcome
+    return replace(outcome, event=Event.DECODED_ELSEWHERE)
 
 
 def validate(order: OrderRecord, tools: Tools) -> Outcome:

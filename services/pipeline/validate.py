@@ -14,6 +14,9 @@ from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine, Se
 from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.menu import Item, Menu
 
+# Score of a mention below which its words fit more than one name, or none well (see `mentions.py`).
+VAGUE = 0.5
+
 
 def check_facts(draft: CartDraft, menu: Menu) -> list[Finding]:
     """Everything in `draft` that the menu does not allow. Also applied to a reviewer's cart."""
@@ -85,7 +88,7 @@ def check_evidence(draft: CartDraft, evidence: Evidence) -> list[Finding]:
     The second kind is forgiven where the customer took something back, or where the words fit several
     names and one of them was used.
     """
-    findings = list(_unsaid(draft, evidence))
+    findings = [*_unsaid(draft, evidence), *_vague(draft, evidence)]
     if not evidence.corrected:
         findings += list(_unused(draft, evidence))
     return findings
@@ -108,6 +111,20 @@ def _unsaid(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
             known = options.get((option.group, option.id), [])
             if not any(option.amount in k.amounts and option.count in k.counts for k in known):
                 yield _blocking("option_unsaid", f"Nothing in the words asks for {option.id}", index)
+
+
+def _vague(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
+    """Lines that rest on a word which several names share, or which only qualifies one ("banana")."""
+    best: dict[object, Mention] = {}
+    for mention in evidence.mentions:
+        for ref in _refs(mention):
+            if ref not in best or best[ref].score < mention.score:
+                best[ref] = mention
+    for index, line in enumerate(draft.lines):
+        if isinstance(line, ItemLine):
+            for ref in (line.sku, *((o.group, o.id) for o in line.options)):
+                if ref in best and best[ref].score < VAGUE:
+                    yield _blocking("vague_name", f"“{best[ref].text}” may mean something else", index)
 
 
 def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:

@@ -198,6 +198,26 @@ class OrderStore:
             found: dict[str, int] = {state: count for state, count in rows}
         return {state: found.get(state.value, 0) for state in State}
 
+    def event_counts(self) -> dict[str, int]:
+        """How often each type of event has happened; outages and retries show up here."""
+        with reading(self._database) as session:
+            rows = session.execute(select(EventRow.type, func.count()).group_by(EventRow.type))
+            return {kind: count for kind, count in rows}
+
+    def free_leases(self) -> int:
+        """Give back every order that is held, when it is certain that no worker lives; how many.
+
+        The version grows, so a result that turned up after all would be dropped.
+        """
+        with writing(self._database) as (session, now):
+            freed = session.execute(
+                update(OrderRow)
+                .where(OrderRow.lease_until.is_not(None))
+                .values(lease_owner=None, lease_until=None, version=OrderRow.version + 1, updated_at=now)
+                .returning(OrderRow.id)
+            )
+            return len(freed.all())
+
     def forget_keys(self, older_than_s: float) -> int:
         """Drop idempotency keys older than so many seconds; how many there were."""
         with writing(self._database) as (session, now):

@@ -15,12 +15,12 @@ import structlog
 from celery import Celery
 from celery.signals import celeryd_init, worker_process_init, worker_process_shutdown
 
+from infra.broker import make_celery
 from infra.settings import settings
 from infra.telemetry import configure_logging
 from services.bootstrap import Container, bootstrap
 from services.pipeline.flow import FLOW, Stage
 from services.pipeline.runner import Runner
-from services.workers.queue import make_celery
 
 log = structlog.get_logger()
 
@@ -65,10 +65,11 @@ def _start(**_: Any) -> None:
     )
     if "transcribe" in _queues:
         _container.load_transcriber()
-    if "decode" in _queues:
-        _container.warm_menus()
     if ready_file := os.environ.get("SAYCART_READY_FILE"):
         Path(ready_file).touch()
+    if "decode" in _queues:
+        # After ready: it works without, only its first order would be slower.
+        _container.warm_menus()
     log.info("worker.ready", queues=_queues)
 
 

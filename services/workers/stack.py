@@ -26,6 +26,7 @@ from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
 from services.engines import llama_server
+from services.storage.orders import OrderStore
 
 # Names of the Celery workers and the queues that each serves. Hearing and decoding load a model and keep a
 # core busy; the other stages take milliseconds and share a process.
@@ -81,6 +82,9 @@ class Stack:
             database = Database(config.database)
             try:
                 database.migrate()
+                if not config.database_url:
+                    # This home is ours alone: whoever held an order in its database is dead.
+                    OrderStore(database).free_leases()
             finally:
                 database.close()
             children = self._children()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import structlog
@@ -22,6 +23,7 @@ from services.bootstrap import Container, bootstrap
 log = structlog.get_logger()
 
 BATCH = 200
+FORGET_EVERY_S = 3600.0
 
 
 def sweep(container: Container, idle_s: float) -> int:
@@ -43,10 +45,13 @@ def main() -> None:
     if ready_file := os.environ.get("SAYCART_READY_FILE"):
         Path(ready_file).touch()
     # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
-    idle_s = 0.0
+    idle_s, next_forgetting = 0.0, 0.0
     while not stopping.is_set():
         try:
             sweep(container, idle_s)
+            if time.monotonic() >= next_forgetting:
+                container.orders.forget_keys(config.idempotency_days * 86_400)
+                next_forgetting = time.monotonic() + FORGET_EVERY_S
             # A queue may be long for good reasons; past this wait a message is taken for lost.
             idle_s = config.sweep_idle_s
         except StorageUnavailable as error:

@@ -1,0 +1,29 @@
+"""`Doorbell` through the broker: messages say which order waits for which stage, and nothing else."""
+
+from __future__ import annotations
+
+import structlog
+from celery import Celery
+
+from infra.broker import BrokerAway, send
+from schemas.lifecycle import State
+from services.pipeline.flow import FLOW
+
+log = structlog.get_logger()
+
+
+class CeleryDoorbell:
+    """Rings the queue of the stage that an order's state waits for."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+
+    def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
+        """See `Doorbell.ring`."""
+        stage = FLOW[state].name
+        try:
+            send(self._app, f"saycart.{stage}", (order_id, stage), queue=stage, delay_s=delay_s)
+        except BrokerAway as error:
+            log.warning("queue.away", order_id=order_id, stage=stage, error=str(error))
+            return False
+        return True
