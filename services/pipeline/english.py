@@ -73,6 +73,12 @@ SHARED = re.compile(
     re.IGNORECASE,
 )
 
+# Parts one line into several ("two lattes, one with oat milk"), though the item is named once.
+PARTED = re.compile(
+    r"\b((one|two|half|another|some) (of|with|without|is)|the (first|second|other|last|rest))\b",
+    re.IGNORECASE,
+)
+
 # Said when something before it is taken back or replaced.
 CORRECTIONS = re.compile(
     r"\b(actually|instead|scratch|cancel|change|make (that|it|them|those)|sorry|wait|rather|oops|never ?mind"

@@ -18,7 +18,7 @@ import jellyfish
 from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, Mention
 from schemas.menu import Menu
-from services.pipeline.english import AMOUNTS, CORRECTIONS, FILLERS, NUMBERS, SHARED
+from services.pipeline.english import AMOUNTS, CORRECTIONS, FILLERS, NUMBERS, PARTED, SHARED
 from services.pipeline.mentions import Lexicon, Token, tokenize
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import BETWEEN_COUNT, Number, find_numbers, options_heard
@@ -44,7 +44,7 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     taken = {i for m in mentions for i in range(*m_span(tokens, m))}
     numbers = list(find_numbers(tokens, taken, mentions))
     corrected = CORRECTIONS.search(text) is not None
-    local = not corrected and (len(places) < 2 or not _shared_out(text, mentions))
+    local = not corrected and (len(places) < 2 or not _outside(SHARED, text, mentions))
     unexplained = tuple(_unexplained(text, tokens, taken, numbers, menu))
     room = MAX_LINES - min(_OFF_MENU_LINES, max(1, len(unexplained)))
     lines = tuple(_line(text, tokens, mentions, numbers, place, local=local) for place in places[:room])
@@ -98,9 +98,10 @@ def _line(
     own = [m for m in here if sure_start <= m_span(tokens, m)[0] and m_span(tokens, m)[1] <= sure_end]
     sizes = [m for m in here if m.kind == "size"]
     own_sizes = [m for m in own if m.kind == "size"]
+    parted = _outside(PARTED, text, mentions)
     options, counting = options_heard(tokens, here, mentions, numbers)
     counted = [n for n in numbers if start <= n.start and n.end <= end and n not in counting]
-    sure = local and len(own_sizes) <= 1 and len([n for n in counted if n.likely]) <= 1
+    sure = local and not parted and len(own_sizes) <= 1 and len([n for n in counted if n.likely]) <= 1
     if sure:
         named = _said_of_it_alone(own, place.menu)
         options = [o.model_copy(update={"required": (o.group, o.id) in named}) for o in options]
@@ -116,16 +117,16 @@ def _line(
         size_required=sure and len(own_sizes) == 1 and len(sizes) == 1,
         options=tuple(options),
         # Two sizes or numbers said of one item split it, unless one took the other back.
-        copies=max(1, len(own_sizes), len(counted)) if local and not sure else 1,
+        copies=max(1 + parted, len(own_sizes), len(counted)) if local and not sure else 1,
     )
 
 
-def _shared_out(text: str, mentions: list[Mention]) -> bool:
-    """Whether words outside any name share a value out over several lines."""
+def _outside(words: re.Pattern[str], text: str, mentions: list[Mention]) -> bool:
+    """Whether such words are said outside any name."""
     rest = list(text)
     for mention in mentions:
         rest[mention.start : mention.end] = "_" * (mention.end - mention.start)
-    return SHARED.search("".join(rest)) is not None
+    return words.search("".join(rest)) is not None
 
 
 def _said_of_it_alone(own: list[Mention], menu: Menu) -> set[tuple[str, str]]:
