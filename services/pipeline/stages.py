@@ -10,6 +10,7 @@ import structlog
 
 from schemas.cart import Finding, Severity
 from schemas.errors import EngineUnavailable, RecordingLost
+from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
@@ -17,6 +18,7 @@ from services.engines.ports import Decoded
 from services.pipeline.ports import Tools
 from services.pipeline.price import price_cart
 from services.pipeline.retrieve import retrieve
+from services.pipeline.tidy import drop_echoes
 from services.pipeline.triage import doubts
 from services.pipeline.validate import check_evidence, check_facts, check_total
 from services.storage.records import OrderRecord, Outcome
@@ -52,7 +54,7 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     """Retrieve what the words may mean, then decode a cart under the mask made from it."""
     transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
     evidence = retrieve(transcript.text, menu.menu, menu.version)
-    return _decoded(tools.decoder().decode(evidence))
+    return _decoded(tools.decoder().decode(evidence), evidence)
 
 
 def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
@@ -61,8 +63,9 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
     if decoder is None:
         return None
     transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
+    evidence = retrieve(transcript.text, menu.menu, menu.version)
     try:
-        outcome = _decoded(decoder.decode(retrieve(transcript.text, menu.menu, menu.version)))
+        outcome = _decoded(decoder.decode(evidence), evidence)
     except EngineUnavailable as error:
         log.warning("decode.fallback_unavailable", order_id=order.id, error=error.detail)
         return None
@@ -117,15 +120,17 @@ def _heard(order: OrderRecord) -> Transcript:
     return order.transcript
 
 
-def _decoded(decoded: Decoded) -> Outcome:
+def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:
+    draft, echoes = drop_echoes(decoded.draft, evidence)
     return Outcome(
         Event.DECODED,
-        draft=decoded.draft,
+        draft=draft,
         timings={"decode": decoded.seconds},
         engine={
             "decoder": decoded.engine,
             "grammar": decoded.grammar,
             "prompt_tokens": decoded.prompt_tokens,
             "completion_tokens": decoded.completion_tokens,
+            "echoes_dropped": echoes,
         },
     )
