@@ -1,0 +1,136 @@
+"""Prices: integers in minor units, from the menu alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.cart import Amount, Cart, CartDraft, Finding, ItemLine, OptionDraft, Severity
+from schemas.transcript import Transcript
+from services.pipeline.price import price_cart
+from tests.stand_ins import CAFE, speech
+
+TYPED = Transcript(text="a latte", confidence=1.0)
+
+
+def line(
+    sku: str, quantity: int = 1, size: str | None = None, *options: OptionDraft, heard: str = "x"
+) -> ItemLine:
+    return ItemLine(kind="item", heard=heard, sku=sku, quantity=quantity, size=size, options=options)
+
+
+def oat(amount: str = "normal", count: int = 1) -> OptionDraft:
+    return OptionDraft(group="milk", id="oat", amount=Amount(amount), count=count)
+
+
+def priced(*lines: Any, transcript: Transcript = TYPED, findings: tuple[Finding, ...] = ()) -> Cart:
+    return price_cart(CartDraft(lines=lines), CAFE, 3, transcript, list(findings))
+
+
+@pytest.mark.parametrize(
+    ("ordered", "unit", "total"),
+    [
+        (line("muffin"), 350, 350),
+        (line("muffin", 3), 350, 1050),
+        (line("latte", 2, "L"), 500, 1000),
+        # An extra portion is a second one; none costs nothing; light is still a portion.
+        (line("latte", 1, "L", oat()), 560, 560),
+        (line("latte", 1, "L", oat("light")), 560, 560),
+        (line("latte", 1, "L", oat("extra")), 620, 620),
+        (line("latte", 1, "L", oat("none")), 500, 500),
+        (line("latte", 1, "L", oat(count=3)), 680, 680),
+        (line("latte", 2, "L", oat("extra", 2)), 740, 1480),
+        (line("latte", 1, "S", oat(), OptionDraft(group="shots", id="shot", count=2)), 640, 640),
+        # A size that nobody said: the default, the one price that all have, or none at all.
+        (line("americano"), 350, 350),
+        (line("coffee"), 275, 275),
+        (line("latte"), 0, 0),
+        # What the menu can't price costs nothing; it has a blocking finding.
+        (line("unicorn", 5), 0, 0),
+        (line("latte", 1, "P10"), 0, 0),
+        (line("muffin", 1, None, oat()), 350, 350),
+        (line("latte", 1, "L", OptionDraft(group="milk", id="yak")), 500, 500),
+    ],
+)
+def test_a_line_is_priced_from_the_menu(ordered: ItemLine, unit: int, total: int) -> None:
+    cart = priced(ordered)
+    (found,) = cart.lines
+    assert (found.unit_price, found.line_total, cart.total) == (unit, total, total)
+    assert all(type(amount) is int for amount in (found.unit_price, found.line_total, cart.total))
+
+
+def test_the_cart_names_currency_menu_and_version() -> None:
+    cart = priced(line("muffin"), line("latte", 1, "S", oat("extra", 2)))
+    assert (cart.currency, cart.menu.id, cart.menu.version) == ("USD", "trap-cafe", 3)
+    latte = cart.lines[1]
+    assert (latte.name, latte.size, latte.sku) == ("latte", "S", "latte")
+    (option,) = latte.options
+    assert (option.name, option.price, option.count, option.amount) == ("oat milk", 240, 2, Amount.EXTRA)
+
+
+def test_the_size_of_the_price_is_shown() -> None:
+    assert priced(line("americano")).lines[0].size == "M"
+    assert priced(line("coffee")).lines[0].size is None
+
+
+def test_a_wish_off_the_menu_costs_nothing() -> None:
+    draft = CartDraft.model_validate(
+        {"lines": [{"kind": "not_on_menu", "heard": "a bicycle", "quantity": 2}, line("muffin").model_dump()]}
+    )
+    cart = price_cart(draft, CAFE, 1, TYPED, [])
+    wish = cart.lines[0]
+    assert (wish.kind, wish.sku, wish.name, wish.quantity, wish.line_total) == (
+        "not_on_menu",
+        None,
+        "a bicycle",
+        2,
+        0,
+    )
+    assert cart.total == 350
+
+
+def test_findings_go_with_their_line() -> None:
+    of_second = Finding(code="missing_size", severity=Severity.BLOCKING, message="Which?", line=1)
+    of_none = Finding(code="empty_cart", severity=Severity.BLOCKING, message="None")
+    cart = priced(line("muffin"), line("latte"), findings=(of_second, of_none))
+    assert [found.findings for found in cart.lines] == [[], [of_second]]
+
+
+def test_heard_carries_the_times_and_the_confidence_of_its_words() -> None:
+    words = speech("a large latte and a muffin", probability=0.8, confidence=0.6)
+    doubtful = words.words[2].model_copy(update={"probability": 0.2})
+    words = words.model_copy(update={"words": (*words.words[:2], doubtful, *words.words[3:])})
+    cart = priced(
+        line("latte", 1, "L", heard="large latte"), line("muffin", heard="nowhere"), transcript=words
+    )
+    first, second = cart.lines
+    assert (first.heard.text, first.heard.start_s, first.heard.end_s) == ("large latte", 0.4, 1.1)
+    assert first.confidence == 0.5
+    assert (second.heard.start_s, second.confidence) == (None, 0.6)
+
+
+def test_an_order_that_came_as_text_has_no_times() -> None:
+    (found,) = priced(line("latte", 1, "S", heard="latte")).lines
+    assert (found.heard.start_s, found.heard.end_s, found.confidence) == (None, None, 1.0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([item.sku for item in CAFE.items]),
+            st.integers(1, 999),
+            st.sampled_from([None, "S", "M", "L", "P10"]),
+            st.sampled_from([(), (oat(),), (oat("extra", 12),), (oat("none"),)]),
+        ),
+        max_size=12,
+    )
+)
+def test_any_total_is_the_sum_of_its_lines(ordered: list[tuple[Any, ...]]) -> None:
+    cart = priced(*(line(sku, quantity, size, *options) for sku, quantity, size, options in ordered))
+    assert cart.total == sum(found.unit_price * found.quantity for found in cart.lines)
+    assert all(found.unit_price >= sum(option.price for option in found.options) for found in cart.lines)
+    assert len(cart.lines) == len(ordered)
