@@ -1,4 +1,4 @@
-"""Stand-ins for engines, and menus to try things on. Real, typed modules; never anybody's default."""
+"""Stand-ins for engines, menus to try things on, and a works with real stores. Never anybody's default."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from infra.blobs import Blobs
+from infra.database import Database
 from schemas.cart import CartDraft
+from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.lifecycle import State
 from schemas.menu import Menu
+from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
 from services.engines.ports import Decoded
+from services.pipeline.flow import FLOW
+from services.pipeline.ports import Tools
+from services.pipeline.runner import Runner
+from services.storage.menus import MenuStore
+from services.storage.orders import OrderStore
+from services.storage.records import NewOrder, OrderRecord
+from services.storage.reviews import ReviewStore
 
 SAMPLE_MENUS = Path(__file__).resolve().parents[1] / "infra" / "samples" / "menus"
 
@@ -189,3 +200,95 @@ class Bell:
     def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
         self.rung.append((order_id, state, delay_s))
         return self.works
+
+
+SAID = "a large latte with oat milk and a blueberry muffin"
+RIGHT = CartDraft.model_validate(
+    {
+        "lines": [
+            {
+                "kind": "item", "heard": "a large latte", "sku": "latte", "quantity": 1, "size": "L",
+                "options": [{"group": "milk", "id": "oat"}],
+            },
+            {"kind": "item", "heard": "a blueberry muffin", "sku": "muffin", "quantity": 1},
+        ]
+    }
+)  # fmt: skip
+AWAY = EngineUnavailable("The decode server did not answer")
+ATTEMPTS = 3
+
+
+@dataclass
+class Works:
+    """Real stores and a real blob folder; engines that follow a script."""
+
+    database: Database
+    blobs: Blobs
+    transcriber: ScriptedTranscriber = field(default_factory=lambda: ScriptedTranscriber([speech(SAID)]))
+    decoder: ScriptedDecoder = field(default_factory=lambda: ScriptedDecoder([RIGHT]))
+    fallback: ScriptedDecoder | None = None
+    bell: Bell = field(default_factory=Bell)
+
+    def __post_init__(self) -> None:
+        self.orders, self.reviews = OrderStore(self.database), ReviewStore(self.database)
+        self.menus = MenuStore(self.database)
+        self.menus.put(CAFE)
+
+    def runner(self, owner: str = "worker-1") -> Runner:
+        tools = Tools(
+            transcriber=lambda: self.transcriber,
+            decoder=lambda: self.decoder,
+            fallback_decoder=lambda: self.fallback,
+            menu=self.menus.get,
+            recording=self.blobs.path,
+            asr_threshold=0.72,
+            max_order_total=50_000,
+        )
+        return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
+
+    def spoken(self) -> str:
+        """An order that came as a recording."""
+        with self.blobs.open() as writer:
+            writer.write(b"RIFF")
+            key = writer.commit()
+        return self.orders.create(NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format="wav"))[0].id
+
+    def typed(self, text: str = SAID, confidence: float = 1.0) -> str:
+        """An order that came as text."""
+        transcript = Transcript(text=text, confidence=confidence)
+        return self.orders.create(NewOrder("trap-cafe", 1, "en", transcript=transcript))[0].id
+
+    def until_settled(self, order_id: str) -> OrderRecord:
+        """Run stage after stage, retries without their wait, as workers would."""
+        runner = self.runner()
+        for _ in range(4 * (ATTEMPTS + 1)):
+            order = self.orders.get(order_id)
+            if order.state not in FLOW:
+                return order
+            self.make_due(order_id)
+            runner.run(order_id, FLOW[order.state].name)
+        raise AssertionError(f"it never settled: {self.orders.get(order_id).state}")
+
+    def make_due(self, order_id: str) -> None:
+        """Let the wait before a retry be over."""
+        self._set(order_id, "next_attempt_at = NULL")
+
+    def drop_lease(self, order_id: str) -> None:
+        """A worker died with it in hand, and its lease ran out."""
+        self._set(order_id, "lease_until = NULL")
+
+    def _set(self, order_id: str, change: str) -> None:
+        with self.database.write() as session:
+            session.connection().exec_driver_sql(f"UPDATE orders SET {change} WHERE id = '{order_id}'")
+
+    def types(self, order_id: str) -> list[str]:
+        return [event.type for event in self.orders.events(order_id)]
+
+    def reasons(self, order_id: str) -> set[ReviewReason]:
+        review = self.reviews.by_order(order_id)
+        assert review is not None
+        order = self.orders.get(order_id)
+        assert order.state is State.IN_REVIEW
+        assert review.status == "open"
+        assert set(review.reasons) == set(order.reasons)
+        return set(review.reasons)
