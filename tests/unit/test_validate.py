@@ -9,7 +9,7 @@ import pytest
 from schemas.cart import CartDraft, Finding, Severity
 from services.pipeline.retrieve import retrieve
 from services.pipeline.validate import check_evidence, check_facts, check_total
-from tests.stand_ins import CAFE
+from tests.stand_ins import CAFE, sample_menu
 
 
 def item(sku: str, quantity: int = 1, size: str | None = None, *options: tuple[str, ...]) -> dict[str, Any]:
@@ -158,6 +158,16 @@ def test_every_finding_of_the_words_asks_a_human() -> None:
     )
     assert len(found) >= 6
     assert {f.severity for f in found} == {Severity.BLOCKING}
+
+
+def test_a_word_that_several_names_share_is_a_doubt() -> None:
+    menu = sample_menu("harbor-coffee")
+    heard = retrieve("can I get a smoothie please", menu, 1)
+    sku, *others = sorted(heard.items)
+    assert others, "the word should fit several"
+    assert "vague_name" in {f.code for f in check_evidence(draft(item(sku)), heard)}
+    plain = retrieve("can I get a large mango smoothie please", menu, 1)
+    assert check_evidence(draft(item("mango-smoothie", 1, "L")), plain) == []
 
 
 def test_an_absurd_total_is_asked_about() -> None:
