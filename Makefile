@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: setup weights demo run test check lock doctor clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor calibrate clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -44,3 +44,10 @@ lock: ## write requirements.lock anew from pyproject.toml (needs uv)
 
 clean: ## remove the virtual environment and what a stack wrote; weights are kept
 	rm -rf $(VENV) .saycart
+
+test-nonsense: setup ## 200 transcripts of nonsense, injections and other languages, decoded for real (about 20 minutes)
+	@$(BIN)/saycart models fetch --tests
+	@SAYCART_NONSENSE=200 $(BIN)/python -m pytest tests/e2e/test_nonsense.py $(ARGS)
+
+calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
+	@$(BIN)/python tests/bench/calibrate_asr.py --data $(DATA) $(ARGS)

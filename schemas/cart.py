@@ -51,7 +51,7 @@ Heard = Annotated[
 ]
 Quantity = Annotated[
     int,
-    Field(ge=1, le=MAX_QUANTITY, description="how many", json_schema_extra=_from("quantities")),
+    Field(strict=True, ge=1, le=MAX_QUANTITY, description="how many", json_schema_extra=_from("quantities")),
 ]
 
 
@@ -69,6 +69,7 @@ class OptionDraft(_Draft):
     )
     count: int = Field(
         default=1,
+        strict=True,
         ge=1,
         le=MAX_COUNT,
         description="only when the customer gave a number for this option",

@@ -24,6 +24,7 @@ from services.engines.ports import Decoded
 from services.engines.prompt import messages
 
 PROBE_WORD = "quixotry"
+KNOWN_MENUS = 32
 
 
 class OpenAIDecoder:
@@ -58,7 +59,7 @@ class OpenAIDecoder:
         mask = build_mask(evidence, labels, version)
         text, usage = self._complete(messages(evidence, labels), mask)
         if not mask.accepts(text):
-            raise DecodeInvalid(f"The server's answer is outside the mask: {text:.200}")
+            raise DecodeInvalid(f"The server's answer is outside the mask: {text[:200]!r}")
         return Decoded(
             draft=labels.from_wire(text),
             engine=f"{self._dialect}:{self._model}",
@@ -92,6 +93,8 @@ class OpenAIDecoder:
         key = (evidence.menu.id, evidence.menu_version)
         if key not in self._known or self._known[key][0].menu != evidence.menu:
             version = mask_version(evidence.menu, evidence.menu_version, self._model)
+            while len(self._known) >= KNOWN_MENUS:
+                self._known.pop(next(iter(self._known)))
             self._known[key] = (Labels(evidence.menu), version)
         return self._known[key]
 
@@ -123,5 +126,8 @@ class OpenAIDecoder:
             raise EngineUnavailable(f"The decode server answered {answer.status_code}: {answer.text:.200}")
         if answer.status_code >= 400:
             raise EngineMisconfigured(f"The decode server refused ({answer.status_code}): {answer.text:.200}")
-        document: dict[str, Any] = answer.json()
+        try:
+            document: dict[str, Any] = answer.json()
+        except ValueError as error:
+            raise EngineUnavailable(f"The decode server sent no JSON: {answer.text[:200]!r}") from error
         return document

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.cart import CartDraft, ItemLine, NotOnMenuLine, OptionDraft
+from schemas.cart import MAX_HEARD_CHARS, CartDraft, ItemLine, NotOnMenuLine, OptionDraft
 from schemas.evidence import Evidence
 from schemas.menu import Item, Menu, Option, OptionGroup
 from services.engines.grammar import SCHEMA
@@ -92,7 +92,7 @@ def menu_text(menu: Menu, items: tuple[Item, ...], groups: tuple[OptionGroup, ..
 
 def examples(menu: Menu) -> list[Example]:
     """Up to four orders of this menu: sizes and options, two lines, a change of mind, a wish off the menu."""
-    plain = [item for item in menu.items if item.available]
+    plain = [item for item in menu.items if item.available] or list(menu.items)
     rich = max(plain, key=lambda item: (len(item.size_ids) > 1, len(item.option_groups)))
     other = next((item for item in plain if item is not rich and not item.size_ids), plain[-1])
     third = next((item for item in plain if item not in (rich, other)), other)
@@ -141,8 +141,16 @@ def _line(
     heard: str, item: Item, quantity: int, size: str | None = None, options: tuple[OptionDraft, ...] = ()
 ) -> ItemLine:
     return ItemLine(
-        kind="item", heard=heard[:100], sku=item.sku, quantity=quantity, size=size, options=options
+        kind="item", heard=_fitting(heard), sku=item.sku, quantity=quantity, size=size, options=options
     )
+
+
+def _fitting(heard: str) -> str:
+    """Whole words of `heard`, as many as a line may hold."""
+    words = heard.split(" ")
+    while len(" ".join(words)) > MAX_HEARD_CHARS and len(words) > 1:
+        words.pop()
+    return " ".join(words)[:MAX_HEARD_CHARS]
 
 
 def _said(transcript: str) -> str:

@@ -22,7 +22,7 @@ from services.pipeline.english import FILLERS, JOINTS, NUMBERS
 EXACT, GAPPED, PART, SHARED_PART = 1.0, 0.97, 0.6, 0.4
 # Indel similarity from which two spellings count as one sound off. Short words need more likeness:
 # at 80 "late" is a latte, at 90 "americana" is no americano.
-FUZZY_SHORT, FUZZY_LONG, LONG_CHARS = 0.88, 0.81, 8
+FUZZY_SHORT, FUZZY_LONG, LONG_CHARS = 0.9, 0.81, 8
 STRONG = 0.8
 # What each word of a sound-alike needs, where there are as many words.
 FUZZY_WORD = 0.5

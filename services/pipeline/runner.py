@@ -53,8 +53,13 @@ class Runner:
         with structlog.contextvars.bound_contextvars(
             order_id=order.id, stage=stage.name, attempt=order.attempt
         ):
-            outcome = self._act(stage, order)
-            return self._commit(order, outcome) if outcome else order.state
+            try:
+                outcome = self._act(stage, order)
+                return self._commit(order, outcome) if outcome else order.state
+            except StaleState:
+                # The lease ran out or the client cancelled; whoever holds the order now decides.
+                log.warning("stage.stale_result_dropped")
+                return None
 
     def _act(self, stage: Stage, order: OrderRecord) -> Outcome | None:
         """The step's outcome, or what its error means; None when the order was put back to wait."""
@@ -95,13 +100,8 @@ class Runner:
             return ask_human(ReviewReason.DECODER_UNAVAILABLE, code, message)
         return ask_human(ReviewReason.STAGE_FAILED, code, message)
 
-    def _commit(self, order: OrderRecord, outcome: Outcome) -> State | None:
-        try:
-            after = self.orders.commit(order, outcome)
-        except StaleState:
-            # The lease ran out or the client cancelled; whoever holds the order now decides.
-            log.warning("stage.stale_result_dropped")
-            return None
+    def _commit(self, order: OrderRecord, outcome: Outcome) -> State:
+        after = self.orders.commit(order, outcome)
         log.info("stage.done", state=after.state.value)
         if after.state in FLOW:
             self.doorbell.ring(after.id, after.state)

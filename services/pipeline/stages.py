@@ -9,7 +9,7 @@ from dataclasses import replace
 import structlog
 
 from schemas.cart import Finding, Severity
-from schemas.errors import EngineUnavailable, RecordingLost
+from schemas.errors import RecordingLost
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
@@ -58,7 +58,7 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
 
 
 def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
-    """The alternative decoder, once the first has stayed down; None when there is none or it is down too."""
+    """The alternative decoder, once the first has stayed down; None when there is none or it fails too."""
     decoder = tools.fallback_decoder()
     if decoder is None:
         return None
@@ -66,8 +66,9 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
     evidence = retrieve(transcript.text, menu.menu, menu.version)
     try:
         outcome = _decoded(decoder.decode(evidence), evidence)
-    except EngineUnavailable as error:
-        log.warning("decode.fallback_unavailable", order_id=order.id, error=error.detail)
+    except Exception:
+        # It is the last resort: whatever is wrong with it, a human is next, not another round.
+        log.exception("decode.fallback_failed", order_id=order.id)
         return None
     log.warning("decode.fallback_used", order_id=order.id)
     return replace(outcome, event=Event.DECODED_ELSEWHERE)

@@ -190,7 +190,6 @@ def test_any_other_answer_is_an_error_that_says_what_it_means(
     assert len(server.bodies) == 1, "retries are the runner's business"
 
 
-@pytest.mark.xfail(strict=True, reason="decoder: a body that is no JSON raises ValueError, an internal fault")
 def test_a_page_of_a_proxy_in_place_of_json_is_an_outage(server: Server) -> None:
     server.answer = lambda body: (200, b"<html>gateway</html>")
     with pytest.raises(EngineUnavailable):

@@ -199,7 +199,6 @@ def test_with_every_decoder_down_a_human_gets_the_transcript(world: Works, confi
     assert [finding.code for finding in order.findings] == ["engine_unavailable"]
 
 
-@pytest.mark.xfail(strict=True, reason="runner: the fallback's other errors escape, and the lease stays held")
 @pytest.mark.parametrize(
     "error",
     [DecodeTruncated("cut"), DecodeInvalid("free text"), EngineMisconfigured("wrong"), ValueError("?")],
@@ -356,7 +355,6 @@ def test_a_lost_bell_is_rung_by_the_sweeper(world: Works, database_url: str, tmp
         parts.close()
 
 
-@pytest.mark.xfail(strict=True, reason="runner: StaleState of `release` fails the task")
 def test_what_is_ended_by_hand_meanwhile_needs_no_retry(world: Works) -> None:
     """Cancelled while its decode fails: putting it back must neither revive it nor fail the worker."""
     order_id = world.typed()

@@ -7,8 +7,6 @@ A development tool with an environment of its own (see README.md); the product n
     python speak.py --pieces DIR --check    speak again and compare with the manifest; writes nothing
 """
 
-# ruff: noqa: RUF001 - phonetic signs look like letters because they are meant to
-
 from __future__ import annotations
 
 import argparse
