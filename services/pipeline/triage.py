@@ -21,6 +21,6 @@ def doubts(
     codes = {f.code for f in findings if f.severity is Severity.BLOCKING}
     if "not_on_menu" in codes:
         reasons.append(ReviewReason.NOT_ON_MENU)
-    if codes - {"not_on_menu"}:
+    if codes - {"not_on_menu", "nothing_heard"}:
         reasons.append(ReviewReason.BLOCKING_FINDING)
     return tuple(reasons)
