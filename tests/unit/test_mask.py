@@ -15,7 +15,7 @@ from llguidance import LLMatcher, LLTokenizer
 
 from schemas.cart import MAX_LINES, MAX_OPTIONS, Amount, CartDraft, ItemLine, NotOnMenuLine, OptionDraft
 from schemas.evidence import Evidence, LineEvidence, OptionEvidence
-from services.engines import grammar
+from services.engines import lark
 from services.engines.grammar import Mask, build_mask
 from services.engines.labels import Labels
 from services.pipeline.retrieve import clean, retrieve
@@ -197,7 +197,7 @@ def test_not_on_menu_is_open_whatever_was_said(text: str) -> None:
     words = evidence.off_menu or tuple(re.findall(r"\S+", evidence.transcript)[:1])
     for word in words:
         around = next(w for w in evidence.transcript.split() if word in w)
-        assert len(around) > grammar.MAX_CHUNK_CHARS or mask.accepts(wire(off_menu(around)))
+        assert len(around) > lark.MAX_CHUNK_CHARS or mask.accepts(wire(off_menu(around)))
 
 
 WORDS = st.lists(st.text("aé🍵\"\\ñ'/{<", min_size=1, max_size=6), min_size=1, max_size=7)
@@ -337,7 +337,7 @@ def test_any_way_through_the_mask_ends_in_a_cart(name: str, transcript: str) -> 
             assert labels.to_wire(draft) == text
             for line in draft.lines:
                 assert line.heard in evidence.transcript
-                if len(max(evidence.transcript.split(), key=len)) <= grammar.MAX_CHUNK_CHARS:
+                if len(max(evidence.transcript.split(), key=len)) <= lark.MAX_CHUNK_CHARS:
                     assert f" {line.heard} " in f" {evidence.transcript} "
 
 
