@@ -28,10 +28,14 @@ class _Orders(Collector):
 
     def collect(self) -> Iterable[Metric]:
         events = CounterMetricFamily("saycart_order_events", "events of all orders by type", labels=["type"])
+        codes = CounterMetricFamily(
+            "saycart_order_codes", "failures, findings and review reasons", labels=["kind", "code"]
+        )
         up = GaugeMetricFamily("saycart_database_up", "1 when the orders could be counted")
         orders = GaugeMetricFamily("saycart_orders", "orders by state", labels=["state"])
         try:
             counts = self.container.orders.counts()
+            coded = self.container.orders.code_counts()
             happened = self.container.orders.event_counts()
         except SaycartError as error:
             log.warning("metrics.no_counts", code=error.code)
@@ -43,7 +47,10 @@ class _Orders(Collector):
         up.add_metric([], 1)
         for kind, count in sorted(happened.items()):
             events.add_metric([kind], count)
+        for (about, code), count in sorted(coded.items()):
+            codes.add_metric([about, code], count)
         yield up
+        yield codes
         yield orders
         yield events
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from schemas.lifecycle import Event, State, advance
 from services.storage.keys import new_id
 from services.storage.mapping import order_of
 from services.storage.records import OrderRecord
-from services.storage.tables import EventRow, OrderRow, ReviewRow
+from services.storage.tables import CodeRow, EventRow, OrderRow, ReviewRow
 
 Row = TypeVar("Row", OrderRow, ReviewRow)
 
@@ -60,6 +60,7 @@ def move(
     event: Event,
     columns: dict[str, Any] | None = None,
     detail: dict[str, Any] | None = None,
+    codes: Iterable[tuple[str, str]] = (),
 ) -> OrderRecord:
     """Advance an order: state, columns and history, and its review where one opens.
 
@@ -85,7 +86,7 @@ def move(
     )
     if row is None:
         raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")
-    record_event(session, row, event.value, now, detail)
+    record_event(session, row, event.value, now, detail, codes)
     if state is State.IN_REVIEW:
         session.add(
             ReviewRow(
@@ -104,11 +105,19 @@ def move(
 
 
 def record_event(
-    session: Session, row: OrderRow, kind: str, now: datetime, detail: dict[str, Any] | None
+    session: Session,
+    row: OrderRow,
+    kind: str,
+    now: datetime,
+    detail: dict[str, Any] | None,
+    codes: Iterable[tuple[str, str]] = (),
 ) -> None:
     """Append to the history. The version just won by compare-and-set is a number that nobody else has."""
     session.add(
         EventRow(order_id=row.id, seq=row.version, at=now, type=kind, state=row.state, detail=detail or {})
+    )
+    session.add_all(
+        CodeRow(order_id=row.id, seq=row.version, kind=about, code=code) for about, code in set(codes)
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from schemas.cart import Cart, CartDraft, Finding
+from schemas.cart import Cart, CartDraft, Finding, Severity
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.order import OrderError
@@ -99,3 +99,13 @@ def document_of(model: BaseModel | None) -> dict[str, Any] | None:
 
 def _model(kind: type[M], document: dict[str, Any] | None) -> M | None:
     return None if document is None else kind.model_validate(document)
+
+
+def codes_of(outcome: Outcome) -> list[tuple[str, str]]:
+    """What there is to count: `failure` (a stage could not do its work: engine, mask, truncated answer),
+    apart from `finding` (the work was done and something in it is doubtful), and `reason` of a review."""
+    reasons = [("reason", reason.value) for reason in outcome.reasons or ()]
+    if code := outcome.detail.get("code"):
+        return [("failure", str(code)), *reasons]
+    findings = [finding for finding in outcome.findings or () if finding.severity is Severity.BLOCKING]
+    return [*(("finding", finding.code) for finding in findings), *reasons]

@@ -13,9 +13,9 @@ from schemas.lifecycle import STATUS, TERMINAL, WAITING, Event, State
 from services.storage.changes import move, reading, record_event, swap, writing
 from services.storage.intake import first_order, insert_key, insert_order
 from services.storage.keys import cursor_after, new_id, parse_cursor
-from services.storage.mapping import columns_of, event_of, order_of
+from services.storage.mapping import codes_of, columns_of, event_of, order_of
 from services.storage.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
-from services.storage.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
+from services.storage.tables import CodeRow, EventRow, IdempotencyRow, OrderRow, ReviewRow
 
 MAX_SEQ = 2**31 - 1
 
@@ -120,7 +120,8 @@ class OrderStore:
             StaleState: the order changed since it was claimed, or can't move so. Nothing is stored.
         """
         with writing(self._database) as (session, now):
-            return move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
+            columns = columns_of(order, outcome)
+            return move(session, now, order, outcome.event, columns, outcome.detail, codes_of(outcome))
 
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
         """Give a claimed order back, due again in `retry_in_s` seconds; the attempts stay counted.
@@ -142,7 +143,8 @@ class OrderStore:
             )
             if row is None:
                 raise StaleState(f"Order {order.id} is no longer at version {order.version}")
-            record_event(session, row, "retry", now, detail)
+            code = detail.get("code")
+            record_event(session, row, "retry", now, detail, [("failure", str(code))] if code else ())
 
     def cancel(self, order_id: str) -> OrderRecord:
         """End an order that is waiting, worked on or in review; one that is cancelled stays so.
@@ -203,6 +205,14 @@ class OrderStore:
         with reading(self._database) as session:
             rows = session.execute(select(EventRow.type, func.count()).group_by(EventRow.type))
             return {kind: count for kind, count in rows}
+
+    def code_counts(self) -> dict[tuple[str, str], int]:
+        """How often each (kind, code) has come up; kinds as in `mapping.codes_of`."""
+        with reading(self._database) as session:
+            rows = session.execute(
+                select(CodeRow.kind, CodeRow.code, func.count()).group_by(CodeRow.kind, CodeRow.code)
+            )
+            return {(kind, code): count for kind, code, count in rows}
 
     def free_leases(self) -> int:
         """Give back every order that is held, when it is certain that no worker lives; how many.

@@ -97,6 +97,18 @@ class ReviewRow(Base):
     created_at: Mapped[datetime]
 
 
+class CodeRow(Base):
+    """What an event was about, in stable codes, so that it can be counted: see `mapping.codes_of`."""
+
+    __tablename__ = "order_codes"
+    __table_args__ = (Index("ix_order_codes_code", "kind", "code"),)
+
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    code: Mapped[str] = mapped_column(primary_key=True)
+
+
 class IdempotencyRow(Base):
     __tablename__ = "idempotency"
     __table_args__ = (Index("ix_idempotency_age", "created_at"),)

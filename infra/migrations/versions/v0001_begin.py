@@ -84,6 +84,14 @@ def upgrade() -> None:
     op.create_index("ix_reviews_order", "reviews", ["order_id"], unique=True)
     op.create_index("ix_reviews_queue", "reviews", ["status", "created_at", "id"])
     op.create_table(
+        "order_codes",
+        sa.Column("order_id", sa.String, sa.ForeignKey("orders.id"), primary_key=True),
+        sa.Column("seq", sa.Integer, primary_key=True),
+        sa.Column("kind", sa.String, primary_key=True),
+        sa.Column("code", sa.String, primary_key=True),
+    )
+    op.create_index("ix_order_codes_code", "order_codes", ["kind", "code"])
+    op.create_table(
         "idempotency",
         sa.Column("client", sa.String, primary_key=True),
         sa.Column("key", sa.String, primary_key=True),
@@ -95,5 +103,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for table in ("idempotency", "reviews", "order_events", "orders", "menus"):
+    for table in ("idempotency", "order_codes", "reviews", "order_events", "orders", "menus"):
         op.drop_table(table)
