@@ -208,7 +208,12 @@ class Lexicon:
         banana bread."""
         found = []
         for at, token in enumerate(tokens):
-            if len(token.folded) < 4 or token.folded in JOINTS or token.folded in NUMBERS:
+            if (
+                len(token.folded) < 4
+                or token.folded in JOINTS
+                or token.folded in NUMBERS
+                or token.folded == "half"
+            ):
                 continue
             phrases = [self._phrases[i] for i in self._by_word.get(token.folded, ())]
             refs = {phrase[1:] for phrase in phrases}

@@ -77,7 +77,8 @@ def _spots(tokens: list[Token], items: list[Mention]) -> list[tuple[int, int, tu
 def _joint(tokens: list[Token], start: int, end: int) -> int | None:
     """The position from which words lead to what follows; None when nothing parts [start, end)."""
     for i in range(end - 1, start - 1, -1):
-        if tokens[i].folded in AND or tokens[i].folded in ("a", "an") or tokens[i].folded.isdigit():
+        counts = tokens[i].folded.isdigit() or tokens[i].folded in ("a", "an")
+        if tokens[i].folded in AND or (counts and tokens[i - 1].folded != "half"):
             return i
         if tokens[i].after:
             return i + 1

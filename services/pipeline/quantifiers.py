@@ -46,9 +46,10 @@ def find_numbers(tokens: list[Token], taken: set[int], mentions: list[Mention]) 
                 value, end = value + follower, end + 1
             elif follower is not None and tokens[end].folded in ("dozen", "100") and value < 10:
                 value, end = value * follower, end + 1
-        if i > 0 and tokens[i].folded == "dozen" and _half_before(tokens, i):
-            value = 6
-        yield Number(i, end, value)
+        start = i
+        if tokens[i].folded == "dozen" and (half := _half_before(tokens, i)) is not None:
+            start, value = half, 6
+        yield Number(start, end, value)
         i = end
 
 
@@ -95,8 +96,9 @@ def _value(word: str) -> int | None:
     return NUMBERS.get(word)
 
 
-def _half_before(tokens: list[Token], at: int) -> bool:
-    return "half" in (tokens[at - 1].folded, tokens[at - 2].folded if at > 1 else "")
+def _half_before(tokens: list[Token], at: int) -> int | None:
+    """Where "half" of "half a dozen" stands."""
+    return next((i for i in (at - 1, at - 2) if i >= 0 and tokens[i].folded == "half"), None)
 
 
 def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[Amount]:

@@ -103,7 +103,7 @@ def _line(
     counted = [n for n in numbers if start <= n.start and n.end <= end and n not in counting]
     sure = local and not parted and len(own_sizes) <= 1 and len([n for n in counted if n.likely]) <= 1
     if sure:
-        named = _said_of_it_alone(own, place.menu)
+        named = _said_of_it_alone(own, place)
         options = [o.model_copy(update={"required": (o.group, o.id) in named}) for o in options]
     values = {n.value for n in counted if n.value <= MAX_QUANTITY}
     likely = [n for n in counted if n.likely and n.value <= MAX_QUANTITY]
@@ -129,13 +129,17 @@ def _outside(words: re.Pattern[str], text: str, mentions: list[Mention]) -> bool
     return words.search("".join(rest)) is not None
 
 
-def _said_of_it_alone(own: list[Mention], menu: Menu) -> set[tuple[str, str]]:
-    """Options whose whole name was said here; of a choose-one group only when no other of it was."""
-    sure = [
-        (m.groups[0], m.ids[0]) for m in own if m.kind == "option" and m.strong and len(set(m.groups)) == 1
-    ]
-    chosen = [group for group, _ in set(sure)]
-    single = {group.id for group in menu.option_groups if group.choose == "one"}
+def _said_of_it_alone(own: list[Mention], place: Place) -> set[tuple[str, str]]:
+    """Options whose whole name was said here and that the item offers in one group; of a choose-one group
+    only when no other of it was said."""
+    offered = {g for item in place.menu.items if item.sku in place.items for g in item.option_groups}
+    sure: set[tuple[str, str]] = set()
+    for mention in own:
+        readings = [r for r in zip(mention.groups, mention.ids, strict=False) if r[0] in offered]
+        if mention.kind == "option" and mention.strong and len(readings) == 1:
+            sure.add(readings[0])
+    chosen = [group for group, _ in sure]
+    single = {group.id for group in place.menu.option_groups if group.choose == "one"}
     return {(g, ref) for g, ref in sure if g not in single or chosen.count(g) == 1}
 
 
