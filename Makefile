@@ -12,8 +12,8 @@ help: ## list the targets
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "saycart needs Python 3.11: install it, or name one with make PYTHON=/path/to/python3.11"; exit 1; }
-	@test -x $(BIN)/python || { echo "[1/3] virtual environment in $(VENV)"; $(PYTHON) -m venv $(VENV) || { echo "Could not make a virtual environment: on Debian, apt-get install python3.11-venv"; exit 1; }; }
-	@echo "[2/3] locked dependencies (about 250 MB, once)"
+	@test -x $(BIN)/python || { echo "[1/2] virtual environment in $(VENV)"; $(PYTHON) -m venv $(VENV) || { echo "Could not make a virtual environment: on Debian, apt-get install python3.11-venv"; exit 1; }; }
+	@echo "[2/2] locked dependencies (once)"
 	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements.lock || { echo "Installing failed: is a package index reachable? Run the same make again, finished downloads are kept."; exit 1; }
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	@touch $@

@@ -22,7 +22,8 @@ class Mention(_Evidence):
     """A place in the transcript that names something of the menu.
 
     `start` and `end` are character offsets. Several `ids` mean that the words fit each of them. `strong`
-    is a full name or alias, as written or one sound off; otherwise only a part of the name was said.
+    is a full name or alias, as written or one sound off; otherwise only a part of the name was said, or the
+    words make no sense here and were `guessed` at.
     """
 
     kind: Literal["item", "option", "size"]
@@ -33,6 +34,7 @@ class Mention(_Evidence):
     text: str
     score: float
     strong: bool
+    guessed: bool = False
 
 
 class OptionEvidence(_Evidence):

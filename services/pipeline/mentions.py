@@ -17,9 +17,10 @@ from rapidfuzz import fuzz, process
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.english import FILLERS, JOINTS, NUMBERS
+from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, NUMBERS
+from services.pipeline.guesses import guess
 
-EXACT, GAPPED, PART, SHARED_PART = 1.0, 0.97, 0.6, 0.4
+EXACT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.97, 0.6, 0.45, 0.4
 # Indel similarity from which two spellings count as one sound off. Short words need more likeness:
 # at 80 "late" is a latte, at 90 "americana" is no americano.
 FUZZY_SHORT, FUZZY_LONG, LONG_CHARS = 0.9, 0.81, 8
@@ -118,6 +119,7 @@ class Lexicon:
         kept = _settle(found)
         covered = {i for f in kept for i in f.core}
         kept += _settle([f for f in self._parts(tokens) if not covered & set(f.core)])
+        kept = [*self._guesses(tokens, kept), *kept]
         by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
         for f in kept:
             by_place[f.kind, f.core].append(f)
@@ -225,6 +227,24 @@ class Lexicon:
             found += [Found(kind, group, ref, (at,), score) for kind, group, ref in sorted(refs)]
         return found
 
+    def _guesses(self, tokens: list[Token], kept: list[Found]) -> list[Found]:
+        """Names for words that nothing accounts for; a part of a name beside them may belong to it."""
+        known = FILLERS | JOINTS | AMOUNTS.keys() | NUMBERS.keys()
+        whole = {i for f in kept if f.score > PART for i in f.core}
+        parts = {i for f in kept for i in f.core} - whole
+        lost = {
+            i
+            for i, token in enumerate(tokens)
+            if i not in whole and token.folded not in known and not token.folded.isdigit()
+        }
+        found = []
+        for start, end, index in guess([t.folded for t in tokens], lost, self._joined):
+            _, kind, group, ref = self._phrases[index]
+            core = tuple(range(start, end))
+            if set(core) - parts:
+                found.append(Found(kind, group, ref, core, GUESS))
+        return found
+
 
 def _settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
@@ -285,4 +305,5 @@ def _mention(text: str, tokens: list[Token], kind: str, core: tuple[int, ...], f
         text=text[start:end],
         score=round(top, 3),
         strong=top >= STRONG,
+        guessed=top == GUESS,
     )

@@ -45,7 +45,9 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     numbers = list(find_numbers(tokens, taken, mentions))
     corrected = CORRECTIONS.search(text) is not None
     local = not corrected and (len(places) < 2 or not _outside(SHARED, text, mentions))
-    unexplained = tuple(_unexplained(text, tokens, taken, numbers, menu))
+    # What was only guessed at stays unexplained: a guess never spares the review.
+    sure = {i for m in mentions if not m.guessed for i in range(*m_span(tokens, m))}
+    unexplained = tuple(_unexplained(text, tokens, sure, numbers, menu))
     room = MAX_LINES - min(_OFF_MENU_LINES, max(1, len(unexplained)))
     lines = tuple(_line(text, tokens, mentions, numbers, place, local=local) for place in places[:room])
     said = sorted({1, *(n.value for n in numbers if n.value <= MAX_QUANTITY)})
@@ -136,7 +138,7 @@ def _said_of_it_alone(own: list[Mention], place: Place) -> set[tuple[str, str]]:
     sure: set[tuple[str, str]] = set()
     for mention in own:
         readings = [r for r in zip(mention.groups, mention.ids, strict=False) if r[0] in offered]
-        if mention.kind == "option" and mention.strong and len(readings) == 1:
+        if mention.kind == "option" and (mention.strong or mention.guessed) and len(readings) == 1:
             sure.add(readings[0])
     chosen = [group for group, _ in sure]
     single = {group.id for group in place.menu.option_groups if group.choose == "one"}

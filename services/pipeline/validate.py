@@ -16,6 +16,8 @@ from schemas.menu import Item, Menu
 
 # Score of a mention below which its words fit more than one name, or none well (see `mentions.py`).
 VAGUE = 0.5
+# From here on a mention names one thing only, if by a part of its name: to leave it out is a doubt.
+PART = 0.6
 
 
 def check_facts(draft: CartDraft, menu: Menu) -> list[Finding]:
@@ -122,7 +124,7 @@ def _vague(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
                 best[ref] = mention
     for index, line in enumerate(draft.lines):
         if isinstance(line, ItemLine):
-            for ref in (line.sku, *((o.group, o.id) for o in line.options)):
+            for ref in (line.sku, line.size, *((o.group, o.id) for o in line.options)):
                 if ref in best and best[ref].score < VAGUE:
                     yield _blocking("vague_name", f"“{best[ref].text}” may mean something else", index)
 
@@ -142,7 +144,7 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
         # The same words may name an item and an option of another; one use of them is enough.
         accounted = any(_refs(mention) & used[mention.kind] for mention in readings)
         text = readings[0].text
-        if not accounted and text not in elsewhere and any(mention.strong for mention in readings):
+        if not accounted and text not in elsewhere and any(mention.score >= PART for mention in readings):
             yield _blocking("heard_but_missing", f"“{text}” was said but is not in the cart")
     elsewhere_words = elsewhere.split()
     lost = [word for word in evidence.unexplained if not any(word in w for w in elsewhere_words)]
