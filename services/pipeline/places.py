@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import AND
-from services.pipeline.mentions import Token
+from services.pipeline.mentions import Token, tokenize
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,16 @@ def find_places(
     of the item before is no item, one that no item near offers is no option, and a mere part of an item's
     name beside a whole name is neither."""
     mentions = _readings(tokens, mentions, menu)
-    spots = _spots(tokens, [m for m in mentions if m.kind == "item"])
+    naming = [m for m in mentions if m.kind == "item"]
+    spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
     places = []
     for i, (first, last, items, anchor) in enumerate(spots):
         before = spots[i - 1][1] if i else 0
         after = spots[i + 1][0] if i + 1 < len(spots) else len(tokens)
         left = _joint(tokens, before, first) if i else 0
         right = _joint(tokens, last, after) if i + 1 < len(spots) else after
+        while right is not None and right > last and tokens[right - 1].folded in AND:
+            right -= 1  # the "and" before the next item is nobody's
         places.append(
             Place(
                 items=items,
@@ -107,6 +110,15 @@ def _readings(tokens: list[Token], mentions: list[Mention], menu: Menu) -> list[
             filled |= set(mention.groups)
         kept.append(mention)
     return kept
+
+
+def _refers_back(mention: Mention, items: list[Mention]) -> bool:
+    """Whether it only says again a part of a name said before: "no pickles on the burger"."""
+    words = {token.folded for token in tokenize(mention.text)}
+    return not mention.strong and any(
+        other.strong and other.end <= mention.start and words <= {t.folded for t in tokenize(other.text)}
+        for other in items
+    )
 
 
 def _beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool:

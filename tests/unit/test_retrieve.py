@@ -286,3 +286,12 @@ def test_every_name_of_a_sample_menu_is_heard_alone(name: str) -> None:
         for spoken in (item.name, *item.aliases):
             for order in ("can I get {} please", "I want two {}", "one fresh {} and that's it"):
                 assert item.sku in retrieve(order.format(spoken), menu, 1).items, spoken
+
+
+def test_a_part_of_a_name_said_again_is_no_item_of_its_own() -> None:
+    menu = sample_menu("copper-skillet")
+    said = "a copper burger combo with onion rings and a root beer, please. No pickles on the burger."
+    evidence = retrieve(said, menu, 1)
+    assert [line.items for line in evidence.lines] == [("copper-burger-combo",)]
+    assert ("pickles", (Amount.NONE,)) in [(o.id, o.amounts) for o in evidence.lines[0].options]
+    assert evidence.unexplained == ()
