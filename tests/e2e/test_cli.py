@@ -1,0 +1,94 @@
+"""The command line against the running stack, as a person would use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from infra.settings import REPOSITORY
+from services.workers.stack import Stack, as_environment
+from tests.e2e.conftest import RECORDINGS
+
+pytestmark = [pytest.mark.models, pytest.mark.stack]
+MENUS = REPOSITORY / "infra" / "samples" / "menus"
+
+
+@pytest.fixture
+def saycart(stack: Stack, client: httpx.Client):
+    environment = {**os.environ, **as_environment(stack.settings), "NO_COLOR": "1", "COLUMNS": "200"}
+
+    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "services.cli.main", *map(str, words)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return run
+
+
+def test_order_follows_a_recording_to_its_cart(saycart) -> None:
+    done = saycart("order", RECORDINGS / "hc-01.flac", "--menu", "harbor-coffee", "--wait", "--json")
+    assert done.returncode == 0, done.stderr
+    order = json.loads(done.stdout)
+    assert order["status"] == "completed"
+    assert order["cart"]["lines"][0]["sku"] == "latte"
+    shown = saycart("order", RECORDINGS / "hc-13.flac", "--menu", "harbor-coffee", "--wait")
+    assert "needs review" in shown.stdout
+    assert "Nothing was said" in shown.stdout
+
+
+def test_an_unknown_menu_is_told_with_a_hint(saycart) -> None:
+    refused = saycart("order", RECORDINGS / "hc-01.flac", "--menu", "nowhere")
+    assert refused.returncode == 1
+    assert "nowhere" in refused.stderr
+    assert "hint" in refused.stderr
+
+
+def test_a_menu_is_exported_as_it_can_be_imported(saycart, tmp_path: Path) -> None:
+    exported = saycart("menu", "export", "harbor-coffee")
+    assert exported.returncode == 0, exported.stderr
+    copy = tmp_path / "menu.json"
+    copy.write_text(exported.stdout)
+    again = saycart("menu", "import", copy)
+    assert "unchanged" in again.stdout, again.stderr
+    broken = json.loads(exported.stdout)
+    broken["items"][0]["option_groups"] = ["no-such-group"]
+    copy.write_text(json.dumps(broken))
+    refused = saycart("menu", "import", copy)
+    assert refused.returncode == 1
+    assert "/items/0/option_groups/0" in refused.stderr
+
+
+def test_eval_scores_rows_in_process(saycart, tmp_path: Path) -> None:
+    rows = [json.loads(row) for row in (RECORDINGS / "gold.jsonl").read_text().splitlines()]
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text("".join(json.dumps(row) + "\n" for row in rows if row["id"] in ("hc-01", "hc-13")))
+    out = tmp_path / "predictions.jsonl"
+    done = saycart(
+        "eval",
+        *("--menu", MENUS / "harbor-coffee.json", "--gold", gold, "--audio-dir", RECORDINGS),
+        *("--out", out, "--report", tmp_path / "report"),
+    )
+    assert done.returncode == 0, done.stderr
+    predictions = {row["id"]: row for row in map(json.loads, out.read_text().splitlines())}
+    assert predictions["hc-01"]["decision"] == "accept"
+    assert predictions["hc-13"]["decision"] == "review"
+    assert predictions["hc-13"]["cart"] == {"lines": []}
+    assert set(predictions["hc-01"]["ms"]) == {"transcribe", "decode", "validate"}
+    figures = json.loads((tmp_path / "report" / "figures.json").read_text())
+    assert (figures["rows"], figures["exact_carts"], figures["silent_errors"]) == (2, 2, 0)
+
+
+def test_doctor_finds_nothing_to_mend(saycart) -> None:
+    found = saycart("doctor")
+    assert found.returncode == 0, found.stdout
+    assert "applies the mask" in found.stdout
