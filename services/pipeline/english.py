@@ -50,9 +50,9 @@ HOMOPHONES = {"to": 2, "too": 2, "for": 4, "won": 1, "tree": 3, "ate": 8}
 AMOUNTS = {
     word: amount
     for amount, words in {
-        Amount.NONE: "no without hold minus skip",
+        Amount.NONE: "no without hold minus skip avoid",
         Amount.LIGHT: "light lightly little less easy lite splash touch bit drop",
-        Amount.EXTRA: "extra more lot heavy plenty loads tons additional",
+        Amount.EXTRA: "extra more much lot heavy plenty loads tons additional",
     }.items()
     for word in words.split()
 }
@@ -82,7 +82,8 @@ PARTED = re.compile(
 # Said when something before it is taken back or replaced.
 CORRECTIONS = re.compile(
     r"\b(actually|instead|scratch|cancel|change|make (that|it|them|those)|sorry|wait|rather|oops|never ?mind"
-    r"|correction|remove|forget|on second thought|i mean|not|don'?t|nope|swap|switch|no(?=,))\b",
+    r"|correction|remove|forget|on second thought|i mean|not(?! (too )?much)|don'?t|nope|swap|switch"
+    r"|no(?=,))\b",
     re.IGNORECASE,
 )
 

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.english import AND
+from services.pipeline.english import AMOUNTS, AND, MEASURES
 from services.pipeline.mentions import Token, tokenize
+
+# What follows the article of a measure, not of an item ("a splash of milk", "a lot of foam").
+_MEASURING = MEASURES | AMOUNTS.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +42,25 @@ def find_places(
     of the item before is no item, one that no item near offers is no option, and a mere part of an item's
     name beside a whole name is neither."""
     mentions = _readings(tokens, mentions, menu)
+    taken = {i for m in mentions for i, t in enumerate(tokens) if m.start <= t.start and t.end <= m.end}
     naming = [m for m in mentions if m.kind == "item"]
     spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
     places = []
     for i, (first, last, items, anchor) in enumerate(spots):
         before = spots[i - 1][1] if i else 0
         after = spots[i + 1][0] if i + 1 < len(spots) else len(tokens)
-        left = _joint(tokens, before, first) if i else 0
-        right = _joint(tokens, last, after) if i + 1 < len(spots) else after
-        while right is not None and right > last and tokens[right - 1].folded in AND:
-            right -= 1  # the "and" before the next item is nobody's
+        start, own_start = _parting(tokens, taken, before, first) if i else (0, 0)
+        own_end, end = _parting(tokens, taken, last, after) if i + 1 < len(spots) else (after, after)
+        while end > last and tokens[end - 1].folded in AND:
+            end -= 1  # the "and" before the next item is nobody's
         places.append(
             Place(
                 items=items,
                 anchor=anchor,
                 first=first,
                 last=last,
-                region=(before if left is None else left, after if right is None else right),
-                own=(first if left is None else left, last if right is None else right),
+                region=(start, end),
+                own=(own_start, own_end),
                 menu=menu,
             )
         )
@@ -77,15 +81,30 @@ def _spots(tokens: list[Token], items: list[Mention]) -> list[tuple[int, int, tu
     return spots
 
 
-def _joint(tokens: list[Token], start: int, end: int) -> int | None:
-    """The position from which words lead to what follows; None when nothing parts [start, end)."""
-    for i in range(end - 1, start - 1, -1):
-        counts = tokens[i].folded.isdigit() or tokens[i].folded in ("a", "an")
-        if tokens[i].folded in AND or (counts and tokens[i - 1].folded != "half"):
-            return i
+def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tuple[int, int]:
+    """Where the words between two items part: those before the first position belong to the item before,
+    those from the second on lead to the next, and between the two they may be either's; all of them when
+    nothing parts [start, end).
+
+    An article or number opens the next item ("... and a mocha"). After it an "and" or a comma leaves open
+    which: "a mushroom and onion pizza" is one pizza, "a splash of milk, muffins" are two wishes.
+    """
+    article = joint = None
+    for i in range(start, end):
+        word = tokens[i].folded
+        measures = i + 1 < end and tokens[i + 1].folded in _MEASURING
+        if i not in taken and (word in ("a", "an") or word.isdigit()) and not measures:
+            article = i if tokens[i - 1].folded != "half" else article
+        elif word in AND:
+            joint = i
         if tokens[i].after:
-            return i + 1
-    return start if start > 0 and tokens[start - 1].after else None
+            joint = i + 1
+    if joint is None and start > 0 and tokens[start - 1].after:
+        joint = start
+    if article is not None and joint is not None and article < joint:
+        return article, joint
+    at = joint if article is None else article
+    return (start, end) if at is None else (at, at)
 
 
 def _readings(tokens: list[Token], mentions: list[Mention], menu: Menu) -> list[Mention]:

@@ -111,6 +111,10 @@ def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[
         word = tokens[at].folded
         if word in AMOUNTS:
             sure = not tokens[at].after
+            if word == "much":
+                return {
+                    Amount.LIGHT if "not" in (t.folded for t in tokens[max(at - 2, 0) : at]) else Amount.EXTRA
+                }
             # "a little bit of", "no more": the outer word decides when it negates.
             if at > 0 and tokens[at - 1].folded in AMOUNTS and at - 1 not in taken and sure:
                 outer = AMOUNTS[tokens[at - 1].folded]
@@ -131,8 +135,10 @@ def _counts(
 ) -> tuple[set[int], set[Number]]:
     """A number right before the option counts it, unless the option leads to its item: in "two oat
     lattes" it counts the item."""
-    leads = end < len(tokens) and any(
-        m.kind in ("item", "size") and m.start == tokens[end].start for m in mentions
+    # "two oat lattes", "three cans of coke"
+    next_name = end + 1 if end < len(tokens) and tokens[end].folded == "of" else end
+    leads = next_name < len(tokens) and any(
+        m.kind in ("item", "size") and m.start == tokens[next_name].start for m in mentions
     )
     counting = {
         number
@@ -140,7 +146,7 @@ def _counts(
         if number.end <= first
         and first - number.end < _NEAR
         and (not leads or tokens[number.start].folded in _MULTIPLES)
-        and {t.folded for t in tokens[number.end : first]} <= BETWEEN_COUNT
+        and {t.folded for t in tokens[number.end : first]} <= BETWEEN_COUNT - {"with"}
         and not any(t.after for t in tokens[number.end - 1 : first])
     }
     counts = {min(number.value, MAX_COUNT) for number in counting} or {1}
