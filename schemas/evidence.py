@@ -40,7 +40,8 @@ class Mention(_Evidence):
 class OptionEvidence(_Evidence):
     """One option that may be meant, with the amounts and counts that were said beside it.
 
-    `required` leaves the model nothing to decide: it was said of this line and of no other.
+    `required` leaves the model nothing to decide: it was said of this line and of no other. `either` tells
+    that its words may as well belong to the line beside.
     """
 
     group: str
@@ -48,6 +49,7 @@ class OptionEvidence(_Evidence):
     amounts: tuple[Amount, ...] = (Amount.NORMAL,)
     counts: tuple[int, ...] = (1,)
     required: bool = False
+    either: bool = False
 
 
 class LineEvidence(_Evidence):
@@ -55,7 +57,8 @@ class LineEvidence(_Evidence):
 
     `heard` of its lines is a word span of `region` that holds `anchor`. `copies` is how many lines it may
     give ("two lattes, one large, one small"). `sizes` and `options` stand in the order of the menu and of
-    the words; quantities are never empty.
+    the words; quantities are never empty. `last_size` and `last_number` are the last that were said of it,
+    the ones that count when something was taken back.
     """
 
     items: tuple[str, ...]
@@ -66,14 +69,17 @@ class LineEvidence(_Evidence):
     size_required: bool = False
     options: tuple[OptionEvidence, ...] = ()
     copies: int = 1
+    last_size: str | None = None
+    last_number: int | None = None
 
 
 class Evidence(_Evidence):
     """The transcript, the menu version it is read against, and what may be meant by it, place by place.
 
     `off_menu` is what a `not_on_menu` line must hold one word of; when empty it may be any words, so that
-    there always is a way out. `numbers` are those said that count something, `corrected` tells that a word
-    of taking back was said, `unexplained` holds the words that nothing accounts for.
+    there always is a way out. `numbers` are those said that count something, `corrections` the places
+    (character offsets) of words of taking back; `shared` tells of words of sharing out, and `unexplained`
+    holds the words that nothing accounts for.
     """
 
     transcript: str
@@ -85,8 +91,13 @@ class Evidence(_Evidence):
     off_menu_lines: int = 1
     mentions: tuple[Mention, ...] = ()
     numbers: tuple[int, ...] = ()
-    corrected: bool = False
+    corrections: tuple[int, ...] = ()
+    shared: bool = False
     unexplained: tuple[str, ...] = ()
+
+    @property
+    def corrected(self) -> bool:
+        return bool(self.corrections)
 
     @property
     def items(self) -> set[str]:

@@ -43,8 +43,9 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     places, mentions = find_places(tokens, mentions, menu)
     taken = {i for m in mentions for i in range(*m_span(tokens, m))}
     numbers = list(find_numbers(tokens, taken, mentions))
-    corrected = CORRECTIONS.search(text) is not None
-    local = not corrected and (len(places) < 2 or not _outside(SHARED, text, mentions))
+    corrections = tuple(match.start() for match in CORRECTIONS.finditer(text))
+    shared = len(places) > 1 and _outside(SHARED, text, mentions)
+    local = not corrections and not shared
     # What was only guessed at stays unexplained: a guess never spares the review.
     sure = {i for m in mentions if not m.guessed for i in range(*m_span(tokens, m))}
     unexplained = tuple(_unexplained(text, tokens, sure, numbers, menu))
@@ -61,7 +62,8 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         off_menu_lines=MAX_LINES - room,
         mentions=tuple(mentions),
         numbers=tuple(n.value for n in numbers if n.likely),
-        corrected=corrected,
+        corrections=corrections,
+        shared=shared,
         unexplained=unexplained,
     )
 
@@ -107,6 +109,9 @@ def _line(
     if sure:
         named = _said_of_it_alone(own, place)
         options = [o.model_copy(update={"required": (o.group, o.id) in named}) for o in options]
+    mine = {pair for m in own if m.kind == "option" for pair in zip(m.groups, m.ids, strict=True)}
+    options = [o.model_copy(update={"either": local and (o.group, o.id) not in mine}) for o in options]
+    own_numbers = [n for n in counted if n.likely and sure_start <= n.start and n.end <= sure_end]
     values = {n.value for n in counted if n.value <= MAX_QUANTITY}
     likely = [n for n in counted if n.likely and n.value <= MAX_QUANTITY]
     alone = sure and len(likely) == 1 and sure_start <= likely[0].start < place.last
@@ -120,6 +125,8 @@ def _line(
         options=tuple(options),
         # Two sizes or numbers said of one item split it, unless one took the other back.
         copies=max(1 + parted, len(own_sizes), len(counted)) if local and not sure else 1,
+        last_size=own_sizes[-1].ids[0] if own_sizes else None,
+        last_number=own_numbers[-1].value if own_numbers else None,
     )
 
 
@@ -138,7 +145,7 @@ def _said_of_it_alone(own: list[Mention], place: Place) -> set[tuple[str, str]]:
     sure: set[tuple[str, str]] = set()
     for mention in own:
         readings = [r for r in zip(mention.groups, mention.ids, strict=False) if r[0] in offered]
-        if mention.kind == "option" and (mention.strong or mention.guessed) and len(readings) == 1:
+        if mention.kind == "option" and mention.strong and len(readings) == 1:
             sure.add(readings[0])
     chosen = [group for group, _ in sure]
     single = {group.id for group in place.menu.option_groups if group.choose == "one"}

@@ -85,15 +85,15 @@ def _size_facts(line: ItemLine, item: Item, menu: Menu) -> Iterator[Finding]:
 
 
 def check_evidence(draft: CartDraft, evidence: Evidence) -> list[Finding]:
-    """Values that nobody said, and words that name something of the menu yet are not in the cart.
+    """Values that nobody said, words that name something of the menu yet are not in the cart, and places
+    where it is open which line was meant.
 
-    The second kind is forgiven where the customer took something back, or where the words fit several
-    names and one of them was used.
+    Where the customer took something back, what was replaced need not be there, and the last size and
+    number said of an item are the ones that count.
     """
-    findings = [*_unsaid(draft, evidence), *_vague(draft, evidence)]
-    if not evidence.corrected:
-        findings += list(_unused(draft, evidence))
-    return findings
+    findings = [*_unsaid(draft, evidence), *_vague(draft, evidence), *_unused(draft, evidence)]
+    findings += _last_word(draft, evidence) if evidence.corrected else _numbers(draft, evidence)
+    return findings + list(_unclear(draft, evidence))
 
 
 def _unsaid(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
@@ -143,18 +143,63 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
     for readings in places.values():
         # The same words may name an item and an option of another; one use of them is enough.
         accounted = any(_refs(mention) & used[mention.kind] for mention in readings)
-        text = readings[0].text
-        if not accounted and text not in elsewhere and any(mention.score >= PART for mention in readings):
+        text, clear = readings[0].text, any(mention.score >= PART for mention in readings)
+        if clear and not accounted and text not in elsewhere and not _replaced(readings[0], evidence, used):
             yield _blocking("heard_but_missing", f"“{text}” was said but is not in the cart")
     elsewhere_words = elsewhere.split()
     lost = [word for word in evidence.unexplained if not any(word in w for w in elsewhere_words)]
     if lost:
         yield _blocking("unexplained_words", f"Not understood: {', '.join(lost)}")
-    counted = {line.quantity for line in draft.lines} | {o.count for li in lines for o in li.options}
+
+
+def _replaced(missing: Mention, evidence: Evidence, used: dict[str, set[object]]) -> bool:
+    """Whether a word of taking back follows it, and after that something of its kind that is in the cart."""
+    return any(
+        missing.end <= at <= other.start and other.kind == missing.kind and _refs(other) & used[other.kind]
+        for at in evidence.corrections
+        for other in evidence.mentions
+    )
+
+
+def _numbers(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
+    """Numbers that count nothing in the cart; a split one may be the sum of its lines."""
+    options = [o for line in draft.lines if isinstance(line, ItemLine) for o in line.options]
+    counted = {line.quantity for line in draft.lines} | {o.count for o in options}
+    split = sum(line.quantity for line in draft.lines)
     for number in evidence.numbers:
-        split = sum(line.quantity for line in draft.lines)
         if number > 1 and number not in counted and number != split:
             yield _blocking("number_unused", f"The number {number} was said but counts nothing in the cart")
+
+
+def _last_word(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
+    """Where something was taken back: lines that differ from the last that was said of their item."""
+    skus = Counter(line.sku for line in draft.lines if isinstance(line, ItemLine))
+    for index, line in enumerate(draft.lines):
+        if not isinstance(line, ItemLine):
+            continue
+        places = [place for place in evidence.lines if line.sku in place.items]
+        size = next((p.last_size for p in reversed(places) if p.last_size), None)
+        number = next((p.last_number for p in reversed(places) if p.last_number), None)
+        if (size and line.size != size) or (number and line.quantity != number) or skus[line.sku] > 1:
+            yield _blocking("taken_back", f"Something was taken back; is {line.sku} as it was meant?", index)
+
+
+def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
+    """Options whose words may belong to either of two lines, or that were shared out unevenly."""
+    offered = {item.sku: set(item.option_groups) for item in evidence.menu.items}
+    either = Counter(
+        (o.group, o.id)
+        for place in evidence.lines
+        for o in place.options
+        if o.either and any(o.group in offered[sku] for sku in place.items)
+    )
+    lines = [line for line in draft.lines if isinstance(line, ItemLine)]
+    chosen = {(o.group, o.id) for line in lines for o in line.options}
+    for group, ref in sorted(chosen):
+        takers = [line for line in lines if group in offered.get(line.sku, set())]
+        holders = [line for line in takers if (group, ref) in {(o.group, o.id) for o in line.options}]
+        if either[group, ref] > 1 or (evidence.shared and len(holders) < len(takers)):
+            yield _blocking("unclear_which", f"It is not clear which line {ref} belongs to")
 
 
 def _refs(mention: Mention) -> set[object]:

@@ -36,9 +36,9 @@ def test_a_word_that_sounds_like_an_item_opens_it(said: str, item: str) -> None:
     assert evidence.unexplained == (said.split()[2],)
 
 
-def test_a_guess_at_an_option_is_proposed_with_its_line() -> None:
+def test_a_guess_at_an_option_is_open_and_forced_on_nobody() -> None:
     evidence = retrieve("a latte with dark crow's please", MENU, 1)
-    assert [(o.id, o.required) for o in evidence.options] == [("dark", True)]
+    assert [(o.id, o.required) for o in evidence.options] == [("dark", False)]
 
 
 def test_what_rests_on_a_guess_is_always_reviewed() -> None:

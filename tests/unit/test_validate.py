@@ -135,7 +135,11 @@ def test_facts_and_words_agree_on_a_right_cart() -> None:
             set(),
         ),
         # But nothing may be there that was never said.
-        ("a latte, no wait, a mocha", [item("muffin")], {"item_unsaid"}),
+        ("a latte, no wait, a mocha", [item("muffin")], {"item_unsaid", "heard_but_missing"}),
+        # What comes after the word of taking back stands.
+        ("a latte, no wait, a mocha", [item("latte")], {"heard_but_missing"}),
+        ("three lattes, no wait, two lattes", [item("latte", 3)], {"taken_back"}),
+        ("three lattes, no wait, two lattes", [item("latte", 2)], set()),
     ],
 )
 def test_the_draft_is_checked_against_the_words(
@@ -175,3 +179,12 @@ def test_an_absurd_total_is_asked_about() -> None:
     (finding,) = check_total(50_001, 50_000)
     assert (finding.code, finding.severity) == ("total_over_limit", Severity.BLOCKING)
     assert "500.00" in finding.message
+
+
+def test_an_option_that_may_be_either_line_s_is_asked_about() -> None:
+    found = evidence("a latte oat milk mocha", item("latte", 1, None, ("milk", "oat")), item("mocha"))
+    assert "unclear_which" in found
+    clear = evidence(
+        "a latte with oat milk and a mocha", item("latte", 1, None, ("milk", "oat")), item("mocha")
+    )
+    assert clear == []
