@@ -96,3 +96,15 @@ def test_links_resolve(document: Path) -> None:
 def _anchors(text: str) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_finding_is_documented_and_every_documented_one_exists() -> None:
+    used = set()
+    for name in ("validate.py", "stages.py"):
+        source = (REPOSITORY / "services" / "pipeline" / name).read_text()
+        used |= set(re.findall(r'_(?:blocking|info)\(\s*"([a-z_]+)"', source))
+        used |= set(re.findall(r'code="([a-z_]+)"', source))
+    documented = set(
+        re.findall(r"^\| `([a-z_]+)` \|", (REPOSITORY / "docs" / "findings.md").read_text(), re.M)
+    )
+    assert used == documented
