@@ -2,7 +2,7 @@
 
 `services/engines/lark.py` walks the schema; here the grammar is named, checked and held against answers.
 
-Cost: about 1 ms for an order's grammar, 10 ms for a whole 40-item menu.
+Cost: about 1 ms to make an order's grammar and 1 ms to compile it; 35 ms to check a whole 60-item menu.
 """
 
 from __future__ import annotations
