@@ -85,6 +85,12 @@ def tokenize(text: str) -> list[Token]:
     ]
 
 
+def span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
+    """Token positions [first, end) of a mention."""
+    inside = [i for i, t in enumerate(tokens) if mention.start <= t.start and t.end <= mention.end]
+    return inside[0], inside[-1] + 1
+
+
 class Lexicon:
     """Every name of one menu version, ready to be looked for. Build once a version: about 1 ms for
     40 items; looking takes under 1 ms for them and about 0.2 s for 10,000."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import AMOUNTS, AND, MEASURES
-from services.pipeline.mentions import Token, tokenize
+from services.pipeline.mentions import Token, span, tokenize
 
 # What follows the article of a measure, not of an item ("a splash of milk", "a lot of foam").
 _MEASURING = MEASURES | AMOUNTS.keys()
@@ -42,7 +42,7 @@ def find_places(
     of the item before is no item, one that no item near offers is no option, and a mere part of an item's
     name beside a whole name is neither."""
     mentions = _readings(tokens, mentions, menu)
-    taken = {i for m in mentions for i, t in enumerate(tokens) if m.start <= t.start and t.end <= m.end}
+    taken = {i for m in mentions for i in range(*span(tokens, m))}
     naming = [m for m in mentions if m.kind == "item"]
     spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
     places = []
@@ -71,8 +71,7 @@ def _spots(tokens: list[Token], items: list[Mention]) -> list[tuple[int, int, tu
     """Item mentions by place, overlapping ones as one: first, end, skus, words."""
     spots: list[tuple[int, int, tuple[str, ...], str]] = []
     for mention in sorted(items, key=lambda m: (m.start, -m.end)):
-        inside = [i for i, t in enumerate(tokens) if mention.start <= t.start and t.end <= mention.end]
-        first, last = inside[0], inside[-1] + 1
+        first, last = span(tokens, mention)
         if spots and first < spots[-1][1]:
             known = spots[-1]
             spots[-1] = (known[0], known[1], tuple(dict.fromkeys((*known[2], *mention.ids))), known[3])

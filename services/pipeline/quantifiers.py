@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from schemas.cart import MAX_COUNT, MAX_QUANTITY, Amount
 from schemas.evidence import Mention, OptionEvidence
 from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, HOMOPHONES, MEASURES, NUMBERS
-from services.pipeline.mentions import Token
+from services.pipeline.mentions import Token, span
 
 _NEAR = 3  # words before an option in which its amount or count is looked for
 BETWEEN_COUNT = AMOUNT_FILLERS | MEASURES
@@ -60,10 +60,10 @@ def options_heard(
     an option rather than an item."""
     heard: dict[tuple[str, str], tuple[set[Amount], set[int]]] = {}
     counting: set[Number] = set()
-    taken = {i for m in mentions for i in range(*_span(tokens, m))}
+    taken = {i for m in mentions for i in range(*span(tokens, m))}
     negated_until = -1
     for mention in (m for m in here if m.kind == "option"):
-        first, end = _span(tokens, mention)
+        first, end = span(tokens, mention)
         amounts = _amounts(tokens, first, end, taken)
         if not amounts and negated_until == first:
             amounts = {Amount.NONE}  # "no cream or sugar"
@@ -82,11 +82,6 @@ def options_heard(
         )
         for (group, ref), (amounts, counts) in heard.items()
     ], counting
-
-
-def _span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
-    inside = [i for i, t in enumerate(tokens) if mention.start <= t.start and t.end <= mention.end]
-    return inside[0], inside[-1] + 1
 
 
 def _value(word: str) -> int | None:

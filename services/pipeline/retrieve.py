@@ -19,7 +19,7 @@ from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, Mention
 from schemas.menu import Menu
 from services.pipeline.english import AMOUNTS, CORRECTIONS, FILLERS, NUMBERS, PARTED, SHARED
-from services.pipeline.mentions import Lexicon, Token, tokenize
+from services.pipeline.mentions import Lexicon, Token, span, tokenize
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import BETWEEN_COUNT, Number, find_numbers, options_heard
 
@@ -41,13 +41,13 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     tokens = tokenize(text)
     mentions = lexicon(menu, menu_version).find(text, tokens) if tokens else []
     places, mentions = find_places(tokens, mentions, menu)
-    taken = {i for m in mentions for i in range(*m_span(tokens, m))}
+    taken = {i for m in mentions for i in range(*span(tokens, m))}
     numbers = list(find_numbers(tokens, taken, mentions))
     corrections = tuple(match.start() for match in CORRECTIONS.finditer(text))
     shared = len(places) > 1 and _outside(SHARED, text, mentions)
     local = not corrections and not shared
     # What was only guessed at stays unexplained: a guess never spares the review.
-    sure = {i for m in mentions if not m.guessed for i in range(*m_span(tokens, m))}
+    sure = {i for m in mentions if not m.guessed for i in range(*span(tokens, m))}
     unexplained = tuple(_unexplained(text, tokens, sure, numbers, menu))
     room = MAX_LINES - min(_OFF_MENU_LINES, max(1, len(unexplained)))
     lines = tuple(_line(text, tokens, mentions, numbers, place, local=local) for place in places[:room])
@@ -80,12 +80,6 @@ def lexicon(menu: Menu, version: int) -> Lexicon:
     return known[1]
 
 
-def m_span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
-    """Token positions [first, end) of a mention."""
-    inside = [i for i, t in enumerate(tokens) if mention.start <= t.start and t.end <= mention.end]
-    return inside[0], inside[-1] + 1
-
-
 def _line(
     text: str,
     tokens: list[Token],
@@ -98,8 +92,8 @@ def _line(
     """What may be said of the item at `place`: of its own words when `local`, else of the whole order."""
     sure_start, sure_end = place.own
     start, end = place.region if local else (0, len(tokens))
-    here = [m for m in mentions if start <= m_span(tokens, m)[0] and m_span(tokens, m)[1] <= end]
-    own = [m for m in here if sure_start <= m_span(tokens, m)[0] and m_span(tokens, m)[1] <= sure_end]
+    here = [m for m in mentions if start <= span(tokens, m)[0] and span(tokens, m)[1] <= end]
+    own = [m for m in here if sure_start <= span(tokens, m)[0] and span(tokens, m)[1] <= sure_end]
     sizes = [m for m in here if m.kind == "size"]
     own_sizes = [m for m in own if m.kind == "size"]
     parted = _outside(PARTED, text, mentions)

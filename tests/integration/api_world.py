@@ -134,7 +134,7 @@ class World:
         return order_id, review.id
 
 
-def problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+def expect_problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
     """Assert that an answer is exactly this problem, whole and free of our insides."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"

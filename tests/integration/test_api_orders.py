@@ -11,7 +11,7 @@ from typing import Any
 import api_world
 import httpx
 import pytest
-from api_world import MENU, World, problem, wait_until, wav
+from api_world import MENU, World, expect_problem, wait_until, wav
 
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
@@ -63,7 +63,7 @@ def test_fields_may_stand_on_either_side_of_the_recording(world: World) -> None:
 def test_the_only_menu_need_not_be_named_but_one_of_two_must(lone_world: World) -> None:
     assert lone_world.http.post("/v1/orders", files=audio()).json()["menu"]["id"] == MENU["id"]
     lone_world.parts.menus.put(Menu.parse({**MENU, "id": "other"}))
-    found = problem(lone_world.http.post("/v1/orders", files=audio()), 422, "invalid_input")
+    found = expect_problem(lone_world.http.post("/v1/orders", files=audio()), 422, "invalid_input")
     assert [error["pointer"] for error in found["errors"]] == ["/menu"]
     assert "other" in found["detail"]
 
@@ -110,7 +110,7 @@ def test_an_idempotency_key_brings_back_the_first_answers_order(own_world: World
     assert again.headers["idempotency-replayed"] == "true"
     assert again.json() == first.json()
     assert len(own_world.recordings) == 1
-    problem(send('{"a": 2}'), 422, "idempotency_mismatch")
+    expect_problem(send('{"a": 2}'), 422, "idempotency_mismatch")
     assert len(own_world.recordings) == 1
     other = send(**{"X-API-Key": "another client"})
     assert other.json()["id"] != first.json()["id"]
@@ -122,7 +122,7 @@ def test_an_unusable_idempotency_key_is_refused(world: World, key: str) -> None:
     answer = world.http.post(
         "/v1/orders", json={"transcript": "x", "menu": MENU["id"]}, headers={"Idempotency-Key": key.encode()}
     )
-    assert problem(answer, 422, "invalid_input")["errors"][0]["pointer"] == "/header/Idempotency-Key"
+    assert expect_problem(answer, 422, "invalid_input")["errors"][0]["pointer"] == "/header/Idempotency-Key"
 
 
 def test_twenty_at_once_with_one_key_make_one_order(own_world: World) -> None:
@@ -158,7 +158,7 @@ def test_a_long_poll_ends_at_its_time_with_what_is(world: World) -> None:
     started = time.monotonic()
     assert world.http.get(f"/v1/orders/{order_id}?wait=0.5").json()["status"] == "processing"
     assert 0.4 < time.monotonic() - started < 3
-    problem(world.http.get(f"/v1/orders/{order_id}?wait=31"), 422, "invalid_input")
+    expect_problem(world.http.get(f"/v1/orders/{order_id}?wait=31"), 422, "invalid_input")
 
 
 def test_long_polls_do_not_hold_up_other_calls(world: World) -> None:
@@ -211,8 +211,8 @@ def test_listing_walks_all_orders_newest_first(own_world: World) -> None:
     assert seen == sent[::-1]
     only = own_world.http.get("/v1/orders?status=cancelled").json()
     assert [order["id"] for order in only["orders"]] == [sent[2]]
-    problem(own_world.http.get("/v1/orders?status=lost"), 422, "invalid_input")
-    problem(own_world.http.get("/v1/orders?cursor=%21nonsense"), 422, "invalid_input")
+    expect_problem(own_world.http.get("/v1/orders?status=lost"), 422, "invalid_input")
+    expect_problem(own_world.http.get("/v1/orders?cursor=%21nonsense"), 422, "invalid_input")
 
 
 def test_cancelling(world: World) -> None:
@@ -223,7 +223,7 @@ def test_cancelling(world: World) -> None:
         assert answer.json()["status"] == "cancelled"
     ended = world.text()["id"]
     world.advance(ended, Event.BROKE)
-    found = problem(world.http.post(f"/v1/orders/{ended}/cancel"), 409, "conflict")
+    found = expect_problem(world.http.post(f"/v1/orders/{ended}/cancel"), 409, "conflict")
     assert found["order"]["status"] == "error"
 
 
@@ -232,7 +232,7 @@ def test_cancelling_withdraws_the_review(world: World) -> None:
     order = world.http.post(f"/v1/orders/{order_id}/cancel").json()
     assert order["review"]["status"] == "withdrawn"
     claim = world.http.post(f"/v1/reviews/{review_id}/claim", json={"reviewer": "ada"})
-    assert problem(claim, 409, "conflict")["review"]["status"] == "withdrawn"
+    assert expect_problem(claim, 409, "conflict")["review"]["status"] == "withdrawn"
 
 
 def _stream(world: World, order_id: str, after: int | None = None) -> list[dict[str, str]]:
@@ -283,10 +283,10 @@ def test_events_run_live_to_the_end_and_resume(world: World) -> None:
 
 
 def test_events_of_nothing_and_from_nowhere(world: World) -> None:
-    problem(world.http.get("/v1/orders/ord_none/events"), 404, "not_found")
+    expect_problem(world.http.get("/v1/orders/ord_none/events"), 404, "not_found")
     order_id = world.text()["id"]
     bad = world.http.get(f"/v1/orders/{order_id}/events", headers={"Last-Event-ID": "soon"})
-    problem(bad, 422, "invalid_input")
+    expect_problem(bad, 422, "invalid_input")
 
 
 def test_shutdown_does_not_wait_for_long_polls_and_streams(lone_world: World) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import api_world
 import httpx
 import pytest
-from api_world import MENU, World, problem, running, wav
+from api_world import MENU, World, expect_problem, running, wav
 
 from infra.blobs import BlobWriter
 from infra.database import Database
@@ -32,10 +32,10 @@ def upload(world: World, **headers: str) -> httpx.Response:
 
 
 def test_addresses_and_methods_that_do_not_exist(world: World) -> None:
-    problem(world.http.get("/v2/orders"), 404, "not_found")
-    problem(world.http.get("/v1/orders/"), 404, "not_found")
+    expect_problem(world.http.get("/v2/orders"), 404, "not_found")
+    expect_problem(world.http.get("/v1/orders/"), 404, "not_found")
     answer = world.http.delete("/v1/orders")
-    problem(answer, 405, "method_not_allowed")
+    expect_problem(answer, 405, "method_not_allowed")
     assert answer.headers["allow"]
 
 
@@ -44,15 +44,15 @@ def test_addresses_and_methods_that_do_not_exist(world: World) -> None:
     ["/v1/orders/ord_none", "/v1/reviews/rev_none", "/v1/menus/none", "/v1/schema/cart.json?menu=none"],
 )
 def test_things_that_do_not_exist(world: World, path: str) -> None:
-    problem(world.http.get(path), 404, "not_found")
+    expect_problem(world.http.get(path), 404, "not_found")
 
 
 def test_odd_addresses(world: World) -> None:
-    problem(world.http.get("/v1/orders/a%00b"), 400, "malformed_body")
-    problem(world.http.get("/v1/orders?cursor=%00"), 400, "malformed_body")
-    problem(world.http.get("/v1/orders/%F0%9F%A5%AF"), 404, "not_found")
-    problem(world.http.get("/v1/orders/%ff%fe"), 404, "not_found")
-    found = problem(world.http.get("/v1/orders?limit=1000"), 422, "invalid_input")
+    expect_problem(world.http.get("/v1/orders/a%00b"), 400, "malformed_body")
+    expect_problem(world.http.get("/v1/orders?cursor=%00"), 400, "malformed_body")
+    expect_problem(world.http.get("/v1/orders/%F0%9F%A5%AF"), 404, "not_found")
+    expect_problem(world.http.get("/v1/orders/%ff%fe"), 404, "not_found")
+    found = expect_problem(world.http.get("/v1/orders?limit=1000"), 422, "invalid_input")
     assert found["errors"][0]["pointer"] == "/query/limit"
 
 
@@ -71,7 +71,7 @@ def test_a_fault_of_ours_tells_nothing(lone_world: World, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(lone_world.parts.orders, "page", broken)
     answer = lone_world.http.get("/v1/orders")
-    problem(answer, 500, "internal")
+    expect_problem(answer, 500, "internal")
     assert "hunter2" not in answer.text
     assert "secret" not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -82,15 +82,15 @@ def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
     away = Database(NOWHERE)
     own_world.parts.orders = OrderStore(away)
     for answer in (upload(own_world), own_world.http.post("/v1/orders", json=TEXT)):
-        found = problem(answer, 503, "storage_unavailable")
+        found = expect_problem(answer, 503, "storage_unavailable")
         assert found["retryable"]
         assert int(answer.headers["retry-after"]) >= 1
         assert "127.0.0.1" not in answer.text
     assert own_world.recordings == []
     own_world.parts.menus = MenuStore(away)
-    problem(upload(own_world), 503, "storage_unavailable")
+    expect_problem(upload(own_world), 503, "storage_unavailable")
     assert own_world.recordings == []
-    problem(own_world.http.get("/v1/orders"), 503, "storage_unavailable")
+    expect_problem(own_world.http.get("/v1/orders"), 503, "storage_unavailable")
     shown = own_world.http.get("/metrics")
     assert shown.status_code == 200
     assert "saycart_database_up 0.0" in shown.text
@@ -107,7 +107,7 @@ def test_a_commit_whose_end_is_unknown_keeps_no_recording(
         raise StorageUnavailable("the connection broke while it committed")
 
     monkeypatch.setattr(lone_world.parts.orders, "create", cut_off)
-    problem(upload(lone_world), 503, "storage_unavailable")
+    expect_problem(upload(lone_world), 503, "storage_unavailable")
     assert lone_world.recordings == []
 
 
@@ -127,7 +127,7 @@ def test_a_full_disk_is_507_and_leaves_nothing(
     else:
         monkeypatch.setattr(BlobWriter, "write", write)
     answer = upload(lone_world)
-    assert problem(answer, 507, "storage_full")["retryable"]
+    assert expect_problem(answer, 507, "storage_full")["retryable"]
     assert "retry-after" in answer.headers
     assert lone_world.recordings == []
     assert sum(lone_world.parts.orders.counts().values()) == 0
@@ -140,7 +140,7 @@ def test_another_disk_failure_is_503(lone_world: World, monkeypatch: pytest.Monk
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", broken)
-    problem(upload(lone_world), 503, "storage_unavailable")
+    expect_problem(upload(lone_world), 503, "storage_unavailable")
     assert lone_world.recordings == []
 
 
@@ -150,12 +150,12 @@ def test_a_decoder_that_is_away_is_503(lone_world: World, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(lone_world.parts, "check_menu", away)
     answer = lone_world.http.put(f"/v1/menus/{MENU['id']}", json=MENU)
-    problem(answer, 503, "engine_unavailable")
+    expect_problem(answer, 503, "engine_unavailable")
     assert "10.0.0.7" not in answer.text
 
 
 def test_another_sites_page_can_not_place_orders(world: World) -> None:
-    problem(upload(world, **{"Sec-Fetch-Site": "cross-site"}), 403, "cross_site")
+    expect_problem(upload(world, **{"Sec-Fetch-Site": "cross-site"}), 403, "cross_site")
     assert upload(world, **{"Sec-Fetch-Site": "same-origin"}).status_code == 202
     preflight = world.http.options("/v1/orders", headers={"Origin": "https://evil.example"})
     assert "access-control-allow-origin" not in preflight.headers
@@ -196,7 +196,7 @@ def test_every_problem_type_has_its_page(world: World) -> None:
         page = world.http.get(f"/problems/{code}")
         assert page.status_code == 200
         assert title.split("'")[0] in page.text
-    problem(world.http.get("/problems/no-such"), 404, "not_found")
+    expect_problem(world.http.get("/problems/no-such"), 404, "not_found")
 
 
 def test_the_openapi_document_is_whole(world: World) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import api_world
 import httpx
 import pytest
-from api_world import MENU, World, problem, wait_until
+from api_world import MENU, World, expect_problem, wait_until
 
 from schemas.cart import CartDraft
 from schemas.lifecycle import Event
@@ -43,7 +43,7 @@ def test_the_queue_lists_undecided_reviews_oldest_first(own_world: World) -> Non
     assert rest["next_cursor"] is None
     free = own_world.http.get("/v1/reviews?include_claimed=false").json()
     assert [review["id"] for review in free["reviews"]] == [made[0], made[2]]
-    problem(own_world.http.get("/v1/reviews?cursor=x"), 422, "invalid_input")
+    expect_problem(own_world.http.get("/v1/reviews?cursor=x"), 422, "invalid_input")
 
 
 def test_a_review_shows_its_order_and_reasons(world: World) -> None:
@@ -102,7 +102,7 @@ def test_a_cart_that_the_menu_does_not_allow(world: World) -> None:
         action="correct",
         cart={"lines": [LATTE, LATTE | {"sku": "unicorn", "size": None}]},
     )
-    found = problem(answer, 422, "invalid_cart")
+    found = expect_problem(answer, 422, "invalid_cart")
     assert found["errors"][0]["pointer"].startswith("/cart/lines/1")
     assert world.http.get(f"/v1/orders/{order_id}").json()["status"] == "needs_review"
 
@@ -121,7 +121,7 @@ def test_a_cart_that_the_menu_does_not_allow(world: World) -> None:
 )
 def test_decisions_with_bad_fields(world: World, body: dict[str, Any], pointer: str) -> None:
     _, review_id = world.doubted()
-    found = problem(act(world, review_id, "decision", **body), 422, "invalid_input")
+    found = expect_problem(act(world, review_id, "decision", **body), 422, "invalid_input")
     assert pointer in [error["pointer"] for error in found["errors"]]
 
 
@@ -139,14 +139,14 @@ def test_one_of_twenty_wins_a_claim(own_world: World) -> None:
     won = [answer for answer in answers if answer.status_code == 200]
     assert len(won) == 1
     for lost in (answer for answer in answers if answer.status_code != 200):
-        assert problem(lost, 409, "conflict")["review"]["claimed_by"] == won[0].json()["claimed_by"]
+        assert expect_problem(lost, 409, "conflict")["review"]["claimed_by"] == won[0].json()["claimed_by"]
 
 
 def test_claiming_again_renews_and_releasing_frees(world: World) -> None:
     _, review_id, version = claimed(world)
     again = act(world, review_id, "claim", reviewer="ada").json()
     assert again["version"] == version
-    problem(act(world, review_id, "release", reviewer="bob"), 409, "conflict")
+    expect_problem(act(world, review_id, "release", reviewer="bob"), 409, "conflict")
     assert act(world, review_id, "release", reviewer="ada").json()["status"] == "open"
     assert act(world, review_id, "claim", reviewer="bob").status_code == 200
 
@@ -154,14 +154,17 @@ def test_claiming_again_renews_and_releasing_frees(world: World) -> None:
 def test_a_stale_unclaimed_or_second_decision_is_a_conflict(world: World) -> None:
     _, review_id = world.doubted()
     body = {"reviewer": "ada", "version": 1, "action": "reject", "reason": "no"}
-    assert problem(act(world, review_id, "decision", **body), 409, "conflict")["review"]["status"] == "open"
+    assert (
+        expect_problem(act(world, review_id, "decision", **body), 409, "conflict")["review"]["status"]
+        == "open"
+    )
     _, review_id, version = claimed(world)
-    stale = problem(act(world, review_id, "decision", **body), 409, "conflict")
+    stale = expect_problem(act(world, review_id, "decision", **body), 409, "conflict")
     assert stale["review"]["version"] == version
     now = body | {"version": version}
-    problem(act(world, review_id, "decision", **now | {"reviewer": "bob"}), 409, "conflict")
+    expect_problem(act(world, review_id, "decision", **now | {"reviewer": "bob"}), 409, "conflict")
     assert act(world, review_id, "decision", **now).status_code == 200
-    twice = problem(act(world, review_id, "decision", **now), 409, "conflict")
+    twice = expect_problem(act(world, review_id, "decision", **now), 409, "conflict")
     assert twice["review"]["status"] == "decided"
 
 
@@ -189,7 +192,7 @@ def test_a_menu_is_imported_versioned_and_exported(world: World) -> None:
     assert old.headers["etag"] != newest.headers["etag"]
     known = {"If-None-Match": newest.headers["etag"]}
     assert world.http.get("/v1/menus/m-versions", headers=known).status_code == 304
-    problem(world.http.get("/v1/menus/m-versions?version=3"), 404, "not_found")
+    expect_problem(world.http.get("/v1/menus/m-versions?version=3"), 404, "not_found")
     assert put(world, newest.json()).status_code == 200, "an export is an import of the same"
     listed = world.http.get("/v1/menus").json()["menus"]
     assert ("m-versions", 2) in [(menu["id"], menu["version"]) for menu in listed]
@@ -204,13 +207,13 @@ def test_an_order_keeps_the_menu_version_it_began_with(lone_world: World) -> Non
 
 def test_a_menu_that_contradicts_itself_is_refused_whole(world: World) -> None:
     bad = {**MENU, "id": "m-bad", "items": [{"sku": "a", "name": "a", "prices": {"XL": 1}}, {"sku": "a"}]}
-    found = problem(put(world, bad), 422, "invalid_menu")
+    found = expect_problem(put(world, bad), 422, "invalid_menu")
     assert any(error["pointer"].startswith("/items/1") for error in found["errors"])
-    problem(world.http.get("/v1/menus/m-bad"), 404, "not_found")
-    other = problem(put(world, MENU, "another"), 422, "invalid_menu")
+    expect_problem(world.http.get("/v1/menus/m-bad"), 404, "not_found")
+    other = expect_problem(put(world, MENU, "another"), 422, "invalid_menu")
     assert [error["pointer"] for error in other["errors"]] == ["/id"]
-    problem(world.http.put("/v1/menus/x", json=[]), 422, "invalid_menu")
-    problem(world.http.put("/v1/menus/x", content=b"{}"), 415, "unsupported_media_type")
+    expect_problem(world.http.put("/v1/menus/x", json=[]), 422, "invalid_menu")
+    expect_problem(world.http.put("/v1/menus/x", content=b"{}"), 415, "unsupported_media_type")
 
 
 def test_a_menu_whose_grammar_does_not_compile_never_serves(
@@ -222,8 +225,8 @@ def test_a_menu_whose_grammar_does_not_compile_never_serves(
         raise InvalidMenu([("/items", "the grammar does not compile")])
 
     monkeypatch.setattr(world.parts, "check_menu", refuse)
-    problem(put(world, {**MENU, "id": "m-uncompilable"}), 422, "invalid_menu")
-    problem(world.http.get("/v1/menus/m-uncompilable"), 404, "not_found")
+    expect_problem(put(world, {**MENU, "id": "m-uncompilable"}), 422, "invalid_menu")
+    expect_problem(world.http.get("/v1/menus/m-uncompilable"), 404, "not_found")
 
 
 def test_a_decoder_that_can_not_be_warmed_does_not_refuse_the_menu(world: World) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import api_world
 import pytest
-from api_world import MENU, World, problem, wait_until, wav
+from api_world import MENU, World, expect_problem, wait_until, wav
 
 import services.api.uploads
 
@@ -39,7 +39,7 @@ def part(name: str, value: bytes, more: str = "") -> bytes:
 
 
 def test_an_empty_recording(world: World) -> None:
-    found = problem(post(world, b""), 422, "audio_empty")
+    found = expect_problem(post(world, b""), 422, "audio_empty")
     assert found["errors"][0]["pointer"] == "/audio"
 
 
@@ -55,11 +55,11 @@ def test_an_empty_recording(world: World) -> None:
     ],
 )
 def test_what_is_no_audio(world: World, content: bytes) -> None:
-    problem(post(world, content), 415, "unsupported_audio")
+    expect_problem(post(world, content), 415, "unsupported_audio")
 
 
 def test_too_large_by_its_declared_length(world: World) -> None:
-    problem(post(world, wav() + b"\0" * 1_100_000), 413, "audio_too_large")
+    expect_problem(post(world, wav() + b"\0" * 1_100_000), 413, "audio_too_large")
 
 
 def test_fifty_megabytes_in_chunks_are_refused_early(world: World) -> None:
@@ -83,11 +83,11 @@ def test_fifty_megabytes_in_chunks_are_refused_early(world: World) -> None:
 
 
 def test_unknown_menu_and_wrong_language(world: World) -> None:
-    found = problem(post(world, wav(), menu="nowhere"), 422, "unknown_menu")
+    found = expect_problem(post(world, wav(), menu="nowhere"), 422, "unknown_menu")
     assert found["errors"][0]["pointer"] == "/menu"
     text = world.http.post("/v1/orders", json={"transcript": "a latte", "menu": "nowhere"})
-    problem(text, 422, "unknown_menu")
-    found = problem(post(world, wav(), menu=MENU["id"], language="de"), 422, "invalid_input")
+    expect_problem(text, 422, "unknown_menu")
+    found = expect_problem(post(world, wav(), menu=MENU["id"], language="de"), 422, "invalid_input")
     assert found["errors"][0]["pointer"] == "/language"
 
 
@@ -95,12 +95,12 @@ def test_unknown_menu_and_wrong_language(world: World) -> None:
     "metadata", ["{", "[1]", "null", '{"a": NaN}', '{"a": 1e999}', r'{"a": "\u0000"}', r'{"a": "\ud800"}']
 )
 def test_metadata_that_is_no_json_object(world: World, metadata: str) -> None:
-    found = problem(post(world, wav(), metadata=metadata), 422, "invalid_input")
+    found = expect_problem(post(world, wav(), metadata=metadata), 422, "invalid_input")
     assert found["errors"][0]["pointer"] == "/metadata"
 
 
 def test_metadata_nested_out_of_reach(world: World) -> None:
-    problem(post(world, wav(), metadata='{"a":' + "[" * 3900 + "]" * 3900 + "}"), 422, "invalid_input")
+    expect_problem(post(world, wav(), metadata='{"a":' + "[" * 3900 + "]" * 3900 + "}"), 422, "invalid_input")
 
 
 def test_fields_over_their_caps_unknown_or_twice(world: World) -> None:
@@ -109,15 +109,18 @@ def test_fields_over_their_caps_unknown_or_twice(world: World) -> None:
         ({"menu": "x" * 300}, "/menu"),
         ({"price": "0"}, "/price"),
     ):
-        assert problem(post(world, wav(), **fields), 422, "invalid_input")["errors"][0]["pointer"] == place
+        assert (
+            expect_problem(post(world, wav(), **fields), 422, "invalid_input")["errors"][0]["pointer"]
+            == place
+        )
     twice = part("audio", wav()) + part("audio", wav()) + b"--B--\r\n"
-    assert problem(raw(world, twice), 422, "invalid_input")["errors"][0]["pointer"] == "/audio"
+    assert expect_problem(raw(world, twice), 422, "invalid_input")["errors"][0]["pointer"] == "/audio"
     not_text = part("audio", wav()) + part("menu", b"\xff\xfe") + b"--B--\r\n"
-    assert problem(raw(world, not_text), 422, "invalid_input")["errors"][0]["pointer"] == "/menu"
+    assert expect_problem(raw(world, not_text), 422, "invalid_input")["errors"][0]["pointer"] == "/menu"
 
 
 def test_a_missing_recording(world: World) -> None:
-    found = problem(raw(world, part("menu", b"corner-cafe") + b"--B--\r\n"), 422, "invalid_input")
+    found = expect_problem(raw(world, part("menu", b"corner-cafe") + b"--B--\r\n"), 422, "invalid_input")
     assert found["errors"] == [{"pointer": "/audio", "detail": "is missing"}]
 
 
@@ -135,19 +138,19 @@ def test_a_missing_recording(world: World) -> None:
     ],
 )
 def test_broken_multipart(world: World, body: bytes) -> None:
-    problem(raw(world, body), 400, "malformed_body")
+    expect_problem(raw(world, body), 400, "malformed_body")
 
 
 @pytest.mark.parametrize(
     "content_type", ["multipart/form-data", f"multipart/form-data; boundary={'x' * 300}"]
 )
 def test_a_boundary_that_is_missing_or_endless(world: World, content_type: str) -> None:
-    problem(raw(world, b"--x--", content_type), 400, "malformed_body")
+    expect_problem(raw(world, b"--x--", content_type), 400, "malformed_body")
 
 
 @pytest.mark.parametrize("content_type", ["", "text/plain", "audio/wav", "application/x-www-form-urlencoded"])
 def test_other_content_types(world: World, content_type: str) -> None:
-    problem(raw(world, b"x", content_type), 415, "unsupported_media_type")
+    expect_problem(raw(world, b"x", content_type), 415, "unsupported_media_type")
 
 
 def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
@@ -173,7 +176,7 @@ def test_a_client_that_dawdles_is_cut_off(world: World, monkeypatch: pytest.Monk
     answer = world.http.post(
         "/v1/orders", content=slowly(), headers={"Content-Type": "multipart/form-data; boundary=B"}
     )
-    problem(answer, 408, "upload_too_slow")
+    expect_problem(answer, 408, "upload_too_slow")
 
 
 @pytest.mark.parametrize(
@@ -188,7 +191,7 @@ def test_a_client_that_dawdles_is_cut_off(world: World, monkeypatch: pytest.Monk
     ],
 )
 def test_transcripts_with_bad_fields(world: World, sent: dict[str, Any], pointer: str) -> None:
-    found = problem(world.http.post("/v1/orders", json=sent), 422, "invalid_input")
+    found = expect_problem(world.http.post("/v1/orders", json=sent), 422, "invalid_input")
     assert [error["pointer"] for error in found["errors"]] == [pointer]
 
 
@@ -197,8 +200,8 @@ def test_transcripts_with_bad_fields(world: World, sent: dict[str, Any], pointer
     [b"", b"{", b"\xff\xfe\xfa", b'{"transcript": NaN}', b'{"transcript": "a\\u0000b"}', b"[" * 100_000],
 )
 def test_broken_json(world: World, body: bytes) -> None:
-    problem(raw(world, body, "application/json"), 400, "malformed_body")
+    expect_problem(raw(world, body, "application/json"), 400, "malformed_body")
 
 
 def test_json_over_its_cap(world: World) -> None:
-    problem(raw(world, b'"' + b"x" * 1_000_001 + b'"', "application/json"), 413, "body_too_large")
+    expect_problem(raw(world, b'"' + b"x" * 1_000_001 + b'"', "application/json"), 413, "body_too_large")
