@@ -37,11 +37,11 @@ class Transcript(BaseModel):
     def nothing_was_said(self) -> bool:
         return not self.text.strip()
 
-    def times_of(self, span: str) -> tuple[float, float] | None:
-        """Start and end, in seconds, of the first place where `span` stands in the words."""
+    def words_of(self, span: str) -> tuple[Word, ...]:
+        """The words of the first place where `span` stands; empty when it does, or the words do, nowhere."""
         wanted = span.split()
         texts = [word.text.strip() for word in self.words]
         for i in range(len(texts) - len(wanted) + 1):
             if wanted and texts[i : i + len(wanted)] == wanted:
-                return self.words[i].start_s, self.words[i + len(wanted) - 1].end_s
-        return None
+                return self.words[i : i + len(wanted)]
+        return ()

@@ -42,9 +42,15 @@ def price_cart(
 
 
 def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Finding]) -> CartLine:
-    times = transcript.times_of(line.heard)
-    heard = HeardSpan(text=line.heard, start_s=times[0] if times else None, end_s=times[1] if times else None)
-    confidence = _confidence(line.heard, transcript)
+    words = transcript.words_of(line.heard)
+    heard = HeardSpan(
+        text=line.heard,
+        start_s=words[0].start_s if words else None,
+        end_s=words[-1].end_s if words else None,
+    )
+    # Where the words have no probabilities of their own, the transcript's confidence stands for them.
+    total = sum(word.probability for word in words)
+    mean = round(total / len(words), 4) if words else transcript.confidence
     item = menu.item(line.sku) if isinstance(line, ItemLine) else None
     if not isinstance(line, ItemLine) or item is None:
         return CartLine(
@@ -53,7 +59,7 @@ def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Fi
             sku=line.sku if isinstance(line, ItemLine) else None,
             name=line.heard,
             quantity=line.quantity,
-            confidence=confidence,
+            confidence=mean,
             findings=findings,
         )
     size = line.size or item.default_size
@@ -69,7 +75,7 @@ def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Fi
         options=options,
         unit_price=unit,
         line_total=unit * line.quantity,
-        confidence=confidence,
+        confidence=mean,
         findings=findings,
     )
 
@@ -95,14 +101,3 @@ def _option(option: OptionDraft, item: Item, menu: Menu) -> CartOption:
         count=option.count,
         price=known.price * option.count * PORTIONS[option.amount] if known else 0,
     )
-
-
-def _confidence(span: str, transcript: Transcript) -> float:
-    """Mean ASR probability of the words of a span; the transcript's own where words have none."""
-    wanted = span.split()
-    texts = [word.text.strip() for word in transcript.words]
-    for i in range(len(texts) - len(wanted) + 1):
-        if wanted and texts[i : i + len(wanted)] == wanted:
-            chosen = transcript.words[i : i + len(wanted)]
-            return round(sum(word.probability for word in chosen) / len(chosen), 4)
-    return transcript.confidence

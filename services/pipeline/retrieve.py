@@ -50,7 +50,10 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     sure = {i for m in mentions if not m.guessed for i in range(*span(tokens, m))}
     unexplained = tuple(_unexplained(text, tokens, sure, numbers, menu))
     room = MAX_LINES - min(_OFF_MENU_LINES, max(1, len(unexplained)))
-    lines = tuple(_line(text, tokens, mentions, numbers, place, local=local) for place in places[:room])
+    parted = _outside(PARTED, text, mentions)
+    lines = tuple(
+        _line(text, tokens, mentions, numbers, place, local=local, parted=parted) for place in places[:room]
+    )
     said = sorted({1, *(n.value for n in numbers if n.value <= MAX_QUANTITY)})
     return Evidence(
         transcript=text,
@@ -88,15 +91,16 @@ def _line(
     place: Place,
     *,
     local: bool,
+    parted: bool,
 ) -> LineEvidence:
-    """What may be said of the item at `place`: of its own words when `local`, else of the whole order."""
+    """What may be said of the item at `place`: of its own words when `local`, else of the whole order. Words
+    that part one item in several lines were said when `parted`."""
     sure_start, sure_end = place.own
     start, end = place.region if local else (0, len(tokens))
     here = [m for m in mentions if start <= span(tokens, m)[0] and span(tokens, m)[1] <= end]
     own = [m for m in here if sure_start <= span(tokens, m)[0] and span(tokens, m)[1] <= sure_end]
     sizes = [m for m in here if m.kind == "size"]
     own_sizes = [m for m in own if m.kind == "size"]
-    parted = _outside(PARTED, text, mentions)
     options, counting = options_heard(tokens, here, mentions, numbers)
     counted = [n for n in numbers if start <= n.start and n.end <= end and n not in counting]
     sure = local and not parted and len(own_sizes) <= 1 and len([n for n in counted if n.likely]) <= 1

@@ -154,7 +154,7 @@ def test_other_content_types(world: World, content_type: str) -> None:
 
 
 def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
-    before = set(world.recordings)
+    before, orders = set(world.recordings), world.http.get("/v1/orders").json()
     head = (
         b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n"
         b"Content-Type: multipart/form-data; boundary=B\r\n\r\n"
@@ -163,6 +163,8 @@ def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
         line.sendall(head + part("audio", wav())[:-2] + b"\0" * 300_000)
         # The recording is on disk while it arrives, not gathered in memory first.
         wait_until(lambda: any(f.stat().st_size > 100_000 for f in set(world.recordings) - before))
+    wait_until(lambda: set(world.recordings) == before)
+    assert world.http.get("/v1/orders").json() == orders
 
 
 def test_a_client_that_dawdles_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
