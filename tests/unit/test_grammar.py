@@ -17,10 +17,11 @@ from schemas.errors import DecodeInvalid
 from schemas.evidence import Evidence
 from schemas.menu import Menu, spoken_key
 from services.engines import grammar, json_schema, prompt
-from services.engines.grammar import SCHEMA, Mask, build_mask, check_menu, mask_version
+from services.engines.grammar import SCHEMA, build_mask, check_menu, mask_version
 from services.engines.labels import Labels
 from services.pipeline.retrieve import clean, retrieve
 from tests.stand_ins import CAFE, NASTY, big_menu, sample_menu
+from tests.unit.wire_text import SAID, item, mask_of, off_menu, said, wire
 
 BYTES = LLTokenizer("byte")
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -30,39 +31,6 @@ MODELS: dict[str, type[BaseModel]] = {
     "OptionDraft": OptionDraft,
 }
 FIELDS = [(name, field) for name, model in MODELS.items() for field in model.model_fields]
-SAID = "can I get two large lattes with oat milk and extra foam and a blueberry muffin please"
-
-
-def mask_of(evidence: Evidence) -> Mask:
-    return build_mask(evidence, Labels(evidence.menu), "v")
-
-
-def said(text: str, menu: Menu = CAFE) -> Evidence:
-    return retrieve(text, menu, 1)
-
-
-def wire(*lines: dict[str, Any], **more: Any) -> str:
-    return json.dumps({"lines": lines, **more}, ensure_ascii=False, separators=(",", ":"))
-
-
-def off_menu(heard: str, quantity: int = 1) -> dict[str, Any]:
-    return {"kind": "not_on_menu", "heard": heard, "quantity": quantity}
-
-
-def item(heard: str, sku: str, quantity: int = 1, **more: Any) -> dict[str, Any]:
-    return {"kind": "item", "heard": heard, "sku": sku, "quantity": quantity, **more}
-
-
-def oat(**more: Any) -> dict[str, Any]:
-    return {"group": "milk", "id": "oat milk", **more}
-
-
-def foam(**more: Any) -> dict[str, Any]:
-    return {"group": "extras", "id": "foam", "amount": "extra", **more}
-
-
-LATTES = item("two large lattes", "latte", 2, size="large", options=[oat(), foam()])
-MUFFIN = item("a blueberry muffin", "blueberry muffin")
 
 
 MENUS = {

@@ -16,46 +16,14 @@ from llguidance import LLMatcher, LLTokenizer
 from schemas.cart import MAX_LINES, MAX_OPTIONS, Amount, CartDraft, ItemLine, NotOnMenuLine, OptionDraft
 from schemas.evidence import Evidence, LineEvidence, OptionEvidence
 from services.engines import lark
-from services.engines.grammar import Mask, build_mask
+from services.engines.grammar import Mask
 from services.engines.labels import Labels
 from services.pipeline.retrieve import clean, retrieve
 from tests.stand_ins import CAFE, NASTY, sample_menu
+from tests.unit.wire_text import LATTES, MUFFIN, SAID, foam, item, mask_of, oat, off_menu, said, wire
 
 BYTES = LLTokenizer("byte")
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-SAID = "can I get two large lattes with oat milk and extra foam and a blueberry muffin please"
-
-
-def mask_of(evidence: Evidence) -> Mask:
-    return build_mask(evidence, Labels(evidence.menu), "v")
-
-
-def said(text: str) -> Evidence:
-    return retrieve(text, CAFE, 1)
-
-
-def wire(*lines: dict[str, Any], **more: Any) -> str:
-    return json.dumps({"lines": lines, **more}, ensure_ascii=False, separators=(",", ":"))
-
-
-def off_menu(heard: str, quantity: int = 1) -> dict[str, Any]:
-    return {"kind": "not_on_menu", "heard": heard, "quantity": quantity}
-
-
-def item(heard: str, sku: str, quantity: int = 1, **more: Any) -> dict[str, Any]:
-    return {"kind": "item", "heard": heard, "sku": sku, "quantity": quantity, **more}
-
-
-def oat(**more: Any) -> dict[str, Any]:
-    return {"group": "milk", "id": "oat milk", **more}
-
-
-def foam(**more: Any) -> dict[str, Any]:
-    return {"group": "extras", "id": "foam", "amount": "extra", **more}
-
-
-LATTES = item("two large lattes", "latte", 2, size="large", options=[oat(), foam()])
-MUFFIN = item("a blueberry muffin", "blueberry muffin")
 
 
 def lattes(**fields: Any) -> dict[str, Any]:
