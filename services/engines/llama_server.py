@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
-import threading
 from pathlib import Path
 from typing import Any
+
+from infra.signals import StopSignal
 
 # Read when libgomp loads, hence before xllamacpp: spinning threads would take the cores from Whisper.
 OPENMP_ENV = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
@@ -69,11 +69,9 @@ def main(argv: list[str] | None = None) -> int:
             flush=True,
         )
         return 3
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    stop = StopSignal()
     print(f"{args.name} serves at {server.listening_address}", flush=True)
-    stopped.wait()
+    stop.wait()
     del server  # ends its threads and closes the port; without it the process ends in an abort
     return 0
 

@@ -8,14 +8,13 @@ twice is harmless, since only one claim wins.
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
 from pathlib import Path
 
 import structlog
 
 from infra.settings import settings
+from infra.signals import StopSignal
 from infra.telemetry import configure_logging
 from schemas.errors import StorageUnavailable
 from services.bootstrap import Container, bootstrap
@@ -39,14 +38,12 @@ def main() -> None:
     config = settings()
     configure_logging(config.log_level, as_json=config.log_json)
     container = bootstrap(config)
-    stopping = threading.Event()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signum, lambda *_: stopping.set())
+    stop = StopSignal()
     if ready_file := os.environ.get("SAYCART_READY_FILE"):
         Path(ready_file).touch()
     # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
     idle_s, next_forgetting = 0.0, 0.0
-    while not stopping.is_set():
+    while True:
         try:
             sweep(container, idle_s)
             if time.monotonic() >= next_forgetting:
@@ -56,7 +53,8 @@ def main() -> None:
             idle_s = config.sweep_idle_s
         except StorageUnavailable as error:
             log.warning("sweep.storage_away", error=error.detail)
-        stopping.wait(config.sweep_interval_s)
+        if stop.wait(config.sweep_interval_s):
+            break
     container.close()
 
 
