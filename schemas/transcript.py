@@ -32,6 +32,10 @@ class Transcript(BaseModel):
     language: str = "en"
     source: str = Field(default="caller", description="model and options, or `caller`")
     duration_s: float | None = Field(default=None, ge=0, description="length of the recording")
+    first_heard: str | None = Field(
+        default=None,
+        description="the first hearing's text, where a second one with the menu's words replaced it",
+    )
 
     @property
     def nothing_was_said(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -150,10 +150,13 @@ def speech(text: str, probability: float = 0.95, confidence: float = 0.9) -> Tra
 
 @dataclass
 class ScriptedTranscriber:
-    """`Transcriber` that says what is next in its script; the last entry stays."""
+    """`Transcriber` that says what is next in its script; the last entry stays. A second hearing gives
+    `again`, or the first anew."""
 
     script: list[Exception | Transcript]
     heard: list[tuple[Path, str]] = field(default_factory=list)
+    again: Transcript | None = None
+    hinted: list[tuple[str, ...]] = field(default_factory=list)
     loaded: int = 0
 
     def load(self) -> None:
@@ -165,6 +168,10 @@ class ScriptedTranscriber:
         if isinstance(step, Exception):
             raise step
         return step
+
+    def hear_again(self, audio: Path, language: str, first: Transcript, hints: Sequence[str]) -> Transcript:
+        self.hinted.append(tuple(hints))
+        return self.again or first
 
 
 @dataclass

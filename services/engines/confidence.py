@@ -1,18 +1,18 @@
 """The ASR confidence: how likely a recording with this mean word probability was heard right.
 
-Whisper's own numbers are no chances: of human orders with a mean word probability of 0.72, a third was heard
-right. So `confidence.json` holds, for each model, precision, set of options and language, a table measured by
+Whisper's own numbers are no chances: of human orders with a mean word probability of 0.72, less than a half
+was heard right. So `confidence.json` holds, for each model, precision, set of options and language, a table measured by
 `tests/bench/calibrate_asr.py` (it says what "right" means) on 139 orders by real people, clean and in noise,
 and made monotone (isotonic regression). A row is
 
     [raw_low, raw_mean, count, right, confidence]
 
 where `count` recordings had a mean word probability of `raw_low` or more (up to the next row's), `raw_mean`
-on average, and `right` of them named every item, size and option of the order. Between the means it is
-linear; below the first it runs to 0 at a mean of 0, above the last it stays. With base on CPU, 0.72 lies at a
-mean of 0.88.
+on average, and in `right` of them matching found every item, size and option of the order, and no other.
+Between the means it is linear; below the first it runs to 0 at a mean of 0, above the last it stays. With
+base on CPU, 0.72 lies at a mean of 0.81.
 
-A share over that mix of noise levels is no promise about another room: it orders recordings (AUROC 0.80;
+A share over that mix of noise levels is no promise about another room: it orders recordings (AUROC 0.84;
 `exp(avg_logprob)` orders them worse), and its level is right as far as the room is like the mix. What has
 no table gets `fallback`, the lowest of all tables less a tenth, so that it asks more often.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -24,6 +25,16 @@ class Transcriber(Protocol):
         Raises:
             UnsupportedAudio, AudioTooLong, AudioDamaged: the recording itself; never worth a retry.
             EngineUnavailable: the decoding child or the model failed; worth another try.
+        """
+        ...
+
+    def hear_again(self, audio: Path, language: str, first: Transcript, hints: Sequence[str]) -> Transcript:
+        """The same recording, heard with the names in `hints` in mind, the likeliest last.
+
+        Only words inside the time that `first` has words for: beyond it they would be inventions. Its
+        confidence is the first hearing's, since that of words which were asked for means nothing.
+
+        Raises: as `transcribe`.
         """
         ...
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,17 @@ OPTIONS: dict[str, Any] = {
     # Half the context, as in OpenAI's own decoder: a loop on noise ends after 2 s, not 5 s, and no one
     # says 224 tokens in the 30 s of a window.
     "max_new_tokens": 224,
-    # Menu words as `hotwords` or `initial_prompt` invent orders out of silence: they stay unset, and the
-    # three thresholds below are ours to apply, segment by segment, after the fact.
+    # Menu words as `hotwords` or `initial_prompt` invent orders out of silence: only `hear_again` sets them.
+    # The three thresholds below are ours to apply, segment by segment, after the fact.
     "no_speech_threshold": None,
     "log_prob_threshold": None,
     "compression_ratio_threshold": None,
 }
 OPTIONS_KEY = "beam5-t0-vad"
+HINTED = "menu-words"
+# A hearing with menu words in mind: how much longer than the first it may be, and how far outside its time.
+_TOKENS_A_WORD, _SPARE_TOKENS = 3, 16
+_MARGIN_S = 0.3
 COMPUTE = {"cpu": "int8", "cuda": "float16"}
 
 # Measured with base and tiny.en on 139 human orders, on silence, noise, hum, clicks, tunes and babble. What
@@ -143,15 +148,11 @@ class WhisperTranscriber:
 
     def transcribe(self, audio: Path, language: str) -> Transcript:
         """As the port says. `language` is the menu's (`en`, `en-US`); only its first part counts."""
-        container = sniff_file(audio)
-        samples = decode(audio, container, self._limits)
-        duration_s = samples.size / RATE
-        check_whole(audio, container, duration_s)
+        samples = self._samples(audio)
         language = language.split("-")[0].lower()
         segments = self.hear(samples, language)
         kept = [segment for segment in segments if not is_phantom(segment)]
         key = self.key(language)
-        words = [word for segment in kept for word in segment.words]
         # The words' own texts, so that a span of the text always is a run of words with times.
         text = " ".join(
             " ".join(word.text for word in segment.words) or " ".join(segment.text.split())
@@ -160,18 +161,50 @@ class WhisperTranscriber:
         return Transcript(
             text=text,
             confidence=calibrated(raw_confidence(segments), key) if text else 0.0,
-            words=tuple(words),
+            words=tuple(word for segment in kept for word in segment.words),
             language=language,
             source=key,
-            duration_s=duration_s,
+            duration_s=samples.size / RATE,
         )
+
+    def hear_again(self, audio: Path, language: str, first: Transcript, hints: Sequence[str]) -> Transcript:
+        """As the port says. The hints stand before the recording as if they had been said in it."""
+        segments = self.hear(
+            self._samples(audio),
+            first.language,
+            initial_prompt=f"Order: {', '.join(hints)}.",
+            # It tends to go on talking once the order is over.
+            max_new_tokens=_TOKENS_A_WORD * len(first.words) + _SPARE_TOKENS,
+        )
+        start = first.words[0].start_s - _MARGIN_S if first.words else 0.0
+        end = first.words[-1].end_s + _MARGIN_S if first.words else 0.0
+        words = tuple(
+            word
+            for segment in segments
+            for word in segment.words
+            if start <= word.start_s and word.end_s <= end
+        )
+        return first.model_copy(
+            update={
+                "text": " ".join(word.text for word in words),
+                "words": words,
+                "source": f"{first.source}+{HINTED}",
+            }
+        )
+
+    def _samples(self, audio: Path) -> Samples:
+        container = sniff_file(audio)
+        samples = decode(audio, container, self._limits)
+        check_whole(audio, container, samples.size / RATE)
+        return samples
 
     def key(self, language: str) -> str:
         """Model, precision, options and language: what a confidence table holds for."""
         return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}"
 
-    def hear(self, samples: Samples, language: str) -> list[Segment]:
-        """Every segment that the model wrote, phantoms too, for float32 mono `samples` at `RATE`.
+    def hear(self, samples: Samples, language: str, **options: Any) -> list[Segment]:
+        """Every segment that the model wrote, phantoms too, for float32 mono `samples` at `RATE`; `options`
+        go before `OPTIONS`.
 
         Raises:
             EngineMisconfigured: the model does not know `language`.
@@ -184,7 +217,7 @@ class WhisperTranscriber:
                 hint="Use a multilingual model (one without `.en`) for menus in this language.",
             )
         try:
-            segments, _ = self._model.transcribe(samples, language=language, **OPTIONS)
+            segments, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
             return [
                 Segment(
                     text=segment.text,

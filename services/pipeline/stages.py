@@ -15,12 +15,13 @@ from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.engines.ports import Decoded
+from services.pipeline.hearing import hear
 from services.pipeline.ports import Tools
 from services.pipeline.price import price_cart
 from services.pipeline.retrieve import retrieve
 from services.pipeline.tidy import drop_echoes
 from services.pipeline.triage import doubts
-from services.pipeline.validate import check_evidence, check_facts, check_total
+from services.pipeline.validate import check_evidence, check_facts, check_hearing, check_total
 from services.storage.records import OrderRecord, Outcome
 
 log = structlog.get_logger()
@@ -34,7 +35,8 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     if not recording.exists():
         raise RecordingLost("The recording of this order is gone")
     started = time.perf_counter()
-    transcript = tools.transcriber().transcribe(recording, order.language)
+    menu = tools.menu(order.menu_id, order.menu_version)
+    transcript = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
     timings = {"transcribe": time.perf_counter() - started}
     if transcript.nothing_was_said:
         finding = Finding(
@@ -82,6 +84,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         raise ValueError("A decoded order must have a draft")
     evidence = retrieve(transcript.text, menu.menu, menu.version)
     findings = check_facts(order.draft, menu.menu) + check_evidence(order.draft, evidence)
+    findings += check_hearing(transcript)
     cart = price_cart(order.draft, menu.menu, menu.version, transcript, findings)
     findings += check_total(cart.total, tools.max_order_total)
     return Outcome(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine, Severity
 from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.menu import Item, Menu
+from schemas.transcript import Transcript
 
 # Score of a mention below which its words fit more than one name, or none well (see `mentions.py`).
 VAGUE = 0.5
@@ -206,6 +207,13 @@ def _refs(mention: Mention) -> set[object]:
     if mention.kind == "option":
         return set(zip(mention.groups, mention.ids, strict=True))
     return set(mention.ids)
+
+
+def check_hearing(transcript: Transcript) -> list[Finding]:
+    """Words that were only understood once the menu's own were listened for."""
+    if transcript.first_heard is None:
+        return []
+    return [_blocking("heard_again", f"First heard as “{transcript.first_heard}”")]
 
 
 def check_total(total: int, limit: int) -> list[Finding]:

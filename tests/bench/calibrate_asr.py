@@ -4,11 +4,10 @@
 
 DIR holds `menu.json`, `gold.jsonl` and `audio/`, in the form of `saycart eval`. Each recording is heard
 clean and mixed with noise (even ones: six other recordings talking at once; odd ones: pink noise) at each
-level of `--snr`. It was heard right when every item, size and option of its cart stands in the transcript by
-name, word for word. What matching after hearing mends by design does not count: case, plurals, "16 oz" for
-"sixteen ounce", "ice" for "iced", and one letter of a word of four or more ("Americana", "skin milk"; "rose"
-for "roast" is wrong). Amounts ("a lot of") are not looked for. Seeded; on 2 cores base takes about 1 s a
-recording and level, and finished ones are kept in `--heard`, so that it can be stopped and gone on with.
+level of `--snr`. It was heard right when matching against the menu (`services/pipeline/retrieve.py`) finds in
+the transcript every item, size and option of its cart, and nothing else: what matching mends after hearing
+("Americana", "16 oz") does not count as wrong. Amounts ("a lot of") and numbers are not looked at. Seeded; on
+2 cores base takes about 1 s a recording and level, and finished ones are kept in `--heard`, so that it can be stopped and gone on with.
 """
 
 from __future__ import annotations
@@ -16,25 +15,24 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rapidfuzz.distance import Levenshtein
 
 from infra.models import resolve
 from infra.settings import settings
+from schemas.menu import Menu
 from schemas.transcript import Word
 from services.engines.audio import RATE, DecodeLimits, Samples, decode
 from services.engines.confidence import TABLES
 from services.engines.containers import sniff_file
 from services.engines.whisper import Segment, WhisperTranscriber, is_phantom, raw_confidence
+from services.pipeline.retrieve import retrieve
 
 SEED = 20240601
 BIN = 20  # recordings that are counted together before the table is made monotone
-NUMBERS = {"8": "eight", "12": "twelve", "16": "sixteen", "20": "twenty"}
-SAME = {"oz": "ounce", "ice": "iced"}
+Name = tuple[str, ...]
 
 
 def pink(length: int, rng: np.random.Generator) -> Samples:
@@ -67,41 +65,26 @@ def in_noise(clips: list[Samples], index: int, snr: int | None) -> Samples:
     return (mixed / peak if peak > 1 else mixed).astype(np.float32)
 
 
-def folded(text: str) -> list[str]:
-    """Words without case, plural and the spellings that sound the same."""
-    words = []
-    for word in re.findall(r"[a-z]+|\d+", text.lower()):
-        word = NUMBERS.get(word, word)
-        if word.endswith("s") and len(word) > 3 and not word.endswith("ss"):
-            word = word[:-1]
-        words.append(SAME.get(word, word))
-    return words
-
-
-def names_of(cart: dict[str, Any], menu: dict[str, Any]) -> Iterator[str]:
-    """Every name that a right transcript of this cart has in it."""
-    items = {item["sku"]: item["name"] for item in menu["items"]}
-    sizes = {size["id"]: size["name"] for size in menu["sizes"]}
-    options = {(g["id"], o["id"]): o["name"] for g in menu["option_groups"] for o in g["options"]}
+def names_of(cart: dict[str, Any]) -> set[Name]:
+    """Every item, size and option of a cart."""
+    names: set[Name] = set()
     for line in cart["lines"]:
-        yield items[line["sku"]]
+        names.add(("item", line["sku"]))
         if line["size"]:
-            yield sizes[line["size"]]
-        yield from (options[chosen["group"], chosen["id"]] for chosen in line["options"])
+            names.add(("size", line["size"]))
+        names |= {("option", chosen["group"], chosen["id"]) for chosen in line["options"]}
+    return names
 
 
-def heard_right(text: str, names: list[str]) -> bool:
-    said = folded(text)
-
-    def stands(name: list[str]) -> bool:
-        runs = (said[i : i + len(name)] for i in range(len(said) - len(name) + 1))
-        return any(all(map(same, run, name)) for run in runs)
-
-    return all(stands(folded(name)) for name in names)
-
-
-def same(heard: str, word: str) -> bool:
-    return heard == word or (min(len(heard), len(word)) >= 4 and Levenshtein.distance(heard, word) <= 1)
+def heard_right(text: str, cart: dict[str, Any], menu: Menu) -> bool:
+    wanted = names_of(cart)
+    found = [
+        {("option", *pair) for pair in zip(m.groups, m.ids, strict=True)}
+        if m.kind == "option"
+        else {(m.kind, ref) for ref in m.ids}
+        for m in retrieve(text, menu, 1).mentions
+    ]
+    return wanted <= set().union(*found) and all(names & wanted for names in found)
 
 
 def hear_all(
@@ -184,7 +167,7 @@ def main() -> None:
 
     name, _, path = args.model.partition("=")
     ears = WhisperTranscriber(path or resolve(name, settings().models_dir), name=name, threads=args.threads)
-    menu = json.loads((args.data / "menu.json").read_text())
+    menu = Menu.parse(json.loads((args.data / "menu.json").read_text()))
     gold = [json.loads(line) for line in (args.data / "gold.jsonl").read_text().splitlines()]
     files = [args.data / "audio" / row["audio"] for row in gold]
     clips = [decode(file, sniff_file(file), DecodeLimits()) for file in files]
@@ -200,7 +183,7 @@ def main() -> None:
             silent += 1
             continue
         raw.append(raw_confidence(segments))
-        right.append(heard_right(text, list(names_of(carts[row["id"]], menu))))
+        right.append(heard_right(text, carts[row["id"]], menu))
         levels.append(row["snr"])
     scores, labels = np.array(raw), np.array(right)
     table = isotonic(scores, labels)

@@ -1,94 +1,72 @@
-"""What is made of a recogniser's words and numbers, without a recogniser."""
+"""When a recording is heard twice, and which hearing counts."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from itertools import pairwise
-from types import SimpleNamespace
+from pathlib import Path
 
 import pytest
 
-from schemas.transcript import Word
-from services.engines.confidence import TABLES, calibrated, is_measured
-from services.engines.whisper import Segment, _words, is_phantom, raw_confidence
+from schemas.transcript import Transcript
+from services.pipeline.hearing import MAX_HINTS, hear, hints
+from services.pipeline.retrieve import retrieve
+from services.pipeline.validate import check_hearing
+from tests.stand_ins import CAFE, ScriptedTranscriber, sample_menu
 
-DOCUMENT = json.loads(TABLES.read_text())
-BASE = "faster-whisper-base/int8/beam5-t0-vad/en"
-WORD = Word(text="latte", start_s=0, end_s=0.4, probability=0.9)
-SPEECH = Segment(" a latte", (WORD, WORD), avg_logprob=-0.3, no_speech=0.02, compression=0.9)
-
-
-@pytest.mark.parametrize("key", [*DOCUMENT["tables"], "fallback", "never measured"])
-def test_confidence_rises_from_0_and_stays_within_1(key: str) -> None:
-    values = [calibrated(raw / 200, key) for raw in range(201)]
-    assert values[0] == 0
-    assert all(low <= high for low, high in pairwise(values))
-    assert values[-1] < 1
+RECORDING = Path("order.flac")
 
 
-@pytest.mark.parametrize("key", list(DOCUMENT["tables"]))
-def test_a_table_is_what_was_counted(key: str) -> None:
-    table = DOCUMENT["tables"][key]
-    assert sum(row[2] for row in table["rows"]) == table["heard"]
-    assert sum(row[3] for row in table["rows"]) == table["heard_right"]
-    for low, mean, count, right, confidence in table["rows"]:
-        assert low <= mean
-        assert calibrated(mean, key) == pytest.approx(confidence)
-        assert confidence == pytest.approx(right / count, abs=0.06)
+def heard(first: str, second: str) -> tuple[Transcript, ScriptedTranscriber]:
+    once, again = (Transcript(text=text, confidence=0.8) for text in (first, second))
+    ears = ScriptedTranscriber([once], again=again)
+    return hear(RECORDING, "en", CAFE, 1, ears), ears
 
 
-def test_an_unmeasured_recogniser_is_trusted_less() -> None:
-    assert is_measured(BASE)
-    assert not is_measured("fallback")
-    for raw in (0.7, 0.8, 0.85, 0.9, 0.95, 1.0):
-        assert calibrated(raw, "new-model/int8/beam5-t0-vad/en") < min(
-            calibrated(raw, key) for key in DOCUMENT["tables"]
-        )
-
-
-def test_the_default_threshold_lies_where_whisper_still_sounds_sure() -> None:
-    """0.72 on the raw mean would separate nothing: see `infra.settings.asr_threshold`."""
-    assert calibrated(0.80, BASE) < 0.72 < calibrated(0.93, BASE)
+def test_a_plain_order_and_silence_are_heard_once() -> None:
+    for text in ("a small latte with oat milk please", ""):
+        transcript, ears = heard(text, "two mochas")
+        assert transcript.text == text
+        assert transcript.first_heard is None
+        assert ears.hinted == []
 
 
 @pytest.mark.parametrize(
-    ("change", "phantom"),
+    ("first", "second"),
     [
-        ({}, False),
-        ({"compression": 2.5}, True),
-        ({"no_speech": 0.7}, True),
-        ({"avg_logprob": -1.1}, True),
-        ({"avg_logprob": -0.9, "no_speech": 0.4}, False),
+        ("a large lagoon with soy milk", "a large latte with soy milk"),
+        ("a small medium-ro latte", "a small medium roast latte"),  # the size was part of what was misheard
+        ("can I get that there", "can I get a latte there"),  # nothing was named at all
     ],
 )
-def test_phantoms(change: dict[str, float], phantom: bool) -> None:
-    assert is_phantom(replace(SPEECH, **change)) is phantom
+def test_a_clearer_second_hearing_replaces_the_first_and_is_shown(first: str, second: str) -> None:
+    transcript, ears = heard(first, second)
+    assert transcript.text == second
+    assert transcript.first_heard == first
+    assert len(ears.hinted) == 1
+    (finding,) = check_hearing(transcript)
+    assert (finding.code, finding.severity.value) == ("heard_again", "blocking")
+    assert first in finding.message
 
 
-def test_what_was_dropped_lowers_what_is_left() -> None:
-    phantom = replace(SPEECH, compression=9.0)
-    assert raw_confidence([SPEECH]) == pytest.approx(0.9)
-    assert raw_confidence([SPEECH, phantom]) == pytest.approx(0.6)
-    assert raw_confidence([phantom]) == raw_confidence([]) == 0
-    assert raw_confidence([replace(SPEECH, words=(), avg_logprob=-0.1)]) == pytest.approx(0.905, abs=0.001)
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("a large latte with soy milk and a flurble", "a flurble with soy milk"),  # an item is lost
+        ("a flurble and a latte", "a flurble and a latte and a florble"),  # no clearer
+        ("a flurble and a latte", ""),
+    ],
+)
+def test_a_second_hearing_that_loses_something_is_dropped(first: str, second: str) -> None:
+    transcript, ears = heard(first, second)
+    assert transcript == Transcript(text=first, confidence=0.8)
+    assert len(ears.hinted) == 1
 
 
-def piece(word: str, start: float, probability: float) -> SimpleNamespace:
-    return SimpleNamespace(word=word, start=start, end=start + 0.2, probability=probability)
+def test_hints_are_few_and_the_likeliest_stand_last() -> None:
+    menu = sample_menu("copper-skillet")
+    found = hints(retrieve("can I get the mushroom swish burglar and a coffee", menu, 1))
+    assert len(found) <= MAX_HINTS
+    assert found[-1] == "mushroom swiss burger"
 
 
-def test_pieces_of_a_word_are_joined() -> None:
-    found = [
-        piece(" half", 0.0, 0.9),
-        piece("-and-half,", 0.2, 0.6),
-        piece(" ", 0.4, 0.1),
-        piece(" please.", 0.5, 1.0),
-    ]
-    words = _words(found, spaced=True)
-    assert [word.text for word in words] == ["half-and-half,", "please."]
-    assert (words[0].start_s, words[0].end_s, words[0].probability) == (0.0, pytest.approx(0.4), 0.6)
-    assert [word.text for word in _words([piece("拿", 0, 1), piece("铁", 1, 1)], spaced=False)] == [
-        "拿",
-        "铁",
-    ]
+def test_a_transcript_heard_once_has_no_finding() -> None:
+    assert check_hearing(Transcript(text="a latte", confidence=1.0)) == []

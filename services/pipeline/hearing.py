@@ -1,0 +1,98 @@
+"""Hear a recording: once with open ears, and once more with the menu's words where that left doubt.
+
+A recogniser that is given the menu's words ahead of a recording invents orders out of silence and noise. But
+where the first hearing made no sense in one place ("a medium roast double shot marker"), they settle most
+such places rightly ("mocha"). So the second hearing only ever replaces a first one that has words in it which
+nothing accounts for; it may not lose anything that the first one named; and its order goes to a human, with
+what was heard first beside it, since a wish off the menu would sound like its nearest neighbour too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jellyfish
+from rapidfuzz import fuzz, process
+
+from schemas.evidence import Evidence, Mention
+from schemas.menu import Menu
+from schemas.transcript import Transcript
+from services.engines.ports import Transcriber
+from services.pipeline.mentions import tokenize
+from services.pipeline.retrieve import retrieve
+
+# About 150 tokens; Whisper reads at most 223 of what is put before a recording.
+MAX_HINTS = 48
+_WIDEST = 3
+
+
+def hear(recording: Path, language: str, menu: Menu, menu_version: int, ears: Transcriber) -> Transcript:
+    """The transcript of a recording; its `first_heard` is filled when the second hearing replaced the first.
+
+    Raises: as `Transcriber.transcribe`.
+    """
+    first = ears.transcribe(recording, language)
+    if first.nothing_was_said:
+        return first
+    evidence = retrieve(first.text, menu, menu_version)
+    if not _doubtful(evidence):
+        return first
+    again = ears.hear_again(recording, language, first, hints(evidence))
+    if again.nothing_was_said or not _better(retrieve(again.text, menu, menu_version), evidence):
+        return first
+    return again.model_copy(update={"first_heard": first.text})
+
+
+def hints(evidence: Evidence) -> tuple[str, ...]:
+    """Names of the menu to listen for, the likeliest last, where the recogniser minds them most.
+
+    Likeness is of sound, to the words that nothing accounts for; all words, where no item was named.
+    """
+    menu = evidence.menu
+    names = [
+        *(item.name for item in menu.items),
+        *(option.name for group in menu.option_groups for option in group.options),
+        *(size.name for size in menu.sizes),
+    ]
+    names = list(dict.fromkeys(names))
+    words = [token.folded for token in tokenize(evidence.transcript)]
+    odd = {token.folded for word in evidence.unexplained for token in tokenize(word)} or set(words)
+    windows = [
+        _sound("".join(words[i:j]))
+        for i in range(len(words))
+        for j in range(i + 1, min(i + _WIDEST, len(words)) + 1)
+        if odd.intersection(words[i:j])
+    ]
+    likeness = process.cdist([_sound(name) for name in names], windows, scorer=fuzz.ratio).max(axis=1)
+    ranked = sorted(range(len(names)), key=lambda n: likeness[n])
+    return tuple(names[n] for n in ranked[-MAX_HINTS:])
+
+
+def _doubtful(evidence: Evidence) -> bool:
+    return bool(evidence.unexplained) or not evidence.lines
+
+
+def _better(again: Evidence, first: Evidence) -> bool:
+    """Whether more is understood, and nothing lost but what stood right beside the doubtful words."""
+    named = {(m.kind, m.ids) for m in again.mentions}
+    kept = all((m.kind, m.ids) in named for m in _sure(first) if not _beside_odd(m, first))
+    return kept and _understood(again) > _understood(first)
+
+
+def _understood(evidence: Evidence) -> tuple[int, int]:
+    return -len(evidence.unexplained), len(_sure(evidence))
+
+
+def _sure(evidence: Evidence) -> list[Mention]:
+    return [m for m in evidence.mentions if m.strong and not m.guessed]
+
+
+def _beside_odd(mention: Mention, evidence: Evidence) -> bool:
+    """The "medium" of "a medium-ro mocha" was part of what was not understood."""
+    before = evidence.transcript[: mention.start].split()[-1:]
+    after = evidence.transcript[mention.end :].split()[:1]
+    return any(odd in word for odd in evidence.unexplained for word in (*before, *after))
+
+
+def _sound(words: str) -> str:
+    return jellyfish.metaphone(words.replace(" ", "").replace("ch", "k"))
