@@ -169,7 +169,7 @@ class ScriptedTranscriber:
             raise step
         return step
 
-    def hear_again(self, audio: Path, language: str, first: Transcript, hints: Sequence[str]) -> Transcript:
+    def hear_again(self, audio: Path, first: Transcript, hints: Sequence[str]) -> Transcript:
         self.hinted.append(tuple(hints))
         return self.again or first
 

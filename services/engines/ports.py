@@ -28,7 +28,7 @@ class Transcriber(Protocol):
         """
         ...
 
-    def hear_again(self, audio: Path, language: str, first: Transcript, hints: Sequence[str]) -> Transcript:
+    def hear_again(self, audio: Path, first: Transcript, hints: Sequence[str]) -> Transcript:
         """The same recording, heard with the names in `hints` in mind, the likeliest last.
 
         Only words inside the time that `first` has words for: beyond it they would be inventions. Its

@@ -167,7 +167,7 @@ class WhisperTranscriber:
             duration_s=samples.size / RATE,
         )
 
-    def hear_again(self, audio: Path, language: str, first: Transcript, hints: Sequence[str]) -> Transcript:
+    def hear_again(self, audio: Path, first: Transcript, hints: Sequence[str]) -> Transcript:
         """As the port says. The hints stand before the recording as if they had been said in it."""
         segments = self.hear(
             self._samples(audio),

@@ -37,7 +37,7 @@ def hear(recording: Path, language: str, menu: Menu, menu_version: int, ears: Tr
     evidence = retrieve(first.text, menu, menu_version)
     if not _doubtful(evidence):
         return first
-    again = ears.hear_again(recording, language, first, hints(evidence))
+    again = ears.hear_again(recording, first, hints(evidence))
     if again.nothing_was_said or not _better(retrieve(again.text, menu, menu_version), evidence):
         return first
     return again.model_copy(update={"first_heard": first.text})

@@ -2,12 +2,13 @@
 
     python tests/bench/calibrate_asr.py --data DIR --model faster-whisper-base --write
 
-DIR holds `menu.json`, `gold.jsonl` and `audio/`, in the form of `saycart eval`. Each recording is heard
-clean and mixed with noise (even ones: six other recordings talking at once; odd ones: pink noise) at each
-level of `--snr`. It was heard right when matching against the menu (`services/pipeline/retrieve.py`) finds in
-the transcript every item, size and option of its cart, and nothing else: what matching mends after hearing
+DIR holds `menu.json`, `gold.jsonl` and `audio/`, in the form of `saycart eval`. Each recording is heard clean
+and mixed with noise (even ones: six other recordings talking at once; odd ones: pink noise) at each level of
+`--snr`. It was heard right when matching against the menu (`services/pipeline/retrieve.py`) finds in the
+transcript every item, size and option of its cart, and nothing else: what matching mends after hearing
 ("Americana", "16 oz") does not count as wrong. Amounts ("a lot of") and numbers are not looked at. Seeded; on
-2 cores base takes about 1 s a recording and level, and finished ones are kept in `--heard`, so that it can be stopped and gone on with.
+2 cores base takes about 1 s a recording and level, and finished ones are kept in `--heard`, so that it can be
+stopped and gone on with.
 """
 
 from __future__ import annotations

@@ -94,13 +94,13 @@ def test_samples_are_heard(ears: WhisperTranscriber) -> None:
 def test_a_second_hearing_adds_nothing_outside_the_first(ears: WhisperTranscriber) -> None:
     row = samples()[0]
     first = ears.transcribe(RECORDINGS / row["audio"], "en")
-    again = ears.hear_again(RECORDINGS / row["audio"], "en", first, ("latte", "oat milk", "blueberry muffin"))
+    again = ears.hear_again(RECORDINGS / row["audio"], first, ("latte", "oat milk", "blueberry muffin"))
     assert {"latte", "oat", "milk"} <= {word.text.strip(",.?!").casefold() for word in again.words}
     assert again.text == " ".join(word.text for word in again.words)
     assert again.confidence == first.confidence
     # Made shorter, the first hearing bounds what the second may add.
     half = first.model_copy(update={"words": first.words[: len(first.words) // 2]})
-    short = ears.hear_again(RECORDINGS / row["audio"], "en", half, ("latte", "oat milk"))
+    short = ears.hear_again(RECORDINGS / row["audio"], half, ("latte", "oat milk"))
     assert 0 < len(short.words) < len(again.words)
     assert short.words[-1].end_s <= half.words[-1].end_s + 0.3
 
