@@ -18,6 +18,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from schemas.question import Question
+
 # Bounds of the mask, and through it of `max_tokens`. A spoken order past them is asked about.
 MAX_LINES = 12
 MAX_OPTIONS = 8
@@ -129,6 +131,19 @@ class Finding(BaseModel):
     severity: Severity
     message: str
     line: int | None = Field(default=None, description="index of the cart line, if it is about one")
+    question: Question | None = Field(
+        default=None, description="asks the customer, where that would settle it"
+    )
+
+    @classmethod
+    def blocking(
+        cls, code: str, message: str, line: int | None = None, question: Question | None = None
+    ) -> Finding:
+        return cls(code=code, severity=Severity.BLOCKING, message=message, line=line, question=question)
+
+    @classmethod
+    def info(cls, code: str, message: str, line: int | None = None) -> Finding:
+        return cls(code=code, severity=Severity.INFO, message=message, line=line)
 
 
 class HeardSpan(BaseModel):

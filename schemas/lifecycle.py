@@ -32,6 +32,7 @@ class Event(StrEnum):
     DOUBTED = "doubted"  # by any stage: a human must look
     APPROVED = "approved"  # by a reviewer: as proposed, or corrected
     REFUSED = "refused"  # by a reviewer
+    ANSWERED = "answered"  # by the customer: the one open question
     BROKE = "broke"  # a permanent error
     CANCELLED = "cancelled"  # by the client
 
@@ -62,6 +63,7 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.VALIDATED, Event.ACCEPTED): State.COMPLETED,
     (State.IN_REVIEW, Event.APPROVED): State.COMPLETED,
     (State.IN_REVIEW, Event.REFUSED): State.REJECTED,
+    (State.IN_REVIEW, Event.ANSWERED): State.COMPLETED,
     (State.IN_REVIEW, Event.CANCELLED): State.CANCELLED,
     **{(state, Event.DOUBTED): State.IN_REVIEW for state in WAITING},
     **{(state, Event.BROKE): State.FAILED for state in WAITING},

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.cart import Cart, Finding, MenuRef
+from schemas.question import Question
 from schemas.review import Review
 from schemas.transcript import Transcript
 
@@ -53,6 +54,9 @@ class Order(BaseModel):
     transcript: Transcript | None = None
     cart: Cart | None = None
     findings: list[Finding] = []
+    question: Question | None = Field(
+        default=None, description="what the customer can settle without a reviewer; see `/answer`"
+    )
     review: Review | None = None
     error: OrderError | None = None
     timings: Timings = Timings()

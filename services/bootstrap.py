@@ -14,6 +14,7 @@ from infra.database import Database
 from infra.settings import Settings
 from schemas.errors import EngineUnavailable, SaycartError
 from schemas.menu import Menu
+from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
 from services.engines.ports import CartDecoder, Transcriber
 from services.pipeline.ports import Doorbell, Tools
@@ -136,6 +137,12 @@ class Container:
         from services.pipeline.review import settle
 
         return settle(order, decision, self.menus.get(order.menu_id, order.menu_version))
+
+    def settle_answer(self, order: OrderRecord, answer: CustomerAnswer) -> Outcome:
+        """What the customer's answer makes of the order; raises Conflict, InvalidCart."""
+        from services.pipeline.review import settle_by_answer
+
+        return settle_by_answer(order, answer, self.menus.get(order.menu_id, order.menu_version))
 
     def cart_schema(self, menu_id: str | None) -> dict[str, Any]:
         """The published JSON Schema; with a menu, closed to its newest version. Raises NotFound."""

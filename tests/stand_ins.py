@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,36 @@ def speech(text: str, probability: float = 0.95, confidence: float = 0.9) -> Tra
         for i, word in enumerate(text.split())
     )
     return Transcript(text=text, confidence=confidence, words=words, source="stand-in")
+
+
+def in_review(draft: CartDraft) -> OrderRecord:
+    """An order for `CAFE`, version 4, in front of a human with this draft."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return OrderRecord(
+        id="ord_1",
+        state=State.IN_REVIEW,
+        version=5,
+        menu_id="trap-cafe",
+        menu_version=4,
+        language="en",
+        audio_key=None,
+        audio_format=None,
+        transcript=speech("a latte please"),
+        draft=draft,
+        cart=None,
+        findings=(),
+        reasons=(),
+        error=None,
+        metadata=None,
+        timings={},
+        engine={},
+        attempt=0,
+        lease_owner=None,
+        lease_until=None,
+        next_attempt_at=None,
+        created_at=now,
+        updated_at=now,
+    )
 
 
 @dataclass

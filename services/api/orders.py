@@ -1,4 +1,4 @@
-"""`/v1/orders`: submit, read (with long poll), list, cancel."""
+"""`/v1/orders`: submit, read (with long poll), list, cancel, answer."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import time
 from typing import Annotated
 
 import anyio
-from fastapi import APIRouter, Query, Request
+import structlog
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from schemas.errors import Conflict, StaleState
+from schemas.errors import Conflict, SaycartError, StaleState
 from schemas.lifecycle import SETTLED, STATUS, TERMINAL, State
 from schemas.order import Order, OrderPage, TextOrder
+from schemas.question import CustomerAnswer
 from services.api import present
 from services.api.bell import Bell
-from services.api.bodies import ref
+from services.api.bodies import body, ref, takes
 from services.api.deps import Cursor, Limit, Wired, leaving, matches
 from services.api.intake import accept
 from services.api.problems import RequestRefused, invalid
 from services.bootstrap import Container
 from services.storage.records import OrderRecord, ReviewRecord
+
+log = structlog.get_logger(__name__)
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 
@@ -156,11 +160,33 @@ def cancel(order_id: str, box: Wired) -> Response:
     except (Conflict, StaleState) as error:
         record, review = read(box, order_id)
         if record.state is not State.CANCELLED:
-            raise RequestRefused(
-                error.code if isinstance(error, Conflict) else "conflict",
-                409,
-                f"The order is {STATUS[record.state]} and can't be cancelled any more.",
-                hint=Conflict.hint,
-                extra={"order": present.order(record, review).model_dump(mode="json", by_alias=True)},
-            ) from None
+            what = f"The order is {STATUS[record.state]} and can't be cancelled any more."
+            raise _conflict(error, what, Conflict.hint, record, review) from None
     return shown(*read(box, order_id))
+
+
+@router.post("/{order_id}/answer", response_model=Order, openapi_extra=takes(CustomerAnswer))
+def answer(
+    order_id: str, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))], box: Wired
+) -> Response:
+    """Answer the order's one open `question`; the order is completed with it, and no reviewer is needed."""
+    record = box.orders.get(order_id)
+    try:
+        box.orders.answer(record, box.settle_answer(record, given))
+    except (Conflict, StaleState) as error:
+        raise _conflict(error, error.detail, error.hint, *read(box, order_id)) from None
+    log.info("order.answered", order_id=order_id, question=given.question, answer=given.answer)
+    return shown(*read(box, order_id))
+
+
+def _conflict(
+    error: SaycartError, detail: str, hint: str, record: OrderRecord, review: ReviewRecord | None
+) -> RequestRefused:
+    """A 409 that shows the order as it is now."""
+    return RequestRefused(
+        error.code if isinstance(error, Conflict) else "conflict",
+        409,
+        detail,
+        hint=hint,
+        extra={"order": present.order(record, review).model_dump(mode="json", by_alias=True)},
+    )

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from pydantic import BaseModel
 
 from schemas.cart import Cart, MenuRef
-from schemas.lifecycle import STATUS
+from schemas.lifecycle import STATUS, State
 from schemas.order import Order, OrderEvent, Timings
 from schemas.review import Review
 from services.pipeline.flow import next_stage
+from services.pipeline.questions import open_question
 from services.storage.records import MenuVersion, OrderRecord, ReviewRecord, StoredEvent
 
 
@@ -69,6 +70,7 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
         transcript=record.transcript,
         cart=record.cart,
         findings=list(record.findings),
+        question=open_question(record.findings, record.reasons) if record.state is State.IN_REVIEW else None,
         review=review_of(review) if review else None,
         error=record.error,
         timings=Timings.model_validate(record.timings),

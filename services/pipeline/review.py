@@ -1,13 +1,19 @@
-"""Review: what a human's decision makes of an order. The same facts and the same prices apply."""
+"""Review: what a human makes of an order: a reviewer by a decision, the customer by an answer. The same
+facts and the same prices apply."""
 
 from __future__ import annotations
 
-from schemas.errors import InvalidCart
-from schemas.lifecycle import Event
+from typing import Any
+
+from schemas.cart import CartDraft
+from schemas.errors import Conflict, InvalidCart
+from schemas.lifecycle import Event, State
+from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
 from schemas.transcript import Transcript
+from services.pipeline.facts import check_facts
 from services.pipeline.price import price_cart
-from services.pipeline.validate import check_facts
+from services.pipeline.questions import answered, open_question
 from services.storage.records import MenuVersion, OrderRecord, Outcome
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.
@@ -26,6 +32,30 @@ def settle(order: OrderRecord, decision: ReviewDecision, menu: MenuVersion) -> O
     draft = decision.cart if decision.action == "correct" else order.draft
     if draft is None:
         raise InvalidCart([("/cart", "there is no proposed cart to approve; send a corrected one")])
+    return _settled(Event.APPROVED, order, draft, menu, detail)
+
+
+def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersion) -> Outcome:
+    """The outcome of a customer's answer to the order's one open question.
+
+    Raises:
+        Conflict: the order has no open question, or another one.
+        InvalidCart: not one of the question's answers, or no cart can be made with it.
+    """
+    question = open_question(order.findings, order.reasons) if order.state is State.IN_REVIEW else None
+    if question is None or question.id != answer.question or order.draft is None:
+        raise Conflict("The order does not ask this", hint="Read the order again; a colleague may be on it.")
+    if answer.answer not in {choice.id for choice in question.answers}:
+        known = ", ".join(choice.id for choice in question.answers)
+        raise InvalidCart([("/answer", f"must be one of {known}")])
+    draft = answered(order.draft, question, answer.answer)
+    detail = {"question": question.id, "answer": answer.answer}
+    return _settled(Event.ANSWERED, order, draft, menu, detail)
+
+
+def _settled(
+    event: Event, order: OrderRecord, draft: CartDraft, menu: MenuVersion, detail: dict[str, Any]
+) -> Outcome:
     findings = check_facts(draft, menu.menu)
     problems = [
         (f"/cart/lines/{f.line}" if f.line is not None else "/cart/lines", f.message)
@@ -36,7 +66,7 @@ def settle(order: OrderRecord, decision: ReviewDecision, menu: MenuVersion) -> O
         raise InvalidCart(problems)
     heard = order.transcript or Transcript(text="", confidence=0.0)
     return Outcome(
-        Event.APPROVED,
+        event,
         draft=draft,
         cart=price_cart(draft, menu.menu, menu.version, heard, findings),
         findings=tuple(findings),

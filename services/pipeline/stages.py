@@ -8,20 +8,21 @@ from dataclasses import replace
 
 import structlog
 
-from schemas.cart import Finding, Severity
+from schemas.cart import Finding
 from schemas.errors import RecordingLost
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.engines.ports import Decoded
+from services.pipeline.facts import check_facts, check_total
 from services.pipeline.hearing import hear
 from services.pipeline.ports import Tools
 from services.pipeline.price import price_cart
 from services.pipeline.retrieve import retrieve
 from services.pipeline.tidy import drop_echoes
 from services.pipeline.triage import doubts
-from services.pipeline.validate import check_evidence, check_facts, check_hearing, check_total
+from services.pipeline.validate import check_evidence, check_hearing
 from services.storage.records import OrderRecord, Outcome
 
 log = structlog.get_logger()
@@ -39,9 +40,7 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     transcript = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
     timings = {"transcribe": time.perf_counter() - started}
     if transcript.nothing_was_said:
-        finding = Finding(
-            code="nothing_heard", severity=Severity.BLOCKING, message="Nothing was said in this recording"
-        )
+        finding = Finding.blocking("nothing_heard", "Nothing was said in this recording")
         return Outcome(
             Event.DOUBTED,
             transcript=transcript,
@@ -109,7 +108,7 @@ def triage(order: OrderRecord, tools: Tools) -> Outcome:
 
 def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
     """The way out of any stage that can't go on: what is known so far, in front of a human."""
-    finding = Finding(code=code, severity=Severity.BLOCKING, message=message)
+    finding = Finding.blocking(code, message)
     return Outcome(
         Event.DOUBTED,
         findings=(finding,),

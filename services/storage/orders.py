@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, func, literal, or_, select, tuple_, update
+from sqlalchemy.orm import Session
 
 from infra.database import Database, UtcDateTime
 from schemas.errors import Conflict, InputError, NotFound, StaleState
@@ -161,12 +162,25 @@ class OrderStore:
             if order.state in TERMINAL:
                 raise Conflict(f"The order is {STATUS[order.state]} already")
             cancelled = move(session, now, order, Event.CANCELLED)
-            session.execute(
-                update(ReviewRow)
-                .where(ReviewRow.order_id == order_id, ReviewRow.status.in_(["open", "claimed"]))
-                .values(status="withdrawn", claimed_by=None, lease_until=None, version=ReviewRow.version + 1)
-            )
+            _withdraw_review(session, order_id)
             return cancelled
+
+    def answer(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
+        """Settle an order in review by the customer's answer, unless a reviewer is at it.
+
+        Raises:
+            Conflict: a reviewer holds the review now.
+            StaleState: the order has moved on. Nothing is stored.
+        """
+        with writing(self._database) as (session, now):
+            moved = move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
+            held = select(ReviewRow.id).where(
+                ReviewRow.order_id == order.id, ReviewRow.status == "claimed", ReviewRow.lease_until > now
+            )
+            if session.scalars(held).first() is not None:
+                raise Conflict("A reviewer is settling this order", hint="Wait for the reviewer's decision.")
+            _withdraw_review(session, order.id)
+            return moved
 
     def due(self, *, limit: int, idle_s: float) -> list[tuple[str, State]]:
         """Orders that wait for a worker, are due, and that nobody touched for `idle_s` s; oldest first.
@@ -234,6 +248,15 @@ class OrderStore:
             old = IdempotencyRow.created_at < now - timedelta(seconds=older_than_s)
             gone = session.execute(delete(IdempotencyRow).where(old).returning(IdempotencyRow.key))
             return len(gone.all())
+
+
+def _withdraw_review(session: Session, order_id: str) -> None:
+    """Close an order's review without a decision: what it asked has settled itself."""
+    session.execute(
+        update(ReviewRow)
+        .where(ReviewRow.order_id == order_id, ReviewRow.status.in_(["open", "claimed"]))
+        .values(status="withdrawn", claimed_by=None, lease_until=None, version=ReviewRow.version + 1)
+    )
 
 
 def _existing(row: OrderRow | None, order_id: str) -> OrderRow:

@@ -19,10 +19,11 @@ from schemas.transcript import Transcript
 from services.bootstrap import bootstrap
 from services.cli.samples import load_menus
 from services.engines.ports import CartDecoder
+from services.pipeline.facts import check_facts
 from services.pipeline.price import price_cart
 from services.pipeline.retrieve import retrieve
 from services.pipeline.triage import doubts
-from services.pipeline.validate import check_evidence, check_facts
+from services.pipeline.validate import check_evidence
 from services.workers.stack import Stack
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]

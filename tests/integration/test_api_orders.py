@@ -13,9 +13,12 @@ import httpx
 import pytest
 from api_world import MENU, World, expect_problem, wait_until, wav
 
+from schemas.cart import CartDraft
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
+from schemas.review import ReviewReason
 from schemas.transcript import Transcript
+from services.pipeline.facts import check_facts
 
 world, own_world, lone_world = api_world.world, api_world.own_world, api_world.lone_world
 
@@ -233,6 +236,46 @@ def test_cancelling_withdraws_the_review(world: World) -> None:
     assert order["review"]["status"] == "withdrawn"
     claim = world.http.post(f"/v1/reviews/{review_id}/claim", json={"reviewer": "ada"})
     assert expect_problem(claim, 409, "conflict")["review"]["status"] == "withdrawn"
+
+
+def _asks(world: World) -> str:
+    """An order in review whose only doubt is the size of a latte."""
+    order_id: str = world.text()["id"]
+    latte = CartDraft.model_validate(
+        {"lines": [{"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1}]}
+    )
+    findings = tuple(check_facts(latte, Menu.parse(MENU)))
+    world.advance(order_id, Event.DECODED, draft=latte)
+    world.advance(order_id, Event.VALIDATED, findings=findings)
+    world.advance(order_id, Event.DOUBTED, reasons=(ReviewReason.BLOCKING_FINDING,))
+    return order_id
+
+
+def test_an_answer_settles_the_order_without_a_reviewer(own_world: World) -> None:
+    order_id = _asks(own_world)
+    question = own_world.http.get(f"/v1/orders/{order_id}").json()["question"]
+    assert question["text"] == "Small or large latte?"
+    url = f"/v1/orders/{order_id}/answer"
+    wrong = own_world.http.post(url, json={"question": question["id"], "answer": "XL"})
+    expect_problem(wrong, 422, "invalid_cart")
+    order = own_world.http.post(url, json={"question": question["id"], "answer": "L"}).json()
+    assert order["status"] == "completed"
+    assert order["cart"]["total"] == 550
+    assert order["question"] is None
+    assert order["review"]["status"] == "withdrawn"
+    types = [event["event"] for event in _stream(own_world, order_id)]
+    assert types[-1] == "answered"
+    late = own_world.http.post(url, json={"question": question["id"], "answer": "S"})
+    assert expect_problem(late, 409, "conflict")["order"]["cart"]["total"] == 550
+
+
+def test_a_reviewer_at_work_is_not_overtaken_by_an_answer(own_world: World) -> None:
+    order_id = _asks(own_world)
+    review = own_world.parts.reviews.by_order(order_id)
+    own_world.http.post(f"/v1/reviews/{review.id}/claim", json={"reviewer": "ada"})
+    given = own_world.http.post(f"/v1/orders/{order_id}/answer", json={"question": "0/size", "answer": "L"})
+    assert expect_problem(given, 409, "conflict")["order"]["status"] == "needs_review"
+    assert own_world.parts.reviews.get(review.id).claimed_by == "ada"
 
 
 def _stream(world: World, order_id: str, after: int | None = None) -> list[dict[str, str]]:

@@ -68,9 +68,13 @@ def test_statuses_are_those_of_the_contract() -> None:
     assert {STATUS[state] for state in WAITING} == {"queued", "processing"}
 
 
-def test_only_review_and_triage_complete_an_order() -> None:
+def test_only_triage_review_and_an_answer_complete_an_order() -> None:
     ways = {key for key, to in TRANSITIONS.items() if to is State.COMPLETED}
-    assert ways == {(State.VALIDATED, Event.ACCEPTED), (State.IN_REVIEW, Event.APPROVED)}
+    assert ways == {
+        (State.VALIDATED, Event.ACCEPTED),
+        (State.IN_REVIEW, Event.APPROVED),
+        (State.IN_REVIEW, Event.ANSWERED),
+    }
 
 
 def test_the_flow_has_one_stage_for_each_waiting_state() -> None:

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from schemas.cart import CartDraft
 from schemas.errors import InvalidCart
-from schemas.lifecycle import Event, State
+from schemas.lifecycle import Event
 from schemas.review import ReviewDecision
 from services.pipeline.review import OVERRULED, settle
 from services.storage.records import MenuVersion, OrderRecord, Outcome
-from tests.stand_ins import CAFE, speech
+from tests.stand_ins import CAFE, in_review
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MENU = MenuVersion(CAFE, 4, "digest", NOW)
@@ -28,31 +28,7 @@ def draft(*lines: dict[str, Any]) -> CartDraft:
 
 
 LATTE = {"sku": "latte", "quantity": 2, "size": "L"}
-ORDER = OrderRecord(
-    id="ord_1",
-    state=State.IN_REVIEW,
-    version=5,
-    menu_id="trap-cafe",
-    menu_version=4,
-    language="en",
-    audio_key=None,
-    audio_format=None,
-    transcript=speech("a latte please"),
-    draft=draft(LATTE),
-    cart=None,
-    findings=(),
-    reasons=(),
-    error=None,
-    metadata=None,
-    timings={},
-    engine={},
-    attempt=0,
-    lease_owner=None,
-    lease_until=None,
-    next_attempt_at=None,
-    created_at=NOW,
-    updated_at=NOW,
-)
+ORDER = in_review(draft(LATTE))
 
 
 def decide(action: str, order: OrderRecord = ORDER, **more: Any) -> Outcome:

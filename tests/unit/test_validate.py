@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from schemas.cart import CartDraft, Finding, Severity
+from services.pipeline.facts import check_facts, check_total
 from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import check_evidence, check_facts, check_total
+from services.pipeline.validate import check_evidence
 from tests.stand_ins import CAFE, sample_menu
 
 

@@ -1,0 +1,68 @@
+"""The one good question: when a single doubt decides the cart, the customer can settle it.
+
+A finding carries a question when its answers are a few known things of the menu. An order asks it only when
+nothing else is in doubt: not the hearing, not another line. The answer is checked and priced like any cart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schemas.cart import CartDraft, Finding, ItemLine, LineDraft, OptionDraft, Severity
+from schemas.menu import Item, Menu, OptionGroup
+from schemas.question import Choice, Question
+from schemas.review import ReviewReason
+
+# More than can be held in mind by ear.
+MAX_ANSWERS = 6
+
+
+def which_size(line: int, item: Item, menu: Menu) -> Question | None:
+    """Ask for the size of the item on line `line`."""
+    sizes = [size for size in menu.sizes if size.id in item.size_ids]
+    return _question(f"{line}/size", [Choice(id=s.id, text=s.name) for s in sizes], item.name)
+
+
+def which_option(line: int, group: OptionGroup) -> Question | None:
+    """Ask for a choice of a group that the item can't go without."""
+    open_ones = [option for option in group.options if option.available]
+    return _question(f"{line}/options/{group.id}", [Choice(id=o.id, text=o.name) for o in open_ones])
+
+
+def which_item(line: int, skus: Sequence[str], menu: Menu) -> Question | None:
+    """Ask which of several items was meant by words that fit them all."""
+    items = [item for item in map(menu.item, skus) if item is not None and item.available]
+    return _question(f"{line}/sku", [Choice(id=item.sku, text=item.name) for item in items])
+
+
+def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> Question | None:
+    """The question that would settle the order; None when anything else is in doubt too."""
+    blocking = [finding for finding in findings if finding.severity is Severity.BLOCKING]
+    if len(blocking) != 1 or set(reasons) - {ReviewReason.BLOCKING_FINDING}:
+        return None
+    return blocking[0].question
+
+
+def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
+    """The draft with `answer`, one of the question's own, in the place that it asks about."""
+    number, _, field = question.id.partition("/")
+    lines: list[LineDraft] = list(draft.lines)
+    line = lines[int(number)]
+    if not isinstance(line, ItemLine):
+        raise ValueError(f"Line {number} names no item, so nothing of it can be asked")
+    field, _, group = field.partition("/")
+    changed: dict[str, object] = {field: answer}
+    if group:
+        # "no sauce" was no answer to which sauce.
+        others = tuple(option for option in line.options if option.group != group)
+        changed = {"options": (*others, OptionDraft(group=group, id=answer))}
+    lines[int(number)] = line.model_copy(update=changed)
+    return draft.model_copy(update={"lines": tuple(lines)})
+
+
+def _question(place: str, answers: list[Choice], of: str = "") -> Question | None:
+    if not 2 <= len(answers) <= MAX_ANSWERS:
+        return None
+    names = [answer.text for answer in answers]
+    text = f"{', '.join(names[:-1])} or {names[-1]} {of}".strip() + "?"
+    return Question(id=place, text=text[0].upper() + text[1:], answers=tuple(answers))
