@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from schemas.menu import Menu
@@ -14,8 +14,9 @@ _AMOUNTS = {"none": "no ", "normal": ""}
 
 
 class Part(NamedTuple):
-    """A piece of a line; `differs` when the other cart does not have it."""
+    """A piece of a line; `joint` stands before it; `differs` when the other cart does not have it."""
 
+    joint: str
     text: str
     differs: bool
 
@@ -51,26 +52,29 @@ class Names:
         return f"{_AMOUNTS.get(amount, f'{amount} ')}{f'{count} × ' if count > 1 else ''}{name}"
 
 
-def side_by_side(
-    gold: list[dict[str, Any]], predicted: list[dict[str, Any]], names: Names
-) -> list[Row]:
-    """The lines of two carts, paired as the score pairs them; a line without a twin stands against nothing."""
-    return [
-        (_parts(want, got, names), _parts(got, want, names))
-        for want, got in paired(canonical(gold), canonical(predicted))
-    ]
+def side_by_side(gold: list[dict[str, Any]], predicted: list[dict[str, Any]], names: Names) -> list[Row]:
+    """The lines of two carts, paired as the score pairs them.
+
+    To be read more easily, lines of different items that the score leaves alone then face each other, so
+    that what they share is not marked.
+    """
+    pairs = paired(canonical(gold), canonical(predicted))
+    missing = [want for want, got in pairs if got is None]
+    added = [got for want, got in pairs if want is None]
+    rows = [pair for pair in pairs if None not in pair] + list(zip_longest(missing, added))
+    return [(_parts(want, got, names), _parts(got, want, names)) for want, got in rows]
 
 
 def _parts(line: Line | None, other: Line | None, names: Names) -> list[Part]:
     if line is None:
         return []
-    mine = [*names.line(line), *_options(line[0][3], names)]
-    its = [*names.line(other), *_options(other[0][3], names)] if other else []
-    return [Part(text, text not in its) for text in mine]
+    its = {*names.line(other), *_options(other, names)} if other else set()
+    head = [Part(" " if index else "", text, text not in its) for index, text in enumerate(names.line(line))]
+    return head + [Part(" · ", text, text not in its) for text in _options(line, names)]
 
 
-def _options(chosen: Iterable[Chosen], names: Names) -> list[str]:
-    return [names.option(option) for option in sorted(chosen)]
+def _options(line: Line, names: Names) -> list[str]:
+    return [names.option(option) for option in sorted(line[0][3])]
 
 
 def _spaced(identifier: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from services.evaluation.plots import Plot, bars, percent_ticks
+from services.evaluation.plots import Plot, bars, intervals, percent_ticks
 
 # Of the project: at most 1% silent errors with at most 20% sent to review.
 GOAL_RISK, GOAL_COVERAGE = 0.01, 0.8
@@ -78,23 +78,21 @@ def latency_chart(ms: Mapping[str, Mapping[str, float]]) -> str:
 def ladder_chart(series: Sequence[tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]]) -> str:
     """Exact share by condition, one line a set, with 95% intervals; conditions in order of appearance."""
     conditions = list(dict.fromkeys(name for _, points in series for name, _ in points))
-    plot = Plot(
+    return intervals(
         "Exact carts by condition",
-        ("condition", [(float(i), name) for i, name in enumerate(conditions)]),
         ("exact carts", [(i / 5, f"{i / 5:.0%}") for i in range(6)]),
-        margin=0.4,
+        conditions,
+        [
+            (STYLES[index % len(STYLES)], {conditions.index(one): _span(name, one, c) for one, c in points})
+            for index, (name, points) in enumerate(series)
+        ],
     )
-    for index, (name, points) in enumerate(series):
-        style = STYLES[index % len(STYLES)]
-        # Beside each other, so that the intervals of two sets can be told apart.
-        aside = (index - (len(series) - 1) / 2) * 0.08
-        placed = [(conditions.index(condition) + aside, counts) for condition, counts in points]
-        plot.line([(x, counts["exact_share"]) for x, counts in placed], style)
-        for (condition, counts), (x, _) in zip(points, placed, strict=True):
-            low, high = counts["exact_ci"]
-            plot.whisker(x, low, high, style)
-            plot.dot((x, counts["exact_share"]), style, f"{name}, {condition}: {counts['exact_share']:.1%}")
-    return plot.svg()
+
+
+def _span(name: str, condition: str, counts: Mapping[str, Any]) -> tuple[float, float, float, str]:
+    low, high = counts["exact_ci"]
+    share = counts["exact_share"]
+    return low, share, high, f"{name}, {condition}: {share:.1%} exact"
 
 
 def _time(ms: float) -> str:

@@ -61,7 +61,7 @@ def judge(gold: dict[str, Any], predicted: dict[str, Any]) -> Scored:
 
 
 def figures(rows: Sequence[Scored], asr_threshold: float) -> dict[str, Any]:
-    """Every figure of a run; shares are of all rows, times in milliseconds. `asr_threshold` is triage's gate."""
+    """Every figure of a run: shares of all rows, milliseconds. `asr_threshold` is the gate of triage."""
     wrong: Counter[str] = Counter()
     for row in rows:
         wrong.update(row.score.wrong)
@@ -76,7 +76,7 @@ def figures(rows: Sequence[Scored], asr_threshold: float) -> dict[str, Any]:
         "ms": _times(rows),
         "by_tag": _groups(rows, lambda row: row.gold.get("tags") or ()),
         "by_voice": _groups(rows, _voice),
-        "risk_coverage": _risk(rows, asr_threshold),
+        "risk_coverage": risk(rows, asr_threshold),
         "reliability": _calibration(rows),
     }
 
@@ -157,7 +157,7 @@ def _voice(row: Scored) -> tuple[str, ...]:
     return (voice,) if voice else ()
 
 
-def _risk(rows: Sequence[Scored], asr_threshold: float) -> dict[str, Any]:
+def risk(rows: Sequence[Scored], asr_threshold: float) -> dict[str, Any]:
     """The curve of ordering by ASR confidence, by the least sure line if known, and where we stand on it."""
     exact = [row.exact for row in rows]
     over = [row for row in rows if row.confidence >= asr_threshold]

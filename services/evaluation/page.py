@@ -50,7 +50,8 @@ def percent(share: float | None) -> str:
 
 
 def interval(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:.1%} to {ends[1]:.1%}"
+    """Both ends of an interval of shares."""
+    return f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}%"
 
 
 def _told(value: Any) -> str:

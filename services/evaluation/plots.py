@@ -3,7 +3,7 @@ so that one drawing serves light and dark. Sizes are in the units of a 480 wide 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 WIDTH, HEIGHT = 480, 330
@@ -11,22 +11,24 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 24, 24, 56
 BAR_HEIGHT, BAR_GAP, NAME_WIDTH = 22, 12, 150
 
 Point = tuple[float, float]
+Axis = tuple[str, Sequence[tuple[float, str]]]
+"""A name, and ticks from low to high as (value, label)."""
+
+Spans = tuple[str, Mapping[int, tuple[float, float, float, str]]]
 
 
 class Plot:
-    """One pair of axes. Values are in data units; ticks are pairs of value and label."""
+    """One pair of axes. Values are in data units."""
 
     def __init__(
         self,
         title: str,
-        x: tuple[str, Sequence[tuple[float, str]]],
-        y: tuple[str, Sequence[tuple[float, str]]],
-        *,
-        margin: float = 0.0,
+        x: Axis,
+        y: Axis,
     ) -> None:
-        """`title` is read out to those who can't see it; `margin` widens x at both ends, in data units."""
+        """`title` is read out to those who can't see it."""
         self._title = title
-        self._low_x, self._high_x = x[1][0][0] - margin, x[1][-1][0] + margin
+        self._low_x, self._high_x = x[1][0][0], x[1][-1][0]
         self._low_y, self._high_y = y[1][0][0], y[1][-1][0]
         self._body: list[str] = []
         for value, label in y[1]:
@@ -57,18 +59,14 @@ class Plot:
         path = "L".join(f"{self._x(x)} {self._y(y)}" for x, y in points)
         self._body.append(f'<path class="line {style}" d="M{path}"/>')
 
-    def dot(self, point: Point, style: str, says: str, *, radius: float = 5) -> None:
+    def dot(self, point: Point, style: str, says: str) -> None:
         """A round mark; `says` is shown where the pointer rests."""
-        x, y = self._x(point[0]), self._y(point[1])
-        self._body.append(
-            f'<circle class="mark {style}" cx="{x}" cy="{y}" r="{radius:.1f}"><title>{escape(says)}</title></circle>'
-        )
+        self._body.append(_dot(self._x(point[0]), self._y(point[1]), style, says))
 
     def diamond(self, point: Point, style: str, says: str) -> None:
         x, y = self._x(point[0]), self._y(point[1])
-        self._body.append(
-            f'<path class="mark {style}" d="M{x} {y - 8}l8 8l-8 8l-8 -8z"><title>{escape(says)}</title></path>'
-        )
+        shape = f"M{x} {y - 8}l8 8l-8 8l-8 -8z"
+        self._body.append(f'<path class="mark {style}" d="{shape}"><title>{escape(says)}</title></path>')
 
     def whisker(self, x: float, low: float, high: float, style: str) -> None:
         """An interval of y, as a bar with caps."""
@@ -97,7 +95,7 @@ class Plot:
 
 
 def bars(title: str, rows: Sequence[tuple[str, float, float | None, str]]) -> str:
-    """Horizontal bars: name, value, an optional further value drawn behind it as a paler bar, and the label."""
+    """Horizontal bars: name, value, perhaps a further value (a paler bar behind it), and the label."""
     widest = max((max(value, more or 0) for _, value, more, _ in rows), default=1) or 1
     label_width = 10 + 8 * max((len(label) for *_, label in rows), default=0)
     room = WIDTH - NAME_WIDTH - label_width
@@ -113,6 +111,39 @@ def bars(title: str, rows: Sequence[tuple[str, float, float | None, str]]) -> st
     return _svg(8 + len(rows) * (BAR_HEIGHT + BAR_GAP), title, body)
 
 
+def intervals(title: str, x: Axis, rows: Sequence[str], series: Sequence[Spans]) -> str:
+    """Values with their intervals, a named row each, so that many long names stay legible.
+
+    A series is a style and, by row number, (low, value, high, what it says); its values are joined by a line.
+    """
+    low, high = x[1][0][0], x[1][-1][0]
+    room, step = WIDTH - NAME_WIDTH - RIGHT, 22 + 14 * len(series)
+    bottom = TOP + step * len(rows)
+
+    def at(value: float) -> float:
+        return round(NAME_WIDTH + (value - low) / (high - low) * room, 1)
+
+    body = []
+    for value, label in x[1]:
+        body.append(f'<path class="grid" d="M{at(value)} {TOP}V{bottom}"/>')
+        body.append(_label(at(value), bottom + 20, label, "middle", "tick"))
+    for index, name in enumerate(rows):
+        body.append(_label(NAME_WIDTH - 12, TOP + step * (index + 0.5) + 5, name, "end", "tick"))
+    body.append(f'<path class="axis" d="M{NAME_WIDTH} {TOP}V{bottom}H{WIDTH - RIGHT}"/>')
+    body.append(_label(NAME_WIDTH + room / 2, bottom + 46, x[0], "middle", "name"))
+    for place, (style, spans) in enumerate(series):
+        placed = {
+            row: TOP + step * (row + 0.5) + 14 * (place - (len(series) - 1) / 2) for row in sorted(spans)
+        }
+        joined = "L".join(f"{at(spans[row][1])} {y}" for row, y in placed.items())
+        body.append(f'<path class="line faint {style}" d="M{joined}"/>')
+        for row, y in placed.items():
+            left, value, right, says = spans[row]
+            body.append(f'<path class="line {style}" d="M{at(left)} {y}H{at(right)}"/>')
+            body.append(_dot(at(value), y, style, says))
+    return _svg(bottom + BOTTOM, title, body)
+
+
 def percent_ticks(highest: float) -> list[tuple[float, str]]:
     """Round ticks from 0 to at least `highest` (a share), four to six of them."""
     for step in (0.01, 0.02, 0.05, 0.1, 0.2):
@@ -123,7 +154,12 @@ def percent_ticks(highest: float) -> list[tuple[float, str]]:
 
 
 def _bar(y: float, width: float, style: str) -> str:
-    return f'<rect class="{style}" x="{NAME_WIDTH}" y="{y}" width="{max(width, 1):.1f}" height="{BAR_HEIGHT}" rx="3"/>'
+    size = f'width="{max(width, 1):.1f}" height="{BAR_HEIGHT}"'
+    return f'<rect class="{style}" x="{NAME_WIDTH}" y="{y}" {size} rx="3"/>'
+
+
+def _dot(x: float, y: float, style: str, says: str) -> str:
+    return f'<circle class="mark {style}" cx="{x}" cy="{y}" r="5"><title>{escape(says)}</title></circle>'
 
 
 def _label(x: float, y: float, text: str, anchor: str, style: str) -> str:

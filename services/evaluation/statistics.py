@@ -31,7 +31,7 @@ def mcnemar(only_a: int, only_b: int) -> float:
     """Exact two-sided McNemar test: how likely so uneven a split of the changed rows is by chance."""
     changed = only_a + only_b
     tail = sum(math.comb(changed, k) for k in range(min(only_a, only_b) + 1))
-    return min(1.0, 2 * tail / 2**changed)
+    return min(1.0, float(2 * tail / 2**changed))
 
 
 def paired_interval(before: Sequence[bool], after: Sequence[bool]) -> tuple[float, float]:
