@@ -97,7 +97,7 @@ class Plot:
 def bars(title: str, rows: Sequence[tuple[str, float, float | None, str]]) -> str:
     """Horizontal bars: name, value, perhaps a further value (a paler bar behind it), and the label."""
     widest = max((max(value, more or 0) for _, value, more, _ in rows), default=1) or 1
-    label_width = 10 + 8 * max((len(label) for *_, label in rows), default=0)
+    label_width = 10 + 9 * max((len(label) for *_, label in rows), default=0)
     room = WIDTH - NAME_WIDTH - label_width
     body = []
     for index, (name, value, more, label) in enumerate(rows):
