@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 WIDTH, HEIGHT = 480, 330
-LEFT, RIGHT, TOP, BOTTOM = 62, 24, 24, 56
+LEFT, RIGHT, TOP, BOTTOM = 70, 24, 24, 56
 BAR_HEIGHT, BAR_GAP, NAME_WIDTH = 22, 12, 150
 
 Point = tuple[float, float]
