@@ -1,4 +1,4 @@
-"""`saycart eval`: score the pipeline's own steps on gold rows, in process."""
+"""`saycart eval`: score the pipeline's own steps on gold rows, in process; compare and sum up reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from infra.models import ModelError
 from infra.settings import settings
@@ -17,30 +19,48 @@ from schemas.errors import InputError
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
 from services.cli.client import told
-from services.evaluation.report import Tally, write_report
+from services.cli.provenance import about
+from services.evaluation.cases import Names
+from services.evaluation.compare import compare, load_run, write_comparison
+from services.evaluation.figures import Scored, figures, judge
+from services.evaluation.page import percent
+from services.evaluation.report import write_report
 from services.evaluation.run import predict, read_gold
+from services.evaluation.summary import write_summary
 from services.workers.stack import decode_server
 
 app = typer.Typer(invoke_without_command=True)
+# Points of curves and bins: for the report, not for a terminal.
+_LONG = ("risk_coverage", "reliability")
 
 
 @app.callback(invoke_without_command=True)
 def evaluate(
-    menu: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="menu document")],
-    gold: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="gold rows (JSONL)")],
+    context: typer.Context,
+    menu: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="menu document")] = None,
+    gold: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="gold rows (JSONL)")] = None,
     audio_dir: Annotated[
         Path | None, typer.Option(exists=True, file_okay=False, help="recordings; without it rows are text")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="write prediction rows here (JSONL)")] = None,
     report: Annotated[Path | None, typer.Option(help="write figures.json and index.html here")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="only the first so many rows")] = None,
+    condition: Annotated[
+        str | None, typer.Option(help="what this run is called in the report, such as `babble 10 dB`")
+    ] = None,
 ) -> None:
     """Score exact carts, reviews and silent errors. Needs no running stack."""
+    if context.invoked_subcommand is not None:
+        return
+    if menu is None or gold is None:
+        raise typer.BadParameter("needed to score gold rows", param_hint="'--menu' and '--gold'")
     with told() as console:
-        rows = read_gold(gold)[:limit]
+        gold_rows = read_gold(gold)[:limit]
         document = _menu(menu)
         unusable = [
-            row["id"] for row in rows if not (audio_dir and row.get("audio")) and not row.get("utterance")
+            row["id"]
+            for row in gold_rows
+            if not (audio_dir and row.get("audio")) and not row.get("utterance")
         ]
         if unusable:
             raise InputError(
@@ -48,14 +68,92 @@ def evaluate(
                 hint="Name the folder of the recordings with --audio-dir.",
             )
         try:
-            tally = _run(rows, document, audio_dir, out, console)
+            rows = _run(gold_rows, document, audio_dir, out, console)
         except (ModelError, SupervisorError) as error:
             raise InputError(error.detail, hint=error.hint) from None
-        figures = tally.figures()
-        console.print_json(json.dumps(figures))
+        config = settings()
+        found = figures(rows, config.asr_threshold)
+        console.print_json(json.dumps({name: value for name, value in found.items() if name not in _LONG}))
         if report is not None:
-            about = {"menu": document.id, "gold": gold.name, "spoken": audio_dir is not None}
-            console.print(f"report: {write_report(report, tally, about)}")
+            page = write_report(
+                report,
+                rows,
+                about(
+                    menu_id=document.id,
+                    gold=gold,
+                    rows=len(rows),
+                    spoken=sum(row.spoken for row in rows),
+                    condition=condition,
+                    config=config,
+                ),
+                asr_threshold=config.asr_threshold,
+                names=Names.of(document),
+                audio_dir=audio_dir,
+            )
+            console.print(f"report: {page}")
+
+
+@app.command("compare")
+def compare_runs(
+    a: Annotated[Path, typer.Argument(exists=True, help="a report folder, or predictions (JSONL)")],
+    b: Annotated[Path, typer.Argument(exists=True, help="the other")],
+    gold: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="gold rows, for bare predictions")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="write comparison.json and index.html here")] = None,
+) -> None:
+    """Which orders changed between two runs of one gold file, with paired tests."""
+    with told() as console:
+        rows = read_gold(gold) if gold is not None else None
+        before, after = load_run(a, rows), load_run(b, rows)
+        found = compare(before, after)
+        console.print(_tests(found))
+        console.print(_changes(found))
+        if report is not None:
+            page = write_comparison(report, before, after, found, settings().asr_threshold)
+            console.print(f"report: {page}")
+
+
+@app.command("summary")
+def summary(
+    reports: Annotated[list[Path], typer.Argument(exists=True, file_okay=False, help="report folders")],
+    report: Annotated[Path, typer.Option(help="write summary.json and index.html here")],
+) -> None:
+    """Several reports in one table, with exact carts by condition, in the order given."""
+    with told() as console:
+        console.print(f"report: {write_summary(report, reports)}")
+
+
+def _tests(found: dict[str, Any]) -> Table:
+    a, b = found["a"], found["b"]
+    table = Table(title=f"{escape(a['name'])} (A) and {escape(b['name'])} (B), {a['rows']} orders")
+    for name in ("", "A", "B", "B less A", "95% interval", "only A", "only B", "p"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, key in (("exact carts", "exact_share"), ("silent errors", "silent_share")):
+        test = found["tests"][name]
+        low, high = test["difference_ci"]
+        table.add_row(
+            name,
+            percent(a[key]),
+            percent(b[key]),
+            f"{test['difference']:+.1%}",
+            f"{low:+.1%} to {high:+.1%}",
+            str(test["only_a"]),
+            str(test["only_b"]),
+            f"{test['p']:.4f}",
+        )
+    difference = f"{b['review_share'] - a['review_share']:+.1%}"
+    table.add_row("sent to review", percent(a["review_share"]), percent(b["review_share"]), difference)
+    return table
+
+
+def _changes(found: dict[str, Any]) -> Table:
+    table = Table()
+    for name in ("change", "orders", "ids"):
+        table.add_column(name, justify="right" if name == "orders" else "left", overflow="fold")
+    for change, ids in found["changes"].items():
+        table.add_row(change, str(len(ids)), escape(", ".join(ids)))
+    return table
 
 
 def _menu(path: Path) -> Menu:
@@ -66,9 +164,10 @@ def _menu(path: Path) -> Menu:
 
 
 def _run(
-    rows: list[dict[str, Any]], menu: Menu, audio_dir: Path | None, out: Path | None, console: Console
-) -> Tally:
-    tally = Tally()
+    gold: list[dict[str, Any]], menu: Menu, audio_dir: Path | None, out: Path | None, console: Console
+) -> list[Scored]:
+    rows: list[Scored] = []
+    exact = silent = 0
     predictions = out.open("w") if out is not None else None
     progress = Progress(
         TextColumn("{task.description}"),
@@ -79,22 +178,20 @@ def _run(
     )
     try:
         with progress:
-            bar = progress.add_task("loading models", total=len(rows))
+            bar = progress.add_task("loading models", total=len(gold))
             with decode_server(settings()) as config:
                 container = bootstrap(config)
                 container.warm_menu(menu, 1)
-                for row in rows:
-                    predicted = predict(row, menu, container.tools, audio_dir)
-                    tally.add(row, predicted)
+                for row in gold:
+                    scored = judge(row, predict(row, menu, container.tools, audio_dir))
+                    rows.append(scored)
+                    exact += scored.exact
+                    silent += scored.silent
                     if predictions is not None:
-                        predictions.write(json.dumps(predicted, ensure_ascii=False) + "\n")
+                        predictions.write(json.dumps(scored.predicted, ensure_ascii=False) + "\n")
                         predictions.flush()
-                    progress.update(
-                        bar,
-                        advance=1,
-                        description=f"exact {tally.exact}, silent errors {tally.silent_errors}",
-                    )
+                    progress.update(bar, advance=1, description=f"exact {exact}, silent errors {silent}")
     finally:
         if predictions is not None:
             predictions.close()
-    return tally
+    return rows

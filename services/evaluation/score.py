@@ -10,7 +10,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-LineKey = tuple[Any, ...]
+Chosen = tuple[str, str, str, int]
+"""An option: group, id, amount, count."""
+
+LineKey = tuple[str, str | None, str | None, frozenset[Chosen]]
+"""A line without its quantity: kind, sku, size, options."""
+
+Line = tuple[LineKey, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +34,7 @@ def canonical(lines: list[dict[str, Any]]) -> Counter[LineKey]:
     """Lines as a multiset: (kind, sku, size, options) -> quantity. Fields left out mean their default."""
     merged: Counter[LineKey] = Counter()
     for line in lines:
-        options = frozenset(
-            (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1))
-            for o in line.get("options", ())
-        )
-        key = (line.get("kind", "item"), line.get("sku"), line.get("size"), options)
-        merged[key] += line["quantity"]
+        merged[_key(line)] += line["quantity"]
     return merged
 
 
@@ -44,25 +45,56 @@ def score(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> LineSc
     return LineScore(want == got, len(want), len(got), equal, _differences(want, got))
 
 
+def right_lines(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> list[bool]:
+    """For each predicted line, in its order, whether gold has it with the same quantity."""
+    want, got = canonical(gold), canonical(predicted)
+    return [want.get(_key(line)) == got[_key(line)] for line in predicted]
+
+
+def paired(want: Counter[LineKey], got: Counter[LineKey]) -> list[tuple[Line | None, Line | None]]:
+    """Lines side by side: equal ones, then those of one item with the fewest differences, then the rest.
+
+    Gold's lines keep their order; lines that only the prediction has come last, against None.
+    """
+    extra = [(key, quantity) for key, quantity in got.items() if want.get(key) != quantity]
+    pairs: list[tuple[Line | None, Line | None]] = []
+    for line in want.items():
+        if got.get(line[0]) == line[1]:
+            pairs.append((line, line))
+            continue
+        same_item = [other for other in extra if other[0][:2] == line[0][:2]]
+        twin = min(same_item, key=lambda other: _distance(line, other), default=None)
+        if twin is not None:
+            extra.remove(twin)
+        pairs.append((line, twin))
+    return pairs + [(None, line) for line in extra]
+
+
+def _key(line: dict[str, Any]) -> LineKey:
+    options = frozenset(
+        (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1)) for o in line.get("options", ())
+    )
+    return line.get("kind", "item"), line.get("sku"), line.get("size"), options
+
+
+def _distance(one: Line, other: Line) -> int:
+    """How many fields two lines of one item differ in."""
+    ((_, _, size, options), quantity), ((_, _, its_size, its_options), its_quantity) = one, other
+    return (size != its_size) + (quantity != its_quantity) + len(options ^ its_options)
+
+
 def _differences(want: Counter[LineKey], got: Counter[LineKey]) -> dict[str, int]:
     """Fields wrong by kind, after pairing what is left by item: item, size, option, quantity."""
-    missing = [(k, q) for k, q in want.items() if got.get(k) != q]
-    extra = [(k, q) for k, q in got.items() if want.get(k) != q]
     wrong: Counter[str] = Counter()
-    for (kind, sku, size, options), quantity in missing:
-        twin = next((e for e in extra if e[0][:2] == (kind, sku)), None)
-        if twin is None:
-            wrong["item missing"] += 1
+    for gold, predicted in paired(want, got):
+        if gold is None or predicted is None:
+            wrong["item added" if gold is None else "item missing"] += 1
             continue
-        extra.remove(twin)
-        (_, _, its_size, its_options), its_quantity = twin
+        ((_, _, size, options), quantity), ((_, _, its_size, its_options), its_quantity) = gold, predicted
+        mine, its = {o[:2]: o for o in options}, {o[:2]: o for o in its_options}
         wrong["size"] += size != its_size
         wrong["quantity"] += quantity != its_quantity
-        wrong["option missing"] += len({o[:2] for o in options} - {o[:2] for o in its_options})
-        wrong["option added"] += len({o[:2] for o in its_options} - {o[:2] for o in options})
-        both = {o[:2] for o in options} & {o[:2] for o in its_options}
-        wrong["amount or count"] += sum(
-            {o for o in options if o[:2] == b} != {o for o in its_options if o[:2] == b} for b in both
-        )
-    wrong["item added"] += len(extra)
+        wrong["option missing"] += len(mine.keys() - its.keys())
+        wrong["option added"] += len(its.keys() - mine.keys())
+        wrong["amount or count"] += sum(mine[both] != its[both] for both in mine.keys() & its.keys())
     return {field: count for field, count in wrong.items() if count}

@@ -61,6 +61,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.workers.stack", "services.engines.llama_server"): "names the child that the supervisor starts",
     ("services.workers.stack", "services.storage.orders"): "frees leases before any process is wired",
     ("services.cli.doctor", "services.engines.decoder"): "probes the decode server that it is asked about",
+    ("services.cli.provenance", "services.engines.whisper"): "a report names the options it was heard with",
 }
 
 # Third parties of the ground: a schema must load anywhere.

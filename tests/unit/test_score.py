@@ -1,17 +1,15 @@
-"""When two carts are equal, what differs when they are not, and what a run comes to."""
+"""When two carts are equal, and what differs when they are not."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schemas.errors import InputError
-from services.evaluation.report import Tally, write_report
 from services.evaluation.run import read_gold
-from services.evaluation.score import score
+from services.evaluation.score import right_lines, score
 
 
 def line(sku: str = "latte", quantity: int = 1, size: str | None = None, *options: Any) -> dict[str, Any]:
@@ -63,24 +61,16 @@ def test_an_option_s_amount_and_absence_are_told_apart() -> None:
     assert score(gold, [line("latte", 1, None, OAT, light)]).wrong == {"amount or count": 1}
 
 
-def test_a_wrong_cart_is_silent_only_when_it_was_accepted(tmp_path: Path) -> None:
-    tally = Tally()
-    for decision, sku in (("accept", "latte"), ("accept", "mocha"), ("review", "mocha")):
-        tally.add(
-            {"id": f"{decision}-{sku}<b>", "cart": {"lines": [line()]}},
-            {
-                "cart": {"lines": [line(sku)]},
-                "decision": decision,
-                "findings": [],
-                "transcript": "<script>",
-                "ms": {"decode": 10.0},
-            },
-        )
-    figures = tally.figures()
-    assert (figures["exact_carts"], figures["silent_errors"], figures["rows"]) == (1, 1, 3)
-    page = write_report(tmp_path / "report", tally, {"menu": "cafe"}).read_text()
-    assert "<script>" not in page
-    assert json.loads((tmp_path / "report" / "figures.json").read_text())["silent_errors"] == 1
+def test_a_line_is_held_against_its_likest_twin() -> None:
+    gold = [line("latte", 1, "L", OAT), line("latte", 1, "S", FOAM)]
+    predicted = [line("latte", 2, "S", FOAM), line("latte", 1, "L")]
+    assert score(gold, predicted).wrong == {"option missing": 1, "quantity": 1}
+
+
+def test_right_lines_follow_the_prediction_s_order() -> None:
+    predicted = [line("mocha"), line("latte"), line("latte")]
+    assert right_lines([line("latte", 2)], predicted) == [False, True, True]
+    assert right_lines([line("latte", 1)], predicted) == [False, False, False]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""What a run of the evaluation was made with, so that its figures can be traced and made again."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from infra.settings import REPOSITORY, Settings
+
+
+def about(
+    *, menu_id: str, gold: Path, rows: int, spoken: int, condition: str | None, config: Settings
+) -> dict[str, Any]:
+    """Set, engines, models and date of a run over `rows` rows, `spoken` of them heard. Names no path."""
+    told: dict[str, Any] = {
+        "menu": menu_id,
+        "gold": gold.name,
+        "gold_sha256": hashlib.sha256(gold.read_bytes()).hexdigest(),
+        "condition": condition,
+        "rows": rows,
+        "spoken_rows": spoken,
+        "date": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "commit": _commit(),
+        "saycart": version("saycart"),
+        "decoder": {
+            "model": _name(config.llm_model),
+            "server": f"external {config.llm_dialect}" if config.llm_url else "embedded llama.cpp",
+            "xllamacpp": version("xllamacpp"),
+            "llguidance": version("llguidance"),
+        },
+        "asr_threshold": config.asr_threshold,
+    }
+    if spoken:
+        from services.engines.whisper import COMPUTE, OPTIONS
+
+        told["hearing"] = {
+            "model": _name(config.whisper_model),
+            "faster-whisper": version("faster-whisper"),
+            "device": config.whisper_device,
+            "precision": COMPUTE.get(config.whisper_device, "default"),
+            "options": OPTIONS,
+        }
+    return told
+
+
+def _name(model: str) -> str:
+    """A model's name; of a path only the last part, for a report may be sent to others."""
+    return Path(model).name if Path(model).exists() else model
+
+
+def _commit() -> str | None:
+    """The checkout's commit, marked when files differ from it; None outside a checkout."""
+    git = shutil.which("git")
+    if git is None or not (REPOSITORY / ".git").exists():
+        return None
+
+    def ask(*words: str) -> str:
+        done = subprocess.run(
+            [git, "-C", str(REPOSITORY), *words], capture_output=True, text=True, timeout=20, check=False
+        )
+        return done.stdout.strip()
+
+    commit = ask("rev-parse", "--short=12", "HEAD")
+    changed = ask("status", "--porcelain", "--untracked-files=no")
+    return f"{commit} and changes" if commit and changed else commit or None

@@ -1,0 +1,173 @@
+"""Plots as inline SVG: axes with labels and gridlines, lines, marks and bars. Colours are the page's classes,
+so that one drawing serves light and dark. Sizes are in the units of a 480 wide drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+WIDTH, HEIGHT = 480, 330
+LEFT, RIGHT, TOP, BOTTOM = 70, 24, 24, 56
+BAR_HEIGHT, BAR_GAP, NAME_WIDTH = 22, 12, 150
+
+Point = tuple[float, float]
+Axis = tuple[str, Sequence[tuple[float, str]]]
+"""A name, and ticks from low to high as (value, label)."""
+
+Spans = tuple[str, Mapping[int, tuple[float, float, float, str]]]
+
+
+class Plot:
+    """One pair of axes. Values are in data units."""
+
+    def __init__(
+        self,
+        title: str,
+        x: Axis,
+        y: Axis,
+    ) -> None:
+        """`title` is read out to those who can't see it."""
+        self._title = title
+        self._low_x, self._high_x = x[1][0][0], x[1][-1][0]
+        self._low_y, self._high_y = y[1][0][0], y[1][-1][0]
+        self._body: list[str] = []
+        for value, label in y[1]:
+            at = self._y(value)
+            self._body.append(f'<path class="grid" d="M{LEFT} {at}H{WIDTH - RIGHT}"/>')
+            self._text(LEFT - 8, at + 5, label, "end")
+        for value, label in x[1]:
+            at = self._x(value)
+            self._body.append(f'<path class="grid" d="M{at} {TOP}V{HEIGHT - BOTTOM}"/>')
+            self._text(at, HEIGHT - BOTTOM + 20, label, "middle")
+        self._body.append(f'<path class="axis" d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}"/>')
+        self._text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x[0], "middle", "name")
+        middle = (TOP + HEIGHT - BOTTOM) / 2
+        self._body.append(
+            f'<text class="name" text-anchor="middle" transform="translate(15 {middle}) rotate(-90)">'
+            f"{escape(y[0])}</text>"
+        )
+
+    def area(self, low: Point, high: Point, style: str) -> None:
+        """A shaded rectangle between two corners."""
+        x, y = self._x(low[0]), self._y(high[1])
+        width, height = self._x(high[0]) - x, self._y(low[1]) - y
+        self._body.append(
+            f'<rect class="{style}" x="{x}" y="{y}" width="{width:.1f}" height="{height:.1f}"/>'
+        )
+
+    def line(self, points: Iterable[Point], style: str) -> None:
+        path = "L".join(f"{self._x(x)} {self._y(y)}" for x, y in points)
+        self._body.append(f'<path class="line {style}" d="M{path}"/>')
+
+    def dot(self, point: Point, style: str, says: str) -> None:
+        """A round mark; `says` is shown where the pointer rests."""
+        self._body.append(_dot(self._x(point[0]), self._y(point[1]), style, says))
+
+    def diamond(self, point: Point, style: str, says: str) -> None:
+        x, y = self._x(point[0]), self._y(point[1])
+        shape = f"M{x} {y - 8}l8 8l-8 8l-8 -8z"
+        self._body.append(f'<path class="mark {style}" d="{shape}"><title>{escape(says)}</title></path>')
+
+    def whisker(self, x: float, low: float, high: float, style: str) -> None:
+        """An interval of y, as a bar with caps."""
+        at, bottom, top = self._x(x), self._y(low), self._y(high)
+        self._body.append(
+            f'<path class="line {style}" d="M{at} {bottom}V{top}M{at - 4} {bottom}h8M{at - 4} {top}h8"/>'
+        )
+
+    def note(self, point: Point, text: str) -> None:
+        """Small text, centred over a point."""
+        self._text(self._x(point[0]), self._y(point[1]) - 4, text, "middle", "small")
+
+    def svg(self) -> str:
+        return _svg(HEIGHT, self._title, self._body)
+
+    def _x(self, value: float) -> float:
+        share = (value - self._low_x) / ((self._high_x - self._low_x) or 1)
+        return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
+
+    def _y(self, value: float) -> float:
+        share = (value - self._low_y) / ((self._high_y - self._low_y) or 1)
+        return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
+
+    def _text(self, x: float, y: float, text: str, anchor: str, style: str = "tick") -> None:
+        self._body.append(_label(x, y, text, anchor, style))
+
+
+def bars(title: str, rows: Sequence[tuple[str, float, float | None, str]]) -> str:
+    """Horizontal bars: name, value, perhaps a further value (a paler bar behind it), and the label."""
+    widest = max((max(value, more or 0) for _, value, more, _ in rows), default=1) or 1
+    label_width = 10 + 9 * max((len(label) for *_, label in rows), default=0)
+    room = WIDTH - NAME_WIDTH - label_width
+    body = []
+    for index, (name, value, more, label) in enumerate(rows):
+        y = 4 + index * (BAR_HEIGHT + BAR_GAP)
+        body.append(_label(NAME_WIDTH - 10, y + BAR_HEIGHT / 2 + 5, name, "end", "tick"))
+        long = max(value, more or 0) / widest * room
+        if more is not None:
+            body.append(_bar(y, more / widest * room, "bar pale"))
+        body.append(_bar(y, value / widest * room, "bar"))
+        body.append(_label(NAME_WIDTH + long + 8, y + BAR_HEIGHT / 2 + 5, label, "start", "tick"))
+    return _svg(8 + len(rows) * (BAR_HEIGHT + BAR_GAP), title, body)
+
+
+def intervals(title: str, x: Axis, rows: Sequence[str], series: Sequence[Spans]) -> str:
+    """Values with their intervals, a named row each, so that many long names stay legible.
+
+    A series is a style and, by row number, (low, value, high, what it says); its values are joined by a line.
+    """
+    low, high = x[1][0][0], x[1][-1][0]
+    room, step = WIDTH - NAME_WIDTH - RIGHT, 22 + 14 * len(series)
+    bottom = TOP + step * len(rows)
+
+    def at(value: float) -> float:
+        return round(NAME_WIDTH + (value - low) / (high - low) * room, 1)
+
+    body = []
+    for value, label in x[1]:
+        body.append(f'<path class="grid" d="M{at(value)} {TOP}V{bottom}"/>')
+        body.append(_label(at(value), bottom + 20, label, "middle", "tick"))
+    for index, name in enumerate(rows):
+        body.append(_label(NAME_WIDTH - 12, TOP + step * (index + 0.5) + 5, name, "end", "tick"))
+    body.append(f'<path class="axis" d="M{NAME_WIDTH} {TOP}V{bottom}H{WIDTH - RIGHT}"/>')
+    body.append(_label(NAME_WIDTH + room / 2, bottom + 46, x[0], "middle", "name"))
+    for place, (style, spans) in enumerate(series):
+        placed = {
+            row: TOP + step * (row + 0.5) + 14 * (place - (len(series) - 1) / 2) for row in sorted(spans)
+        }
+        joined = "L".join(f"{at(spans[row][1])} {y}" for row, y in placed.items())
+        body.append(f'<path class="line faint {style}" d="M{joined}"/>')
+        for row, y in placed.items():
+            left, value, right, says = spans[row]
+            body.append(f'<path class="line {style}" d="M{at(left)} {y}H{at(right)}"/>')
+            body.append(_dot(at(value), y, style, says))
+    return _svg(bottom + BOTTOM, title, body)
+
+
+def percent_ticks(highest: float) -> list[tuple[float, str]]:
+    """Round ticks from 0 to at least `highest` (a share), four to six of them."""
+    for step in (0.01, 0.02, 0.05, 0.1, 0.2):
+        if highest <= 5 * step:
+            break
+    count = max(1, -int(-highest // step)) if highest else 1
+    return [(round(i * step, 4), f"{i * step:.0%}") for i in range(min(count, int(1 / step)) + 1)]
+
+
+def _bar(y: float, width: float, style: str) -> str:
+    size = f'width="{max(width, 1):.1f}" height="{BAR_HEIGHT}"'
+    return f'<rect class="{style}" x="{NAME_WIDTH}" y="{y}" {size} rx="3"/>'
+
+
+def _dot(x: float, y: float, style: str, says: str) -> str:
+    return f'<circle class="mark {style}" cx="{x}" cy="{y}" r="5"><title>{escape(says)}</title></circle>'
+
+
+def _label(x: float, y: float, text: str, anchor: str, style: str) -> str:
+    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _svg(height: float, title: str, body: Iterable[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        f"<title>{escape(title)}</title>{''.join(body)}</svg>"
+    )

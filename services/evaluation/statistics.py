@@ -1,0 +1,110 @@
+"""The statistics of a run: intervals, paired tests, the curve of risk over coverage, calibration.
+
+Each is a few lines of a textbook formula, so that a reader can check it; shares are 0..1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+Z95 = 1.959964
+BOOTSTRAPS = 10_000
+SEED = 20_260_101
+
+
+def wilson(hits: int, rows: int) -> tuple[float, float]:
+    """The 95% interval of a share, after Wilson: sound for few rows and near 0 and 1. No rows: 0 to 1."""
+    if rows == 0:
+        return 0.0, 1.0
+    share, z2 = hits / rows, Z95**2
+    middle = (share + z2 / (2 * rows)) / (1 + z2 / rows)
+    half = Z95 / (1 + z2 / rows) * math.sqrt(share * (1 - share) / rows + z2 / (4 * rows**2))
+    return round(max(0.0, middle - half), 4), round(min(1.0, middle + half), 4)
+
+
+def mcnemar(only_a: int, only_b: int) -> float:
+    """Exact two-sided McNemar test: how likely so uneven a split of the changed rows is by chance."""
+    changed = only_a + only_b
+    tail = sum(math.comb(changed, k) for k in range(min(only_a, only_b) + 1))
+    return min(1.0, float(2 * tail / 2**changed))
+
+
+def paired_interval(before: Sequence[bool], after: Sequence[bool]) -> tuple[float, float]:
+    """The 95% interval of the difference in share, by a paired bootstrap with a fixed seed.
+
+    A row's difference is -1, 0 or 1, so drawing rows with replacement is drawing from these three counts.
+    """
+    rows = len(before)
+    if rows == 0:
+        return 0.0, 0.0
+    worse = sum(b and not a for b, a in zip(before, after, strict=True))
+    better = sum(a and not b for b, a in zip(before, after, strict=True))
+    shares = np.array([worse, rows - worse - better, better]) / rows
+    drawn = np.random.default_rng(SEED).multinomial(rows, shares, size=BOOTSTRAPS)
+    low, high = np.quantile((drawn[:, 2] - drawn[:, 0]) / rows, [0.025, 0.975])
+    return round(float(low), 4), round(float(high), 4)
+
+
+def auroc(confidences: Sequence[float], right: Sequence[bool]) -> float | None:
+    """How often a right one has more confidence than a wrong one, ties as half; None when one kind lacks."""
+    good = [c for c, ok in zip(confidences, right, strict=True) if ok]
+    bad = [c for c, ok in zip(confidences, right, strict=True) if not ok]
+    if not good or not bad:
+        return None
+    wins = sum((g > b) + 0.5 * (g == b) for g in good for b in bad)
+    return round(wins / (len(good) * len(bad)), 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Rows whose confidence falls into one tenth: how sure they were on average, and how many were right."""
+
+    rows: int
+    confidence: float
+    right: int
+
+
+def reliability(confidences: Sequence[float], right: Sequence[bool], bins: int = 10) -> list[Bin]:
+    """Bins of equal width over 0..1, empty ones left out; 1.0 falls into the last."""
+    found: dict[int, list[tuple[float, bool]]] = {}
+    for confidence, ok in zip(confidences, right, strict=True):
+        found.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, ok))
+    return [
+        Bin(len(pairs), round(sum(c for c, _ in pairs) / len(pairs), 4), sum(ok for _, ok in pairs))
+        for _, pairs in sorted(found.items())
+    ]
+
+
+def expected_calibration_error(bins: Sequence[Bin]) -> float | None:
+    """The mean gap between confidence and share right, over rows; None without rows."""
+    rows = sum(b.rows for b in bins)
+    if rows == 0:
+        return None
+    return round(sum(abs(b.confidence * b.rows - b.right) for b in bins) / rows, 4)
+
+
+def risk_coverage(confidences: Sequence[float], right: Sequence[bool]) -> list[tuple[float, float, float]]:
+    """Points (share accepted, silent errors among all rows, confidence of the last one accepted).
+
+    Rows are accepted from the surest down. Rows of one confidence can't be told apart and come together.
+    """
+    rows = len(confidences)
+    points = [(0.0, 0.0, 1.0)]
+    accepted = wrong = 0
+    ordered = sorted(zip(confidences, right, strict=True), key=lambda pair: -pair[0])
+    for confidence, tied in groupby(ordered, key=lambda pair: pair[0]):
+        for _, ok in tied:
+            accepted += 1
+            wrong += not ok
+        points.append((round(accepted / rows, 4), round(wrong / rows, 4), round(confidence, 4)))
+    return points
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The smallest value that `share` of all values do not exceed (nearest rank)."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]

@@ -1,0 +1,80 @@
+"""Intervals, paired tests, curves and calibration, against figures worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.evaluation.statistics import (
+    Bin,
+    auroc,
+    expected_calibration_error,
+    mcnemar,
+    paired_interval,
+    quantile,
+    reliability,
+    risk_coverage,
+    wilson,
+)
+
+
+@pytest.mark.parametrize(
+    ("hits", "rows", "ends"),
+    [
+        (8, 10, (0.4902, 0.9433)),
+        (0, 10, (0.0, 0.2775)),
+        (10, 10, (0.7225, 1.0)),
+        (50, 100, (0.4038, 0.5962)),
+        (0, 0, (0.0, 1.0)),
+    ],
+)
+def test_wilson(hits: int, rows: int, ends: tuple[float, float]) -> None:
+    assert wilson(hits, rows) == pytest.approx(ends, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("only_a", "only_b", "p"),
+    [
+        (0, 0, 1.0),
+        (5, 5, 1.0),
+        (0, 5, 2 / 32),
+        (5, 0, 2 / 32),
+        (1, 9, 2 * (1 + 10) / 1024),
+        (2, 8, 2 * (1 + 10 + 45) / 1024),
+    ],
+)
+def test_mcnemar(only_a: int, only_b: int, p: float) -> None:
+    assert mcnemar(only_a, only_b) == pytest.approx(p)
+
+
+def test_the_paired_bootstrap_of_gains_alone_is_binomial() -> None:
+    """Five of ten rows gained: a binomial of 10 and a half has its 2.5% and 97.5% points at 2 and 8."""
+    before = [True] * 3 + [False] * 7
+    after = [True] * 8 + [False] * 2
+    assert paired_interval(before, after) == (0.2, 0.8)
+    assert paired_interval(after, before) == (-0.8, -0.2)
+    assert paired_interval(before, before) == (0.0, 0.0)
+    assert paired_interval([], []) == (0.0, 0.0)
+
+
+def test_risk_over_coverage_takes_equal_confidences_together() -> None:
+    points = risk_coverage([0.1, 0.8, 0.9, 0.8], [False, True, True, False])
+    assert points == [(0.0, 0.0, 1.0), (0.25, 0.0, 0.9), (0.75, 0.25, 0.8), (1.0, 0.5, 0.1)]
+
+
+def test_auroc_counts_ties_as_half() -> None:
+    assert auroc([0.9, 0.8, 0.8, 0.1], [True, False, True, False]) == 0.875
+    assert auroc([0.9, 0.1], [True, False]) == 1.0
+    assert auroc([0.5, 0.5], [True, False]) == 0.5
+    assert auroc([0.5, 0.6], [True, True]) is None
+
+
+def test_reliability_bins_and_their_gap() -> None:
+    bins = reliability([0.95, 0.91, 0.15, 1.0], [True, False, False, True])
+    assert bins == [Bin(1, 0.15, 0), Bin(3, 0.9533, 2)]
+    assert expected_calibration_error(bins) == pytest.approx((0.15 + 0.86) / 4, abs=1e-4)
+    assert expected_calibration_error([]) is None
+
+
+def test_quantiles_are_values_that_occurred() -> None:
+    assert [quantile([5, 1, 4, 2, 3], share) for share in (0.0, 0.5, 0.95)] == [1, 3, 5]
+    assert quantile(range(1, 101), 0.95) == 95
