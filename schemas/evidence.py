@@ -56,9 +56,9 @@ class LineEvidence(_Evidence):
     """One place that names an item, and all that may be said of it there.
 
     `heard` of its lines is a word span of `region` that holds `anchor`. `copies` is how many lines it may
-    give ("two lattes, one large, one small"). `sizes` and `options` stand in the order of the menu and of
-    the words; quantities are never empty. `last_size` and `last_number` are the last that were said of it,
-    the ones that count when something was taken back.
+    give ("two lattes, one large, one small"); a `required` one has to be in the cart, since it was named
+    whole and nothing was taken back. `sizes` and `options` stand in the order of the menu and of the words;
+    quantities are never empty.
     """
 
     items: tuple[str, ...]
@@ -69,17 +69,18 @@ class LineEvidence(_Evidence):
     size_required: bool = False
     options: tuple[OptionEvidence, ...] = ()
     copies: int = 1
-    last_size: str | None = None
-    last_number: int | None = None
+    required: bool = False
 
 
 class Evidence(_Evidence):
     """The transcript, the menu version it is read against, and what may be meant by it, place by place.
 
-    `off_menu` is what a `not_on_menu` line must hold one word of; when empty it may be any words, so that
-    there always is a way out. `numbers` are those said that count something, `corrections` the places
-    (character offsets) of words of taking back; `shared` tells of words of sharing out, and `unexplained`
-    holds the words that nothing accounts for.
+    `off_menu` has one entry for each place with words that nothing accounts for: a `not_on_menu` line must
+    hold one of them; when empty there may be one of any words, so that there always is a way out. `numbers`
+    are those said that count something, `unexplained` the words that nothing accounts for. What was said in
+    a way that no rule reads is left to the model, and is a doubt: something taken back (`corrected`), shared
+    or told apart (`shared`), to be like another line (`likewise`), asked about (`asked`), or a name that was
+    perhaps only said again (`repeated`).
     """
 
     transcript: str
@@ -88,16 +89,14 @@ class Evidence(_Evidence):
     lines: tuple[LineEvidence, ...] = ()
     off_menu: tuple[str, ...] = ()
     off_menu_quantities: tuple[int, ...] = (1,)
-    off_menu_lines: int = 1
     mentions: tuple[Mention, ...] = ()
     numbers: tuple[int, ...] = ()
-    corrections: tuple[int, ...] = ()
+    corrected: bool = False
     shared: bool = False
     unexplained: tuple[str, ...] = ()
-
-    @property
-    def corrected(self) -> bool:
-        return bool(self.corrections)
+    asked: bool = False
+    likewise: bool = False
+    repeated: str = ""
 
     @property
     def items(self) -> set[str]:

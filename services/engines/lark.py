@@ -114,8 +114,7 @@ class Compiler:
             elif each == "options":
                 slots += [self._option_slot(branch, option) for option in scope["options_open"]]
             else:
-                body = self._walk(branch, self._off_menu_scope())
-                slots.append(_Slot(body, self._evidence.off_menu_lines))
+                slots += [_Slot(self._walk(branch, scope)) for scope in self._off_menu_scopes()]
         slots = [slot for slot in slots if slot.body is not None]
         if sum(slot.copies for slot in slots) > schema["maxItems"]:
             slots = [self._any_order(slots, schema["maxItems"])]
@@ -125,6 +124,8 @@ class Compiler:
         some, longest = f'"[" {inner.expr} "]"', inner.longest + 2
         if "default" in schema:
             return _Piece(some, longest, optional=not any(slot.required for slot in slots))
+        if any(slot.required for slot in slots):
+            return _Piece(some, longest)
         return _Piece(f'({some} | "[]")', longest)
 
     def _in_order(self, slots: list[_Slot], schema: dict[str, Any]) -> _Piece | None:
@@ -151,7 +152,7 @@ class Compiler:
 
     def _line_slot(self, schema: dict[str, Any], line: LineEvidence) -> _Slot:
         bodies = [self._rule("item", self._members(schema, scope)) for scope in self._item_scopes(line)]
-        return _Slot(_either(bodies), line.copies)
+        return _Slot(_either(bodies), line.copies, line.required)
 
     def _option_slot(self, schema: dict[str, Any], option: OptionEvidence) -> _Slot:
         scope = {
@@ -162,12 +163,15 @@ class Compiler:
         }
         return _Slot(self._rule("option", self._members(schema, scope)), 1, option.required)
 
-    def _off_menu_scope(self) -> Scope:
-        return {
-            "region": self._evidence.transcript,
-            "anchors": list(self._evidence.off_menu),
-            "quantities": list(self._evidence.off_menu_quantities),
-        }
+    def _off_menu_scopes(self) -> list[Scope]:
+        return [
+            {
+                "region": self._evidence.transcript,
+                "anchors": [anchor] if anchor else [],
+                "quantities": list(self._evidence.off_menu_quantities),
+            }
+            for anchor in self._evidence.off_menu or ("",)
+        ]
 
     def _object(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
         return self._rule(schema["title"].lower(), self._members(schema, scope))

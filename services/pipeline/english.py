@@ -47,6 +47,9 @@ NUMBERS = {
 # Recognisers write these for a number that stands right before what is counted ("to lattes").
 HOMOPHONES = {"to": 2, "too": 2, "for": 4, "won": 1, "tree": 3, "ate": 8}
 
+# "I want to" counts nothing.
+WANTING = frozenset("want like love going need have got wanna liked".split())
+
 AMOUNTS = {
     word: amount
     for amount, words in {
@@ -66,26 +69,71 @@ MEASURES = frozenset("pump shot scoop slice piece packet squirt extra more spoon
 # Joins two lines of an order, or two options of one.
 AND = frozenset("and plus also then".split())
 
-# Shares a value out over several lines ("all with oat milk", "one large, one small").
+# Shares a value out over several lines ("all with oat milk").
 SHARED = re.compile(
-    r"(?<!that's )(?<!that is )(?<!be )(?<!is )\ball\b(?! (right|set|good))"
-    r"|\b(both|each|every|everything|same|as well|the (first|second|other|last|rest)|one (of|with|is))\b",
+    r"(?<!that's )(?<!that is )(?<!be )(?<!is )\ball\b(?! (right|set|good))|\b(both|each|every|everything)\b",
     re.IGNORECASE,
 )
+
+# Speaks of a line by another; no rule reads it.
+LIKEWISE = re.compile(r"\bthe (first|second|last)\b", re.IGNORECASE)
 
 # Parts one line into several ("two lattes, one with oat milk"), though the item is named once.
 PARTED = re.compile(
-    r"\b((one|two|half|another|some) (of|with|without|is)|the (first|second|other|last|rest))\b",
+    r"\b((one|two|half|another|some) (of|with|without|is)|the (other|rest))\b",
     re.IGNORECASE,
 )
 
-# Said when something before it is taken back or replaced.
-CORRECTIONS = re.compile(
-    r"\b(actually|instead|scratch|cancel|change|make (that|it|them|those)|sorry|wait|rather|oops|never ?mind"
-    r"|correction|remove|forget|on second thought|i mean|not(?! (too )?much)|don'?t|nope|swap|switch"
-    r"|no(?=,))\b",
+# Asks about something of the menu, which is no order yet.
+ASKED = re.compile(
+    r"\b(do(es)? (you|it|that|they)( guys| all)? (have|do|sell|serve|make|carry|come|got|offer)"
+    r"|(is|are) there|have you got|how much (is|are|for)|how big|what kind)\b",
     re.IGNORECASE,
 )
+
+
+def _phrases(text: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(phrase.split()) for phrase in text.split(","))
+
+
+# What `revisions.py` settles, in folded words. What follows a replacing phrase takes the place of what was
+# said before it; weak ones may as well add something ("actually, make it decaf too").
+REPLACING = _phrases(
+    "no,nope,sorry,wait,actually,i mean,make that,make it,make them,make those,rather,or rather,oop,oops"
+    ",correction,hang on,hold on,scratch that,change that to,change it to,on second thought,make that a"
+)
+WEAK_CUES = frozenset(("actually", "wait", "sorry"))
+REMOVING = _phrases(
+    "scratch,cancel,remove,forget,forget about,drop,lose,never mind,nevermind,never mind about"
+)
+SWAPPING = _phrases("swap,switch,change,replace,swap out")
+SWAPS_FOR = _phrases("for,to,with,out for")
+INSTEAD_OF = _phrases("instead of,in place of")
+# "No muffin", where a muffin was ordered before, takes it back.
+REFUSING = frozenset("no hold without minus lose".split())
+# Taking back that no rule here reads: of what was said before, and of anything.
+UNSURE = _phrases("instead,change,swap,switch")
+NEGATING = _phrases("not,dont,isnt,wont,doesnt,wouldnt,without the")
+BETWEEN_CUES = frozenset("oh uh um er erm ah hmm well please and so".split())
+ARTICLES = frozenset("a an the that those my it to with just be of them one's".split())
+
+# What `sharing.py` reads: words that share something out, little words between them and what is shared, and
+# the part of a split that takes what is left.
+EACH = frozenset("all both each every everything".split())
+OF_EACH = frozenset(
+    "of them those these with in on for made as are should be to get one please a an the is no".split()
+)
+THE_OTHER = frozenset("other rest".split())
+AGAIN = _phrases(
+    "another one,another of those,another of them,one more of those,one more,the same,same again,same"
+)
+
+ADDS = frozenset("another more other second third extra".split())
+
+# Begin a question about the menu, where the sentence ends as one.
+ASKING = frozenset("are is do does how what which have has did was were".split())
+# Sizes that are numbers of pieces: "ten wings" is one ten piece.
+PIECES = frozenset("piece pack count pc pcs ct".split())
 
 # Never part of a name that is heard in pieces ("iced latte and a coffee" is no iced coffee).
 JOINTS = frozenset("and a an the with plus also or then but no for to i in of on".split())
@@ -107,6 +155,11 @@ FILLERS = frozenset(
     nope instead change scratch cancel correction remove forget never mind nevermind rather oops swap
     switch thought guys man sir maam madam miss buddy friend wife husband kid kids son daughter myself
     him her them they theyre hes shes go ahead ready finally lastly firstly together total number times
+    mom mum mother dad father brother sister daughter son boy girl baby boss colleague coworker roommate
+    family folks partner girlfriend boyfriend sweetie honey dear away top side go later today tonight here
+    hurry rush waiting wait wanted wondering trying try looking look feeling feel tell told ask asked call
+    new first usual normal normally standard way thing things stuff lot lots bunch anything something
+    nothing nobody somebody everyone anyone done finished all set best favorite favourite special please
     time hungry thirsty bit little were work possible great perfect fine cool nice lovely awesome
     awfully kindly appreciate quick quickly""".split()
 )

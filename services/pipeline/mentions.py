@@ -68,6 +68,8 @@ def fold(word: str) -> str:
         return "percent"
     if len(word) > 4 and word.endswith(("ie", "ies")):
         return re.sub(r"ies?$", "y", word)
+    if len(word) > 4 and word.endswith("aves"):
+        return word[:-3] + "f"
     if len(word) > 4 and re.search(r"(ch|sh|ss|x|z)es$", word):
         return word[:-2]
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -217,7 +219,7 @@ class Lexicon:
         found = []
         for at, token in enumerate(tokens):
             if (
-                len(token.folded) < 4
+                len(token.folded) < 3
                 or token.folded in JOINTS
                 or token.folded in NUMBERS
                 or token.folded == "half"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from schemas.cart import MAX_COUNT, MAX_QUANTITY, Amount
 from schemas.evidence import Mention, OptionEvidence
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, HOMOPHONES, MEASURES, NUMBERS
-from services.pipeline.mentions import Token, span
+from schemas.menu import Menu
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, HOMOPHONES, MEASURES, NUMBERS, PIECES, WANTING
+from services.pipeline.mentions import Token, span, tokenize
 
 _NEAR = 3  # words before an option in which its amount or count is looked for
 BETWEEN_COUNT = AMOUNT_FILLERS | MEASURES
@@ -32,16 +33,18 @@ def find_numbers(tokens: list[Token], taken: set[int], mentions: list[Mention]) 
     starts = {m.start for m in mentions if m.strong}
     i = 0
     while i < len(tokens):
-        value = None if i in taken else _value(tokens[i].folded)
+        value = None if i in taken else number_value(tokens[i].folded)
         if value is None:
             follows = tokens[i + 1].start if i + 1 < len(tokens) else -1
-            if tokens[i].folded in HOMOPHONES and follows in starts and not tokens[i].after:
-                yield Number(i, i + 1, HOMOPHONES[tokens[i].folded], likely=False)
+            wanting = i > 0 and tokens[i - 1].folded in WANTING
+            if tokens[i].folded in HOMOPHONES and follows in starts and not (tokens[i].after or wanting):
+                plural = _leads_to_plural(i + 1, tokens, mentions)
+                yield Number(i, i + 1, HOMOPHONES[tokens[i].folded], likely=plural)
             i += 1
             continue
         end = i + 1
         if end < len(tokens) and end not in taken and not tokens[i].after:
-            follower = _value(tokens[end].folded)
+            follower = number_value(tokens[end].folded)
             if follower is not None and 20 <= value <= 90 and value % 10 == 0 and follower < 10:
                 value, end = value + follower, end + 1
             elif follower is not None and tokens[end].folded in ("dozen", "100") and value < 10:
@@ -53,11 +56,60 @@ def find_numbers(tokens: list[Token], taken: set[int], mentions: list[Mention]) 
         i = end
 
 
+def pieces(
+    tokens: list[Token], numbers: list[Number], mentions: list[Mention], menu: Menu
+) -> tuple[list[Number], list[Mention]]:
+    """Numbers that are left, and those that are a size of the item after: "ten wings" is one ten piece."""
+    sizes = {size.id: [token.folded for token in tokenize(size.name)] for size in menu.sizes}
+    left: list[Number] = []
+    found: list[Mention] = []
+    for number in numbers:
+        following = tokens[number.end].start if number.end < len(tokens) else -1
+        skus = {sku for m in mentions if m.kind == "item" and m.start == following for sku in m.ids}
+        offered = {size for item in menu.items if item.sku in skus for size in item.size_ids}
+        fits = [
+            s
+            for s in sizes
+            if s in offered and sizes[s][:1] == [str(number.value)] and PIECES & set(sizes[s])
+        ]
+        if len(fits) == 1:
+            start, end = tokens[number.start].start, tokens[number.end - 1].end
+            found.append(
+                Mention(
+                    kind="size",
+                    ids=(fits[0],),
+                    start=start,
+                    end=end,
+                    text=str(number.value),
+                    score=1,
+                    strong=True,
+                )
+            )
+        else:
+            left.append(number)
+    return left, found
+
+
+def _leads_to_plural(at: int, tokens: list[Token], mentions: list[Mention]) -> bool:
+    """Whether the names from token `at` on lead to an item in the plural: "to large lattes" are two."""
+    while at < len(tokens):
+        here = [m for m in mentions if m.start == tokens[at].start]
+        item = next((m for m in here if m.kind == "item"), None)
+        if item is not None:
+            last = tokens[span(tokens, item)[1] - 1].folded
+            return item.text.endswith("s") and not last.endswith("s")
+        if not here:
+            return False
+        at = span(tokens, here[0])[1]
+    return False
+
+
 def options_heard(
-    tokens: list[Token], here: list[Mention], mentions: list[Mention], numbers: list[Number]
+    tokens: list[Token], here: list[Mention], mentions: list[Mention], numbers: list[Number], menu: Menu
 ) -> tuple[list[OptionEvidence], set[Number]]:
     """Each option mentioned `here`, with the amounts and counts said beside it, and the numbers that count
-    an option rather than an item."""
+    an option rather than an item. What can be chosen once is not counted: "two toasted" are two lines."""
+    once = {group.id for group in menu.option_groups if group.choose == "one"}
     heard: dict[tuple[str, str], tuple[set[Amount], set[int]]] = {}
     counting: set[Number] = set()
     taken = {i for m in mentions for i in range(*span(tokens, m))}
@@ -69,7 +121,9 @@ def options_heard(
             amounts = {Amount.NONE}  # "no cream or sugar"
         joined = end < len(tokens) and tokens[end].folded in ("or", "nor")
         negated_until = end + 1 if joined and Amount.NONE in amounts else -1
-        counts, counted_by = _counts(tokens, mentions, numbers, first, end)
+        counts, counted_by = {1}, set[Number]()
+        if not once.issuperset(mention.groups):
+            counts, counted_by = _counts(tokens, mentions, numbers, first, end)
         counting |= counted_by
         for group, ref in zip(mention.groups, mention.ids, strict=True):
             known = heard.setdefault((group, ref), (set(), set()))
@@ -84,7 +138,8 @@ def options_heard(
     ], counting
 
 
-def _value(word: str) -> int | None:
+def number_value(word: str) -> int | None:
+    """What a folded word counts; None when it is no number."""
     if word.isascii() and word.isdigit():
         value = int(word) if len(word) <= 6 else 0
         return value if 0 < value <= MAX_QUANTITY else None

@@ -22,13 +22,9 @@ PART = 0.6
 def check_evidence(draft: CartDraft, evidence: Evidence) -> list[Finding]:
     """Values that nobody said, words that name something of the menu yet are not in the cart, and places
     where it is open which line was meant.
-
-    Where the customer took something back, what was replaced need not be there, and the last size and
-    number said of an item are the ones that count.
     """
     findings = [*_unsaid(draft, evidence), *_vague(draft, evidence), *_unused(draft, evidence)]
-    findings += _last_word(draft, evidence) if evidence.corrected else _numbers(draft, evidence)
-    return findings + list(_unclear(draft, evidence))
+    return [*findings, *_numbers(draft, evidence), *_unclear(draft, evidence), *_open_ends(evidence)]
 
 
 def _unsaid(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
@@ -82,21 +78,12 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
         # The same words may name an item and an option of another; one use of them is enough.
         accounted = any(_refs(mention) & used[mention.kind] for mention in readings)
         text, clear = readings[0].text, any(mention.score >= PART for mention in readings)
-        if clear and not accounted and text not in elsewhere and not _replaced(readings[0], evidence, used):
+        if clear and not accounted and text not in elsewhere:
             yield Finding.blocking("heard_but_missing", f"“{text}” was said but is not in the cart")
     elsewhere_words = elsewhere.split()
     lost = [word for word in evidence.unexplained if not any(word in w for w in elsewhere_words)]
     if lost:
         yield Finding.blocking("unexplained_words", f"Not understood: {', '.join(lost)}")
-
-
-def _replaced(missing: Mention, evidence: Evidence, used: dict[str, set[object]]) -> bool:
-    """Whether a word of taking back follows it, and after that something of its kind that is in the cart."""
-    return any(
-        missing.end <= at <= other.start and other.kind == missing.kind and _refs(other) & used[other.kind]
-        for at in evidence.corrections
-        for other in evidence.mentions
-    )
 
 
 def _numbers(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
@@ -111,23 +98,8 @@ def _numbers(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
             )
 
 
-def _last_word(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
-    """Where something was taken back: lines that differ from the last that was said of their item."""
-    skus = Counter(line.sku for line in draft.lines if isinstance(line, ItemLine))
-    for index, line in enumerate(draft.lines):
-        if not isinstance(line, ItemLine):
-            continue
-        places = [place for place in evidence.lines if line.sku in place.items]
-        size = next((p.last_size for p in reversed(places) if p.last_size), None)
-        number = next((p.last_number for p in reversed(places) if p.last_number), None)
-        if (size and line.size != size) or (number and line.quantity != number) or skus[line.sku] > 1:
-            yield Finding.blocking(
-                "taken_back", f"Something was taken back; is {line.sku} as it was meant?", index
-            )
-
-
 def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
-    """Options whose words may belong to either of two lines, or that were shared out unevenly."""
+    """Options whose words may belong to either of two lines."""
     offered = {item.sku: set(item.option_groups) for item in evidence.menu.items}
     either = Counter(
         (o.group, o.id)
@@ -138,10 +110,22 @@ def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
     lines = [line for line in draft.lines if isinstance(line, ItemLine)]
     chosen = {(o.group, o.id) for line in lines for o in line.options}
     for group, ref in sorted(chosen):
-        takers = [line for line in lines if group in offered.get(line.sku, set())]
-        holders = [line for line in takers if (group, ref) in {(o.group, o.id) for o in line.options}]
-        if either[group, ref] > 1 or (evidence.shared and len(holders) < len(takers)):
+        if either[group, ref] > 1:
             yield Finding.blocking("unclear_which", f"It is not clear which line {ref} belongs to")
+
+
+def _open_ends(evidence: Evidence) -> Iterator[Finding]:
+    """Ways of speaking that no rule reads; the model's guess at them may be right, but nobody can tell."""
+    if evidence.corrected:
+        yield Finding.blocking("taken_back", "Something was taken back; is the cart as it was meant?")
+    if evidence.shared:
+        yield Finding.blocking("unclear_split", "Something was shared out or told apart; is it so?")
+    if evidence.asked:
+        yield Finding.blocking("asked_about", "Something of the menu was asked about; is it ordered?")
+    if evidence.likewise:
+        yield Finding.blocking("said_likewise", "Something was to be like another line; is it so?")
+    if evidence.repeated:
+        yield Finding.blocking("said_twice", f"“{evidence.repeated}” was said twice; is it two?")
 
 
 def _refs(mention: Mention) -> set[object]:

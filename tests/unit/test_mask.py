@@ -34,9 +34,14 @@ def muffin(**fields: Any) -> dict[str, Any]:
     return {**MUFFIN, **fields}
 
 
-@pytest.mark.parametrize("lines", [(LATTES, MUFFIN), (LATTES,), (MUFFIN,), (), (MUFFIN, off_menu("please"))])
+@pytest.mark.parametrize("lines", [(LATTES, MUFFIN), (LATTES, MUFFIN, off_menu("please"))])
 def test_the_order_of_the_story_can_be_written(lines: tuple[dict[str, Any], ...]) -> None:
     assert mask_of(said(SAID)).accepts(wire(*lines))
+
+
+@pytest.mark.parametrize("lines", [(LATTES,), (MUFFIN,), (), (MUFFIN, LATTES), (off_menu("please"),)])
+def test_what_was_plainly_ordered_can_not_be_left_out(lines: tuple[dict[str, Any], ...]) -> None:
+    assert not mask_of(said(SAID)).accepts(wire(*lines))
 
 
 REFUSED: dict[str, str | dict[str, Any]] = {
@@ -135,7 +140,7 @@ def test_what_was_surely_said_can_not_be_left_out() -> None:
     ):
         assert not mask.accepts(wire(left_out))
     # The way out stays open all the same.
-    assert mask.accepts(wire(off_menu("a large latte")))
+    assert mask.accepts(wire(whole, off_menu("a large latte")))
 
 
 def test_required_options_lead_past_optional_ones() -> None:
@@ -193,6 +198,7 @@ def line_evidences(draw: st.DrawFn, menu: Any) -> LineEvidence:
             for g, o in draw(st.lists(st.sampled_from(pairs), unique=True, max_size=12))
         ),
         copies=draw(st.integers(1, 2)),
+        required=draw(st.booleans()),
     )
 
 
@@ -208,7 +214,6 @@ def evidences(draw: st.DrawFn) -> Evidence:
         lines=tuple(lines),
         off_menu=tuple(draw(st.lists(st.sampled_from(words), max_size=2))),
         off_menu_quantities=(1, *sorted(draw(st.sets(st.integers(2, 999), max_size=2)))),
-        off_menu_lines=draw(st.integers(1, 3)),
     )
 
 
@@ -244,15 +249,18 @@ def any_item(rng: random.Random, evidence: Evidence, line: LineEvidence) -> Item
 @given(evidences(), st.randoms(use_true_random=False))
 def test_every_draft_that_the_evidence_allows_can_be_written(evidence: Evidence, rng: random.Random) -> None:
     lines: list[ItemLine | NotOnMenuLine] = [
-        any_item(rng, evidence, line) for line in evidence.lines for _ in range(rng.randint(0, line.copies))
+        any_item(rng, evidence, line)
+        for line in evidence.lines
+        for _ in range(rng.randint(int(line.required), line.copies))
     ]
     lines += [
         NotOnMenuLine(
             kind="not_on_menu",
-            heard=span(rng, evidence.transcript, evidence.off_menu),
+            heard=span(rng, evidence.transcript, (anchor,) if anchor else ()),
             quantity=rng.choice(evidence.off_menu_quantities),
         )
-        for _ in range(rng.randint(0, evidence.off_menu_lines))
+        for anchor in evidence.off_menu or ("",)
+        if rng.random() < 0.5
     ]
     draft, labels, mask = CartDraft(lines=tuple(lines)), Labels(evidence.menu), mask_of(evidence)
     text = labels.to_wire(draft)

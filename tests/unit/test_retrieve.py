@@ -7,7 +7,8 @@ import pytest
 from schemas.cart import MAX_QUANTITY, Amount
 from schemas.evidence import Evidence, OptionEvidence
 from schemas.menu import Menu
-from services.pipeline.retrieve import clean, lexicon, retrieve
+from services.pipeline.reading import lexicon
+from services.pipeline.retrieve import clean, retrieve
 from tests.stand_ins import CAFE, big_menu, sample_menu
 
 NONE, LIGHT, NORMAL, EXTRA = Amount

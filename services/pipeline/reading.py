@@ -1,0 +1,98 @@
+"""Reading: what a transcript names and counts, after what was taken back is struck out, before any line is
+made of it."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from schemas.evidence import Mention
+from schemas.menu import Menu
+from services.pipeline.english import LIKEWISE, PARTED, SHARED
+from services.pipeline.mentions import Lexicon, Token, span, tokenize
+from services.pipeline.places import Place, find_places
+from services.pipeline.quantifiers import Number, find_numbers, pieces
+from services.pipeline.revisions import revise
+from services.pipeline.sharing import Part, again, parts, shared
+
+_LEXICONS: OrderedDict[tuple[str, int], tuple[Menu, Lexicon]] = OrderedDict()
+_LEXICONS_KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Words, names, numbers and places. `everywhere` is said of every line. By the first token of a place,
+    `splits` holds the parts that its words tell apart and `more` how many more of it were wished for after.
+    `corrected`, `shared`, `parted` and `likewise` tell of what no rule could read: it is left to the model,
+    and a doubt."""
+
+    tokens: list[Token]
+    mentions: list[Mention]
+    numbers: list[Number]
+    places: list[Place]
+    everywhere: list[Mention]
+    splits: dict[int, list[Part]]
+    corrected: bool
+    shared: bool
+    parted: bool
+    more: dict[int, int]
+    likewise: bool
+
+    @property
+    def plain(self) -> bool:
+        """Whether each line's own words tell all about it."""
+        return not self.corrected and not self.shared
+
+
+def read(text: str, menu: Menu, menu_version: int) -> Reading:
+    """Read a clean transcript against a menu."""
+    tokens = tokenize(text)
+    mentions = lexicon(menu, menu_version).find(text, tokens) if tokens else []
+    revised = revise(tokens, mentions, menu)
+    if revised is not None:
+        tokens, mentions = revised
+    places, mentions = find_places(tokens, mentions, menu)
+    taken = {i for m in mentions for i in range(*span(tokens, m))}
+    numbers = list(find_numbers(tokens, taken, mentions))
+    numbers, sizes = pieces(tokens, numbers, mentions, menu)
+    mentions = sorted([*mentions, *sizes], key=lambda m: (m.start, m.end))
+    more = again(tokens, mentions, places)
+    told = shared(tokens, mentions)
+    everywhere = told or []
+    told_apart = {place.first: parts(tokens, mentions, numbers, place, everywhere) for place in places}
+    splits = {first: found for first, found in told_apart.items() if found}
+    unclear = _outside(LIKEWISE, text, mentions) or (told is None and _outside(SHARED, text, mentions))
+    return Reading(
+        tokens=tokens,
+        mentions=mentions,
+        numbers=numbers,
+        places=places,
+        everywhere=everywhere,
+        splits=splits,
+        corrected=revised is None,
+        shared=len(places) > 1 and unclear,
+        more=more or {},
+        likewise=more is None,
+        parted=not splits and _outside(PARTED, text, mentions),
+    )
+
+
+def lexicon(menu: Menu, version: int) -> Lexicon:
+    """The menu version's lexicon, built once; the last few are kept."""
+    key = (menu.id, version)
+    known = _LEXICONS.get(key)
+    if known is None or (known[0] is not menu and known[0] != menu):
+        known = (menu, Lexicon(menu))
+        _LEXICONS[key] = known
+        while len(_LEXICONS) > _LEXICONS_KEPT:
+            _LEXICONS.popitem(last=False)
+    return known[1]
+
+
+def _outside(words: re.Pattern[str], text: str, mentions: list[Mention]) -> bool:
+    """Whether such words are said outside any name."""
+    rest = list(text)
+    for mention in mentions:
+        rest[mention.start : mention.end] = "_" * (mention.end - mention.start)
+    return words.search("".join(rest)) is not None

@@ -1,0 +1,182 @@
+"""Values said of several lines at once, and one item said to be several: "all with oat milk", "two lattes,
+one large and one small".
+
+Only plain cases are read here. `shared` finds values that hold for every line; `parts` splits one place into
+as many as the words tell apart. What they do not read stays open to the model, and a doubt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from schemas.evidence import Mention
+from services.pipeline.english import ADDS, AGAIN, AND, EACH, OF_EACH, THE_OTHER
+from services.pipeline.mentions import SENTENCE_ENDS, Token, span
+from services.pipeline.places import Place
+from services.pipeline.quantifiers import Number
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of what one place orders: how many, and the mentions that are its own. `openers` are positions of
+    the numbers that tell the parts apart, and count nothing else."""
+
+    quantity: int
+    mentions: tuple[Mention, ...]
+    openers: frozenset[int]
+
+
+def shared(tokens: list[Token], mentions: list[Mention]) -> list[Mention] | None:
+    """Sizes and options said of every line; None where a word of sharing out shares nothing that can be
+    told."""
+    at = {span(tokens, m)[0]: m for m in mentions if m.kind in ("size", "option")}
+    ends = {span(tokens, m)[1]: m for m in at.values()}
+    named = {i for m in mentions for i in range(*span(tokens, m))}
+    found: list[Mention] = []
+    for i, token in enumerate(tokens):
+        if i in named or token.folded not in EACH:
+            continue
+        here = _run_from(tokens, i + 1, at) or _run_before(tokens, i, ends)
+        if not here:
+            return None
+        found += here
+    return found
+
+
+def _run_from(tokens: list[Token], i: int, at: dict[int, Mention]) -> list[Mention]:
+    """Mentions that follow, with nothing but little words between."""
+    found: list[Mention] = []
+    while i < len(tokens):
+        if i in at:
+            mention = at[i]
+            found.append(mention)
+            i = span(tokens, mention)[1]
+            if tokens[i - 1].after in (".", "?", "!"):
+                break
+        elif tokens[i].folded in OF_EACH or (found and tokens[i].folded in AND):
+            i += 1
+        else:
+            break
+    return found
+
+
+def _run_before(tokens: list[Token], i: int, ends: dict[int, Mention]) -> list[Mention]:
+    """ "With oat milk for both", "with a shot each"."""
+    while i > 0 and i not in ends and tokens[i - 1].folded in OF_EACH and not tokens[i - 1].after:
+        i -= 1
+    return [ends[i]] if i in ends else []
+
+
+def parts(
+    tokens: list[Token],
+    mentions: list[Mention],
+    numbers: list[Number],
+    place: Place,
+    everywhere: list[Mention],
+) -> list[Part] | None:
+    """What "three bagels, two toasted" tells apart: two toasted ones and one that is not. None when nothing
+    is told apart, or the numbers do not add up. `everywhere` is what belongs to all parts."""
+    start, end = place.region
+    head = [n for n in numbers if start <= n.start and n.end <= place.first and n.likely]
+    if len(head) != 1 or head[0].value < 2:
+        return None
+    values = [
+        m
+        for m in mentions
+        if m.kind in ("size", "option")
+        and place.last <= span(tokens, m)[0]
+        and span(tokens, m)[1] <= end
+        and m not in everywhere
+    ]
+    openers = _openers(tokens, numbers, values, place)
+    if not openers:
+        return None
+    before = [
+        m
+        for m in mentions
+        if m.kind in ("size", "option")
+        and start <= span(tokens, m)[0]
+        and span(tokens, m)[1] <= openers[0][0]
+    ]
+    rest = head[0].value
+    starts = frozenset(opens for opens, _ in openers)
+    found: list[Part] = []
+    for (opens, quantity), until in zip(openers, [*(o[0] for o in openers[1:]), end], strict=True):
+        own = [m for m in values if opens <= span(tokens, m)[0] and span(tokens, m)[1] <= until]
+        count = rest if quantity is None else quantity
+        rest -= count
+        found.append(Part(count, (*_kept(before, own), *own, *everywhere), starts))
+    if rest < 0 or any(part.quantity < 1 for part in found):
+        return None
+    if rest:
+        found.append(Part(rest, (*before, *everywhere), starts))
+    return found if len(found) > 1 else None
+
+
+def _kept(before: list[Mention], own: list[Mention]) -> list[Mention]:
+    """A part with a size of its own does not have the one said before."""
+    sized = any(m.kind == "size" for m in own)
+    return [m for m in before if not (sized and m.kind == "size")]
+
+
+def _openers(
+    tokens: list[Token], numbers: list[Number], values: list[Mention], place: Place
+) -> list[tuple[int, int | None]]:
+    """Where a part begins, and how many it is of; None for "the other" and "the rest", which are what is
+    left. A number opens one only where a size or option follows it."""
+    at = {span(tokens, m)[0] for m in values}
+    counts = {n.start: n for n in numbers if n.likely}
+    found: list[tuple[int, int | None]] = []
+    i = place.last
+    while i < place.region[1]:
+        number = counts.get(i)
+        others = tokens[i].folded in THE_OTHER
+        after = number.end if number else i + 1
+        if number or others:
+            while after < place.region[1] and after not in at and tokens[after].folded in OF_EACH:
+                after += 1
+            if after in at:
+                found.append((i, number.value if number else None))
+        i = after if number else i + 1
+    return found
+
+
+def again(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> dict[int, int] | None:
+    """How many more of a place are wished for, by its first token ("and another one of those"); None where
+    what follows makes a difference ("the same, but with whip")."""
+    named = {i for m in mentions for i in range(*span(tokens, m))}
+    more: dict[int, int] = {}
+    i = 0
+    while i < len(tokens):
+        words = tuple(token.folded for token in tokens[i : i + 4])
+        phrase = max((p for p in AGAIN if words[: len(p)] == p), key=len, default=None)
+        if phrase is None or i in named:
+            i += 1
+            continue
+        i += len(phrase)
+        before = [place for place in places if place.last <= i]
+        until = next((j for j in range(i, len(tokens)) if tokens[j - 1].after in SENTENCE_ENDS), len(tokens))
+        if not before or named & set(range(i, until)):
+            return None
+        more[before[-1].first] = more.get(before[-1].first, 0) + 1
+    return more
+
+
+def repeated(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> str:
+    """A name that was perhaps only said again ("the nugget meal, the kids nugget meal with fries"): nothing
+    was said of it the first time that was not said the second, and no word adds a second one."""
+    for first, second in pairwise(places):
+        if set(first.items) & set(second.items):
+            own = [
+                {
+                    m.ids
+                    for m in mentions
+                    if place.own[0] <= span(tokens, m)[0] < place.own[1] and m.kind != "item"
+                }
+                for place in (first, second)
+            ]
+            adds = {token.folded for token in tokens[first.last : second.first]} & (AND | ADDS)
+            if own[0] <= own[1] and not adds:
+                return second.anchor
+    return ""
