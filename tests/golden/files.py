@@ -47,6 +47,6 @@ def write(path: Path, audio: Audio) -> None:
         fifo = av.AudioFifo()
         fifo.write(frame)
         size = stream.codec_context.frame_size or 4096
-        for piece in [*fifo.read_many(size), fifo.read(0, partial=True)]:
-            box.mux(stream.encode(piece))  # None at the end flushes
-        box.mux(stream.encode(None))
+        for piece in fifo.read_many(size, partial=True):
+            box.mux(stream.encode(piece))
+        box.mux(stream.encode(None))  # flushes

@@ -86,10 +86,7 @@ def _butterworth(
 
     s = 1j * warped(np.fft.rfftfreq(padded, 1 / rate)[1:])
     edge = warped(high)
-    if low is None:
-        prototype = s / edge
-    else:
-        prototype = (s**2 + edge * warped(low)) / (s * (edge - warped(low)))
+    prototype = s / edge if low is None else (s**2 + edge * warped(low)) / (s * (edge - warped(low)))
     poles = np.exp(1j * np.pi * (2 * np.arange(order) + order + 1) / (2 * order))
     gain = 1 / np.prod(prototype[:, None] - poles, axis=1)
     response = np.concatenate(([1.0 if low is None else 0.0], gain))

@@ -1,8 +1,8 @@
 """Speaks the evaluation sets: every gold row with `speech`, and the talkers of the noise ladder's babble.
 
-    python -m tests.golden.speak.golden --pieces DIR                  what is missing or was changed
-    python -m tests.golden.speak.golden --pieces DIR --only hc-t-003  these again
-    python -m tests.golden.speak.golden --pieces DIR --check          compare with the manifests; writes nothing
+    python -m tests.golden.speak.golden --pieces DIR                 what is missing or was changed
+    python -m tests.golden.speak.golden --pieces DIR --only hc-t-003 these again
+    python -m tests.golden.speak.golden --pieces DIR --check         compare with the manifests, write nothing
 
 The gold files and `babble/talk.json` are the spec; the folders' manifests are made from them.
 """

@@ -28,6 +28,7 @@ BABBLE_TALK = (
     ("am_onyx", "He has been learning the guitar since the winter, and honestly it sounds pretty good."),
 )
 
+
 @dataclass(frozen=True)
 class Noise:
     """What is mixed into a recording."""
