@@ -5,7 +5,7 @@
 Each rung is a folder under OUT holding every recording of DATA by its own name and in its own container, so
 that one gold file scores all of them: `saycart eval --gold gold.jsonl --audio-dir OUT/babble-10`. Noise is
 drawn from a seed, the recording's name and the kind of noise: the same each time, and on two rungs of one
-kind the same noise, only louder. 2 cores make the seven noisy rungs of 100 recordings in about 3 minutes.
+kind the same noise, only louder. All rungs of one recording take about a second.
 """
 
 from __future__ import annotations
