@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tarfile
 import unicodedata
 import zipfile
@@ -27,6 +28,22 @@ MODEL_SHA256 = "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb
 MODEL_PARTS = 4
 MODEL_RATE = 24_000
 MAX_TOKENS = 509
+
+# What espeak reads as nobody says it, spelled so that it comes out right.
+_RESPELLED = {
+    "aioli": "eye ole ee",
+    "cafe au lait": "cafay oh lay",
+    "churros": "chewroes",
+    "croissant": "cruh sahnt",
+    "croissants": "cruh sahnts",
+    "jalapeños": "holla pain yoze",
+    "matcha": "mahcha",
+    "mm": "hmm",
+    "oj": "oh jay",
+    "pain au chocolat": "pan oh shock a lah",
+    "parfait": "parfay",
+}
+_MISREAD = re.compile(rf"\b({'|'.join(sorted(_RESPELLED, key=len, reverse=True))})\b", re.IGNORECASE)
 
 # espeak's IPA in the notation that Kokoro was trained on. Longest spelling first.
 _COMMON = {
@@ -79,6 +96,7 @@ class Voices:
 
     def phonemes(self, text: str, voice: str) -> str:
         british = voice.startswith("b")
+        text = _MISREAD.sub(lambda word: _RESPELLED[word[0].lower()], text)
         sentences = self._espeak.phonemize("en-gb-x-rp" if british else "en-us", text)
         ipa = unicodedata.normalize("NFC", " ".join("".join(s).strip() for s in sentences))
         rules = {**_COMMON, **(_BRITISH if british else _AMERICAN)}
