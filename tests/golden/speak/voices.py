@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import tarfile
 import unicodedata
 import zipfile
@@ -29,22 +28,6 @@ MODEL_PARTS = 4
 MODEL_RATE = 24_000
 MAX_TOKENS = 509
 
-# What espeak reads as nobody says it, spelled so that it comes out right.
-_RESPELLED = {
-    "aioli": "eye ole ee",
-    "cafe au lait": "cafay oh lay",
-    "churros": "chewroes",
-    "croissant": "cruh sahnt",
-    "croissants": "cruh sahnts",
-    "jalapeños": "holla pain yoze",
-    "matcha": "mahcha",
-    "mm": "hmm",
-    "oj": "oh jay",
-    "pain au chocolat": "pan oh shock a lah",
-    "parfait": "parfay",
-}
-_MISREAD = re.compile(rf"\b({'|'.join(sorted(_RESPELLED, key=len, reverse=True))})\b", re.IGNORECASE)
-
 # espeak's IPA in the notation that Kokoro was trained on. Longest spelling first.
 _COMMON = {
     "ʔˌn̩": "tn", "ʔn̩": "tn", "ʔn": "tn", "ʔ": "t",
@@ -52,8 +35,16 @@ _COMMON = {
     "əl": "ᵊl", "l̩": "ᵊl", "n̩": "ᵊn", "ʲ": "", "ɚ": "əɹ", "r": "ɹ", "x": "k", "ç": "k",
     "ɐ": "ə", "ɬ": "l",
 }  # fmt: skip
-_AMERICAN = {"oʊ": "O", "ɜːɹ": "ɜɹ", "ɜː": "ɜɹ", "ɪə": "iə", "ɾ": "T", "o": "ɔ", "ː": ""}
-_BRITISH = {"əʊ": "Q", "eə": "ɛː", "iə": "ɪə"}
+# With some words that espeak reads as nobody says them: churros, jalapeños, croissant, matcha, parfait, lait.
+_AMERICAN = {
+    "tʃˈɜːɹoʊz": "ʧˈʊɹOz", "dʒˌælɐpˈiːnjoʊz": "hˌɑləpˈAnjOz", "kwˈɑːsɑ̃": "kɹəsˈɑnt", "mˈætʃə": "mˈɑʧə",
+    "pˈɑːɹfeɪt": "pɑɹfˈA", "kˈæfeɪ ˌoʊ lˈeɪt": "kæfˈA O lˈA",
+    "oʊ": "O", "ɜːɹ": "ɜɹ", "ɜː": "ɜɹ", "ɪə": "iə", "ɾ": "T", "o": "ɔ", "ː": "",
+}  # fmt: skip
+_BRITISH = {
+    "dʒˌælɐpˈiːnjəʊz": "hˌæləpˈAnjQz", "pˈɑːfeɪt": "pˈɑːfA",
+    "əʊ": "Q", "eə": "ɛː", "iə": "ɪə",
+}  # fmt: skip
 
 
 class Voices:
@@ -96,7 +87,6 @@ class Voices:
 
     def phonemes(self, text: str, voice: str) -> str:
         british = voice.startswith("b")
-        text = _MISREAD.sub(lambda word: _RESPELLED[word[0].lower()], text)
         sentences = self._espeak.phonemize("en-gb-x-rp" if british else "en-us", text)
         ipa = unicodedata.normalize("NFC", " ".join("".join(s).strip() for s in sentences))
         rules = {**_COMMON, **(_BRITISH if british else _AMERICAN)}
