@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor calibrate clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor calibrate ladder clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -51,3 +51,6 @@ test-nonsense: setup ## 200 transcripts of nonsense, injections and other langua
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python tests/bench/calibrate_asr.py --data $(DATA) $(ARGS)
+
+ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
+	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)

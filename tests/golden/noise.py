@@ -1,4 +1,7 @@
-"""Sounds that a counter, a car and a telephone add to speech. Every random draw comes from a given seed."""
+"""Sounds that a counter, a car and a telephone add to speech. Every random draw comes from a given seed.
+
+numpy alone, so that both the speaking tool and the noise ladder of an ordinary install can use it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
 
 Audio = NDArray[np.float32]
 
 _FRAME_S = 0.02
 _ACTIVE_BELOW_PEAK_DB = 35.0
+_RING_S = 1.0  # the slowest filter below has died away long before
 
 
 def speech_rms(audio: Audio, rate: int) -> float:
@@ -40,16 +43,15 @@ def babble(talkers: Sequence[Audio], samples: int, rate: int, seed: int) -> Audi
         voice = np.tile(talker, repeats)[start : start + samples]
         # Nobody at the other tables stands equally far away.
         out += voice / speech_rms(talker, rate) * 10 ** (rng.uniform(-6.0, 0.0) / 20)
-    room = signal.butter(1, 3000, "lowpass", fs=rate, output="sos")
-    return np.asarray(signal.sosfilt(room, out), dtype=np.float32)
+    return _butterworth(out, rate, 1, high=3000).astype(np.float32)
 
 
 def car(samples: int, rate: int, seed: int) -> Audio:
     """A moving car from the inside: engine harmonics, rumble, and tyre noise of higher pitch."""
     rng = np.random.default_rng(seed)
     white = rng.standard_normal(samples)
-    rumble = signal.sosfilt(signal.butter(2, 120, "lowpass", fs=rate, output="sos"), white)
-    tyres = signal.sosfilt(signal.butter(1, (200, 1800), "bandpass", fs=rate, output="sos"), white)
+    rumble = _butterworth(white, rate, 2, high=120)
+    tyres = _butterworth(white, rate, 1, low=200, high=1800)
     t = np.arange(samples) / rate
     wander = 1.5 * np.sin(2 * np.pi * 0.3 * t + rng.uniform(0, 2 * np.pi))
     phase = 2 * np.pi * np.cumsum(38.0 + wander) / rate
@@ -66,5 +68,26 @@ def hiss(samples: int, level_dbfs: float, seed: int) -> Audio:
 
 def telephone(audio: Audio, rate: int) -> Audio:
     """What a telephone line leaves: 300 to 3400 Hz."""
-    band = signal.butter(4, (300, 3400), "bandpass", fs=rate, output="sos")
-    return np.asarray(signal.sosfilt(band, audio), dtype=np.float32)
+    return _butterworth(audio, rate, 4, low=300, high=3400).astype(np.float32)
+
+
+def _butterworth(
+    audio: NDArray[np.floating], rate: int, order: int, *, high: float, low: float | None = None
+) -> NDArray[np.float64]:
+    """A causal digital Butterworth filter, lowpass or bandpass (Hz), applied in the frequency domain.
+
+    The response is the bilinear transform's, so to rounding this is `scipy.signal.butter` and `sosfilt`.
+    """
+    samples = len(audio)
+    padded = samples + int(_RING_S * rate)  # what rings on must not come round to the beginning
+
+    def warped(hertz: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        return np.tan(np.pi * np.asarray(hertz) / rate)
+
+    s = 1j * warped(np.fft.rfftfreq(padded, 1 / rate)[1:])
+    edge = warped(high)
+    prototype = s / edge if low is None else (s**2 + edge * warped(low)) / (s * (edge - warped(low)))
+    poles = np.exp(1j * np.pi * (2 * np.arange(order) + order + 1) / (2 * order))
+    gain = 1 / np.prod(prototype[:, None] - poles, axis=1)
+    response = np.concatenate(([1.0 if low is None else 0.0], gain))
+    return np.fft.irfft(np.fft.rfft(audio.astype(np.float64), padded) * response, padded)[:samples]
