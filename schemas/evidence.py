@@ -79,8 +79,8 @@ class Evidence(_Evidence):
     hold one of them; when empty there may be one of any words, so that there always is a way out. `numbers`
     are those said that count something, `unexplained` the words that nothing accounts for. What was said in
     a way that no rule reads is left to the model, and is a doubt: something taken back (`corrected`), shared
-    or told apart (`shared`), to be like another line (`likewise`), asked about (`asked`), or a name that was
-    perhaps only said again (`repeated`).
+    or told apart (`shared`), to be like another line (`likewise`), asked about (`asked`), a name that was
+    perhaps only said again (`repeated`), or more lines than a cart holds (`crowded`).
     """
 
     transcript: str
@@ -97,6 +97,13 @@ class Evidence(_Evidence):
     asked: bool = False
     likewise: bool = False
     repeated: str = ""
+    crowded: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether every word is accounted for and every line had to be in the cart."""
+        unclear = self.unexplained or self.corrected or self.shared or self.asked or self.likewise
+        return not unclear and bool(self.lines) and all(line.required for line in self.lines)
 
     @property
     def items(self) -> set[str]:

@@ -124,9 +124,7 @@ OF_EACH = frozenset(
     "of them those these with in on for made as are should be to get one please a an the is no".split()
 )
 THE_OTHER = frozenset("other rest".split())
-AGAIN = _phrases(
-    "another one,another of those,another of them,one more of those,one more,the same,same again,same"
-)
+AGAIN = _phrases("another 1,another of those,another of them,1 more of those,1 more,the same,same again,same")
 
 ADDS = frozenset("another more other second third extra".split())
 
@@ -136,7 +134,7 @@ ASKING = frozenset("are is do does how what which have has did was were".split()
 PIECES = frozenset("piece pack count pc pcs ct".split())
 
 # Never part of a name that is heard in pieces ("iced latte and a coffee" is no iced coffee).
-JOINTS = frozenset("and a an the with plus also or then but no for to i in of on".split())
+JOINTS = frozenset("and a an the with plus also or then but no not for to i in of on".split())
 
 # Words that carry no wish of their own, written without apostrophes; what is left unexplained beside them
 # is worth a look.
@@ -160,6 +158,7 @@ FILLERS = frozenset(
     hurry rush waiting wait wanted wondering trying try looking look feeling feel tell told ask asked call
     new first usual normal normally standard way thing things stuff lot lots bunch anything something
     nothing nobody somebody everyone anyone done finished all set best favorite favourite special please
+    right sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check
     time hungry thirsty bit little were work possible great perfect fine cool nice lovely awesome
     awfully kindly appreciate quick quickly""".split()
 )

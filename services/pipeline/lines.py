@@ -17,13 +17,14 @@ from services.pipeline.reading import Reading
 from services.pipeline.sharing import Part
 
 
-def lines_of(text: str, reading: Reading, place: Place, *, odd: list[int], asked: bool) -> list[LineEvidence]:
+def lines_of(text: str, reading: Reading, place: Place, *, odd: list[int], sure: bool) -> list[LineEvidence]:
     """The lines that the item at `place` may give. `odd` are positions of words that nothing accounts for;
-    beside one of them the name may be part of another ("pumpkin spice latte"), and need not be ordered."""
+    beside one of them the name may be part of another ("pumpkin spice latte"), and need not be ordered. Nor
+    need anything when the order as a whole is not `sure`."""
     named = [m for m in reading.mentions if m.kind == "item" and place.anchor == m.text]
     whole = any(m.strong and not m.guessed for m in named)
     beside = {place.first - 1, place.last} & set(odd)
-    required = whole and not beside and not asked and reading.plain
+    required = whole and not beside and sure and reading.plain
     if reading.plain and (split := reading.splits.get(place.first)):
         return [_part(text, reading, place, part, required=required) for part in split]
     return [_line(text, reading, place, odd=set(odd), required=required)]
@@ -111,7 +112,9 @@ def _sizes(mentions: list[Mention]) -> tuple[str, ...]:
 
 def _words(text: str, reading: Reading, region: tuple[int, int]) -> str:
     first, last = reading.tokens[region[0]], reading.tokens[region[1] - 1]
-    return text[first.start : last.end + len(last.after)]
+    # Whole words as they are written: "[2J" is one, though its bracket is no part of the name.
+    start, end = text.rfind(" ", 0, first.start) + 1, text.find(" ", last.end)
+    return text[start:] if end < 0 else text[start:end]
 
 
 def _said_of_it_alone(own: Sequence[Mention], place: Place) -> set[tuple[str, str]]:

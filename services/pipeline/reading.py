@@ -74,7 +74,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
         shared=len(places) > 1 and unclear,
         more=more or {},
         likewise=more is None,
-        parted=not splits and _outside(PARTED, text, mentions),
+        parted=not splits and not more and _outside(PARTED, text, mentions),
     )
 
 

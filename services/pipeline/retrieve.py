@@ -43,11 +43,12 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     odd = _unexplained(text, reading, menu)
     clusters = list(_clusters(odd))[:_OFF_MENU_LINES]
     room = MAX_LINES - max(1, len(clusters))
+    crowded = sum(len(reading.splits.get(place.first, "1")) for place in reading.places) > room
     asked = _asked(text, reading.tokens, reading.mentions)
     lines = tuple(
         line
         for place in reading.places[:room]
-        for line in lines_of(text, reading, place, odd=odd, asked=asked)
+        for line in lines_of(text, reading, place, odd=odd, sure=not asked and not crowded)
     )
     said = sorted({1, *(n.value for n in reading.numbers if n.value <= MAX_QUANTITY)})
     return Evidence(
@@ -63,6 +64,7 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         shared=reading.shared or reading.parted,
         unexplained=tuple(text[reading.tokens[i].start : reading.tokens[i].end] for i in odd),
         asked=asked,
+        crowded=crowded,
         likewise=reading.likewise,
         repeated=repeated(reading.tokens, reading.mentions, reading.places),
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import (
+    AMOUNTS,
     AND,
     ARTICLES,
     BETWEEN_CUES,
@@ -74,6 +75,7 @@ class _Draft:
         self._single = {group.id for group in menu.option_groups if group.choose == "one"}
         self._struck: set[int] = set()
         self._numbers: dict[int, str] = {}
+        self._pauses: dict[int, str] = {}
         self._names: dict[Mention, Mention] = {}
         named = {i for m in mentions for i in range(*span(tokens, m))}
         values = [Value(m.kind, *span(tokens, m), m) for m in mentions if not m.guessed]
@@ -95,18 +97,15 @@ class _Draft:
             return self._instead(at, end)
         if self._phrase(at, NEGATING) is not None and self._values:
             raise _NotPlain
-        if (end := self._phrase(at, REMOVING)) is not None and (gone := self._after(end)) is not None:
+        gone = self._removed(at)
+        if gone is not None:
             return self._remove(at, gone)
-        if (gone := self._refused(at)) is not None:
-            return self._remove(at, gone)
-        if self._phrase(at, (*REMOVING, *UNSURE)) is not None:
-            if self._before(at):
-                raise _NotPlain
-            return at + 1
         end, strong = self._cues(at)
         if end > at:
             self._replace(at, end, strong=strong)
             return end
+        if self._phrase(at, (*REMOVING, *UNSURE)) is not None and self._before(at):
+            raise _NotPlain
         return at + 1
 
     def _cues(self, at: int) -> tuple[int, bool]:
@@ -128,14 +127,16 @@ class _Draft:
 
     def _replace(self, at: int, end: int, *, strong: bool) -> None:
         new, before = self._after(end), self._before(at)
-        if new is None or not before:
+        if not before or (new is None and not (strong and self._goes_on(end))):
             return  # nothing to take back, or nothing in its place: small talk
+        if new is None:
+            raise _NotPlain
         self._strike(at, end)
         item = self._item_after(new)
         old_item = next((v for v in reversed(before) if v.kind == "item"), None)
         if item is not None and old_item is not None and old_item.names() & item.names():
             # "a small latte, no, a large latte" names the same line again.
-            self._strike(item.start, item.end)
+            self._lend(old_item, item)
             parts = [v for v in self._values if new.start <= v.start and v.end <= item.start]
             for part in parts:
                 self._take_over(before, part)
@@ -143,6 +144,15 @@ class _Draft:
             self._replace_item(before, old_item, new, item, strong=strong)
         else:
             self._take_over(before, new, adjacent=self._adjacent(before, new, at))
+
+    def _goes_on(self, at: int) -> bool:
+        """Whether anything is named or counted in the rest of the sentence."""
+        for i in range(at, len(self._tokens)):
+            if any(v.start == i for v in self._values):
+                return True
+            if self._tokens[i].after in SENTENCE_ENDS:
+                break
+        return False
 
     def _adjacent(self, before: list[Value], new: Value, at: int) -> bool:
         """Whether the value that is taken back stands right before the correction ("two, no, three")."""
@@ -165,8 +175,15 @@ class _Draft:
         """Put `new` in the place of the last value of its kind, if one belongs to the last item."""
         old = next((v for v in reversed(before) if self._same_kind(v, new, adjacent=adjacent)), None)
         if old is None or sum(v.kind == "item" and v.start >= old.end for v in before) > 1:
+            if new.kind == "number":
+                raise _NotPlain  # what it counts is before it, where no number was said
             return  # said for the first time: it stands where it is
-        self._lend(old, new)
+        if new.kind == "option":
+            # Its amount stands beside it, so it can't be read at another place; nor can the old one's stay.
+            amount = old.start - 1 if self._tokens[old.start - 1].folded in AMOUNTS else old.start
+            self._strike(amount, old.end)
+        else:
+            self._lend(old, new)
 
     def _same_kind(self, old: Value, new: Value, *, adjacent: bool) -> bool:
         """Options are of one kind within a group: any of it right beside ("swiss, no, cheddar"), else one
@@ -181,8 +198,9 @@ class _Draft:
         if old.mention is not None and new.mention is not None:
             place = {"start": old.mention.start, "end": old.mention.end}
             self._names[old.mention] = new.mention.model_copy(update=place)
-        elif new.end == new.start + 1:
+        else:
             self._numbers[old.start] = self._tokens[new.start].folded
+        self._pauses[old.end - 1] = self._tokens[new.end - 1].after
         self._strike(new.start, new.end)
 
     def _swap(self, at: int, end: int) -> int:
@@ -225,6 +243,14 @@ class _Draft:
             self._strike(earlier.start, earlier.end)
         return gone.end
 
+    def _removed(self, at: int) -> Value | None:
+        """What a word of removing at `at` is about; "scratch that, ..." replaces instead."""
+        end, that = self._phrase(at, REMOVING), self._phrase(at, REPLACING)
+        if end is None:
+            return self._refused(at)
+        replaces = that is not None and that > end and self._tokens[that - 1].after
+        return None if replaces else self._after(end)
+
     def _refused(self, at: int) -> Value | None:
         """What "no muffin" takes back: an item ordered before, or an option of a sentence before."""
         if self._tokens[at].folded not in REFUSING or self._tokens[at].after:
@@ -262,8 +288,9 @@ class _Draft:
         return [v for v in self._values if v.end <= at and not self._struck & set(range(v.start, v.end))]
 
     def _after(self, at: int) -> Value | None:
-        """The value that follows, past articles."""
-        while at < len(self._tokens) and at not in self._named and self._tokens[at].folded in ARTICLES:
+        """The value that follows, past articles and amounts."""
+        little = ARTICLES | AMOUNTS.keys()
+        while at < len(self._tokens) and at not in self._named and self._tokens[at].folded in little:
             at += 1
         return next((v for v in self._values if v.start == at), None)
 
@@ -287,13 +314,16 @@ class _Draft:
 
     def result(self) -> tuple[list[Token], list[Mention]]:
         kept: list[Token] = []
+        last = -1
         for i, token in enumerate(self._tokens):
             if i in self._struck:
                 # A pause stays one, though the word before it is gone.
-                if token.after and kept and not kept[-1].after:
+                if token.after and kept and not kept[-1].after and last not in self._pauses:
                     kept[-1] = replace(kept[-1], after=token.after)
                 continue
-            kept.append(replace(token, folded=self._numbers.get(i, token.folded)))
+            after = self._pauses.get(i, token.after)
+            kept.append(replace(token, folded=self._numbers.get(i, token.folded), after=after))
+            last = i
         mentions = [
             self._names.get(m, m)
             for m in self._mentions

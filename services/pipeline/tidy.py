@@ -28,6 +28,8 @@ def drop_echoes(draft: CartDraft, evidence: Evidence) -> tuple[CartDraft, int]:
 def _is_echo(heard: str, evidence: Evidence, used: set[object]) -> bool:
     if any(word in heard for word in evidence.unexplained):
         return False
+    if evidence.plain:
+        return True  # every word is accounted for, by a line that had to be there or by small talk
     named = [m for m in evidence.mentions if m.text in heard]
     return bool(named) and all(
         used & (set(zip(m.groups, m.ids, strict=True)) if m.kind == "option" else set(m.ids)) for m in named

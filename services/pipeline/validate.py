@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from schemas.cart import CartDraft, Finding, ItemLine, NotOnMenuLine
+from schemas.cart import MAX_LINES, CartDraft, Finding, ItemLine, NotOnMenuLine
 from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.transcript import Transcript
 from services.pipeline.questions import which_item
@@ -124,6 +124,8 @@ def _open_ends(evidence: Evidence) -> Iterator[Finding]:
         yield Finding.blocking("asked_about", "Something of the menu was asked about; is it ordered?")
     if evidence.likewise:
         yield Finding.blocking("said_likewise", "Something was to be like another line; is it so?")
+    if evidence.crowded:
+        yield Finding.blocking("too_many_lines", f"More was ordered than the {MAX_LINES} lines of one cart")
     if evidence.repeated:
         yield Finding.blocking("said_twice", f"“{evidence.repeated}” was said twice; is it two?")
 
