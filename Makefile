@@ -49,6 +49,9 @@ test-nonsense: setup ## 200 transcripts of nonsense, injections and other langua
 	@$(BIN)/saycart models fetch --tests
 	@SAYCART_NONSENSE=200 $(BIN)/python -m pytest tests/e2e/test_nonsense.py $(ARGS)
 
+bench-retrieval: setup ## recall of retrieval on the golden sets, and its cost on menus of 40 to 10,000 items
+	@$(BIN)/python tests/bench/retrieval.py $(ARGS)
+
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python tests/bench/calibrate_asr.py --data $(DATA) $(ARGS)
 

@@ -96,6 +96,7 @@ def counts(rows: Sequence[Scored]) -> dict[str, Any]:
         "silent_errors": silent,
         "silent_share": _share(silent, len(rows)),
         "silent_ci": wilson(silent, len(rows)),
+        "answerable_reviews": sum(row.review and bool(row.predicted.get("question")) for row in rows),
         "needless_reviews": sum(row.exact and row.review for row in rows),
         "wer": _wer(rows),
     }

@@ -16,6 +16,7 @@ from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.pipeline import stages
 from services.pipeline.ports import Tools
+from services.pipeline.questions import open_question
 from services.pipeline.retrieve import clean
 from services.storage.records import MenuVersion, OrderRecord, Outcome
 
@@ -73,6 +74,7 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
             break
     draft = order.draft.model_dump(mode="json") if order.draft else {"lines": []}
     heard = order.transcript or Transcript(text="", confidence=0.0)
+    question = open_question(order.findings, order.reasons)
     return {
         "id": row["id"],
         "cart": draft,
@@ -81,6 +83,9 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "decision": "review" if reasons else "accept",
         "reasons": reasons,
         "findings": [finding.model_dump(mode="json") for finding in order.findings],
+        "line_confidence": [line.confidence for line in order.cart.lines] if order.cart else [],
+        "question": question.model_dump(mode="json") if question else None,
+        "first_heard": heard.first_heard,
         "ms": {name: ms.get(name, 0.0) for name in ("transcribe", "decode", "validate")},
     }
 
