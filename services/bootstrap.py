@@ -21,6 +21,7 @@ from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord, Outcome
 from services.storage.reviews import ReviewStore
+from services.storage.staff import StaffStore
 
 log = structlog.get_logger()
 
@@ -35,6 +36,7 @@ class Container:
         self.orders = OrderStore(self.database)
         self.reviews = ReviewStore(self.database)
         self.menus = MenuStore(self.database)
+        self.staff = StaffStore(self.database)
 
     @cached_property
     def blobs(self) -> Blobs:

@@ -86,6 +86,7 @@ STATUS: dict[type[errors.SaycartError], int] = {
     errors.AudioTooLarge: 413,
     errors.EngineUnavailable: 503,
     errors.StaleState: 409,
+    errors.TooManyAttempts: 429,
     errors.StorageUnavailable: 503,
     errors.StorageFull: 507,
 }
@@ -109,6 +110,7 @@ TITLES: dict[str, str] = {
     "cross_site": "Another site's page may not call this API",
     "conflict": "It changed since it was read",
     "stale_state": "It changed since it was read",
+    "too_many_attempts": "Too many attempts to sign in",
     "engine_unavailable": "The decoder does not answer",
     "storage_unavailable": "The database or the disk can't take it now",
     "storage_full": "The disk is full",
