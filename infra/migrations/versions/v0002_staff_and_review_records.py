@@ -1,4 +1,4 @@
-"""Staff accounts with their sessions; what reviewers did, append-only; a first reviewer's standing decision."""
+"""Staff accounts with their sessions; what reviewers did, append-only; a first reviewer's decision."""
 
 from __future__ import annotations
 
