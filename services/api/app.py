@@ -21,6 +21,7 @@ from services.api.bell import Bell
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
 from services.bootstrap import Container
+from services.web import site
 
 log = structlog.get_logger(__name__)
 
@@ -69,6 +70,7 @@ def create_app(container: Container) -> FastAPI:
     problems.install(app)
     for part in (orders, events, reviews, menus, schema, health, docs):
         app.include_router(part.router)
+    site.install(app)
     app.add_middleware(Gate, metrics=app.state.metrics)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way
     return app
