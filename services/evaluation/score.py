@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-LineKey = tuple[Any, ...]
+from schemas.compare import LineKey, canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +22,6 @@ class LineScore:
     predicted_lines: int
     equal_lines: int
     wrong: dict[str, int]
-
-
-def canonical(lines: list[dict[str, Any]]) -> Counter[LineKey]:
-    """Lines as a multiset: (kind, sku, size, options) -> quantity. Fields left out mean their default."""
-    merged: Counter[LineKey] = Counter()
-    for line in lines:
-        options = frozenset(
-            (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1))
-            for o in line.get("options", ())
-        )
-        key = (line.get("kind", "item"), line.get("sku"), line.get("size"), options)
-        merged[key] += line["quantity"]
-    return merged
 
 
 def score(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> LineScore:
