@@ -12,8 +12,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
-from urllib.parse import parse_qs
+from typing import Annotated, Any, cast
 
 from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
@@ -27,12 +26,11 @@ from starlette.types import Scope
 from schemas import wording
 from schemas.errors import SaycartError
 from services.api import problems
-from services.api.bodies import media_type, read_bytes
+from services.api.bodies import MAX_JSON_BYTES, declared_length, media_type
 from services.api.problems import RequestRefused
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
-MAX_FORM_FIELDS = 2_000
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'{nonce}; img-src 'self' data:; "
@@ -166,22 +164,22 @@ class Form:
 
 
 async def read_form(request: Request) -> Form:
-    """The request's URL-encoded form.
+    """The request's URL-encoded form. Starlette keeps it, so the sign-in may read it for its token as well.
 
     Raises:
-        RequestRefused: another content type (415), too long (413), or unreadable (400).
+        RequestRefused: another content type (415), too long or of unknown length (413), or unreadable (400).
     """
     kind = media_type(request)
     if kind != "application/x-www-form-urlencoded":
         raise RequestRefused(
             "unsupported_media_type", 415, f"This page takes a form, not {kind or 'nothing'!r}."
         )
-    data = await read_bytes(request)
-    try:
-        text = data.decode("ascii")
-        fields = parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FORM_FIELDS)
-    except ValueError:
-        raise RequestRefused("malformed_body", 400, "The form can't be read.") from None
+    length = declared_length(request)
+    if length is None or length > MAX_JSON_BYTES:
+        raise RequestRefused("body_too_large", 413, f"The form is over {MAX_JSON_BYTES} bytes.")
+    fields: dict[str, list[str]] = {}
+    for name, value in (await request.form()).multi_items():
+        fields.setdefault(name, []).append(str(value))
     if any("\0" in value for values in fields.values() for value in values):
         raise RequestRefused("malformed_body", 400, "The form holds a NUL character.")
     return Form(fields)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from services.web import customer, menus
+from services.web import customer, menus, staff
 from services.web.pages import STATIC, Shipped
 
-PARTS = (customer, menus)
+PARTS = (customer, menus, staff)
 
 
 def install(app: FastAPI) -> None:
