@@ -1,7 +1,11 @@
-"""Review: what a human's decision makes of an order. The same facts and the same prices apply."""
+"""What a human's decision makes of an order: a reviewer's, or the customer's own. The same facts and the same
+prices apply to both."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from schemas.cart import CartDraft
 from schemas.errors import InvalidCart
 from schemas.lifecycle import Event
 from schemas.review import ReviewDecision
@@ -26,17 +30,40 @@ def settle(order: OrderRecord, decision: ReviewDecision, menu: MenuVersion) -> O
     draft = decision.cart if decision.action == "correct" else order.draft
     if draft is None:
         raise InvalidCart([("/cart", "there is no proposed cart to approve; send a corrected one")])
+    return _priced(Event.APPROVED, order, draft, menu, detail, overruled=OVERRULED)
+
+
+def confirm(order: OrderRecord, corrected: CartDraft | None, menu: MenuVersion) -> Outcome:
+    """The outcome of a customer's look at the proposed cart: right as it is, or `corrected` by them.
+
+    Raises:
+        InvalidCart: corrected to something that the menu does not offer now. No limit is overruled.
+    """
+    draft = corrected or order.draft
+    if draft is None:
+        raise InvalidCart([("/cart", "there is no proposed cart to confirm")])
+    return _priced(Event.CONFIRMED, order, draft, menu, {"corrected": draft != order.draft})
+
+
+def _priced(
+    event: Event,
+    order: OrderRecord,
+    draft: CartDraft,
+    menu: MenuVersion,
+    detail: dict[str, Any],
+    overruled: frozenset[str] = frozenset(),
+) -> Outcome:
     findings = check_facts(draft, menu.menu)
     problems = [
         (f"/cart/lines/{f.line}" if f.line is not None else "/cart/lines", f.message)
         for f in findings
-        if f.severity == "blocking" and f.code not in OVERRULED
+        if f.severity == "blocking" and f.code not in overruled
     ]
     if problems:
         raise InvalidCart(problems)
     heard = order.transcript or Transcript(text="", confidence=0.0)
     return Outcome(
-        Event.APPROVED,
+        event,
         draft=draft,
         cart=price_cart(draft, menu.menu, menu.version, heard, findings),
         findings=tuple(findings),

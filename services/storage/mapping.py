@@ -50,6 +50,7 @@ def order_of(row: OrderRow) -> OrderRecord:
         next_attempt_at=row.next_attempt_at,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        confirm=row.confirm,
     )
 
 

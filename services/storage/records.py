@@ -19,7 +19,10 @@ MAX_KEY_CHARS = 255
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order to be stored: either `audio` (blob key and container) or `transcript` is set."""
+    """An order to be stored: either `audio` (blob key and container) or `transcript` is set.
+
+    `confirm`: the customer sees the cart before the order is completed.
+    """
 
     menu_id: str
     menu_version: int
@@ -28,6 +31,7 @@ class NewOrder:
     audio_format: str | None = None
     transcript: Transcript | None = None
     metadata: dict[str, Any] | None = None
+    confirm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class OrderRecord:
     next_attempt_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    confirm: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index
+from sqlalchemy import JSON, ForeignKey, Index, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from infra.database import UtcDateTime
@@ -62,6 +62,7 @@ class OrderRow(Base):
     next_attempt_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+    confirm: Mapped[bool] = mapped_column(server_default=false())
 
 
 class EventRow(Base):
