@@ -27,6 +27,9 @@ import pytest
 
 from infra.database import Database
 
+# Session fixtures: one stack for every folder of tests that asks for it.
+from tests.running_stack import client, settle, stack  # noqa: F401 (fixtures, asked for by name)
+
 POSTGRESQL_DIRECTORY = "pginstall18"
 READY_S = 30
 NUMBERS = count(1)
