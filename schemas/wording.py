@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from schemas.cart import Amount, CartOption, HeardSpan
+from collections.abc import Mapping
+
+from schemas.cart import Amount, CartLine, CartOption, HeardSpan
+from schemas.review import ReviewReason
 
 # ISO 4217 currencies that do not have two decimals.
 _DECIMALS = {
@@ -29,7 +32,49 @@ def heard(span: HeardSpan) -> str:
     return f"“{span.text}” {span.start_s:.1f}–{span.end_s:.1f} s"
 
 
-def option(chosen: CartOption, currency: str) -> str:
+def option_name(chosen: CartOption) -> str:
+    """`2 × espresso shot`, `no whipped cream`."""
     count = f"{chosen.count} × " if chosen.count > 1 else ""
+    return f"{count}{_AMOUNT_WORDS[chosen.amount]}{chosen.name}"
+
+
+def option(chosen: CartOption, currency: str) -> str:
+    """The same with what it adds to the price."""
     price = f" (+{money(chosen.price, currency)})" if chosen.price else ""
-    return f"{count}{_AMOUNT_WORDS[chosen.amount]}{chosen.name}{price}"
+    return f"{option_name(chosen)}{price}"
+
+
+_REASONS = {
+    ReviewReason.LOW_ASR_CONFIDENCE: "hard to hear",
+    ReviewReason.NOTHING_HEARD: "nothing was said",
+    ReviewReason.NOT_ON_MENU: "asks for something that is not on the menu",
+    ReviewReason.BLOCKING_FINDING: "something does not add up",
+    ReviewReason.DECODE_FAILED: "the machine could not make a cart",
+    ReviewReason.DECODE_TRUNCATED: "too long for the machine",
+    ReviewReason.DECODER_UNAVAILABLE: "the machine was not available",
+    ReviewReason.STAGE_FAILED: "a step failed several times",
+}
+
+
+def reason(given: ReviewReason) -> str:
+    """Why a human must look, in words for the one who looks."""
+    return _REASONS[given]
+
+
+def line(priced: CartLine, sizes: Mapping[str, str], currency: str) -> str:
+    """One line of a cart in one breath: `2 × large latte, oat milk (+$0.60)`."""
+    size = f"{sizes.get(priced.size, priced.size)} " if priced.size else ""
+    missing = " (not on the menu)" if priced.kind == "not_on_menu" else ""
+    parts = [f"{priced.quantity} × {size}{priced.name}{missing}"]
+    return ", ".join(parts + [option(chosen, currency) for chosen in priced.options])
+
+
+def lasted(seconds: float) -> str:
+    """A stretch of time, as rough as it is long: `40 s`, `12 min`, `3 h`, `2 days`."""
+    if seconds < 60:
+        return f"{max(0, seconds):.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 2 * 86_400:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 86_400:.0f} days"
