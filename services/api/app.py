@@ -16,7 +16,7 @@ from pydantic.json_schema import models_json_schema
 from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
 from schemas.review import Claim, ReviewDecision
-from services.api import docs, events, health, menus, orders, problems, reviews, schema
+from services.api import audio, docs, events, health, menus, orders, problems, reviews, schema
 from services.api.bell import Bell
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
@@ -68,7 +68,7 @@ def create_app(container: Container) -> FastAPI:
     app.state.bell = Bell()
     app.state.draining = False
     problems.install(app)
-    for part in (orders, events, reviews, menus, schema, health, docs):
+    for part in (orders, audio, events, reviews, menus, schema, health, docs):
         app.include_router(part.router)
     site.install(app)
     app.add_middleware(Gate, metrics=app.state.metrics)

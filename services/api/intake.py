@@ -44,7 +44,8 @@ class Accepted:
 
 
 async def accept(request: Request, box: Container, *, confirm: bool = False) -> Accepted:
-    """Take in whatever `POST /v1/orders` carries. `confirm`: its customer sees the cart before it is completed.
+    """Take in whatever `POST /v1/orders` carries. `confirm`: its customer sees the cart before it is
+    completed.
 
     Raises:
         InputError: a tree of refusals (4xx), nothing stored.

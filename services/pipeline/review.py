@@ -3,9 +3,11 @@ prices apply to both."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from schemas.cart import CartDraft
+from schemas.compare import LineKey, canonical
 from schemas.errors import InvalidCart
 from schemas.lifecycle import Event
 from schemas.review import ReviewDecision
@@ -42,7 +44,12 @@ def confirm(order: OrderRecord, corrected: CartDraft | None, menu: MenuVersion) 
     draft = corrected or order.draft
     if draft is None:
         raise InvalidCart([("/cart", "there is no proposed cart to confirm")])
-    return _priced(Event.CONFIRMED, order, draft, menu, {"corrected": draft != order.draft})
+    detail = {"corrected": _lines(draft) != _lines(order.draft)}
+    return _priced(Event.CONFIRMED, order, draft, menu, detail)
+
+
+def _lines(draft: CartDraft | None) -> Counter[LineKey]:
+    return canonical(draft.model_dump(mode="json")["lines"]) if draft else Counter()
 
 
 def _priced(

@@ -11,7 +11,8 @@ from schemas.lifecycle import SETTLED, STATUS, TERMINAL, TRANSITIONS, WAITING, E
 from services.pipeline.flow import BY_NAME, FLOW, next_stage
 
 CONTRACT_STATUSES = {
-    "queued", "processing", "needs_confirmation", "needs_review", "completed", "rejected", "error", "cancelled",
+    "queued", "processing", "needs_confirmation", "needs_review", "completed", "rejected", "error",
+    "cancelled",
 }  # fmt: skip
 HAPPY = (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED, Event.ACCEPTED)
 
