@@ -27,8 +27,8 @@ _LABELS = {
     "quantities": "Quantity",
     "sizes": "Size",
     "options": "Option",
-    "amounts": "How much",
-    "counts": "How many",
+    "amounts": "Amount",
+    "counts": "Count",
 }
 # Not asked about: the words are what they are, and an option's group comes with the option.
 _KEPT = {"transcript", "groups"}

@@ -60,13 +60,13 @@ def test_every_field_of_the_schema_is_asked_about_or_kept() -> None:
 
 def test_choices_and_bounds_are_those_of_schema_and_menu() -> None:
     line = shown(draft(options=[{"group": "milk", "id": "oat"}]))[0]
-    assert values(control(line, "How much")) == [amount.value for amount in Amount]
+    assert values(control(line, "Amount")) == [amount.value for amount in Amount]
     assert values(control(line, "Size")) == ["S", "M", "L"]
     assert values(control(line, "Item")) == [item.sku for item in CAFE.items]
     offered = {(g.id, o.id) for g in CAFE.option_groups for o in g.options
                if g.id in ("milk", "syrup", "shots", "extras")}  # fmt: skip
     assert {tuple(v.split("/")) for v in values(control(line, "Option"))} == offered
-    count, quantity = control(line, "How many"), control(line, "Quantity")
+    count, quantity = control(line, "Count"), control(line, "Quantity")
     assert (count.minimum, count.maximum) == (1, 12)
     assert (quantity.minimum, quantity.maximum) == (1, 999)
 
