@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 
 from schemas.cart import Amount, CartLine, CartOption, HeardSpan
 from schemas.review import ReviewReason
@@ -23,6 +24,27 @@ def money(minor: int, currency: str) -> str:
     figure = f"{whole:,}" + (f".{part:0{decimals}d}" if decimals else "")
     sign = "-" if minor < 0 else ""
     return f"{sign}{_SIGNS[currency]}{figure}" if currency in _SIGNS else f"{sign}{figure} {currency}"
+
+
+def amount(minor: int, currency: str) -> str:
+    """An amount as a form field holds it: `4.50`, without sign or code."""
+    decimals = _DECIMALS.get(currency, 2)
+    return f"{Decimal(minor).scaleb(-decimals):f}"
+
+
+def minor_units(text: str, currency: str) -> int:
+    """What `amount` wrote, or a person typed (`4.5`, `4,50`), in minor units.
+
+    Raises:
+        ValueError: not a number, or finer than the currency is.
+    """
+    try:
+        value = Decimal(text.strip().replace(",", ".")).scaleb(_DECIMALS.get(currency, 2))
+        if value == value.to_integral_value():
+            return int(value)
+    except (InvalidOperation, OverflowError):
+        pass
+    raise ValueError(f"{text[:20]!r} is not an amount in {currency}")
 
 
 def heard(span: HeardSpan) -> str:

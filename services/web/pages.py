@@ -60,7 +60,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"static": static}
-    made.filters |= {"money": wording.money, "option": wording.option}
+    made.filters |= {"money": wording.money, "option": wording.option, "amount": wording.amount}
     return made
 
 
@@ -164,13 +164,13 @@ class Form:
 
 
 async def read_form(request: Request) -> Form:
-    """The request's URL-encoded form. Starlette keeps it, so the sign-in may read it for its token as well.
+    """The request's form, without its files. Starlette keeps it, so the sign-in may read it for its token as well.
 
     Raises:
         RequestRefused: another content type (415), too long or of unknown length (413), or unreadable (400).
     """
     kind = media_type(request)
-    if kind != "application/x-www-form-urlencoded":
+    if kind not in ("application/x-www-form-urlencoded", "multipart/form-data"):
         raise RequestRefused(
             "unsupported_media_type", 415, f"This page takes a form, not {kind or 'nothing'!r}."
         )
@@ -179,7 +179,8 @@ async def read_form(request: Request) -> Form:
         raise RequestRefused("body_too_large", 413, f"The form is over {MAX_JSON_BYTES} bytes.")
     fields: dict[str, list[str]] = {}
     for name, value in (await request.form()).multi_items():
-        fields.setdefault(name, []).append(str(value))
+        if isinstance(value, str):
+            fields.setdefault(name, []).append(value)
     if any("\0" in value for values in fields.values() for value in values):
         raise RequestRefused("malformed_body", 400, "The form holds a NUL character.")
     return Form(fields)
