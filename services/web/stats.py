@@ -128,7 +128,7 @@ def _waits(settled: list[Settled]) -> list[Bar]:
     minutes = [_wait_s(one) / 60 for one in settled]
     bounds = [0, *WAITS]
     found = [
-        Bar(f"{low}-{high}" if low else f"under {high}", sum(low <= m < high for m in minutes))
+        Bar(f"{low}–{high}" if low else f"under {high}", sum(low <= m < high for m in minutes))
         for low, high in zip(bounds, WAITS, strict=False)
     ]
     return [*found, Bar(f"over {WAITS[-1]}", sum(m >= WAITS[-1] for m in minutes))]

@@ -34,6 +34,18 @@ LATTE = {
 }  # fmt: skip
 
 
+@contextmanager
+def signed_in(browser: Browser, base_url: str, name: str, **options: Any) -> Iterator[Page]:
+    """A watched tab in which `name` has signed in, on the queue."""
+    with watched(browser, base_url, **options) as page:
+        page.goto("/review")
+        page.get_by_label("Name").fill(name)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/review")
+        yield page
+
+
 @dataclass
 class Desk:
     """One café with staff, and orders put in front of them."""
@@ -82,12 +94,7 @@ class Desk:
         if name not in self.names:
             self.world.parts.staff.add(name, PASSWORD)
             self.names.append(name)
-        with watched(browser, self.world.url, **options) as page:
-            page.goto("/review")
-            page.get_by_label("Name").fill(name)
-            page.get_by_label("Password").fill(PASSWORD)
-            page.keyboard.press("Enter")
-            page.wait_for_url("**/review")
+        with signed_in(browser, self.world.url, name, **options) as page:
             yield page
 
     def clear(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import api_world
 import httpx
@@ -19,9 +18,9 @@ PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-def world(lone_world: World) -> Iterator[World]:
+def world(lone_world: World) -> World:
     lone_world.parts.staff.add("Ann", PASSWORD)
-    yield lone_world
+    return lone_world
 
 
 def sign_in(
