@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -14,6 +15,7 @@ from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleSta
 from schemas.review import ReviewDecision
 from services.api.deps import Wired
 from services.bootstrap import Container
+from services.storage.records import ReviewRecord
 from services.web import review_view as view
 from services.web.pages import TEMPLATES, Fields, Form, PageRoute, go, page
 from services.web.review_form import Read, read
@@ -93,8 +95,10 @@ def played(review_id: str, box: Wired, staff: Signed, fields: Fields) -> Respons
     try:
         start_s = float(fields.get("start_s"))
         end_s = float(fields.get("end_s")) if fields.get("end_s") else None
+        if not 0 <= start_s <= (end_s or start_s) < float("inf"):
+            raise ValueError
     except ValueError:
-        raise InputError("Seconds are numbers") from None
+        raise InputError("Seconds are numbers from 0 on, the end not before the start") from None
     box.review_log.played(review_id, staff.name, start_s, end_s)
     return Response(status_code=204)
 
@@ -135,14 +139,21 @@ def _decision(who: str, shown: view.Case, fields: Form, filled: Read | None) -> 
 def _to_next(request: Request, box: Container, who: str, after: str = "") -> Response:
     back = f"?after={after}" if after else ""
     waiting = box.reviews.queue(LOOKED_AT)
-    mine = [e.review.id for e in waiting.entries if e.review.claimed_by == who]
-    for review_id in (*mine, *(e.review.id for e in waiting.entries if e.review.id not in mine)):
+    free = [e.review for e in waiting.entries if _may_take(e.review, who, waiting.now)]
+    for review in sorted(free, key=lambda review: review.claimed_by != who):  # one's own first
         try:
-            box.reviews.claim(review_id, who, box.settings.review_lease_s)
+            box.reviews.claim(review.id, who, box.settings.review_lease_s)
         except (Conflict, NotFound):
-            continue  # held, just taken, just settled, or it waits for somebody else than `who`
-        return go(request, f"/review/{review_id}{back}")
+            continue  # somebody was faster
+        return go(request, f"/review/{review.id}{back}")
     return go(request, f"/review{back}")
+
+
+def _may_take(review: ReviewRecord, who: str, now: datetime) -> bool:
+    """Whether a claim has a chance: not held by another, and not waiting for somebody else than `who`."""
+    if review.standing is not None and review.standing.by == who:
+        return False
+    return view.holder(review, now) in (None, who)
 
 
 def _screen(
@@ -161,8 +172,8 @@ def _screen(
         request,
         "review/one.html",
         status=status,
-        mine=shown.held_by(who, now.now),
-        holder=shown.holder(now.now),
+        mine=view.holder(shown.review, now.now) == who,
+        holder=view.holder(shown.review, now.now),
         age_s=(now.now - shown.review.created_at).total_seconds(),
         words=view.words(shown.heard),
         findings=view.findings(shown.order),

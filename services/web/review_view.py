@@ -73,14 +73,11 @@ class Case:
         standing = self.review.standing
         return standing.cart if standing and standing.cart else self.order.draft
 
-    def held_by(self, name: str, now: datetime) -> bool:
-        """Whether `name` holds it at `now`."""
-        return self.holder(now) == name
 
-    def holder(self, now: datetime) -> str | None:
-        until = self.review.lease_until
-        held = self.review.status == "claimed" and until is not None and until > now
-        return self.review.claimed_by if held else None
+def holder(review: ReviewRecord, now: datetime) -> str | None:
+    """Who holds a review at `now`, None when nobody does or the lease has run out."""
+    held = review.status == "claimed" and review.lease_until is not None and review.lease_until > now
+    return review.claimed_by if held else None
 
 
 def case(box: Container, review_id: str) -> Case:

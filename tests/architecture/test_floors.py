@@ -56,6 +56,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "services.storage.orders",
     ): "the store's type; there is one store, so no port",
     ("services.evaluation.corrections", "services.storage.records"): "settled reviews, to be made into rows",
+    ("services.web.review", "services.storage.records"): "the record's type, to be asked who holds it",
     ("services.web.review_view", "services.storage.records"): "the records' types, to be shown",
     ("services.web.stats", "services.storage.records"): "the record's type, to be counted",
     ("services.evaluation.run", "services.storage.records"): "rows of a gold file stand in for stored orders",
