@@ -47,7 +47,10 @@
     if (typing(event.target) || dialogs()) return;
     // A button that has the focus keeps its own space.
     if (event.key === " " && event.target instanceof HTMLButtonElement && event.target.dataset.key !== " ") return;
-    const thing = [...document.querySelectorAll("[data-key]")].find((t) => t.dataset.key === event.key && shown(t));
+    const named = (key) => [...document.querySelectorAll("[data-key]")].find((t) => t.dataset.key === key && shown(t));
+    // Shift and a digit writes another sign on each keyboard, so the digit is taken from the place of the key.
+    const digit = event.shiftKey && !/^\d$/.test(event.key) && event.code.startsWith("Digit");
+    const thing = named(event.key) ?? (digit ? named(`⇧${event.code.slice(5)}`) : undefined);
     if (!thing && event.key !== "j" && event.key !== "k") return;
     event.preventDefault();
     if (event.repeat) return;
