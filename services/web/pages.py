@@ -164,7 +164,7 @@ class Form:
 
 
 async def read_form(request: Request) -> Form:
-    """The request's form, without its files. Starlette keeps it, so the sign-in may read it for its token too.
+    """The request's form, without its files. Starlette keeps it, so the sign-in may read it for its token.
 
     Raises:
         RequestRefused: another content type (415), too long or of unknown length (413), or unreadable (400).
