@@ -115,6 +115,12 @@ class Settings(BaseSettings):
     review_lease_s: float = 300.0
     """How long a claimed review is held for its reviewer."""
 
+    second_review_above: int = 0
+    """Minor units; an order above it is settled only when two reviewers agree. 0: one is enough."""
+
+    staff_session_s: float = 43_200.0
+    """How long a sign-in of staff lasts."""
+
     idempotency_days: int = 7
     """How long an `Idempotency-Key` is remembered."""
 

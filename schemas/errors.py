@@ -5,6 +5,7 @@
     │   ├── NotFound                    no such order, menu or review
     │   ├── Conflict                    the thing changed since it was read, or a key was used before
     │   │   └── IdempotencyMismatch         the key was used before, with another body
+    │   ├── TooManyAttempts             signing in failed too often: wait
     │   ├── UnknownMenu                 an order names a menu that was never imported
     │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
     │   ├── InvalidCart                 a corrected cart that the menu does not allow
@@ -63,6 +64,18 @@ class Conflict(InputError):
 class IdempotencyMismatch(Conflict):
     code = "idempotency_mismatch"
     hint = "Send a new order under a new Idempotency-Key; repeat an old one with exactly the same body."
+
+
+class TooManyAttempts(InputError):
+    """Signing in failed too often; `wait_s` is how many seconds until the next attempt is looked at."""
+
+    code = "too_many_attempts"
+    retryable = True
+    hint = "Wait, then sign in again; `saycart staff password NAME` sets a new password."
+
+    def __init__(self, wait_s: float) -> None:
+        super().__init__(f"Too many attempts under this name; try again in {max(1, round(wait_s))} s")
+        self.wait_s = wait_s
 
 
 class UnknownMenu(InputError):

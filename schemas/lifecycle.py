@@ -16,6 +16,7 @@ class State(StrEnum):
     TRANSCRIBED = "transcribed"
     DECODED = "decoded"
     VALIDATED = "validated"
+    PROPOSED = "proposed"
     IN_REVIEW = "in_review"
     COMPLETED = "completed"
     REJECTED = "rejected"
@@ -29,6 +30,8 @@ class Event(StrEnum):
     DECODED_ELSEWHERE = "decoded_elsewhere"  # by the alternative decoder: an outage, counted as such
     VALIDATED = "validated"
     ACCEPTED = "accepted"  # by triage: no doubt was found
+    PROPOSED = "proposed"  # by triage: no doubt, but the customer wants to see it first
+    CONFIRMED = "confirmed"  # by the customer: as proposed, or corrected
     DOUBTED = "doubted"  # by any stage: a human must look
     APPROVED = "approved"  # by a reviewer: as proposed, or corrected
     REFUSED = "refused"  # by a reviewer
@@ -43,6 +46,7 @@ STATUS = {
     State.TRANSCRIBED: "processing",
     State.DECODED: "processing",
     State.VALIDATED: "processing",
+    State.PROPOSED: "needs_confirmation",
     State.IN_REVIEW: "needs_review",
     State.COMPLETED: "completed",
     State.REJECTED: "rejected",
@@ -53,7 +57,7 @@ STATUS = {
 WAITING = frozenset({State.RECEIVED, State.TRANSCRIBED, State.DECODED, State.VALIDATED})
 TERMINAL = frozenset({State.COMPLETED, State.REJECTED, State.FAILED, State.CANCELLED})
 # A long poll (`?wait=`) returns at these: nothing more happens without a human.
-SETTLED = TERMINAL | {State.IN_REVIEW}
+SETTLED = TERMINAL | {State.IN_REVIEW, State.PROPOSED}
 
 TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.RECEIVED, Event.TRANSCRIBED): State.TRANSCRIBED,
@@ -61,6 +65,9 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.TRANSCRIBED, Event.DECODED_ELSEWHERE): State.DECODED,
     (State.DECODED, Event.VALIDATED): State.VALIDATED,
     (State.VALIDATED, Event.ACCEPTED): State.COMPLETED,
+    (State.VALIDATED, Event.PROPOSED): State.PROPOSED,
+    (State.PROPOSED, Event.CONFIRMED): State.COMPLETED,
+    (State.PROPOSED, Event.CANCELLED): State.CANCELLED,
     (State.IN_REVIEW, Event.APPROVED): State.COMPLETED,
     (State.IN_REVIEW, Event.REFUSED): State.REJECTED,
     (State.IN_REVIEW, Event.ANSWERED): State.COMPLETED,

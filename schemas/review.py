@@ -51,6 +51,18 @@ class ReviewDecision(BaseModel):
         return self
 
 
+class Standing(BaseModel):
+    """What one reviewer decided on an order that needs two. It counts once another decides the same."""
+
+    model_config = ConfigDict(frozen=True)
+
+    by: str
+    at: str = Field(description="RFC 3339 UTC")
+    action: Literal["approve", "correct", "reject"]
+    reason: str | None = None
+    cart: CartDraft | None = Field(default=None, description="null for `reject`")
+
+
 class Review(BaseModel):
     """One review as the API shows it; times RFC 3339 UTC."""
 
@@ -65,4 +77,5 @@ class Review(BaseModel):
     decided_by: str | None = None
     decided_at: str | None = None
     reason: str | None = None
+    standing: Standing | None = Field(default=None, description="a decision that waits for a second person")
     created_at: str

@@ -12,7 +12,7 @@ import structlog
 from infra.blobs import Blobs
 from infra.database import Database
 from infra.settings import Settings
-from schemas.errors import EngineUnavailable, SaycartError
+from schemas.errors import Conflict, EngineUnavailable, SaycartError
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
@@ -20,8 +20,10 @@ from services.engines.ports import CartDecoder, Transcriber
 from services.pipeline.ports import Doorbell, Tools
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
-from services.storage.records import OrderRecord, Outcome
+from services.storage.records import OrderRecord, Outcome, ReviewRecord
+from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
+from services.storage.staff import StaffStore
 
 log = structlog.get_logger()
 
@@ -35,7 +37,9 @@ class Container:
         self.database = Database(settings.database)
         self.orders = OrderStore(self.database)
         self.reviews = ReviewStore(self.database)
+        self.review_log = ReviewLog(self.database)
         self.menus = MenuStore(self.database)
+        self.staff = StaffStore(self.database)
 
     @cached_property
     def blobs(self) -> Blobs:
@@ -143,6 +147,29 @@ class Container:
         from services.pipeline.review import settle_by_answer
 
         return settle_by_answer(order, answer, self.menus.get(order.menu_id, order.menu_version))
+
+    def decide_review(self, review_id: str, decision: ReviewDecision) -> ReviewRecord:
+        """Settle a review, or let the decision stand for a second person; the review as it is then.
+
+        Raises:
+            NotFound, Conflict, InvalidCart, StaleState: as the review store's `decide` and `settle_review`.
+        """
+        review = self.reviews.get(review_id)
+        if review.version != decision.version:
+            # Before the cart is looked at: a cart against an old reading is not worth complaining about.
+            raise Conflict(f"The review is at version {review.version}, not {decision.version}")
+        decided, order = self.reviews.decide(
+            review_id,
+            reviewer=decision.reviewer,
+            version=decision.version,
+            action=decision.action,
+            reason=decision.reason,
+            outcome=self.settle_review(self.orders.get(review.order_id), decision),
+            second_above=self.settings.second_review_above,
+        )
+        name = "review.decided" if decided.status == "decided" else "review.awaits_second"
+        log.info(name, order_id=order.id, review_id=review_id, action=decision.action)
+        return decided
 
     def cart_schema(self, menu_id: str | None) -> dict[str, Any]:
         """The published JSON Schema; with a menu, closed to its newest version. Raises NotFound."""

@@ -27,6 +27,9 @@ import pytest
 
 from infra.database import Database
 
+# Session fixtures: one stack for every folder of tests that asks for it.
+from tests.running_stack import client, settle, stack  # noqa: F401 (fixtures, asked for by name)
+
 POSTGRESQL_DIRECTORY = "pginstall18"
 READY_S = 30
 NUMBERS = count(1)
@@ -65,7 +68,10 @@ class PostgreSQL:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
         )
         with psycopg.connect(f"host={self.home} user=postgres dbname={name}", autocommit=True) as connection:
-            connection.execute("TRUNCATE menus, orders, order_events, order_codes, reviews, idempotency")
+            connection.execute(
+                "TRUNCATE menus, orders, order_events, order_codes, reviews, idempotency, "
+                "review_records, staff, staff_sessions, sign_ins"
+            )
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:

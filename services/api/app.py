@@ -16,11 +16,12 @@ from pydantic.json_schema import models_json_schema
 from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
 from schemas.review import Claim, ReviewDecision
-from services.api import docs, events, health, menus, orders, problems, reviews, schema
+from services.api import audio, docs, events, health, menus, orders, problems, reviews, schema
 from services.api.bell import Bell
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
 from services.bootstrap import Container
+from services.web import site
 
 log = structlog.get_logger(__name__)
 
@@ -67,8 +68,9 @@ def create_app(container: Container) -> FastAPI:
     app.state.bell = Bell()
     app.state.draining = False
     problems.install(app)
-    for part in (orders, events, reviews, menus, schema, health, docs):
+    for part in (orders, audio, events, reviews, menus, schema, health, docs):
         app.include_router(part.router)
+    site.install(app)
     app.add_middleware(Gate, metrics=app.state.metrics)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way
     return app

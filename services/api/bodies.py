@@ -56,6 +56,23 @@ def parse_json(data: bytes | str) -> Any:
     return document
 
 
+async def read_bytes(request: Request, limit: int = MAX_JSON_BYTES) -> bytes:
+    """The request's body.
+
+    Raises:
+        RequestRefused: over `limit` bytes (413).
+    """
+    too_large = RequestRefused("body_too_large", 413, f"The body is over {limit} bytes.")
+    if (declared_length(request) or 0) > limit:
+        raise too_large
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > limit:
+            raise too_large
+    return bytes(data)
+
+
 async def read_json(request: Request, limit: int = MAX_JSON_BYTES) -> Any:
     """The request's JSON document, of at most `limit` bytes.
 
@@ -67,16 +84,8 @@ async def read_json(request: Request, limit: int = MAX_JSON_BYTES) -> Any:
         raise RequestRefused(
             "unsupported_media_type", 415, f"This call takes application/json, not {kind or 'nothing'!r}."
         )
-    too_large = RequestRefused("body_too_large", 413, f"The body is over {limit} bytes.")
-    if (declared_length(request) or 0) > limit:
-        raise too_large
-    data = bytearray()
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > limit:
-            raise too_large
     try:
-        return parse_json(bytes(data))
+        return parse_json(await read_bytes(request, limit))
     except ValueError as error:
         raise RequestRefused("malformed_body", 400, f"The body is {error}.") from None
 

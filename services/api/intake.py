@@ -43,8 +43,9 @@ class Accepted:
     created: bool
 
 
-async def accept(request: Request, box: Container) -> Accepted:
-    """Take in whatever `POST /v1/orders` carries.
+async def accept(request: Request, box: Container, *, confirm: bool = False) -> Accepted:
+    """Take in whatever `POST /v1/orders` carries. `confirm`: its customer sees the cart before it is
+    completed.
 
     Raises:
         InputError: a tree of refusals (4xx), nothing stored.
@@ -53,9 +54,11 @@ async def accept(request: Request, box: Container) -> Accepted:
     key = idempotency_key(request)
     kind = media_type(request)
     if kind == "multipart/form-data":
-        return await _spoken(request, box, key)
+        return await _spoken(request, box, key, confirm)
     if kind == "application/json":
-        return await _written(request, box, key)
+        return await accept_text(
+            request, box, validated(TextOrder, await read_json(request)), confirm=confirm
+        )
     raise RequestRefused(
         "unsupported_media_type",
         415,
@@ -63,7 +66,7 @@ async def accept(request: Request, box: Container) -> Accepted:
     )
 
 
-async def _spoken(request: Request, box: Container, key: str | None) -> Accepted:
+async def _spoken(request: Request, box: Container, key: str | None, confirm: bool) -> Accepted:
     upload = await uploads.receive(request, box.blobs, box.settings.max_upload_bytes)
     try:
         asked = {name: value for name, value in upload.fields.items() if value}
@@ -84,12 +87,16 @@ async def _spoken(request: Request, box: Container, key: str | None) -> Accepted
         audio_key=blob,
         audio_format=upload.audio_format,
         metadata=metadata,
+        confirm=confirm,
     )
     return await run_in_threadpool(_store, box, new, _idempotency(request, key, digest))
 
 
-async def _written(request: Request, box: Container, key: str | None) -> Accepted:
-    text = validated(TextOrder, await read_json(request))
+async def accept_text(
+    request: Request, box: Container, text: TextOrder, *, confirm: bool = False
+) -> Accepted:
+    """Take in an order that came as text; errors as in `accept`."""
+    key = idempotency_key(request)
     menu = await run_in_threadpool(find_menu, box, text.menu)
     new = NewOrder(
         menu_id=menu.menu.id,
@@ -97,6 +104,7 @@ async def _written(request: Request, box: Container, key: str | None) -> Accepte
         language=menu.menu.language,
         transcript=Transcript(text=text.transcript, confidence=1.0, language=menu.menu.language),
         metadata=text.metadata,
+        confirm=confirm,
     )
     digest = _digest(text.model_dump())
     return await run_in_threadpool(_store, box, new, _idempotency(request, key, digest))

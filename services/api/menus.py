@@ -59,18 +59,18 @@ def put(menu_id: str, document: Document, box: Wired) -> Response:
     menu = Menu.parse(document)
     if menu.id != menu_id:
         raise InvalidMenu([("/id", f"is {menu.id!r}, but the address says {menu_id!r}")])
-    box.check_menu(menu, _next_version(box, menu_id))
+    box.check_menu(menu, next_version(box, menu_id))
     stored, created = box.menus.put(menu)
     log.info("menu.imported", menu=menu.id, version=stored.version, created=created)
     return JSONResponse(
         present.menu_summary(stored).model_dump(mode="json"),
         status_code=201 if created else 200,
         headers=_headers(stored) | {"Location": f"/v1/menus/{menu.id}?version={stored.version}"},
-        background=BackgroundTask(_warm, box, stored) if created else None,
+        background=BackgroundTask(warm, box, stored.menu, stored.version) if created else None,
     )
 
 
-def _next_version(box: Container, menu_id: str) -> int:
+def next_version(box: Container, menu_id: str) -> int:
     """The version that this import will probably get. A rival import may take it; the check still holds,
     since the number only names the grammar."""
     try:
@@ -79,12 +79,12 @@ def _next_version(box: Container, menu_id: str) -> int:
         return 1
 
 
-def _warm(box: Container, stored: MenuVersion) -> None:
-    """Put the menu's prompt into the decoder's cache, after the answer; only speed depends on it."""
+def warm(box: Container, menu: Menu, version: int) -> None:
+    """Put the menu's prompt into the decoder's cache; only speed depends on it."""
     try:
-        box.warm_menu(stored.menu, stored.version)
+        box.warm_menu(menu, version)
     except Exception:
-        log.warning("menu.not_warmed", menu=stored.menu.id, version=stored.version, exc_info=True)
+        log.warning("menu.not_warmed", menu=menu.id, version=version, exc_info=True)
 
 
 def _headers(found: MenuVersion) -> dict[str, str]:

@@ -108,6 +108,7 @@ def _review_fields(record: ReviewRecord) -> dict[str, object]:
         "decided_by": record.decided_by,
         "decided_at": _maybe(record.decided_at),
         "reason": record.reason,
+        "standing": record.standing,
         "created_at": rfc3339(record.created_at),
     }
 

@@ -86,6 +86,7 @@ STATUS: dict[type[errors.SaycartError], int] = {
     errors.AudioTooLarge: 413,
     errors.EngineUnavailable: 503,
     errors.StaleState: 409,
+    errors.TooManyAttempts: 429,
     errors.StorageUnavailable: 503,
     errors.StorageFull: 507,
 }
@@ -109,6 +110,7 @@ TITLES: dict[str, str] = {
     "cross_site": "Another site's page may not call this API",
     "conflict": "It changed since it was read",
     "stale_state": "It changed since it was read",
+    "too_many_attempts": "Too many attempts to sign in",
     "engine_unavailable": "The decoder does not answer",
     "storage_unavailable": "The database or the disk can't take it now",
     "storage_full": "The disk is full",
@@ -137,10 +139,10 @@ def request_id_of(request: Request) -> str:
     return str(request.scope.get("state", {}).get("request_id", "unknown"))
 
 
-def response(request: Request, error: errors.SaycartError) -> JSONResponse:
-    """The problem for one error. Faults of ours (500) keep their detail in the log."""
+def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dict[str, str]]:
+    """The problem for one error, and the headers that go with it. Faults of ours (500) keep their detail
+    in the log."""
     status = status_of(error)
-    refused = error if isinstance(error, RequestRefused) else None
     title = TITLES.get(error.code) or HTTPStatus(status).phrase
     # Words about our insides (drivers name hosts and files) stay in the log, where the request id leads.
     inside = status == 500 or isinstance(error, errors.StorageError | errors.EngineError)
@@ -155,55 +157,63 @@ def response(request: Request, error: errors.SaycartError) -> JSONResponse:
         request_id=request_id_of(request),
         errors=[FieldError(pointer=p, detail=d) for p, d in getattr(error, "problems", [])],
     )
-    content = problem.model_dump() | (refused.extra if refused else {})
-    headers = {"Cache-Control": "no-store"} | (refused.headers if refused else {})
+    headers = {"Cache-Control": "no-store"}
+    if isinstance(error, RequestRefused):
+        headers |= error.headers
     if status in (503, 507):
         headers.setdefault("Retry-After", str(RETRY_AFTER_S))
-    return JSONResponse(content, status_code=status, media_type=MEDIA_TYPE, headers=headers)
+    return problem, headers
 
 
-def install(app: FastAPI) -> None:
-    """Make every error of this app a problem."""
+def response(request: Request, error: errors.SaycartError) -> JSONResponse:
+    problem, headers = describe(request, error)
+    extra = error.extra if isinstance(error, RequestRefused) else {}
+    return JSONResponse(
+        problem.model_dump() | extra, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers
+    )
 
-    async def ours(request: Request, error: Exception) -> Response:
-        assert isinstance(error, errors.SaycartError)
-        status = status_of(error)
-        event = log.error if status == 500 else log.warning if status > 500 else log.info
-        event("request.refused", code=error.code, status=status, detail=error.detail)
-        return response(request, error)
 
-    async def fields(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        found = [
-            (pointer(e["loc"][1:] if e["loc"][0] == "body" else e["loc"]), str(e["msg"]))
-            for e in error.errors()
-        ]
-        return await ours(request, invalid(found))
-
-    async def http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
+def refusal(request: Request, error: Exception) -> errors.SaycartError:
+    """One of ours for whatever a route may raise on purpose, noted in the log. Other errors are passed on."""
+    if isinstance(error, RequestValidationError):
+        error = invalid(
+            [
+                (pointer(e["loc"][1:] if e["loc"][0] == "body" else e["loc"]), str(e["msg"]))
+                for e in error.errors()
+            ]
+        )
+    elif isinstance(error, HTTPException):
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "invalid_input")
         detail = {
             404: "There is nothing at this address.",
             405: f"{request.method} is not possible here.",
         }.get(error.status_code, str(error.detail))
-        return await ours(
-            request,
-            RequestRefused(
-                code,
-                error.status_code,
-                detail,
-                hint="The calls are listed at /docs.",
-                headers=dict(error.headers or {}),
-            ),
+        error = RequestRefused(
+            code,
+            error.status_code,
+            detail,
+            hint="The calls are listed at /docs.",
+            headers=dict(error.headers or {}),
         )
+    if not isinstance(error, errors.SaycartError):
+        raise error
+    status = status_of(error)
+    event = log.error if status == 500 else log.warning if status > 500 else log.info
+    event("request.refused", code=error.code, status=status, detail=error.detail)
+    return error
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of this app a problem."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        return response(request, refusal(request, error))
 
     async def gone(_request: Request, _error: Exception) -> Response:
         # Nobody reads this; it keeps a client's disconnect out of the list of our faults.
         log.info("request.disconnected")
         return Response(status_code=400)
 
-    app.add_exception_handler(errors.SaycartError, ours)
-    app.add_exception_handler(RequestValidationError, fields)
-    app.add_exception_handler(HTTPException, http)
+    for kind in (errors.SaycartError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, refused)
     app.add_exception_handler(ClientDisconnect, gone)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-import structlog
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import JSONResponse, Response
 
@@ -20,8 +19,6 @@ from services.api.bodies import body, takes
 from services.api.deps import Cursor, Limit, Wired
 from services.api.problems import RequestRefused
 from services.bootstrap import Container
-
-log = structlog.get_logger(__name__)
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
 
@@ -52,6 +49,14 @@ def claim(review_id: str, wanted: Annotated[Claim, Depends(body(Claim))], box: W
     )
 
 
+@router.post("/{review_id}/renew", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
+def renew(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box: Wired) -> Response:
+    """Hold a live claim for longer. One that has lapsed is not renewed: claim it again."""
+    return _change(
+        box, review_id, lambda: box.reviews.renew(review_id, holder.reviewer, box.settings.review_lease_s)
+    )
+
+
 @router.post("/{review_id}/release", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
 def release(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box: Wired) -> Response:
     """Give a claimed review back to the queue."""
@@ -64,26 +69,11 @@ def release(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box:
 def decide(
     review_id: str, decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))], box: Wired
 ) -> Response:
-    """Settle the order: approve as proposed, correct with a whole cart, or reject with a reason."""
+    """Settle the order: approve as proposed, correct with a whole cart, or reject with a reason.
 
-    def settle() -> None:
-        review = box.reviews.get(review_id)
-        if review.version != decision.version:
-            # Before the cart is looked at: a cart against an old reading is not worth complaining about.
-            raise Conflict(f"The review is at version {review.version}, not {decision.version}.")
-        order = box.orders.get(review.order_id)
-        outcome = box.settle_review(order, decision)
-        box.reviews.decide(
-            review_id,
-            reviewer=decision.reviewer,
-            version=decision.version,
-            action=decision.action,
-            reason=decision.reason,
-            outcome=outcome,
-        )
-        log.info("review.decided", order_id=order.id, review_id=review_id, action=decision.action)
-
-    return _change(box, review_id, settle)
+    Where the order needs a second person, the review is open again, with this decision `standing`.
+    """
+    return _change(box, review_id, lambda: box.decide_review(review_id, decision))
 
 
 def _change(box: Container, review_id: str, change: Callable[[], object]) -> Response:

@@ -12,11 +12,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from schemas.lifecycle import SETTLED, STATUS
 from schemas.order import Order
 from services.cli.client import answer, api, told
 from services.cli.receipt import cart_table, doubts, headline
 
-SETTLED = ("needs_review", "completed", "rejected", "error", "cancelled")
+_SETTLED = {STATUS[state] for state in SETTLED}
 
 
 def order(
@@ -58,7 +59,7 @@ def _send(client: httpx.Client, file: Path, menu: str | None) -> dict[str, Any]:
 
 
 def _follow(client: httpx.Client, made: dict[str, Any]) -> dict[str, Any]:
-    while made["status"] not in SETTLED:
+    while made["status"] not in _SETTLED:
         response = client.get(f"/v1/orders/{made['id']}", params={"wait": 20})
         if response.status_code == 503:
             time.sleep(float(response.headers.get("Retry-After", 1)))

@@ -30,6 +30,14 @@ class Container(StrEnum):
     M4A = "m4a"
     WEBM = "webm"
 
+    @property
+    def media_type(self) -> str:
+        """What a browser calls it."""
+        return _MEDIA_TYPES.get(self, f"audio/{self.value}")
+
+
+_MEDIA_TYPES = {Container.MP3: "audio/mpeg", Container.M4A: "audio/mp4"}
+
 
 def sniff(head: bytes) -> Container | None:
     """The container that `head` (up to `HEAD_BYTES` from the start of a file) begins, or None."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from schemas.compare import Chosen, canonical
 from schemas.menu import Menu
-from services.evaluation.score import Chosen, Line, canonical, paired
+from services.evaluation.score import Line, paired
 
 _AMOUNTS = {"none": "no ", "normal": ""}
 

@@ -10,11 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-Chosen = tuple[str, str, str, int]
-"""An option: group, id, amount, count."""
-
-LineKey = tuple[str, str | None, str | None, frozenset[Chosen]]
-"""A line without its quantity: kind, sku, size, options."""
+from schemas.compare import LineKey, canonical, line_key
 
 Line = tuple[LineKey, int]
 
@@ -30,14 +26,6 @@ class LineScore:
     wrong: dict[str, int]
 
 
-def canonical(lines: list[dict[str, Any]]) -> Counter[LineKey]:
-    """Lines as a multiset: (kind, sku, size, options) -> quantity. Fields left out mean their default."""
-    merged: Counter[LineKey] = Counter()
-    for line in lines:
-        merged[_key(line)] += line["quantity"]
-    return merged
-
-
 def score(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> LineScore:
     """Compare two carts given as draft lines."""
     want, got = canonical(gold), canonical(predicted)
@@ -48,7 +36,7 @@ def score(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> LineSc
 def right_lines(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> list[bool]:
     """For each predicted line, in its order, whether gold has it with the same quantity."""
     want, got = canonical(gold), canonical(predicted)
-    return [want.get(_key(line)) == got[_key(line)] for line in predicted]
+    return [want.get(line_key(line)) == got[line_key(line)] for line in predicted]
 
 
 def paired(want: Counter[LineKey], got: Counter[LineKey]) -> list[tuple[Line | None, Line | None]]:
@@ -68,13 +56,6 @@ def paired(want: Counter[LineKey], got: Counter[LineKey]) -> list[tuple[Line | N
             extra.remove(twin)
         pairs.append((line, twin))
     return pairs + [(None, line) for line in extra]
-
-
-def _key(line: dict[str, Any]) -> LineKey:
-    options = frozenset(
-        (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1)) for o in line.get("options", ())
-    )
-    return line.get("kind", "item"), line.get("sku"), line.get("size"), options
 
 
 def _distance(one: Line, other: Line) -> int:

@@ -1,11 +1,12 @@
-"""Review: what a human makes of an order: a reviewer by a decision, the customer by an answer. The same
-facts and the same prices apply."""
+"""What a human makes of an order: a reviewer by a decision, the customer by an answer or by confirming. The
+same facts and the same prices apply to all."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from schemas.cart import CartDraft
+from schemas.compare import canonical_draft
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
 from schemas.question import CustomerAnswer
@@ -32,7 +33,7 @@ def settle(order: OrderRecord, decision: ReviewDecision, menu: MenuVersion) -> O
     draft = decision.cart if decision.action == "correct" else order.draft
     if draft is None:
         raise InvalidCart([("/cart", "there is no proposed cart to approve; send a corrected one")])
-    return _settled(Event.APPROVED, order, draft, menu, detail)
+    return _priced(Event.APPROVED, order, draft, menu, detail, overruled=OVERRULED)
 
 
 def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersion) -> Outcome:
@@ -50,17 +51,35 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
         raise InvalidCart([("/answer", f"must be one of {known}")])
     draft = answered(order.draft, question, answer.answer)
     detail = {"question": question.id, "answer": answer.answer}
-    return _settled(Event.ANSWERED, order, draft, menu, detail)
+    return _priced(Event.ANSWERED, order, draft, menu, detail)
 
 
-def _settled(
-    event: Event, order: OrderRecord, draft: CartDraft, menu: MenuVersion, detail: dict[str, Any]
+def confirm(order: OrderRecord, corrected: CartDraft | None, menu: MenuVersion) -> Outcome:
+    """The outcome of a customer's look at the proposed cart: right as it is, or `corrected` by them.
+
+    Raises:
+        InvalidCart: corrected to something that the menu does not offer now. No limit is overruled.
+    """
+    draft = corrected or order.draft
+    if draft is None:
+        raise InvalidCart([("/cart", "there is no proposed cart to confirm")])
+    detail = {"corrected": canonical_draft(draft) != canonical_draft(order.draft)}
+    return _priced(Event.CONFIRMED, order, draft, menu, detail)
+
+
+def _priced(
+    event: Event,
+    order: OrderRecord,
+    draft: CartDraft,
+    menu: MenuVersion,
+    detail: dict[str, Any],
+    overruled: frozenset[str] = frozenset(),
 ) -> Outcome:
     findings = check_facts(draft, menu.menu)
     problems = [
         (f"/cart/lines/{f.line}" if f.line is not None else "/cart/lines", f.message)
         for f in findings
-        if f.severity == "blocking" and f.code not in OVERRULED
+        if f.severity == "blocking" and f.code not in overruled
     ]
     if problems:
         raise InvalidCart(problems)

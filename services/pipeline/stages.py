@@ -95,11 +95,12 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
 
 
 def triage(order: OrderRecord, tools: Tools) -> Outcome:
-    """Complete the order, or hand it to a human with every reason."""
+    """Complete the order or show it to its customer first; with any doubt, hand it to a human."""
     started = time.perf_counter()
     reasons = doubts(_heard(order), order.findings, asr_threshold=tools.asr_threshold)
+    settled = Event.PROPOSED if order.confirm else Event.ACCEPTED
     return Outcome(
-        Event.DOUBTED if reasons else Event.ACCEPTED,
+        Event.DOUBTED if reasons else settled,
         reasons=reasons,
         timings={"triage": time.perf_counter() - started},
         detail={"reasons": [reason.value for reason in reasons]},

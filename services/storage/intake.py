@@ -33,6 +33,7 @@ def insert_order(session: Session, now: datetime, new: NewOrder, order_id: str) 
         attempt=0,
         created_at=now,
         updated_at=now,
+        confirm=new.confirm,
     )
     session.add(row)
     session.flush()

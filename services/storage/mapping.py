@@ -10,10 +10,17 @@ from schemas.cart import Cart, CartDraft, Finding, Severity
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.order import OrderError
-from schemas.review import ReviewReason
+from schemas.review import ReviewReason, Standing
 from schemas.transcript import Transcript
-from services.storage.records import MenuVersion, OrderRecord, Outcome, ReviewRecord, StoredEvent
-from services.storage.tables import EventRow, MenuRow, OrderRow, ReviewRow
+from services.storage.records import (
+    MenuVersion,
+    OrderRecord,
+    Outcome,
+    ReviewAct,
+    ReviewRecord,
+    StoredEvent,
+)
+from services.storage.tables import EventRow, MenuRow, OrderRow, ReviewRecordRow, ReviewRow
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -43,6 +50,7 @@ def order_of(row: OrderRow) -> OrderRecord:
         next_attempt_at=row.next_attempt_at,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        confirm=row.confirm,
     )
 
 
@@ -79,7 +87,21 @@ def review_of(row: ReviewRow) -> ReviewRecord:
         decided_at=row.decided_at,
         reason=row.reason,
         proposed=_model(Cart, row.proposed),
+        standing=_model(Standing, row.standing),
         created_at=row.created_at,
+    )
+
+
+def act_of(row: ReviewRecordRow) -> ReviewAct:
+    return ReviewAct(
+        review_id=row.review_id,
+        at=row.at,
+        actor=row.actor,
+        action=row.action,
+        before=_model(Cart, row.before),
+        after=_model(Cart, row.after),
+        reason=row.reason,
+        detail=row.detail,
     )
 
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from sqlalchemy import func, select, tuple_
 
 from infra.database import Database
-from schemas.errors import NotFound
+from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
 from services.storage.changes import reading, writing
 from services.storage.mapping import menu_of
@@ -30,8 +30,12 @@ class MenuStore:
         self._known: OrderedDict[tuple[str, int], MenuVersion] = OrderedDict()
         self._guard = threading.Lock()
 
-    def put(self, menu: Menu) -> tuple[MenuVersion, bool]:
-        """Store a checked menu as its next version; False when the newest version says the same already."""
+    def put(self, menu: Menu, *, after: int | None = None) -> tuple[MenuVersion, bool]:
+        """Store a checked menu as its next version; False when the newest version says the same already.
+
+        Raises:
+            Conflict: `after` is given, and the newest version is another one by now.
+        """
         document = menu.model_dump(mode="json")
         # Not of sorted keys: the order of a menu's prices is the order of its sizes.
         digest = hashlib.sha256(menu.model_dump_json().encode()).hexdigest()
@@ -40,6 +44,8 @@ class MenuStore:
             newest = session.scalars(
                 select(MenuRow).where(MenuRow.id == menu.id).order_by(MenuRow.version.desc()).limit(1)
             ).one_or_none()
+            if after is not None and after != (newest.version if newest else 0):
+                raise Conflict("The menu has got a newer version since this page was loaded")
             if newest is not None and newest.digest == digest:
                 return menu_of(newest), False
             row = MenuRow(
@@ -81,6 +87,12 @@ class MenuStore:
             if len(self._known) > CACHED:
                 self._known.popitem(last=False)
         return found
+
+    def versions(self, menu_id: str, *, limit: int) -> builtins.list[MenuVersion]:
+        """Up to `limit` versions of one menu, newest first; none for a menu that does not exist."""
+        query = select(MenuRow).where(MenuRow.id == menu_id).order_by(MenuRow.version.desc()).limit(limit)
+        with reading(self._database) as session:
+            return [menu_of(row) for row in session.scalars(query)]
 
     def list(self) -> builtins.list[MenuVersion]:
         """The newest version of each menu, by id."""

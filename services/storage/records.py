@@ -11,7 +11,7 @@ from schemas.errors import InputError
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.order import OrderError
-from schemas.review import ReviewReason
+from schemas.review import ReviewReason, Standing
 from schemas.transcript import Transcript
 
 MAX_KEY_CHARS = 255
@@ -19,7 +19,10 @@ MAX_KEY_CHARS = 255
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order to be stored: either `audio` (blob key and container) or `transcript` is set."""
+    """An order to be stored: either `audio` (blob key and container) or `transcript` is set.
+
+    `confirm`: the customer sees the cart before the order is completed.
+    """
 
     menu_id: str
     menu_version: int
@@ -28,6 +31,7 @@ class NewOrder:
     audio_format: str | None = None
     transcript: Transcript | None = None
     metadata: dict[str, Any] | None = None
+    confirm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class OrderRecord:
     next_attempt_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    confirm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,52 @@ class ReviewRecord:
     decided_at: datetime | None
     reason: str | None
     proposed: Cart | None
+    standing: Standing | None
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """One undecided review as the queue shows it, with the words and the menu of its order."""
+
+    review: ReviewRecord
+    words: str
+    menu_id: str
+    spoken: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What waits at `now`, the database's time: the first entries, and how many there are of all kinds."""
+
+    now: datetime
+    entries: tuple[QueueEntry, ...]
+    waiting: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewAct:
+    """One thing that a reviewer did: see `review_log.py` for the actions. Carts are as the API shows them."""
+
+    review_id: str
+    at: datetime
+    actor: str
+    action: str
+    before: Cart | None
+    after: Cart | None
+    reason: str | None
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """One decided review with what it was before and after; `began_at` is when its decider took it."""
+
+    review: ReviewRecord
+    order: OrderRecord
+    began_at: datetime | None
+    after: Cart | None
 
 
 @dataclass(frozen=True, slots=True)

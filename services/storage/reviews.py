@@ -1,19 +1,26 @@
-"""Reviews: the queue in front of a human. One reviewer holds one review, for the length of a lease."""
+"""Reviews: the queue in front of a human. One reviewer holds one review, for the length of a lease.
+
+An order above a set value needs two people: what the first decides stands and waits, and counts once another
+decides the same. A second who decides otherwise leaves a decision standing in turn (ADR 0013).
+"""
 
 from __future__ import annotations
 
 import builtins
 from datetime import datetime, timedelta
 
-from sqlalchemy import and_, literal, or_, select, tuple_
+from sqlalchemy import ColumnElement, and_, func, literal, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from infra.database import Database, UtcDateTime
+from schemas.compare import canonical_draft
 from schemas.errors import Conflict, NotFound, StaleState
+from schemas.review import Standing
 from services.storage.changes import move, reading, swap, writing
 from services.storage.keys import cursor_after, parse_cursor
 from services.storage.mapping import columns_of, order_of, review_of
-from services.storage.records import OrderRecord, Outcome, ReviewRecord
+from services.storage.records import OrderRecord, Outcome, Queue, QueueEntry, ReviewRecord
+from services.storage.review_log import record_act
 from services.storage.tables import OrderRow, ReviewRow
 
 
@@ -40,14 +47,41 @@ class ReviewStore:
                 tuple_(ReviewRow.created_at, ReviewRow.id) > tuple_(literal(at, UtcDateTime), literal(key))
             )
         with reading(self._database) as session:
-            lapsed = and_(ReviewRow.status == "claimed", ReviewRow.lease_until <= self._database.now(session))
-            waiting = ReviewRow.status.in_(["open", "claimed"])
-            query = query.where(waiting if include_claimed else or_(ReviewRow.status == "open", lapsed))
+            free = _free(self._database.now(session))
+            query = query.where(_UNDECIDED if include_claimed else free)
             found = [review_of(row) for row in session.scalars(query)]
         if len(found) <= limit:
             return found, None
         last = found[limit - 1]
         return found[:limit], cursor_after(last.created_at, last.id)
+
+    def queue(self, limit: int) -> Queue:
+        """The `limit` reviews that wait longest, held ones too; by whole minutes waited, then by value."""
+        oldest = (
+            select(ReviewRow, OrderRow)
+            .join(OrderRow, OrderRow.id == ReviewRow.order_id)
+            .where(_UNDECIDED)
+            .order_by(ReviewRow.created_at, ReviewRow.id)
+            .limit(limit)
+        )
+        with reading(self._database) as session:
+            now = self._database.now(session)
+            waiting = session.scalar(select(func.count()).select_from(ReviewRow).where(_UNDECIDED)) or 0
+            free = session.scalar(select(func.count()).select_from(ReviewRow).where(_free(now))) or 0
+            entries = [
+                QueueEntry(
+                    review=review_of(review),
+                    words=(order.transcript or {}).get("text", ""),
+                    menu_id=order.menu_id,
+                    spoken=order.audio_key is not None,
+                )
+                for review, order in session.execute(oldest)
+            ]
+        # To the second no two wait alike, and the value would never count.
+        entries.sort(
+            key=lambda e: (-((now - e.review.created_at) // timedelta(minutes=1)), -value_of(e.review))
+        )
+        return Queue(now, tuple(entries), waiting, waiting - free)
 
     def get(self, review_id: str) -> ReviewRecord:
         """One review.
@@ -71,17 +105,26 @@ class ReviewStore:
 
         Raises:
             NotFound: no such review.
-            Conflict: another reviewer holds it, or it is settled.
+            Conflict: another reviewer holds it, it is settled, or one's own decision on it stands.
         """
         with writing(self._database) as (session, now):
             seen = _locked(session, review_id)
             if seen.status not in ("open", "claimed"):
                 raise Conflict(f"The review is {seen.status}")
+            if seen.standing is not None and seen.standing["by"] == reviewer:
+                raise Conflict(
+                    "You have decided on this order already",
+                    hint="It needs a second person; leave it to a colleague.",
+                )
             own = seen.claimed_by == reviewer
             if seen.status == "claimed" and not own and _live(seen, now):
                 raise Conflict(
                     f"{seen.claimed_by} holds this review", hint="Take another, or wait until it is free."
                 )
+            if not own:
+                action = "taken_over" if seen.status == "claimed" else "claimed"
+                detail = {"from": seen.claimed_by} if seen.claimed_by else {}
+                record_act(session, now, review_id, reviewer, action, detail=detail)
             return _change(
                 session,
                 seen,
@@ -91,6 +134,19 @@ class ReviewStore:
                 lease_until=now + timedelta(seconds=lease_s),
             )
 
+    def renew(self, review_id: str, reviewer: str, lease_s: float) -> ReviewRecord:
+        """Hold one's own live claim for `lease_s` seconds from now.
+
+        Raises:
+            NotFound: no such review.
+            Conflict: not held, held by another, lapsed, or settled.
+        """
+        with writing(self._database) as (session, now):
+            seen = _locked(session, review_id)
+            _must_hold(seen, reviewer, now)
+            until = now + timedelta(seconds=lease_s)
+            return _change(session, seen, version=seen.version, lease_until=until)
+
     def release(self, review_id: str, reviewer: str) -> ReviewRecord:
         """Put one's own claim back into the queue; a review that is open stays so.
 
@@ -98,7 +154,7 @@ class ReviewStore:
             NotFound: no such review.
             Conflict: another reviewer holds it, or it is settled.
         """
-        with writing(self._database) as (session, _):
+        with writing(self._database) as (session, now):
             seen = _locked(session, review_id)
             if seen.status == "open":
                 return review_of(seen)
@@ -106,6 +162,7 @@ class ReviewStore:
                 raise Conflict(f"The review is {seen.status}")
             if seen.claimed_by != reviewer:
                 raise Conflict(f"{seen.claimed_by} holds this review")
+            record_act(session, now, review_id, reviewer, "released")
             return _change(session, seen, status="open", claimed_by=None, lease_until=None)
 
     def decide(
@@ -117,8 +174,12 @@ class ReviewStore:
         action: str,
         reason: str | None,
         outcome: Outcome,
+        second_above: int = 0,
     ) -> tuple[ReviewRecord, OrderRecord]:
         """Settle a review that `reviewer` holds, and move its order by `outcome`, in one transaction.
+
+        Where the order is worth more than `second_above` minor units, as proposed or as decided, and nobody
+        else's standing decision is the same, this one only stands: the order stays, the review is open again.
 
         Raises:
             NotFound: no such review.
@@ -132,16 +193,38 @@ class ReviewStore:
                 select(OrderRow).where(OrderRow.id == order_id).with_for_update()
             ).one_or_none()
             seen = _locked(session, review_id)
-            if seen.status not in ("open", "claimed"):
-                raise Conflict(f"The review is {seen.status}")
-            if seen.status == "open" or (seen.claimed_by == reviewer and not _live(seen, now)):
-                raise Conflict("You do not hold this review", hint="Claim it, read it again, then decide.")
-            if seen.claimed_by != reviewer:
-                raise Conflict(f"{seen.claimed_by} holds this review")
+            _must_hold(seen, reviewer, now)
             if seen.version != version:
                 raise Conflict(f"The review is at version {seen.version}, not {version}")
             if row is None:
                 raise StaleState(f"Review {review_id} has no order")
+            read = review_of(seen)
+            after = outcome.cart
+            worth = max(value_of(read), after.total if after else 0)
+            mine = Standing.model_validate(
+                {"by": reviewer, "at": now.isoformat(), "action": action, "reason": reason}
+                | {"cart": outcome.draft if action != "reject" else None}
+            )
+            agreed = read.standing is not None and _same(read.standing, mine)
+            waits = 0 < second_above < worth and not agreed
+            record_act(
+                session,
+                now,
+                review_id,
+                reviewer,
+                "awaits_second" if waits else "decided",
+                before=read.proposed,
+                after=after,
+                reason=reason,
+                detail={"action": action, "version": version}
+                | ({"first": read.standing.by, "agreed": agreed} if read.standing else {}),
+            )
+            if waits:
+                standing = mine.model_dump(mode="json")
+                opened = _change(
+                    session, seen, status="open", claimed_by=None, lease_until=None, standing=standing
+                )
+                return opened, order_of(row)
             order = order_of(row)
             moved = move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
             review = _change(
@@ -155,6 +238,37 @@ class ReviewStore:
                 reason=reason,
             )
             return review, moved
+
+
+_UNDECIDED = ReviewRow.status.in_(["open", "claimed"])
+
+
+def _free(now: datetime) -> ColumnElement[bool]:
+    """Nobody holds it: open, or claimed by somebody whose lease has run out."""
+    return or_(ReviewRow.status == "open", and_(ReviewRow.status == "claimed", ReviewRow.lease_until <= now))
+
+
+def value_of(review: ReviewRecord) -> int:
+    """What the order is worth as the machine proposed it, in minor units; 0 where it proposed nothing."""
+    return review.proposed.total if review.proposed else 0
+
+
+def _same(one: Standing, other: Standing) -> bool:
+    """Whether two people decided the same: both refused it, or both want the same lines."""
+    if one.by == other.by:
+        return False
+    if one.cart is None or other.cart is None:
+        return one.cart is other.cart
+    return canonical_draft(one.cart) == canonical_draft(other.cart)
+
+
+def _must_hold(seen: ReviewRow, reviewer: str, now: datetime) -> None:
+    if seen.status not in ("open", "claimed"):
+        raise Conflict(f"The review is {seen.status}")
+    if seen.status == "open" or (seen.claimed_by == reviewer and not _live(seen, now)):
+        raise Conflict("You do not hold this review", hint="Claim it, read it again, then decide.")
+    if seen.claimed_by != reviewer:
+        raise Conflict(f"{seen.claimed_by} holds this review")
 
 
 def _existing(row: ReviewRow | None, review_id: str) -> ReviewRow:

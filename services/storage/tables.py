@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index
+from sqlalchemy import JSON, ForeignKey, Index, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from infra.database import UtcDateTime
@@ -62,6 +62,7 @@ class OrderRow(Base):
     next_attempt_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+    confirm: Mapped[bool] = mapped_column(server_default=false())
 
 
 class EventRow(Base):
@@ -94,7 +95,59 @@ class ReviewRow(Base):
     decided_at: Mapped[datetime | None]
     reason: Mapped[str | None]
     proposed: Mapped[Document | None]
+    standing: Mapped[Document | None]
     created_at: Mapped[datetime]
+
+
+class ReviewRecordRow(Base):
+    """What a reviewer did. Rows are added and never changed: see `review_log.py`."""
+
+    __tablename__ = "review_records"
+    __table_args__ = (
+        Index("ix_review_records_review", "review_id", "at", "id"),
+        Index("ix_review_records_action", "action", "at"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    review_id: Mapped[str] = mapped_column(ForeignKey("reviews.id"))
+    at: Mapped[datetime]
+    actor: Mapped[str]
+    action: Mapped[str]
+    before: Mapped[Document | None]
+    after: Mapped[Document | None]
+    reason: Mapped[str | None]
+    detail: Mapped[Document]
+
+
+class StaffRow(Base):
+    __tablename__ = "staff"
+    __table_args__ = (Index("ix_staff_name", "name", unique=True),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    password_hash: Mapped[str]
+    created_at: Mapped[datetime]
+    disabled_at: Mapped[datetime | None]
+
+
+class StaffSessionRow(Base):
+    __tablename__ = "staff_sessions"
+    __table_args__ = (Index("ix_staff_sessions_staff", "staff_id"),)
+
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+
+
+class SignInRow(Base):
+    """Attempts to sign in under a name since the last that succeeded; the name may be nobody's."""
+
+    __tablename__ = "sign_ins"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    attempts: Mapped[int]
+    last_at: Mapped[datetime]
 
 
 class CodeRow(Base):

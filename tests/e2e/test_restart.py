@@ -15,7 +15,7 @@ import pytest
 
 from services.cli.samples import load_menus
 from services.workers.stack import as_environment
-from tests.e2e.conftest import RECORDINGS, SETTLED, gold_rows, settings_in
+from tests.running_stack import RECORDINGS, SETTLED, gold_rows, settings_in
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
 READY_S, SETTLE_S = 180, 300

@@ -206,6 +206,7 @@ def test_the_openapi_document_is_whole(world: World) -> None:
         "POST /v1/orders",
         "GET /v1/orders",
         "GET /v1/orders/{order_id}",
+        "GET /v1/orders/{order_id}/audio",
         "GET /v1/orders/{order_id}/events",
         "POST /v1/orders/{order_id}/cancel",
         "GET /v1/reviews",

@@ -11,7 +11,8 @@ from schemas.lifecycle import SETTLED, STATUS, TERMINAL, TRANSITIONS, WAITING, E
 from services.pipeline.flow import BY_NAME, FLOW, next_stage
 
 CONTRACT_STATUSES = {
-    "queued", "processing", "needs_review", "completed", "rejected", "error", "cancelled",
+    "queued", "processing", "needs_confirmation", "needs_review", "completed", "rejected", "error",
+    "cancelled",
 }  # fmt: skip
 HAPPY = (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED, Event.ACCEPTED)
 
@@ -59,7 +60,7 @@ def test_no_cycle() -> None:
 def test_the_sets_part_the_states() -> None:
     assert set(State) == WAITING | SETTLED
     assert not WAITING & SETTLED
-    assert {State.IN_REVIEW} == SETTLED - TERMINAL
+    assert {State.IN_REVIEW, State.PROPOSED} == SETTLED - TERMINAL
 
 
 def test_statuses_are_those_of_the_contract() -> None:
@@ -68,12 +69,13 @@ def test_statuses_are_those_of_the_contract() -> None:
     assert {STATUS[state] for state in WAITING} == {"queued", "processing"}
 
 
-def test_only_triage_review_and_an_answer_complete_an_order() -> None:
+def test_only_triage_review_and_the_customer_complete_an_order() -> None:
     ways = {key for key, to in TRANSITIONS.items() if to is State.COMPLETED}
     assert ways == {
         (State.VALIDATED, Event.ACCEPTED),
         (State.IN_REVIEW, Event.APPROVED),
         (State.IN_REVIEW, Event.ANSWERED),
+        (State.PROPOSED, Event.CONFIRMED),
     }
 
 

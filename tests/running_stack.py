@@ -1,4 +1,7 @@
-"""The running stack: its real API, workers, Redis, Whisper and LLM, in child processes of this session."""
+"""The running stack: its real API, workers, Redis, Whisper and LLM, in child processes of this session.
+
+One stack serves the end-to-end tests and the browser tests: starting it costs half a minute and 4 GB.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,12 @@ import pytest
 
 from infra.ports import any_free
 from infra.settings import REPOSITORY, Settings
+from schemas import lifecycle
 from services.cli.samples import load_menus
 from services.workers.stack import Stack
 
 RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
-SETTLED = {"needs_review", "completed", "rejected", "error", "cancelled"}
+SETTLED = {lifecycle.STATUS[state] for state in lifecycle.SETTLED}
 
 
 def settings_in(home: Path, **changes: Any) -> Settings:

@@ -1,0 +1,102 @@
+"""How amounts, options and the customer's words are written for people, on a terminal and on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+
+from schemas.cart import Amount, CartLine, CartOption, HeardSpan
+from schemas.review import ReviewReason
+
+# ISO 4217 currencies that do not have two decimals.
+_DECIMALS = {
+    **dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split(), 0),
+    **dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3),
+}
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
+_AMOUNT_WORDS = {Amount.NONE: "no ", Amount.LIGHT: "light ", Amount.NORMAL: "", Amount.EXTRA: "extra "}
+
+
+def money(minor: int, currency: str) -> str:
+    """An amount in minor units as people write it: `$4.50`, `¥450`, `4.50 CHF`."""
+    decimals = _DECIMALS.get(currency, 2)
+    whole, part = divmod(abs(minor), 10**decimals)
+    figure = f"{whole:,}" + (f".{part:0{decimals}d}" if decimals else "")
+    sign = "-" if minor < 0 else ""
+    return f"{sign}{_SIGNS[currency]}{figure}" if currency in _SIGNS else f"{sign}{figure} {currency}"
+
+
+def amount(minor: int, currency: str) -> str:
+    """An amount as a form field holds it: `4.50`, without sign or code."""
+    decimals = _DECIMALS.get(currency, 2)
+    return f"{Decimal(minor).scaleb(-decimals):f}"
+
+
+def minor_units(text: str, currency: str) -> int:
+    """What `amount` wrote, or a person typed (`4.5`, `4,50`), in minor units.
+
+    Raises:
+        ValueError: not a number, or finer than the currency is.
+    """
+    try:
+        value = Decimal(text.strip().replace(",", ".")).scaleb(_DECIMALS.get(currency, 2))
+        if value == value.to_integral_value():
+            return int(value)
+    except (InvalidOperation, OverflowError):
+        pass
+    raise ValueError(f"{text[:20]!r} is not an amount in {currency}")
+
+
+def heard(span: HeardSpan) -> str:
+    """The customer's words with their place in the recording, in seconds."""
+    if span.start_s is None or span.end_s is None:
+        return f"“{span.text}”"
+    return f"“{span.text}” {span.start_s:.1f}–{span.end_s:.1f} s"
+
+
+def option_name(chosen: CartOption) -> str:
+    """`2 × espresso shot`, `no whipped cream`."""
+    count = f"{chosen.count} × " if chosen.count > 1 else ""
+    return f"{count}{_AMOUNT_WORDS[chosen.amount]}{chosen.name}"
+
+
+def option(chosen: CartOption, currency: str) -> str:
+    """The same with what it adds to the price."""
+    price = f" (+{money(chosen.price, currency)})" if chosen.price else ""
+    return f"{option_name(chosen)}{price}"
+
+
+_REASONS = {
+    ReviewReason.LOW_ASR_CONFIDENCE: "hard to hear",
+    ReviewReason.NOTHING_HEARD: "nothing was said",
+    ReviewReason.NOT_ON_MENU: "asks for something that is not on the menu",
+    ReviewReason.BLOCKING_FINDING: "something does not add up",
+    ReviewReason.DECODE_FAILED: "the machine could not make a cart",
+    ReviewReason.DECODE_TRUNCATED: "too long for the machine",
+    ReviewReason.DECODER_UNAVAILABLE: "the machine was not available",
+    ReviewReason.STAGE_FAILED: "a step failed several times",
+}
+
+
+def reason(given: ReviewReason) -> str:
+    """Why a human must look, in words for the one who looks."""
+    return _REASONS[given]
+
+
+def line(priced: CartLine, sizes: Mapping[str, str], currency: str) -> str:
+    """One line of a cart in one breath: `2 × large latte, oat milk (+$0.60)`."""
+    size = f"{sizes.get(priced.size, priced.size)} " if priced.size else ""
+    missing = " (not on the menu)" if priced.kind == "not_on_menu" else ""
+    parts = [f"{priced.quantity} × {size}{priced.name}{missing}"]
+    return ", ".join(parts + [option(chosen, currency) for chosen in priced.options])
+
+
+def lasted(seconds: float) -> str:
+    """A stretch of time, as rough as it is long: `40 s`, `12 min`, `3 h`, `2 days`."""
+    if seconds < 60:
+        return f"{max(0, seconds):.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 2 * 86_400:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 86_400:.0f} days"

@@ -1,0 +1,55 @@
+"""`saycart reviews export`: corrections as evaluation rows, and as proposed aliases for the menu."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from infra.settings import settings
+from services.bootstrap import bootstrap
+from services.cli.client import told
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def reviews() -> None:
+    """What reviewers settled."""
+
+
+@app.command()
+def export(
+    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="gold rows, one JSON object a line")],
+    aliases: Annotated[
+        Path | None, typer.Option("--aliases", dir_okay=False, help="proposed aliases, likewise")
+    ] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="only what was settled in so many days")] = None,
+) -> None:
+    """Write what staff corrected. Works on the database itself, stack or no stack."""
+    from services.evaluation.corrections import aliases as proposed
+    from services.evaluation.corrections import gold_rows
+
+    with told() as console:
+        box = bootstrap(settings())
+        try:
+            box.database.migrate()
+            settled = box.review_log.settled(within_s=None if days is None else days * 86_400)
+            count = _write(out, gold_rows(settled))
+            console.print(f"{count} corrected of {len(settled)} settled orders in {out}")
+            if settled:
+                console.print(f"[dim]Recordings are below {box.settings.blobs} (--audio-dir of eval).[/]")
+            if aliases is not None:
+                count = _write(aliases, proposed(settled, lambda menu_id: box.menus.get(menu_id).menu))
+                console.print(f"{count} proposed aliases in {aliases}; look at each before it enters a menu")
+        finally:
+            box.close()
+
+
+def _write(file: Path, rows: Iterable[dict[str, Any]]) -> int:
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    file.write_text("".join(lines), encoding="utf-8")
+    return len(lines)

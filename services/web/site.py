@@ -1,0 +1,17 @@
+"""The pages of the app, in one place: `install` adds all of them to the API's process."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from services.web import customer, menus, review, staff, stats
+from services.web.pages import STATIC, Shipped
+
+PARTS = (customer, menus, staff, stats, review)
+
+
+def install(app: FastAPI) -> None:
+    """Add the pages and the files that they load."""
+    for part in PARTS:
+        app.include_router(part.router)
+    app.mount("/static", Shipped(directory=STATIC), name="static")

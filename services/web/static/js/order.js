@@ -1,0 +1,36 @@
+/* The order's page: hear the words of one line, and answer the one question. The rest is htmx. */
+"use strict";
+document.addEventListener("click", async (event) => {
+  const play = event.target.closest("button.play");
+  if (play) {
+    const recording = document.getElementById("recording");
+    const end = Number(play.dataset.end);
+    const pause = () => {
+      if (recording.currentTime < end) return;
+      recording.pause();
+      recording.removeEventListener("timeupdate", pause);
+    };
+    recording.currentTime = Number(play.dataset.start);
+    recording.addEventListener("timeupdate", pause);
+    recording.play();
+  }
+  const answer = event.target.closest("button[data-answer]");
+  if (answer) {
+    answer.disabled = true;
+    const { order, question } = answer.dataset;
+    await fetch(`/v1/orders/${order}/answer`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ question, answer: answer.dataset.answer }),
+    });
+    // Whatever became of it, the page shows the order as it is now.
+    location.reload();
+  }
+});
+
+// Those who do not see the page hear how it goes on: the headline, whenever a new panel has come.
+document.addEventListener("htmx:afterSettle", () => {
+  const news = document.getElementById("news");
+  const headline = document.querySelector("#order h1").textContent;
+  if (news.textContent !== headline) news.textContent = headline;
+});

@@ -1,0 +1,102 @@
+// One order: its sound, its words, and the label of the button that settles it.
+"use strict";
+
+(() => {
+  const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 2];
+  const box = document.getElementById("wave");
+  const token = document.querySelector("input[name=csrf]")?.value ?? "";
+  let wave = null;
+  let until = null; // where a word or a line ends, in seconds; null plays on to the end
+
+  if (box) {
+    const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    const media = Object.assign(document.createElement("audio"), { src: box.dataset.src, preload: "auto" });
+    wave = WaveSurfer.create({
+      container: box, media, url: box.dataset.src, cspNonce: box.dataset.nonce, height: 72,
+      waveColor: colour("--line-strong"), progressColor: colour("--accent"), cursorColor: colour("--ink"),
+      barWidth: 3, barGap: 2, barRadius: 2, normalize: true,
+    });
+    const play = document.getElementById("play");
+    const clock = document.getElementById("clock");
+    const told = (now) => { clock.textContent = `${now.toFixed(1)} / ${wave.getDuration().toFixed(1)} s`; };
+    wave.on("ready", () => told(0));
+    wave.on("timeupdate", (now) => {
+      told(now);
+      mark(now);
+      if (until !== null && now >= until) { until = null; wave.pause(); }
+    });
+    wave.on("play", () => { play.lastChild.textContent = " Pause"; });
+    wave.on("pause", () => { play.lastChild.textContent = " Play"; });
+    play.addEventListener("click", () => {
+      if (wave.isPlaying()) { wave.pause(); return; }
+      until = null;
+      noted(wave.getCurrentTime() >= wave.getDuration() ? 0 : wave.getCurrentTime(), "");
+      wave.play();
+    });
+    document.getElementById("slower").addEventListener("click", () => speed(-1));
+    document.getElementById("faster").addEventListener("click", () => speed(1));
+  }
+
+  function speed(step) {
+    const at = SPEEDS.indexOf(wave.getPlaybackRate()) + step;
+    const rate = SPEEDS[Math.min(SPEEDS.length - 1, Math.max(0, at))];
+    wave.setPlaybackRate(rate, true);
+    document.getElementById("speed").textContent = `${rate}×`;
+  }
+
+  // Every playback is put on record.
+  function noted(start, end) {
+    fetch(box.dataset.played, {
+      method: "POST", headers: { "X-CSRF-Token": token }, body: new URLSearchParams({ start_s: start, end_s: end }),
+    });
+  }
+
+  function hear(thing) {
+    if (!wave) return;
+    const start = Math.max(0, Number(thing.dataset.start) - 0.05);
+    until = Number(thing.dataset.end) + 0.1;
+    noted(thing.dataset.start, thing.dataset.end);
+    wave.setTime(start);
+    wave.play();
+  }
+
+  function mark(now) {
+    for (const word of document.querySelectorAll(".words .word")) {
+      word.classList.toggle("now", wave.isPlaying() && Number(word.dataset.start) <= now && now < Number(word.dataset.end));
+    }
+  }
+
+  // One stop of the Tab key for all words; arrows, comma and full stop go from word to word.
+  let at = -1;
+  function step(by, sound) {
+    const words = [...document.querySelectorAll(".words .word")];
+    if (!words.length) return;
+    at = Math.min(words.length - 1, Math.max(0, at + by));
+    words.forEach((word, index) => { word.tabIndex = index === at ? 0 : -1; });
+    words[at].focus();
+    if (sound) hear(words[at]);
+  }
+
+  document.addEventListener("click", (event) => {
+    const thing = event.target.closest?.("[data-play]");
+    if (thing) {
+      if (thing.matches(".word")) at = [...document.querySelectorAll(".words .word")].indexOf(thing);
+      hear(thing);
+    }
+    const by = event.target.closest?.("[data-step]");
+    if (by) step(Number(by.dataset.step), true);
+  });
+
+  document.querySelector("[data-words]")?.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (by) { event.preventDefault(); step(by, false); }
+  });
+
+  // A form that was sent is not sent twice.
+  for (const form of document.querySelectorAll("form[method=post]")) {
+    form.addEventListener("submit", (event) => {
+      if (form.dataset.sent) event.preventDefault();
+      form.dataset.sent = "yes";
+    });
+  }
+})();

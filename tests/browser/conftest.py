@@ -1,0 +1,150 @@
+"""A real Chromium in front of real pages.
+
+Every tab is watched: a script error, a breach of the content security policy, or a request to another host
+fails the test that opened it. `stack` is the whole system with its workers; `cafe` is the API alone with
+nobody working, for tests that set an order's state themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import av
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+
+from tests.integration.api_world import World, running
+from tests.running_stack import RECORDINGS
+
+AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
+DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+INSTALL = "Chromium is missing: apt-get install chromium (Debian), or brew install chromium"
+FLAGS = [
+    "--no-sandbox",  # CI runs as root, and the pages are ours
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-fake-ui-for-media-stream",
+    "--use-fake-device-for-media-stream",
+]
+
+
+@dataclass
+class Watch:
+    """What a tab did that no page of ours may do."""
+
+    host: str
+    faults: list[str] = field(default_factory=list)
+
+    def follow(self, context: BrowserContext) -> None:
+        context.on("request", lambda request: self._asked(request.url))
+        context.on("weberror", lambda error: self.faults.append(f"script error: {error.error}"))
+        context.on("console", lambda message: self._said(message.type, message.text))
+        context.expose_binding("violated", lambda _source, what: self.faults.append(f"policy: {what}"))
+        context.add_init_script(
+            "addEventListener('securitypolicyviolation', e =>"
+            " violated(`${e.effectiveDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`))"
+        )
+
+    def _asked(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("data", "blob") and parts.netloc != self.host:
+            self.faults.append(f"asked another host: {url}")
+
+    def _said(self, kind: str, text: str) -> None:
+        # A refused form is told by its status; Chromium logs each 4xx as an error of its own.
+        if "Content Security Policy" in text or (kind == "error" and "status of 4" not in text):
+            self.faults.append(f"console: {text}")
+
+
+@pytest.fixture(scope="package")
+def playwright() -> Iterator[Playwright]:
+    # Not for the whole session: its event loop would be in the way of other tests' loops.
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+def launch(playwright: Playwright) -> Callable[..., Browser]:
+    """Start a Chromium, with a recording for its microphone or none."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        assert os.environ.get("CI", "") != "true", INSTALL
+        pytest.skip(INSTALL)
+
+    def start(spoken: Path | None = None) -> Browser:
+        fed = [f"--use-file-for-fake-audio-capture={spoken}%noloop"] if spoken else []
+        return playwright.chromium.launch(executable_path=found, args=[*FLAGS, *fed])
+
+    return start
+
+
+@pytest.fixture(scope="package")
+def browser(launch: Callable[..., Browser]) -> Iterator[Browser]:
+    started = launch()
+    yield started
+    started.close()
+
+
+@contextmanager
+def watched(browser: Browser, base_url: str, **options: Any) -> Iterator[Page]:
+    """A tab in a fresh profile; fails at its end if it did what no page of ours may do."""
+    watch = Watch(urlsplit(base_url).netloc)
+    context = browser.new_context(base_url=base_url, viewport=options.pop("viewport", DESKTOP), **options)
+    watch.follow(context)
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+    assert not watch.faults, "\n".join(watch.faults)
+
+
+def spoken_wav(name: str, folder: Path) -> Path:
+    """A shipped recording as 48 kHz mono WAV, which is what Chromium's fake microphone takes."""
+    target = folder / f"{name}.wav"
+    with av.open(str(RECORDINGS / f"{name}.flac")) as source, av.open(str(target), "w") as out:
+        stream = out.add_stream("pcm_s16le", rate=48_000, layout="mono")
+        resampler = av.AudioResampler("s16", "mono", 48_000)
+        for frame in [*source.decode(audio=0), None]:
+            for piece in resampler.resample(frame):
+                out.mux(stream.encode(piece))
+        out.mux(stream.encode(None))
+    return target
+
+
+@pytest.fixture(scope="module")
+def cafe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The API and its pages alone: orders stay where a test puts them."""
+    with running(tmp_path_factory.mktemp("cafe"), max_upload_bytes=1_000_000) as world:
+        yield world
+
+
+def assert_accessible(page: Page) -> None:
+    """No serious or critical fault by axe-core, in light and in dark."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate(AXE)
+        # Its preload copies style sheets of shadow roots (the waveform's) inline, which the policy forbids.
+        found = page.evaluate("axe.run({preload: false}).then(r => r.violations)")
+        bad = [
+            (v["id"], v["help"], [n["target"] for n in v["nodes"]])
+            for v in found
+            if v["impact"] in ("serious", "critical")
+        ]
+        assert not bad, f"{page.url} in {scheme}: {bad}"
+    page.emulate_media(color_scheme="light")
+
+
+def assert_fits(page: Page) -> None:
+    """Nothing sticks out to the side: a phone must not scroll sideways."""
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0, f"{page.url} is {wide} px too wide"

@@ -1,0 +1,125 @@
+"""Orders in review as the pipeline leaves them: a shipped recording, its words, a draft, findings, a price.
+
+Only the recogniser's and the decoder's answers are made up here; checking, pricing and storing are real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+
+from schemas.cart import CartDraft
+from schemas.lifecycle import Event
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript, Word
+from services.pipeline.price import price_cart
+from services.pipeline.retrieve import retrieve
+from services.pipeline.validate import check_evidence, check_facts
+from services.storage.records import NewOrder, Outcome, ReviewRecord
+from tests.browser.conftest import watched
+from tests.integration.api_world import World
+from tests.running_stack import RECORDINGS
+from tests.stand_ins import sample_menu
+
+PASSWORD = "correct horse battery"
+SAID = "Hi, um, can I get a large latte with oat milk, please?"
+LATTE = {
+    "kind": "item", "heard": "a large latte with oat milk,", "sku": "latte", "quantity": 1, "size": "L",
+    "options": [{"group": "milk", "id": "oat"}],
+}  # fmt: skip
+
+
+@contextmanager
+def signed_in(browser: Browser, base_url: str, name: str, **options: Any) -> Iterator[Page]:
+    """A watched tab in which `name` has signed in, on the queue."""
+    with watched(browser, base_url, **options) as page:
+        page.goto("/review")
+        page.get_by_label("Name").fill(name)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/review")
+        yield page
+
+
+@dataclass
+class Desk:
+    """One café with staff, and orders put in front of them."""
+
+    world: World
+    names: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.menu, _ = self.world.parts.menus.put(sample_menu("harbor-coffee"))
+
+    def order(
+        self,
+        said: str = SAID,
+        lines: list[dict[str, Any]] | None = None,
+        *,
+        sure: dict[str, float] | None = None,
+        recording: str | None = "hc-01",
+        reasons: tuple[ReviewReason, ...] = (ReviewReason.LOW_ASR_CONFIDENCE,),
+        menu: Any = None,
+    ) -> ReviewRecord:
+        """An order in review; `sure` gives the probability of single words, the rest have 0.97."""
+        parts, menu = self.world.parts, menu or self.menu
+        heard = self._heard(said, sure or {}, spoken=recording is not None)
+        key = self._stored(RECORDINGS / f"{recording}.flac") if recording else None
+        new = NewOrder(
+            menu.menu.id, menu.version, "en",
+            audio_key=key, audio_format="flac" if key else None, transcript=None if key else heard,
+        )  # fmt: skip
+        order, _ = parts.orders.create(new)
+        if key:
+            order = parts.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
+        draft = CartDraft.model_validate({"lines": [LATTE] if lines is None else lines})
+        findings = check_facts(draft, menu.menu)
+        findings += check_evidence(draft, retrieve(said, menu.menu, menu.version))
+        cart = price_cart(draft, menu.menu, menu.version, heard, findings)
+        order = parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
+        order = parts.orders.commit(order, Outcome(Event.VALIDATED, cart=cart, findings=tuple(findings)))
+        parts.orders.commit(order, Outcome(Event.DOUBTED, reasons=reasons))
+        review = parts.reviews.by_order(order.id)
+        assert review is not None
+        return review
+
+    @contextmanager
+    def staff(self, browser: Browser, name: str = "Ann", **options: Any) -> Iterator[Page]:
+        """A watched tab in which `name` has signed in."""
+        if name not in self.names:
+            self.world.parts.staff.add(name, PASSWORD)
+            self.names.append(name)
+        with signed_in(browser, self.world.url, name, **options) as page:
+            yield page
+
+    def clear(self) -> None:
+        """Leave nothing for the next test."""
+        for entry in self.world.parts.reviews.queue(500).entries:
+            self.world.parts.orders.cancel(entry.review.order_id)
+
+    def acts(self, review: ReviewRecord) -> list[tuple[str, str]]:
+        return [(act.actor, act.action) for act in self.world.parts.review_log.of(review.id)]
+
+    def _stored(self, file: Path) -> str:
+        with self.world.parts.blobs.open() as writer:
+            writer.write(file.read_bytes())
+            return str(writer.commit())
+
+    def _heard(self, said: str, sure: dict[str, float], *, spoken: bool) -> Transcript:
+        if not spoken:
+            return Transcript(text=said, confidence=1.0)
+        words = tuple(
+            Word(
+                text=text,
+                start_s=round(i * 0.27, 2),
+                end_s=round(i * 0.27 + 0.25, 2),
+                probability=sure.get(text.strip(".,?"), 0.97),
+            )
+            for i, text in enumerate(said.split())
+        )
+        return Transcript(text=said, confidence=0.61, words=words, source="stand-in", duration_s=3.4)

@@ -1,0 +1,282 @@
+"""The customer's page in a real browser: what each state of an order says, and how a cart is confirmed.
+
+Nobody works behind `cafe`, so the tests move the orders themselves; `test_customer_stack.py` has the real
+workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from schemas.cart import CartDraft
+from schemas.lifecycle import Event, State
+from schemas.menu import Menu
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+from services.pipeline import stages
+from services.pipeline.flow import FLOW
+from services.pipeline.price import price_cart
+from services.pipeline.validate import check_facts
+from services.storage.records import NewOrder, OrderRecord, Outcome
+from services.web.customer_view import STAGE_WORDS
+from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
+from tests.integration.api_world import MENU, World, wav
+
+SCRIPT = "<script>document.title='owned'</script>"
+HOSTILE = {
+    **MENU,
+    "id": "hostile",
+    "name": f"Hostile {SCRIPT}",
+    "items": [*MENU["items"], {"sku": "bomb", "name": SCRIPT, "price": 100, "aliases": ["<b>bold</b>"]}],
+}
+LATTE: dict[str, Any] = {"kind": "item", "heard": "a large latte", "sku": "latte", "quantity": 1, "size": "L"}
+
+
+@pytest.fixture
+def page(browser: Browser, cafe: World) -> Iterator[Page]:
+    with watched(browser, cafe.url) as tab:
+        yield tab
+
+
+def placed(cafe: World, text: str = "a large latte", menu: dict[str, Any] = MENU) -> OrderRecord:
+    """An order as the page makes one: to be confirmed by its customer."""
+    stored, _ = cafe.parts.menus.put(Menu.parse(menu))
+    new = NewOrder(
+        menu_id=stored.menu.id,
+        menu_version=stored.version,
+        language="en",
+        transcript=Transcript(text=text, confidence=1.0),
+        confirm=True,
+    )
+    order: OrderRecord = cafe.parts.orders.create(new)[0]
+    return order
+
+
+def proposed(cafe: World, *lines: dict[str, Any], text: str = "a large latte", **more: Any) -> OrderRecord:
+    """An order that every stage has passed, with this draft."""
+    order = placed(cafe, text, **more)
+    menu = cafe.parts.menus.get(order.menu_id, order.menu_version)
+    draft = CartDraft.model_validate({"lines": lines or (LATTE,)})
+    cart = price_cart(draft, menu.menu, menu.version, order.transcript, check_facts(draft, menu.menu))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
+    order = cafe.parts.orders.commit(order, Outcome(Event.VALIDATED, cart=cart))
+    final: OrderRecord = cafe.parts.orders.commit(order, stages.triage(order, cafe.parts.tools))
+    assert final.state is State.PROPOSED
+    return final
+
+
+def test_every_stage_has_words_for_the_customer() -> None:
+    assert set(STAGE_WORDS) == {stage.name for stage in FLOW.values()}
+
+
+def test_a_typed_order_moves_on_live_and_is_confirmed(page: Page, cafe: World) -> None:
+    page.goto(f"/?menu={MENU['id']}")
+    page.get_by_label("Your order").fill("a large latte")
+    page.get_by_role("button", name="Send order").click()
+    page.wait_for_url("**/orders/ord_*")
+    expect(page.get_by_role("heading", name="One moment")).to_be_visible()
+    order = cafe.parts.orders.get(page.url.rpartition("/")[2])
+    assert order.confirm
+    expect(page.locator("[aria-current=step]")).to_have_text(STAGE_WORDS["decode"])
+    menu = cafe.parts.menus.get(order.menu_id)
+    draft = CartDraft.model_validate({"lines": [LATTE]})
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
+    expect(page.locator("[aria-current=step]")).to_have_text(STAGE_WORDS["validate"])
+    cart = price_cart(draft, menu.menu, menu.version, order.transcript, [])
+    order = cafe.parts.orders.commit(order, Outcome(Event.VALIDATED, cart=cart))
+    cafe.parts.orders.commit(order, stages.triage(order, cafe.parts.tools))
+    expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
+    page.get_by_role("button", name="Yes, order for $5.50").click()
+    expect(page.get_by_role("heading", name="Thank you, your order is in")).to_be_visible()
+    assert cafe.parts.orders.get(order.id).state is State.COMPLETED
+
+
+def test_a_cart_is_corrected_by_tapping_with_the_menus_prices(page: Page, cafe: World) -> None:
+    order = proposed(cafe)
+    page.goto(f"/orders/{order.id}")
+    page.get_by_text("Change something").click()
+    page.get_by_label("small").check()
+    expect(page.locator("#changed-total")).to_have_text("$4.50")
+    page.locator("summary", has_text="Milk").click()
+    page.get_by_label("oat milk").check()
+    expect(page.locator("#changed-total")).to_have_text("$5.10")
+    page.get_by_label("Add something").select_option("bagel")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#changed-total")).to_have_text("$9.09")
+    page.get_by_label("How many").nth(1).fill("2")
+    page.get_by_label("How many").nth(1).blur()
+    expect(page.locator("#changed-total")).to_have_text("$13.08")
+    assert cafe.parts.orders.get(order.id).version == order.version, "a look at the price stores nothing"
+    page.get_by_role("button", name="Order it like this").click()
+    expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
+    done = cafe.parts.orders.get(order.id)
+    assert done.state is State.COMPLETED
+    assert done.cart.total == 1308
+    assert [(x.sku, x.quantity, x.size, x.heard.text) for x in done.cart.lines] == [
+        ("latte", 1, "S", "a large latte"),
+        ("bagel", 2, None, "bagel"),
+    ]
+    assert cafe.parts.orders.events(order.id)[-1].detail == {"corrected": True}
+
+
+def test_what_the_menu_does_not_allow_is_refused_in_words(page: Page, cafe: World) -> None:
+    order = proposed(cafe)
+    page.goto(f"/orders/{order.id}")
+    page.get_by_text("Change something").click()
+    page.get_by_label("Leave it out").check()
+    expect(page.get_by_role("alert")).to_contain_text("nothing is left")
+    assert cafe.parts.orders.get(order.id).state is State.PROPOSED
+
+
+def test_a_cart_that_changed_meanwhile_is_not_confirmed(page: Page, cafe: World) -> None:
+    order = proposed(cafe)
+    page.goto(f"/orders/{order.id}")
+    cafe.parts.orders.cancel(order.id)
+    page.get_by_role("button", name="Yes, order for").click()
+    expect(page.get_by_role("alert")).to_contain_text("changed")
+    assert cafe.parts.orders.get(order.id).state is State.CANCELLED
+
+
+def test_speaking_again_takes_the_order_back(page: Page, cafe: World) -> None:
+    order = proposed(cafe)
+    page.goto(f"/orders/{order.id}")
+    page.get_by_role("button", name="Start again").click()
+    page.wait_for_url(f"**/?menu={MENU['id']}")
+    assert cafe.parts.orders.get(order.id).state is State.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (ReviewReason.NOTHING_HEARD, "We could not hear you"),
+        (ReviewReason.NOT_ON_MENU, "A colleague is checking"),
+    ],
+)
+def test_a_doubt_is_told_in_plain_words(page: Page, cafe: World, reason: ReviewReason, words: str) -> None:
+    order = placed(cafe)
+    page.goto(f"/orders/{order.id}")
+    cafe.parts.orders.commit(order, Outcome(Event.DOUBTED, reasons=(reason,)))
+    expect(page.get_by_role("heading", name=words)).to_be_visible()
+    assert reason.value not in page.content()
+    assert_accessible(page)
+
+
+def test_scripts_in_words_and_menus_are_shown_as_text(page: Page, cafe: World) -> None:
+    bomb = {"kind": "item", "heard": SCRIPT, "sku": "bomb", "quantity": 1}
+    order = proposed(cafe, bomb, text=f"one {SCRIPT}", menu=HOSTILE)
+    page.goto(f"/orders/{order.id}")
+    expect(page.locator(".name")).to_have_text(SCRIPT)
+    expect(page.locator("blockquote")).to_have_text(f"one {SCRIPT}")
+    page.get_by_text("Change something").click()
+    page.get_by_label("How many").fill("2")
+    page.get_by_label("How many").blur()
+    expect(page.locator("#changed-total")).to_have_text("$2.00")
+    page.goto("/?menu=hostile")
+    expect(page.locator(".menus a[aria-current]")).to_have_text(f"Hostile {SCRIPT}")
+    assert "owned" not in page.title()
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "words"),
+    [
+        ("a.wav", b"this is no recording at all", "not in an accepted format"),
+        ("b.wav", wav(1.0) + bytes(1_100_000), "larger than the cap"),
+        ("c.wav", b"", "empty"),
+    ],
+)
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "plain"])
+def test_bad_files_are_refused_in_words(
+    browser: Browser, cafe: World, name: str, body: bytes, words: str, scripts: bool
+) -> None:
+    with watched(browser, cafe.url, java_script_enabled=scripts) as page:
+        page.goto(f"/?menu={MENU['id']}")
+        file = {"name": name, "mimeType": "audio/wav", "buffer": body}
+        page.get_by_label("Choose a recording").set_input_files([file])  # type: ignore[list-item]
+        page.get_by_role("button", name="Send recording").click()
+        expect(page.get_by_role("alert")).to_contain_text(words)
+        expect(page.get_by_role("heading", name="What would you like?")).to_be_visible()
+
+
+def test_an_unknown_menu_is_told_and_the_words_are_kept(browser: Browser, cafe: World) -> None:
+    with watched(browser, cafe.url, java_script_enabled=False) as page:
+        page.goto("/")
+        page.get_by_label("Your order").fill("a latte")
+        page.locator("form input[name=menu]").first.evaluate("i => { i.value = 'nowhere' }")
+        page.get_by_role("button", name="Send order").click()
+        expect(page.get_by_role("alert")).to_contain_text("There is no such menu")
+        expect(page.get_by_label("Your order")).to_have_value("a latte")
+
+
+def test_without_scripts_an_order_is_followed_and_confirmed(browser: Browser, cafe: World) -> None:
+    order = proposed(cafe)
+    waiting = placed(cafe)
+    with watched(browser, cafe.url, java_script_enabled=False) as page:
+        page.goto(f"/orders/{waiting.id}")
+        assert page.locator("noscript meta[http-equiv=refresh]").get_attribute("content") == "2"
+        page.goto(f"/orders/{order.id}")
+        assert page.locator("meta[http-equiv=refresh]").count() == 0
+        page.get_by_text("Change something").click()
+        page.get_by_label("small").check()
+        page.get_by_role("button", name="Order it like this").click()
+        expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
+    assert cafe.parts.orders.get(order.id).cart.total == 450
+
+
+@pytest.mark.parametrize("viewport", [PHONE, {"width": 320, "height": 640}], ids=["phone", "narrow"])
+def test_everything_fits_a_phone(browser: Browser, cafe: World, viewport: dict[str, int]) -> None:
+    long = {**LATTE, "heard": "a large latte with " + "very " * 15}
+    order = proposed(cafe, long, LATTE, text="a" * 300 + " large latte " * 20)
+    with watched(browser, cafe.url, viewport=viewport, has_touch=True) as page:
+        for address in ("/", f"/orders/{order.id}", "/nowhere/at/all", "/orders/ord_nothing"):
+            page.goto(address)
+            assert_fits(page)
+        page.goto(f"/orders/{order.id}")
+        page.get_by_text("Change something").tap()
+        assert_fits(page)
+
+
+def test_the_pages_are_accessible(page: Page, cafe: World) -> None:
+    page.goto("/")
+    assert_accessible(page)
+    page.goto(f"/orders/{proposed(cafe).id}")
+    page.get_by_text("Change something").click()
+    assert_accessible(page)
+    page.goto(f"/orders/{placed(cafe).id}")
+    assert_accessible(page)
+    page.goto("/orders/ord_nothing")
+    assert_accessible(page)
+
+
+def test_the_policy_is_strict_on_every_page(cafe: World) -> None:
+    for address in ("/", f"/orders/{placed(cafe).id}", "/orders/ord_nothing", "/menu"):
+        answer = cafe.http.get(address)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'; script-src 'self'; style-src 'self';" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "microphone=(self)" in answer.headers["permissions-policy"]
+        assert "<style" not in answer.text
+        assert " style=" not in answer.text
+
+
+def test_another_sites_form_places_no_order(cafe: World) -> None:
+    answer = cafe.http.post(
+        "/orders",
+        data={"transcript": "a latte", "menu": MENU["id"]},
+        headers={"sec-fetch-site": "cross-site"},
+    )
+    assert answer.status_code == 403
+
+
+def test_a_recording_is_served_by_ranges(cafe: World) -> None:
+    body = wav(0.5)
+    made = cafe.http.post("/v1/orders", files={"audio": body}, data={"menu": MENU["id"]}).json()
+    whole = cafe.http.get(f"/v1/orders/{made['id']}/audio")
+    assert (whole.status_code, whole.content, whole.headers["content-type"]) == (200, body, "audio/wav")
+    part = cafe.http.get(f"/v1/orders/{made['id']}/audio", headers={"range": "bytes=10-19"})
+    assert (part.status_code, part.content) == (206, body[10:20])
+    assert cafe.http.get(f"/v1/orders/{cafe.text()['id']}/audio").status_code == 404

@@ -1,0 +1,117 @@
+"""From a voice in front of a microphone to a confirmed cart, through the real workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from services.workers.stack import Stack
+from tests.browser.conftest import PHONE, assert_accessible, assert_fits, spoken_wav, watched
+from tests.running_stack import RECORDINGS
+
+pytestmark = [pytest.mark.models, pytest.mark.stack]
+# The stages take seconds on a small machine; this is a bound, and not what is measured.
+SETTLE_MS = 300_000
+
+
+@pytest.fixture
+def speaking(
+    launch: Callable[..., Browser], tmp_path: Path
+) -> Iterator[Callable[[str], tuple[Browser, float]]]:
+    """A Chromium that hears one of the shipped recordings, and how many seconds that takes."""
+    started: list[Browser] = []
+
+    def start(name: str) -> tuple[Browser, float]:
+        spoken = spoken_wav(name, tmp_path)
+        with av.open(str(spoken)) as file:
+            seconds = float((file.duration or 0) / av.time_base)
+        started.append(launch(spoken))
+        return started[-1], seconds
+
+    yield start
+    for browser in started:
+        browser.close()
+
+
+def confirmed(page: Page, client: httpx.Client) -> dict[str, Any]:
+    """Say yes on the order's page; the order as the API has it then."""
+    expect(page.get_by_role("heading", name="Is this right?")).to_be_visible(timeout=SETTLE_MS)
+    page.get_by_role("button", name="Yes, order for").click()
+    expect(page.get_by_role("heading", name="Thank you, your order is in")).to_be_visible()
+    order: dict[str, Any] = client.get(f"/v1/orders/{page.url.rpartition('/')[2]}").json()
+    assert order["status"] == "completed"
+    return order
+
+
+@pytest.mark.parametrize("way", ["mouse", "keyboard"])
+def test_an_order_is_spoken_into_the_microphone(
+    speaking: Callable[[str], tuple[Browser, float]], stack: Stack, client: httpx.Client, way: str
+) -> None:
+    browser, seconds = speaking("hc-01")
+    viewport = PHONE if way == "mouse" else None
+    with watched(browser, stack.base_url, **({"viewport": viewport} if viewport else {})) as page:
+        page.goto("/?menu=harbor-coffee")
+        mic = page.get_by_role("button", name="Hold to talk")
+        if way == "mouse":
+            mic.hover()
+            page.mouse.down()
+        else:
+            page.keyboard.down(" ")
+        expect(page.get_by_text("Listening…")).to_be_visible()
+        page.wait_for_timeout(int(seconds * 1000) + 700)
+        page.mouse.up() if way == "mouse" else page.keyboard.up(" ")
+        page.wait_for_url("**/orders/ord_*")
+        expect(page.get_by_role("heading", name="Is this right?")).to_be_visible(timeout=SETTLE_MS)
+        assert_fits(page)
+        assert_accessible(page)
+        play = page.locator("button.play").first
+        start = float(play.get_attribute("data-start") or "nan")
+        play.click()
+        page.wait_for_function("s => document.getElementById('recording').currentTime > s", arg=start)
+        order = confirmed(page, client)
+    assert order["source"] == "audio"
+    assert [line["sku"] for line in order["cart"]["lines"]] == ["latte"]
+
+
+def test_a_recording_is_uploaded_without_scripts(
+    browser: Browser, stack: Stack, client: httpx.Client
+) -> None:
+    with watched(browser, stack.base_url, java_script_enabled=False) as page:
+        page.goto("/?menu=harbor-coffee")
+        page.get_by_label("Choose a recording").set_input_files(RECORDINGS / "hc-01.flac")
+        page.get_by_role("button", name="Send recording").click()
+        page.wait_for_url("**/orders/ord_*")
+        order = confirmed(page, client)
+    assert order["cart"]["lines"][0]["sku"] == "latte"
+
+
+def test_a_typed_order_goes_through_all_stages_live(
+    browser: Browser, stack: Stack, client: httpx.Client
+) -> None:
+    with watched(browser, stack.base_url) as page:
+        page.goto("/?menu=harbor-coffee")
+        page.get_by_label("Your order").fill("two small lattes with oat milk")
+        page.get_by_role("button", name="Send order").click()
+        order = confirmed(page, client)
+    line = order["cart"]["lines"][0]
+    assert (line["sku"], line["quantity"], line["size"]) == ("latte", 2, "S")
+    assert [(o["group"], o["id"]) for o in line["options"]] == [("milk", "oat")]
+
+
+def test_silence_is_told_and_leads_back(browser: Browser, stack: Stack, client: httpx.Client) -> None:
+    with watched(browser, stack.base_url) as page:
+        page.goto("/?menu=harbor-coffee")
+        page.get_by_label("Choose a recording").set_input_files(RECORDINGS / "hc-13.flac")
+        page.get_by_role("button", name="Send recording").click()
+        heading = page.get_by_role("heading", name="We could not hear you")
+        expect(heading).to_be_visible(timeout=SETTLE_MS)
+        order_id = page.url.rpartition("/")[2]
+        page.get_by_role("button", name="Speak again").click()
+        page.wait_for_url("**/?menu=harbor-coffee")
+    assert client.get(f"/v1/orders/{order_id}").json()["status"] == "cancelled"

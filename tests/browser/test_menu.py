@@ -1,0 +1,223 @@
+"""The menu pages in a real browser: search, sold out, edit, import, and what changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from schemas.errors import NotFound
+from schemas.menu import Menu
+from schemas.wording import amount, minor_units
+from services.web.menu_diff import changes
+from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
+from tests.integration.api_world import MENU, World
+
+SCRIPT = "<script>document.title='owned'</script>"
+NAME, PASSWORD = "barista", "correct horse battery"
+
+
+@pytest.fixture
+def page(browser: Browser, cafe: World) -> Iterator[Page]:
+    with watched(browser, cafe.url) as tab:
+        yield tab
+
+
+@pytest.fixture
+def menu_id(cafe: World, request: pytest.FixtureRequest) -> str:
+    """A menu of the test's own."""
+    own = f"menu-{abs(hash(request.node.nodeid))}"
+    cafe.parts.menus.put(Menu.parse({**MENU, "id": own}))
+    return own
+
+
+@pytest.fixture
+def staff(page: Page, cafe: World) -> Page:
+    """A tab of someone who has signed in."""
+    if cafe.parts.staff.sign_in(NAME, PASSWORD, 60) is None:
+        cafe.parts.staff.add(NAME, PASSWORD)
+    page.goto("/sign-in?next=/menu")
+    page.get_by_label("Name").fill(NAME)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/menu")
+    return page
+
+
+def newest(cafe: World, menu_id: str) -> Menu:
+    found: Menu = cafe.parts.menus.get(menu_id).menu
+    return found
+
+
+def test_anyone_browses_and_searches(page: Page, cafe: World, menu_id: str) -> None:
+    page.goto(f"/menu/{menu_id}")
+    expect(page.get_by_text("latte", exact=True)).to_be_visible()
+    expect(page.get_by_text("$5.50")).to_be_visible()
+    page.get_by_label("Search the menu").press_sequentially("bag")
+    expect(page.get_by_text("latte", exact=True)).to_have_count(0)
+    expect(page.get_by_text("bagel", exact=True)).to_be_visible()
+    assert page.get_by_role("button", name="Sold out").count() == 0
+    assert page.get_by_role("link", name="Edit").count() == 0
+
+
+def test_search_works_without_scripts(browser: Browser, cafe: World, menu_id: str) -> None:
+    with watched(browser, cafe.url, java_script_enabled=False) as page:
+        page.goto(f"/menu/{menu_id}")
+        page.get_by_label("Search the menu").fill("OAT")
+        page.get_by_role("button", name="Search").click()
+        expect(page.get_by_text("oat milk", exact=True)).to_be_visible()
+        expect(page.get_by_text("bagel", exact=True)).to_have_count(0)
+
+
+def test_an_item_and_an_option_are_marked_sold_out_and_back(staff: Page, cafe: World, menu_id: str) -> None:
+    staff.goto(f"/menu/{menu_id}")
+    staff.get_by_role("button", name="Mark as sold out: bagel").click()
+    back = staff.get_by_role("button", name="Bring back: bagel")
+    expect(back).to_be_visible()
+    staff.get_by_role("button", name="Mark as sold out: oat milk").click()
+    expect(staff.get_by_role("button", name="Bring back: oat milk")).to_be_visible()
+    now = newest(cafe, menu_id)
+    assert [item.available for item in now.items] == [True, False]
+    assert not now.option_groups[0].options[0].available
+    back.click()
+    expect(staff.get_by_role("button", name="Mark as sold out: bagel")).to_be_visible()
+    assert cafe.parts.menus.get(menu_id).version == 4
+    assert cafe.parts.menus.get(menu_id, 1).menu.items[1].available, "a version never changes"
+
+
+def test_an_edit_makes_a_new_version_that_was_warmed_first(staff: Page, cafe: World, menu_id: str) -> None:
+    seen: list[bool] = []
+    warm = cafe.parts.warm_menu
+
+    def watching(menu: Menu, version: int) -> None:
+        try:
+            cafe.parts.menus.get(menu.id, version)
+        except NotFound:
+            seen.append(True)
+        warm(menu, version)
+
+    cafe.parts.warm_menu = watching
+    try:
+        staff.goto(f"/menu/{menu_id}")
+        staff.get_by_role("link", name="Edit latte").click()
+        staff.get_by_label("Price, large").fill("5,75")
+        staff.get_by_label("Also called").fill(f"caffe latte\n{SCRIPT}")
+        staff.get_by_role("button", name="Save").click()
+        staff.wait_for_url(f"**/menu/{menu_id}")
+    finally:
+        del cafe.parts.warm_menu
+    assert seen == [True], "warmed before it was stored"
+    assert (menu_id, 2) in cafe.parts.warmed
+    item = newest(cafe, menu_id).items[0]
+    assert item.prices == {"S": 450, "L": 575}
+    assert item.aliases == ("caffe latte", SCRIPT)
+    staff.get_by_role("link", name="Versions").click()
+    expect(staff.get_by_role("heading", name="Version 2")).to_be_visible()
+    rows = staff.locator("tbody tr")
+    expect(rows.nth(0)).to_have_text(f"latte aliases none caffe latte, {SCRIPT}", use_inner_text=True)
+    expect(rows.nth(1)).to_have_text("latte price L $5.50 $5.75", use_inner_text=True)
+    assert "owned" not in staff.title()
+    assert_accessible(staff)
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "words"),
+    [
+        ("Price, large", "free", "not an amount"),
+        ("Price, large", "5.505", "not an amount"),
+        ("Price, large", "-1", "greater than or equal to 0"),
+        ("Name", "bagel", "already used"),
+    ],
+)
+def test_an_edit_that_contradicts_the_menu_is_refused(
+    staff: Page, cafe: World, menu_id: str, label: str, value: str, words: str
+) -> None:
+    staff.goto(f"/menu/{menu_id}/items/latte")
+    staff.get_by_label(label).fill(value)
+    staff.get_by_role("button", name="Save").click()
+    expect(staff.get_by_role("alert")).to_contain_text(words)
+    expect(staff.get_by_label(label)).to_have_value(value)
+    assert cafe.parts.menus.get(menu_id).version == 1
+
+
+def test_an_edit_of_an_old_version_overwrites_nothing(staff: Page, cafe: World, menu_id: str) -> None:
+    staff.goto(f"/menu/{menu_id}/items/bagel")
+    rival = {**MENU, "id": menu_id, "name": "Renamed"}
+    cafe.parts.menus.put(Menu.parse(rival))
+    staff.get_by_label("Name").fill("seeded bagel")
+    staff.get_by_role("button", name="Save").click()
+    expect(staff.get_by_role("alert")).to_contain_text("newer version")
+    assert newest(cafe, menu_id) == Menu.parse(rival)
+
+
+def test_a_menu_is_imported_from_a_file(staff: Page, cafe: World, menu_id: str, tmp_path: Path) -> None:
+    def send(document: Any) -> None:
+        file = tmp_path / "menu.json"
+        file.write_text(document if isinstance(document, str) else json.dumps(document))
+        staff.goto("/menu")
+        staff.get_by_label("Menu document").set_input_files(file)
+        staff.get_by_role("button", name="Check and import").click()
+
+    send("{")
+    expect(staff.get_by_role("alert")).to_contain_text("not JSON")
+    send({**MENU, "id": menu_id, "items": [{**MENU["items"][1], "option_groups": ["nothing"]}]})
+    expect(staff.get_by_role("alert")).to_contain_text("no group 'nothing'")
+    assert cafe.parts.menus.get(menu_id).version == 1
+    send({**MENU, "id": menu_id, "name": SCRIPT})
+    staff.wait_for_url(f"**/menu/{menu_id}/versions")
+    expect(staff.locator("tbody tr")).to_have_text(f"{SCRIPT} name Corner Cafe {SCRIPT}", use_inner_text=True)
+
+
+def test_only_staff_may_edit(page: Page, cafe: World, menu_id: str) -> None:
+    page.goto(f"/menu/{menu_id}/items/latte")
+    page.wait_for_url("**/sign-in?*")
+    answer = cafe.http.post(
+        f"/menu/{menu_id}/available", data={"sku": "latte", "available": "no", "version": "1"}
+    )
+    assert answer.status_code == 303
+    assert "/sign-in" in answer.headers["location"]
+    assert cafe.parts.menus.get(menu_id).version == 1
+
+
+def test_an_edit_needs_the_sessions_token(staff: Page, cafe: World, menu_id: str) -> None:
+    staff.goto(f"/menu/{menu_id}/items/latte")
+    staff.locator("input[name=csrf]").first.evaluate("i => { i.value = 'forged' }")
+    staff.get_by_role("button", name="Save").click()
+    expect(staff.get_by_role("alert")).to_contain_text("out of date")
+    assert cafe.parts.menus.get(menu_id).version == 1
+
+
+def test_the_menu_pages_are_accessible_and_fit_a_phone(staff: Page, cafe: World, menu_id: str) -> None:
+    for address in ("/menu", f"/menu/{menu_id}", f"/menu/{menu_id}/items/latte", f"/menu/{menu_id}/versions"):
+        staff.set_viewport_size({"width": 1280, "height": 800})
+        staff.goto(address)
+        assert_accessible(staff)
+        staff.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        assert_fits(staff)
+
+
+def test_every_difference_is_named_by_its_field() -> None:
+    before = Menu.parse(MENU)
+    document = json.loads(before.model_dump_json(exclude_none=True))
+    document["items"] = [*document["items"][1:], {"sku": "tea", "name": "tea", "price": 300}]
+    document["items"][0]["available"] = False
+    document["option_groups"][0]["options"][0]["price"] = 70
+    found = {(c.where, c.field, c.before, c.after) for c in changes(before, Menu.parse(document))}
+    assert found == {
+        ("milk › oat milk", "price", "$0.60", "$0.70"),
+        ("bagel", "available", "yes", "no"),
+        ("tea", "item", "", "added"),
+        ("latte", "item", "removed", ""),
+    }
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "text"), [(450, "USD", "4.50"), (450, "JPY", "450"), (5, "KWD", "0.005")]
+)
+def test_an_amount_is_read_as_it_was_written(minor: int, currency: str, text: str) -> None:
+    assert amount(minor, currency) == text
+    assert minor_units(text, currency) == minor

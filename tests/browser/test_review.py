@@ -1,0 +1,369 @@
+"""The review page in a real Chromium: by keys alone, two at once, stale, twice over, on a phone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from schemas.menu import Menu
+from schemas.review import ReviewDecision, ReviewReason
+from services.storage.records import ReviewRecord
+from tests.browser.conftest import PHONE, assert_accessible, assert_fits
+from tests.browser.review_desk import LATTE, SAID, Desk
+from tests.integration.api_world import World, running, wait_until
+
+EVIL = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
+PIZZA = {"kind": "not_on_menu", "heard": "a pepperoni pizza,", "quantity": 1}
+
+
+@pytest.fixture(scope="module")
+def shared(cafe: World) -> Desk:
+    return Desk(cafe)
+
+
+@pytest.fixture
+def desk(shared: Desk) -> Iterator[Desk]:
+    yield shared
+    shared.clear()
+
+
+@pytest.fixture
+def page(desk: Desk, browser: Browser) -> Iterator[Page]:
+    with desk.staff(browser) as page:
+        yield page
+
+
+def after(desk: Desk, review: ReviewRecord) -> ReviewRecord:
+    found: ReviewRecord = desk.world.parts.reviews.get(review.id)
+    return found
+
+
+def take(page: Page, review: ReviewRecord) -> None:
+    """Open this very order and take it, by its key."""
+    page.goto(f"/review/{review.id}")
+    page.keyboard.press("c")
+    expect(page.locator("#settle")).to_be_visible()
+
+
+def sound_loaded(page: Page) -> None:
+    expect(page.locator("#clock")).to_contain_text(re.compile(r"/ [1-9]"))
+
+
+def test_plain_orders_are_approved_by_keys_alone(desk: Desk, page: Page) -> None:
+    first, second = desk.order(), desk.order()
+    expect(page.locator("#waiting")).to_have_text("2")
+    page.keyboard.press("n")
+    page.wait_for_url(f"**/review/{first.id}")
+    page.keyboard.press("a")
+    page.wait_for_url(f"**/review/{second.id}*")
+    expect(page.get_by_role("status").first).to_contain_text("Approved · $5.95")
+    page.keyboard.press("a")
+    page.wait_for_url(re.compile(r"/review\?after="))
+    expect(page.get_by_role("heading", name="All caught up")).to_be_visible()
+    for review in (first, second):
+        settled = after(desk, review)
+        assert (settled.status, settled.decision, settled.decided_by) == ("decided", "approve", "Ann")
+        assert desk.acts(review) == [("Ann", "claimed"), ("Ann", "decided")]
+
+
+def test_the_queue_counts_by_itself(desk: Desk, page: Page) -> None:
+    expect(page.locator("#waiting")).to_have_text("0")
+    review = desk.order()
+    expect(page.locator("#waiting")).to_have_text("1", timeout=10_000)
+    expect(page.locator(f"#open-{review.id}")).to_contain_text("hard to hear")
+    page.keyboard.press("j")
+    expect(page.locator(f"#open-{review.id}")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/review/{review.id}")
+    expect(page.get_by_role("button", name="Take this order")).to_be_visible()
+
+
+def test_every_key_is_shown_and_esc_leaves(desk: Desk, page: Page) -> None:
+    take(page, desk.order())
+    page.keyboard.press("?")
+    keys = page.locator("#keys dt")
+    expect(keys.first).to_be_visible()
+    declared = page.eval_on_selector_all(
+        "[data-key]", "all => all.map(e => e.dataset.keyName ?? e.dataset.key)"
+    )
+    assert {*declared, "Esc"} == set(keys.all_inner_texts())
+    assert {"space", "[", "]", "1", ",", ".", "a", "x", "e", "m", "r", "q", "+"} <= set(declared)
+    page.keyboard.press("a")  # nothing behind a window is pressed
+    page.keyboard.press("Escape")
+    expect(page.locator("#keys")).to_be_hidden()
+    expect(page.locator("#settle")).to_be_visible()
+
+
+def test_a_correction_by_keyboard_with_live_price(desk: Desk, page: Page) -> None:
+    review = desk.order()
+    take(page, review)
+    expect(page.locator("#changes")).to_contain_text("As the machine proposed it")
+    page.keyboard.press("e")
+    expect(page.get_by_label("Item")).to_be_focused()
+    page.get_by_label("Size").focus()
+    page.keyboard.type("small")
+    expect(page.locator("#total")).to_have_text("$4.95")
+    expect(page.get_by_label("Size")).to_be_focused()
+    page.get_by_label("Quantity").focus()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("3")
+    expect(page.locator("#total")).to_have_text("$14.85")
+    page.keyboard.press("Enter")  # takes the value, approves nothing
+    expect(page.locator("#changes li")).to_have_count(2)
+    expect(page.locator("#changes")).to_contain_text("1 × large latte, oat milk")
+    expect(page.locator("#changes")).to_contain_text("3 × small latte, oat milk")
+    expect(page.get_by_role("button", name="Send correction")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("m")
+    page.keyboard.type("heard it again")
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    page.wait_for_url(re.compile(r"/review\?after="))
+    settled = after(desk, review)
+    assert (settled.decision, settled.reason) == ("correct", "heard it again")
+    order = desk.world.parts.orders.get(review.order_id)
+    assert order.cart is not None
+    assert order.cart.total == 1485
+    act = desk.world.parts.review_log.of(review.id)[-1]
+    assert (act.actor, act.reason, act.before, act.after) == (
+        "Ann",
+        "heard it again",
+        review.proposed,
+        order.cart,
+    )
+
+
+def test_options_and_lines_come_and_go(desk: Desk, page: Page) -> None:
+    review = desk.order(f"{SAID} and a pepperoni pizza,", [LATTE, PIZZA], reasons=(ReviewReason.NOT_ON_MENU,))
+    take(page, review)
+    expect(page.locator(".problem")).to_contain_text("is not on the menu")
+    page.keyboard.press("a")
+    expect(page.get_by_role("alert")).to_contain_text("Not sent")
+    assert after(desk, review).status == "claimed"
+    sound_loaded(page)
+    page.keyboard.press("Shift+Digit2")
+    expect(page.locator(".problem")).to_have_count(0)
+    page.get_by_role("button", name="Remove option 1 of line 1").click()
+    expect(page.locator("#total")).to_have_text("$5.25")
+    page.get_by_label("Add an option").select_option("milk/almond")
+    expect(page.get_by_label("Amount")).to_be_visible()
+    page.get_by_label("Amount").select_option("extra")
+    expect(page.locator("#changes")).to_contain_text("extra almond milk")
+    page.keyboard.press("Escape")
+    page.keyboard.press("+")
+    page.locator("#line-1-sku").select_option("butter-croissant")
+    expect(page.locator("#changes")).to_contain_text("1 × butter croissant")
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    page.wait_for_url(re.compile(r"/review\?after="))
+    order = desk.world.parts.orders.get(review.order_id)
+    assert [(line.sku, [(o.id, o.amount.value) for o in line.options]) for line in order.cart.lines] == [
+        ("latte", [("almond", "extra")]),
+        ("butter-croissant", []),
+    ]
+
+
+def test_a_rejection_needs_a_reason(desk: Desk, page: Page) -> None:
+    review = desk.order()
+    take(page, review)
+    page.keyboard.press("x")
+    expect(page.get_by_label("Reason")).to_be_focused()
+    page.keyboard.press("Enter")
+    assert after(desk, review).status == "claimed"
+    page.keyboard.type("only laughter")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/review\?after="))
+    settled = after(desk, review)
+    assert (settled.decision, settled.reason) == ("reject", "only laughter")
+    expect(page.get_by_role("status").first).to_contain_text("Rejected")
+
+
+def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Page) -> None:
+    review = desk.order(sure={"latte": 0.41, "oat": 0.72})
+    take(page, review)
+    sound_loaded(page)
+    expect(page.locator(".words .doubtful")).to_have_text(re.compile(r"latte\s*41 %"))
+    expect(page.locator(".words .unsure")).to_have_text("oat")
+    page.locator(".words .word").nth(3).click()
+    page.keyboard.press(".")
+    expect(page.locator(".words .word").nth(4)).to_be_focused()
+    page.keyboard.press("1")
+    page.keyboard.press("]")
+    expect(page.locator("#speed")).to_have_text("1.25×")
+    page.keyboard.press(" ")
+
+    def plays() -> list[float]:
+        acts = desk.world.parts.review_log.of(review.id)
+        return [act.detail["start_s"] for act in acts if act.action == "played"]
+
+    wait_until(lambda: len(plays()) >= 3)
+    assert plays()[:3] == [0.81, 1.08, 1.35]
+
+
+def test_two_reviewers_race_for_one_order(desk: Desk, browser: Browser) -> None:
+    review = desk.order()
+    with desk.staff(browser, "Ann") as ann, desk.staff(browser, "Bob") as bob:
+        for page in (ann, bob):
+            page.goto(f"/review/{review.id}")
+        ann.keyboard.press("c")
+        expect(ann.locator("#settle")).to_be_visible()
+        bob.keyboard.press("c")
+        expect(bob.get_by_role("alert")).to_contain_text("Ann holds this review")
+        expect(bob.locator("#settle")).to_have_count(0)
+        bob.goto("/review")
+        expect(bob.locator(f"#open-{review.id}")).to_contain_text("Ann is on it")
+        bob.keyboard.press("n")
+        expect(bob).to_have_url(re.compile(r"/review$"))
+        ann.keyboard.press("a")
+        ann.wait_for_url(re.compile(r"/review\?after="))
+    assert desk.acts(review) == [("Ann", "claimed"), ("Ann", "decided")]
+
+
+def test_a_stale_decision_shows_what_changed(desk: Desk, browser: Browser) -> None:
+    review = desk.order()
+    parts = desk.world.parts
+    with desk.staff(browser, "Ann") as ann:
+        take(ann, review)
+        ann.get_by_label("Size").select_option("S")
+        expect(ann.locator("#total")).to_have_text("$4.95")
+        # Her lease ran out at lunch; Bob took the order over and settled it.
+        parts.reviews.renew(review.id, "Ann", 0)
+        held = parts.reviews.claim(review.id, "Bob", 60)
+        cart = {"lines": [LATTE | {"quantity": 2}]}
+        parts.decide_review(
+            review.id,
+            ReviewDecision.model_validate(
+                {"reviewer": "Bob", "version": held.version, "action": "correct", "cart": cart}
+            ),
+        )
+        ann.keyboard.press("Escape")
+        ann.keyboard.press("a")
+        told = ann.locator("#conflict")
+        expect(told).to_contain_text("This order changed while you had it open")
+        expect(told).to_contain_text("Bob corrected it")
+        expect(told).to_contain_text("It has 2 × large latte")
+        expect(told).to_contain_text("You had 1 × small latte")
+        assert_accessible(ann)
+    settled = after(desk, review)
+    assert (settled.decided_by, parts.orders.get(review.order_id).cart.total) == ("Bob", 1190)
+
+
+def test_the_lease_is_renewed_while_the_page_is_open_and_ends_with_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with running(tmp_path, review_lease_s=3.0) as world:
+        desk = Desk(world)
+        review = desk.order()
+        with desk.staff(browser, "Ann") as ann:
+            take(ann, review)
+            began = after(desk, review)
+            assert began.lease_until is not None
+            wait_until(lambda: (after(desk, review).lease_until or began.created_at) > began.lease_until, 10)
+            assert after(desk, review).version == began.version
+            # Her renewals get lost for longer than the lease, while Bob is quick.
+            ann.route("**/renew", lambda route: route.fulfill(status=204))
+            with desk.staff(browser, "Bob") as bob:
+                expect(bob.locator(f"#open-{review.id}")).not_to_contain_text("is on it", timeout=15_000)
+                take(bob, review)
+                ann.unroute("**/renew")
+                expect(ann.locator("#lease")).to_contain_text("You no longer hold this order", timeout=10_000)
+                expect(ann.locator("#lease")).to_contain_text("Bob holds this review")
+        assert desk.acts(review) == [("Ann", "claimed"), ("Bob", "taken_over")]
+
+
+def test_a_dear_order_needs_a_second_person(browser: Browser, tmp_path: Path) -> None:
+    with running(tmp_path, second_review_above=500) as world:
+        desk = Desk(world)
+        review = desk.order()
+        with desk.staff(browser, "Ann") as ann:
+            take(ann, review)
+            ann.keyboard.press("a")
+            ann.wait_for_url(re.compile(r"/review\?after="))
+            expect(ann.get_by_role("status").first).to_contain_text("needs a second person")
+            ann.keyboard.press("n")  # not by herself
+            expect(ann).to_have_url(re.compile(r"/review$"))
+            ann.goto(f"/review/{review.id}")
+            expect(ann.locator("main")).to_contain_text("waits for a colleague")
+        with desk.staff(browser, "Bob") as bob:
+            expect(bob.locator(f"#open-{review.id}")).to_contain_text("second person: Ann has decided")
+            take(bob, review)
+            expect(bob.locator("main")).to_contain_text("Ann decided to approve this order")
+            assert_accessible(bob)
+            bob.keyboard.press("a")
+            bob.wait_for_url(re.compile(r"/review\?after="))
+        settled = after(desk, review)
+        assert (settled.status, settled.decided_by) == ("decided", "Bob")
+        assert [act for _, act in desk.acts(review)] == ["claimed", "awaits_second", "claimed", "decided"]
+
+
+def test_hostile_text_stays_text(desk: Desk, page: Page) -> None:
+    document = desk.menu.menu.model_dump(mode="json") | {"id": "evil", "name": EVIL[:80]}
+    document["items"][0]["name"] = "<script>alert(2)</script>"
+    menu, _ = desk.world.parts.menus.put(Menu.parse(document))
+    sku = document["items"][0]["sku"]
+    line = {"kind": "item", "heard": "<b>x</b>", "sku": sku, "quantity": 1}
+    review = desk.order(f"{EVIL} <b>x</b> please", [line, PIZZA | {"heard": "<i>y</i>"}], menu=menu)
+    page.goto("/review")
+    expect(page.locator(f"#open-{review.id}")).to_contain_text("<script>document.title=")
+    take(page, review)
+    expect(page.locator(".words")).to_contain_text("<script>document.title=")
+    expect(page.locator("#line-0-sku option[selected]")).to_have_text("<script>alert(2)</script>")
+    expect(page.locator("#changes")).to_be_visible()
+    page.get_by_label("Quantity").first.fill("2")
+    expect(page.locator("#changes")).to_contain_text("2 × ")
+    assert page.title() == "Check an order · saycart"
+    assert page.locator("main script, main img, main b, main i").count() == 0
+
+
+@pytest.mark.parametrize("size", [None, PHONE], ids=["desktop", "phone"])
+def test_pages_are_accessible_and_fit(desk: Desk, browser: Browser, size: dict[str, int] | None) -> None:
+    review = desk.order(
+        "Hi, " * 9 + SAID + " and a pepperoni pizza,", [LATTE, PIZZA], sure={"latte": 0.3, "oat": 0.7}
+    )
+    desk.order("", [], reasons=(ReviewReason.NOTHING_HEARD,), recording=None)
+    with desk.staff(browser, **({"viewport": size} if size else {})) as page:
+        for address in ("/review", "/review/stats", f"/review/{review.id}"):
+            page.goto(address)
+            assert_accessible(page)
+            assert_fits(page)
+        page.get_by_role("button", name="Take this order").click()
+        sound_loaded(page)
+        assert_accessible(page)
+        assert_fits(page)
+        page.get_by_role("button", name="Reject").click()
+        assert_accessible(page)
+        assert_fits(page)
+        page.keyboard.press("Escape")
+        if size:
+            approve = page.get_by_role("button", name="Approve").bounding_box()
+            assert approve is not None
+            assert approve["y"] + approve["height"] <= size["height"]
+
+
+def test_the_sign_in_page_is_accessible_and_says_what_is_wrong(desk: Desk, browser: Browser) -> None:
+    with desk.staff(browser, viewport=PHONE) as page:
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_url("**/sign-in")
+        page.get_by_label("Name").fill("Ann")
+        page.get_by_label("Password").fill("a wrong guess")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert").last).to_contain_text("not right")
+        expect(page.get_by_label("Password")).to_be_focused()
+        assert_accessible(page)
+        assert_fits(page)
+
+
+def test_statistics_count_what_was_settled(desk: Desk, page: Page) -> None:
+    take(page, desk.order())
+    page.keyboard.press("a")
+    page.wait_for_url(re.compile(r"/review\?after="))
+    page.keyboard.press("s")
+    page.wait_for_url("**/review/stats")
+    expect(page.locator(".figures .number").first).not_to_have_text("0")
+    expect(page.locator("svg.plot .bar").first).to_be_visible()
+    page.keyboard.press("1")
+    page.wait_for_url("**/review/stats?days=1")
