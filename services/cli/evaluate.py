@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +50,9 @@ def evaluate(
     condition: Annotated[
         str | None, typer.Option(help="what this run is called in the report, such as `babble 10 dB`")
     ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=16, help="orders at once; more than one makes latencies longer")
+    ] = 1,
 ) -> None:
     """Score exact carts, reviews and silent errors. Needs no running stack."""
     if context.invoked_subcommand is not None:
@@ -68,7 +73,7 @@ def evaluate(
                 hint="Name the folder of the recordings with --audio-dir.",
             )
         try:
-            rows = _run(gold_rows, document, audio_dir, out, console)
+            rows = _run(gold_rows, document, audio_dir, out, console, jobs=jobs)
         except (ModelError, SupervisorError) as error:
             raise InputError(error.detail, hint=error.hint) from None
         config = settings()
@@ -84,6 +89,7 @@ def evaluate(
                     rows=len(rows),
                     spoken=sum(row.spoken for row in rows),
                     condition=condition,
+                    jobs=jobs,
                     config=config,
                 ),
                 asr_threshold=config.asr_threshold,
@@ -164,7 +170,13 @@ def _menu(path: Path) -> Menu:
 
 
 def _run(
-    gold: list[dict[str, Any]], menu: Menu, audio_dir: Path | None, out: Path | None, console: Console
+    gold: list[dict[str, Any]],
+    menu: Menu,
+    audio_dir: Path | None,
+    out: Path | None,
+    console: Console,
+    *,
+    jobs: int,
 ) -> list[Scored]:
     rows: list[Scored] = []
     exact = silent = 0
@@ -179,11 +191,14 @@ def _run(
     try:
         with progress:
             bar = progress.add_task("loading models", total=len(gold))
-            with decode_server(settings()) as config:
+            with ExitStack() as stack:
+                config = stack.enter_context(decode_server(settings()))
                 container = bootstrap(config)
                 container.warm_menu(menu, 1)
-                for row in gold:
-                    scored = judge(row, predict(row, menu, container.tools, audio_dir))
+                workers = ThreadPoolExecutor(jobs)
+                stack.callback(workers.shutdown, cancel_futures=True)  # Ctrl-C ends it after those under way
+                tools = container.tools
+                for scored in workers.map(lambda row: judge(row, predict(row, menu, tools, audio_dir)), gold):
                     rows.append(scored)
                     exact += scored.exact
                     silent += scored.silent

@@ -14,7 +14,7 @@ from infra.settings import REPOSITORY, Settings
 
 
 def about(
-    *, menu_id: str, gold: Path, rows: int, spoken: int, condition: str | None, config: Settings
+    *, menu_id: str, gold: Path, rows: int, spoken: int, condition: str | None, jobs: int, config: Settings
 ) -> dict[str, Any]:
     """Set, engines, models and date of a run over `rows` rows, `spoken` of them heard. Names no path."""
     told: dict[str, Any] = {
@@ -22,6 +22,7 @@ def about(
         "gold": gold.name,
         "gold_sha256": hashlib.sha256(gold.read_bytes()).hexdigest(),
         "condition": condition,
+        "orders_at_once": jobs,
         "rows": rows,
         "spoken_rows": spoken,
         "date": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),

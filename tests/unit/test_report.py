@@ -157,7 +157,7 @@ def test_a_report_can_be_moved(tmp_path: Path) -> None:
     config = Settings(whisper_model=str(audio), llm_model="some-model.gguf")
     gold = tmp_path / "gold.jsonl"
     gold.write_text("{}")
-    told = about(menu_id="cafe", gold=gold, rows=43, spoken=43, condition="clean", config=config)
+    told = about(menu_id="cafe", gold=gold, rows=43, spoken=43, condition="clean", jobs=1, config=config)
     folder = tmp_path / "report"
     page = write_report(folder, wrong, told, asr_threshold=0.72, audio_dir=audio).read_text()
     kept = {path.name: path.read_text() for path in (folder / "audio").iterdir()}
@@ -183,7 +183,7 @@ def test_a_recording_never_leaves_the_report_s_folder(tmp_path: Path) -> None:
 def test_the_report_says_what_was_run(tmp_path: Path) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_text("abc")
-    told = about(menu_id="cafe", gold=gold, rows=2, spoken=0, condition=None, config=Settings())
+    told = about(menu_id="cafe", gold=gold, rows=2, spoken=0, condition=None, jobs=1, config=Settings())
     assert told["gold_sha256"] == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert told["decoder"]["model"] == Settings().llm_model
     assert "hearing" not in told
