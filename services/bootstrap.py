@@ -142,11 +142,19 @@ class Container:
 
         return settle(order, decision, self.menus.get(order.menu_id, order.menu_version))
 
-    def settle_answer(self, order: OrderRecord, answer: CustomerAnswer) -> Outcome:
-        """What the customer's answer makes of the order; raises Conflict, InvalidCart."""
+    def answer_order(self, order_id: str, answer: CustomerAnswer) -> OrderRecord:
+        """Settle an order by the customer's answer to its one question.
+
+        Raises:
+            NotFound, Conflict, InvalidCart, StaleState: as the order store's `answer` and `settle_by_answer`.
+        """
         from services.pipeline.review import settle_by_answer
 
-        return settle_by_answer(order, answer, self.menus.get(order.menu_id, order.menu_version))
+        order = self.orders.get(order_id)
+        menu = self.menus.get(order.menu_id, order.menu_version)
+        answered = self.orders.answer(order, settle_by_answer(order, answer, menu))
+        log.info("order.answered", order_id=order_id, question=answer.question, answer=answer.answer)
+        return answered
 
     def decide_review(self, review_id: str, decision: ReviewDecision) -> ReviewRecord:
         """Settle a review, or let the decision stand for a second person; the review as it is then.

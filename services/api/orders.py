@@ -6,7 +6,6 @@ import time
 from typing import Annotated
 
 import anyio
-import structlog
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
@@ -24,8 +23,6 @@ from services.api.intake import accept
 from services.api.problems import RequestRefused, invalid
 from services.bootstrap import Container
 from services.storage.records import OrderRecord, ReviewRecord
-
-log = structlog.get_logger(__name__)
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 
@@ -170,12 +167,10 @@ def answer(
     order_id: str, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))], box: Wired
 ) -> Response:
     """Answer the order's one open `question`; the order is completed with it, and no reviewer is needed."""
-    record = box.orders.get(order_id)
     try:
-        box.orders.answer(record, box.settle_answer(record, given))
+        box.answer_order(order_id, given)
     except (Conflict, StaleState) as error:
         raise _conflict(error, error.detail, error.hint, *read(box, order_id)) from None
-    log.info("order.answered", order_id=order_id, question=given.question, answer=given.answer)
     return shown(*read(box, order_id))
 
 

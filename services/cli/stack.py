@@ -101,8 +101,8 @@ def run_stack(
             done = on_ready(stack)
             if not once:
                 console.print(
-                    f"\nServing on [bold]{stack.base_url}[/]: order at /, settle doubts at /review, the calls at"
-                    " /docs.\nStaff sign in: `saycart staff add NAME` makes the first account."
+                    f"\nServing on [bold]{stack.base_url}[/]: order at /, settle doubts at /review,"
+                    " calls at /docs.\nStaff sign in: `saycart staff add NAME` makes the first account."
                     " Ctrl-C stops everything."
                 )
                 while not stack.wait(1.0):

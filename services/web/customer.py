@@ -17,6 +17,7 @@ from starlette.responses import Response
 from schemas.errors import Conflict, InputError, SaycartError, StaleState
 from schemas.lifecycle import STATUS, State
 from schemas.order import TextOrder
+from schemas.question import CustomerAnswer
 from services.api.bodies import media_type, validated
 from services.api.deps import Wired
 from services.api.intake import Accepted, accept, accept_text
@@ -128,6 +129,17 @@ def confirmed(order_id: str, request: Request, box: Wired, form: Fields) -> Resp
     except StaleState as error:
         raise Conflict(error.detail, hint="Look at the order as it is now.") from None
     log.info("order.confirmed", order_id=order_id, corrected=corrected is not None)
+    return go(request, f"/orders/{order_id}")
+
+
+@router.post("/orders/{order_id}/answer")
+def answered(order_id: str, request: Request, box: Wired, form: Fields) -> Response:
+    """The customer answers the one question, which settles the order."""
+    given = CustomerAnswer(question=form.get("question") or "", answer=form.get("answer") or "")
+    try:
+        box.answer_order(order_id, given)
+    except StaleState as error:
+        raise Conflict(error.detail, hint="Look at the order as it is now.") from None
     return go(request, f"/orders/{order_id}")
 
 

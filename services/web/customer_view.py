@@ -40,8 +40,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "state": record.state.value,
         "steps": _steps(record.state),
         "unheard": unheard,
-        # Asked for by name, since not every version of the order carries one.
-        "question": getattr(order, "question", None),
+        "question": order.question,
         "live": record.state not in SETTLED or (record.state is State.IN_REVIEW and not unheard),
         "over": record.state in TERMINAL,
         "refresh_s": REFRESH_S.get(record.state),

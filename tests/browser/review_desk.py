@@ -17,9 +17,10 @@ from schemas.cart import CartDraft
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
+from services.pipeline.facts import check_facts
 from services.pipeline.price import price_cart
 from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import check_evidence, check_facts
+from services.pipeline.validate import check_evidence
 from services.storage.records import NewOrder, Outcome, ReviewRecord
 from tests.browser.conftest import watched
 from tests.integration.api_world import World

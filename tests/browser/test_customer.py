@@ -18,9 +18,9 @@ from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline import stages
+from services.pipeline.facts import check_facts
 from services.pipeline.flow import FLOW
 from services.pipeline.price import price_cart
-from services.pipeline.validate import check_facts
 from services.storage.records import NewOrder, OrderRecord, Outcome
 from services.web.customer_view import STAGE_WORDS
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
@@ -280,3 +280,22 @@ def test_a_recording_is_served_by_ranges(cafe: World) -> None:
     part = cafe.http.get(f"/v1/orders/{made['id']}/audio", headers={"range": "bytes=10-19"})
     assert (part.status_code, part.content) == (206, body[10:20])
     assert cafe.http.get(f"/v1/orders/{cafe.text()['id']}/audio").status_code == 404
+
+
+def test_the_one_question_is_answered_by_one_button(page: Page, cafe: World) -> None:
+    order = placed(cafe, "a latte")
+    menu = cafe.parts.menus.get(order.menu_id, order.menu_version)
+    draft = CartDraft.model_validate({"lines": [{**LATTE, "heard": "a latte", "size": None}]})
+    findings = tuple(check_facts(draft, menu.menu))
+    cart = price_cart(draft, menu.menu, menu.version, order.transcript, list(findings))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
+    order = cafe.parts.orders.commit(order, Outcome(Event.VALIDATED, cart=cart, findings=findings))
+    cafe.parts.orders.commit(order, stages.triage(order, cafe.parts.tools))
+    page.goto(f"/orders/{order.id}")
+    expect(page.get_by_role("heading", name="Small or large latte?")).to_be_visible()
+    assert_accessible(page)
+    page.get_by_role("button", name="large").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
+    settled = cafe.parts.orders.get(order.id)
+    assert settled.state is State.COMPLETED
+    assert settled.cart.lines[0].size == "L"

@@ -1,6 +1,6 @@
-/* The order's page: hear the words of one line, and answer the one question. The rest is htmx. */
+/* The order's page: hear the words of one line. The rest is htmx. */
 "use strict";
-document.addEventListener("click", async (event) => {
+document.addEventListener("click", (event) => {
   const play = event.target.closest("button.play");
   if (play) {
     const recording = document.getElementById("recording");
@@ -13,18 +13,6 @@ document.addEventListener("click", async (event) => {
     recording.currentTime = Number(play.dataset.start);
     recording.addEventListener("timeupdate", pause);
     recording.play();
-  }
-  const answer = event.target.closest("button[data-answer]");
-  if (answer) {
-    answer.disabled = true;
-    const { order, question } = answer.dataset;
-    await fetch(`/v1/orders/${order}/answer`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ question, answer: answer.dataset.answer }),
-    });
-    // Whatever became of it, the page shows the order as it is now.
-    location.reload();
   }
 });
 
