@@ -71,6 +71,19 @@ class LineEvidence(_Evidence):
     copies: int = 1
     required: bool = False
 
+    def settled(self, menu: Menu) -> bool:
+        """Whether the words leave nothing about it open: one item, one number, one size or none, and every
+        option that it can have at one amount and count."""
+        item = menu.item(self.items[0])
+        offered = item.option_groups if item is not None else ()
+        options = [option for option in self.options if option.group in offered]
+        return (
+            self.required
+            and len(self.items) == len(self.quantities) == self.copies == 1
+            and (not self.sizes or (self.size_required and len(self.sizes) == 1))
+            and all(o.required and len(o.amounts) == len(o.counts) == 1 for o in options)
+        )
+
 
 class Evidence(_Evidence):
     """The transcript, the menu version it is read against, and what may be meant by it, place by place.
@@ -101,9 +114,10 @@ class Evidence(_Evidence):
 
     @property
     def plain(self) -> bool:
-        """Whether every word is accounted for and every line had to be in the cart."""
-        unclear = self.unexplained or self.corrected or self.shared or self.asked or self.likewise
-        return not unclear and bool(self.lines) and all(line.required for line in self.lines)
+        """Whether every word is accounted for and the words leave nothing about the cart open."""
+        doubts = (self.corrected, self.shared, self.asked, self.likewise, self.crowded)
+        unclear = any(doubts) or self.unexplained or self.repeated
+        return not unclear and bool(self.lines) and all(line.settled(self.menu) for line in self.lines)
 
     @property
     def items(self) -> set[str]:

@@ -80,7 +80,8 @@ LIKEWISE = re.compile(r"\bthe (first|second|last)\b", re.IGNORECASE)
 
 # Parts one line into several ("two lattes, one with oat milk"), though the item is named once.
 PARTED = re.compile(
-    r"\b((one|two|half|another|some) (of|with|without|is)|the (other|rest))\b",
+    r"\b((one|two|another|some) (of|with|without|is)|half(?!( a)? (dozen|and))|the (other|rest)"
+    r"|mine|hers|his|theirs|yours)\b",
     re.IGNORECASE,
 )
 
@@ -103,6 +104,8 @@ REPLACING = _phrases(
     ",correction,hang on,hold on,scratch that,change that to,change it to,on second thought,make that a"
 )
 WEAK_CUES = frozenset(("actually", "wait", "sorry"))
+# After a weak one these begin one thing more ("sorry, can I also get a muffin").
+ADDING = frozenset("can could may i ill id let also and add plus we get give do throw".split())
 REMOVING = _phrases(
     "scratch,cancel,remove,forget,forget about,drop,lose,never mind,nevermind,never mind about"
 )
@@ -159,6 +162,7 @@ FILLERS = frozenset(
     new first usual normal normally standard way thing things stuff lot lots bunch anything something
     nothing nobody somebody everyone anyone done finished all set best favorite favourite special please
     right sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check
+    lemme huh wow after meeting picking office group if theres mind
     time hungry thirsty bit little were work possible great perfect fine cool nice lovely awesome
     awfully kindly appreciate quick quickly""".split()
 )

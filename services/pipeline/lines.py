@@ -12,7 +12,7 @@ from schemas.cart import MAX_QUANTITY
 from schemas.evidence import LineEvidence, Mention, OptionEvidence
 from services.pipeline.mentions import span
 from services.pipeline.places import Place
-from services.pipeline.quantifiers import Number, options_heard
+from services.pipeline.quantifiers import Number, is_plural, options_heard
 from services.pipeline.reading import Reading
 from services.pipeline.sharing import Part
 
@@ -76,6 +76,9 @@ def _line(text: str, reading: Reading, place: Place, *, odd: set[int], required:
         named = _said_of_it_alone(clear, place)
         options = [o.model_copy(update={"required": (o.group, o.id) in named}) for o in options]
     options = _either(options, own, local=local)
+    several_unsaid = not counted and any(
+        is_plural(m, place.menu) for m in reading.mentions if m.kind == "item" and m.text == place.anchor
+    )
     return LineEvidence(
         items=place.items,
         region=_words(text, reading, (start, end)),
@@ -86,7 +89,8 @@ def _line(text: str, reading: Reading, place: Place, *, odd: set[int], required:
         options=tuple(options),
         # Two sizes or numbers said of one item split it, unless one took the other back.
         copies=max(1 + reading.parted, len(own_sizes), len(counted)) if local and not sure else 1,
-        required=required,
+        # "Lattes, please": how many?
+        required=required and not several_unsaid,
     )
 
 

@@ -28,7 +28,9 @@ class Number:
     likely: bool = True
 
 
-def find_numbers(tokens: list[Token], taken: set[int], mentions: list[Mention]) -> Iterator[Number]:
+def find_numbers(
+    tokens: list[Token], taken: set[int], mentions: list[Mention], menu: Menu
+) -> Iterator[Number]:
     """Numbers said outside names ("twelve ounce", "double shot" are names where the menu has them)."""
     starts = {m.start for m in mentions if m.strong}
     i = 0
@@ -37,9 +39,10 @@ def find_numbers(tokens: list[Token], taken: set[int], mentions: list[Mention]) 
         if value is None:
             follows = tokens[i + 1].start if i + 1 < len(tokens) else -1
             wanting = i > 0 and tokens[i - 1].folded in WANTING
-            if tokens[i].folded in HOMOPHONES and follows in starts and not (tokens[i].after or wanting):
-                plural = _leads_to_plural(i + 1, tokens, mentions)
-                yield Number(i, i + 1, HOMOPHONES[tokens[i].folded], likely=plural)
+            if tokens[i].folded in HOMOPHONES and follows in starts and not tokens[i].after:
+                plural = _leads_to_plural(i + 1, tokens, mentions, menu)
+                if plural or not wanting:
+                    yield Number(i, i + 1, HOMOPHONES[tokens[i].folded], likely=plural and not wanting)
             i += 1
             continue
         end = i + 1
@@ -90,16 +93,21 @@ def pieces(
     return left, found
 
 
-def _leads_to_plural(at: int, tokens: list[Token], mentions: list[Mention]) -> bool:
+def is_plural(mention: Mention, menu: Menu) -> bool:
+    """Whether an item was named in the plural, and has no such name ("lattes", not "fries")."""
+    last = mention.text.casefold().split()[-1]
+    items = [item for item in menu.items if item.sku in mention.ids]
+    names = {name.casefold().split()[-1] for item in items for name in (item.name, *item.aliases)}
+    return last.endswith("s") and last not in names
+
+
+def _leads_to_plural(at: int, tokens: list[Token], mentions: list[Mention], menu: Menu) -> bool:
     """Whether the names from token `at` on lead to an item in the plural: "to large lattes" are two."""
     while at < len(tokens):
         here = [m for m in mentions if m.start == tokens[at].start]
         item = next((m for m in here if m.kind == "item"), None)
-        if item is not None:
-            last = tokens[span(tokens, item)[1] - 1].folded
-            return item.text.endswith("s") and not last.endswith("s")
-        if not here:
-            return False
+        if item is not None or not here:
+            return item is not None and is_plural(item, menu)
         at = span(tokens, here[0])[1]
     return False
 
@@ -159,6 +167,12 @@ def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[
         if at < 0 or at in taken:
             break
         word = tokens[at].folded
+        if (
+            word == "extra"
+            and at > 0
+            and (tokens[at - 1].folded in ("a", "an") or tokens[at - 1].folded.isdigit())
+        ):
+            return set()  # "an extra shot" is one shot, "extra foam" much of it
         if word in AMOUNTS:
             sure = not tokens[at].after
             if word == "much":

@@ -54,7 +54,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
         tokens, mentions = revised
     places, mentions = find_places(tokens, mentions, menu)
     taken = {i for m in mentions for i in range(*span(tokens, m))}
-    numbers = list(find_numbers(tokens, taken, mentions))
+    numbers = list(find_numbers(tokens, taken, mentions, menu))
     numbers, sizes = pieces(tokens, numbers, mentions, menu)
     mentions = sorted([*mentions, *sizes], key=lambda m: (m.start, m.end))
     more = again(tokens, mentions, places)
@@ -62,7 +62,8 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     everywhere = told or []
     told_apart = {place.first: parts(tokens, mentions, numbers, place, everywhere) for place in places}
     splits = {first: found for first, found in told_apart.items() if found}
-    unclear = _outside(LIKEWISE, text, mentions) or (told is None and _outside(SHARED, text, mentions))
+    unclear = told is None and _outside(SHARED, text, mentions)
+    unclear = unclear or (len(places) > 1 and _outside(LIKEWISE, text, mentions))
     return Reading(
         tokens=tokens,
         mentions=mentions,
@@ -71,7 +72,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
         everywhere=everywhere,
         splits=splits,
         corrected=revised is None,
-        shared=len(places) > 1 and unclear,
+        shared=unclear,
         more=more or {},
         likewise=more is None,
         parted=not splits and not more and _outside(PARTED, text, mentions),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import (
+    ADDING,
     AMOUNTS,
     AND,
     ARTICLES,
@@ -127,8 +128,9 @@ class _Draft:
 
     def _replace(self, at: int, end: int, *, strong: bool) -> None:
         new, before = self._after(end), self._before(at)
-        if not before or (new is None and not (strong and self._goes_on(end))):
-            return  # nothing to take back, or nothing in its place: small talk
+        adds = not strong and end < len(self._tokens) and self._tokens[end].folded in ADDING
+        if not before or (new is None and (adds or not self._goes_on(end))):
+            return  # nothing to take back, or nothing in its place: small talk, or one thing more
         if new is None:
             raise _NotPlain
         self._strike(at, end)

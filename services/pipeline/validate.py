@@ -116,18 +116,18 @@ def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
 
 def _open_ends(evidence: Evidence) -> Iterator[Finding]:
     """Ways of speaking that no rule reads; the model's guess at them may be right, but nobody can tell."""
-    if evidence.corrected:
-        yield Finding.blocking("taken_back", "Something was taken back; is the cart as it was meant?")
-    if evidence.shared:
-        yield Finding.blocking("unclear_split", "Something was shared out or told apart; is it so?")
-    if evidence.asked:
-        yield Finding.blocking("asked_about", "Something of the menu was asked about; is it ordered?")
-    if evidence.likewise:
-        yield Finding.blocking("said_likewise", "Something was to be like another line; is it so?")
-    if evidence.crowded:
-        yield Finding.blocking("too_many_lines", f"More was ordered than the {MAX_LINES} lines of one cart")
-    if evidence.repeated:
-        yield Finding.blocking("said_twice", f"“{evidence.repeated}” was said twice; is it two?")
+    ways = {
+        "taken_back": (evidence.corrected, "Something was taken back; is the cart as it was meant?"),
+        "unclear_split": (evidence.shared, "Something was shared out or told apart; is it so?"),
+        "asked_about": (evidence.asked, "Something of the menu was asked about; is it ordered?"),
+        "said_likewise": (evidence.likewise, "Something was to be like another line; is it so?"),
+        "too_many_lines": (evidence.crowded, f"More was ordered than the {MAX_LINES} lines of one cart"),
+        "said_twice": (evidence.repeated, f"“{evidence.repeated}” was said twice; is it two?"),
+    }
+    found = [Finding.blocking(code, message) for code, (told, message) in ways.items() if told]
+    yield from found
+    if not found and not all(line.settled(evidence.menu) for line in evidence.lines):
+        yield Finding.blocking("left_open", "The words leave something about a line open; is it as meant?")
 
 
 def _refs(mention: Mention) -> set[object]:

@@ -65,6 +65,7 @@ def test_only_what_has_words_is_open(text: str, items: set[str], sizes: set[str]
         ("a latte with a little bit of foam", (LIGHT,)),
         ("a latte with a touch of foam", (LIGHT,)),
         ("a latte with extra foam", (EXTRA,)),
+        ("a latte with an extra foam", (NORMAL,)),
         ("a latte with a lot of the foam", (EXTRA,)),
         ("a latte with no more foam", (NONE,)),
         # After the option an amount may belong to it; with a comma after it "no" is an answer.
