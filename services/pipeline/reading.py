@@ -63,7 +63,11 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     told_apart = {place.first: parts(tokens, mentions, numbers, place, everywhere) for place in places}
     splits = {first: found for first, found in told_apart.items() if found}
     unclear = told is None and _outside(SHARED, text, mentions)
-    unclear = unclear or (len(places) > 1 and _outside(LIKEWISE, text, mentions))
+    # "Extra pickles only on the fish" speaks of one of several lines by a part of its name.
+    backward = any(
+        m.kind == "item" and not any(p.first <= span(tokens, m)[0] < p.last for p in places) for m in mentions
+    )
+    unclear = unclear or (len(places) > 1 and (backward or _outside(LIKEWISE, text, mentions)))
     return Reading(
         tokens=tokens,
         mentions=mentions,

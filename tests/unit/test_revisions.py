@@ -121,6 +121,19 @@ def test_a_split_of_options_counts_lines_and_not_options() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a fish sandwich and a crispy chicken sandwich, extra pickles only on the fish",
+        "two cheeseburgers, but mine has bacon",
+        "two cheeseburgers, half with bacon",
+        "cheeseburgers please",
+    ],
+)
+def test_what_speaks_of_one_of_several_is_a_doubt(text: str) -> None:
+    assert not retrieve(text, DINER, 1).plain
+
+
 def test_a_number_of_pieces_is_a_size() -> None:
     (line,) = retrieve("ten wings with buffalo", DINER, 1).lines
     assert plain(line) == ("chicken-wings", 1, "PC10", "buffalo")
