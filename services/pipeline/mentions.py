@@ -28,6 +28,7 @@ STRONG = 0.8
 # What each word of a sound-alike needs, where there are as many words.
 FUZZY_WORD = 0.5
 SENTENCE_ENDS = (".", "?", "!")
+PAUSES = (*SENTENCE_ENDS, ",", ";", ":")
 MAX_GAP = 2
 MAX_SHARED = 8
 # Number words that are more than their number: "a double", "half a dozen", "vanilla twice".
@@ -176,7 +177,8 @@ class Lexicon:
             (i, j, "".join(t.folded for t in tokens[i:j]))
             for i in range(len(tokens))
             for j in range(i + 1, min(i + widest, len(tokens)) + 1)
-            if not any(t.after in SENTENCE_ENDS for t in tokens[i : j - 1])
+            # A name said whole may have a pause in it; what only sounds like one may not.
+            if not any(t.after in PAUSES for t in tokens[i : j - 1])
         ]
         windows = [w for w in windows if len(w[2]) >= 4]
         if not windows:
