@@ -19,7 +19,7 @@ NOTHING_HEARD = Transcript(text="", confidence=0.0)
 # What each stage of the flow is to the one who waits for it.
 STAGE_WORDS = {
     "transcribe": "Listening",
-    "decode": "Making sense of it",
+    "decode": "Making sense",
     "validate": "Checking the menu",
     "triage": "Adding it up",
 }

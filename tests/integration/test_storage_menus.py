@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.database import Database
-from schemas.errors import NotFound
+from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
 from services.storage import menus as module
 from services.storage.menus import MenuStore
@@ -51,6 +51,16 @@ def test_each_change_is_a_version(menus: MenuStore, database: Database) -> None:
         assert store.get("cafe", 2) == second
     menus.put(menu(menu_id="bar"))
     assert [(found.menu.id, found.version) for found in menus.list()] == [("bar", 1), ("cafe", 3)]
+
+
+def test_an_edit_of_an_old_version_stores_nothing(menus: MenuStore) -> None:
+    assert menus.put(menu(), after=0)[0].version == 1
+    assert menus.put(menu(310), after=1)[0].version == 2
+    with pytest.raises(Conflict, match="newer version"):
+        menus.put(menu(320), after=1)
+    assert [found.version for found in menus.versions("cafe", limit=9)] == [2, 1]
+    assert [found.version for found in menus.versions("cafe", limit=1)] == [2]
+    assert menus.versions("bar", limit=9) == []
 
 
 def test_sizes_keep_their_order(menus: MenuStore, database: Database) -> None:

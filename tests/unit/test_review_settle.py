@@ -13,7 +13,7 @@ from schemas.cart import CartDraft
 from schemas.errors import InvalidCart
 from schemas.lifecycle import Event
 from schemas.review import ReviewDecision
-from services.pipeline.review import OVERRULED, settle
+from services.pipeline.review import OVERRULED, confirm, settle
 from services.storage.records import MenuVersion, OrderRecord, Outcome
 from tests.stand_ins import CAFE, in_review
 
@@ -124,3 +124,30 @@ def test_a_human_may_overrule_a_limit_and_it_shows() -> None:
 def test_a_decision_must_be_whole(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         ReviewDecision.model_validate({"reviewer": "ada", "version": 1, **fields})
+
+
+PROPOSED = replace(ORDER, state=State.PROPOSED, confirm=True)
+
+
+def test_a_customer_confirms_what_was_proposed() -> None:
+    outcome = confirm(PROPOSED, None, MENU)
+    assert outcome.event is Event.CONFIRMED
+    assert outcome.draft == PROPOSED.draft
+    assert outcome.detail == {"corrected": False}
+
+
+def test_a_customers_correction_is_priced_by_the_menu_and_told_as_one() -> None:
+    outcome = confirm(PROPOSED, draft({**LATTE, "quantity": 3}), MENU)
+    assert outcome.detail == {"corrected": True}
+    before = confirm(PROPOSED, None, MENU).cart
+    assert outcome.cart is not None
+    assert before is not None
+    assert outcome.cart.total * 2 == before.total * 3
+
+
+def test_a_customer_overrules_no_limit() -> None:
+    limit = CAFE.items[[item.sku for item in CAFE.items].index("latte")].max_quantity
+    over = draft({**LATTE, "quantity": limit + 1})
+    assert decide("correct", cart=over).event is Event.APPROVED
+    with pytest.raises(InvalidCart, match="over the limit"):
+        confirm(PROPOSED, over, MENU)
