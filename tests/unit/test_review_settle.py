@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from schemas.cart import CartDraft
 from schemas.errors import InvalidCart
-from schemas.lifecycle import Event
+from schemas.lifecycle import Event, State
 from schemas.review import ReviewDecision
 from services.pipeline.review import OVERRULED, confirm, settle
 from services.storage.records import MenuVersion, OrderRecord, Outcome
