@@ -182,8 +182,8 @@ class _Draft:
             return  # said for the first time: it stands where it is
         if new.kind == "option":
             # Its amount stands beside it, so it can't be read at another place; nor can the old one's stay.
-            amount = old.start - 1 if self._tokens[old.start - 1].folded in AMOUNTS else old.start
-            self._strike(amount, old.end)
+            before_it = self._tokens[old.start - 1 : old.start]
+            self._strike(old.start - any(token.folded in AMOUNTS for token in before_it), old.end)
         else:
             self._lend(old, new)
 

@@ -61,23 +61,23 @@ class OrderRecord:
     menu_id: str
     menu_version: int
     language: str
-    audio_key: str | None
-    audio_format: str | None
-    transcript: Transcript | None
-    draft: CartDraft | None
-    cart: Cart | None
-    findings: tuple[Finding, ...]
-    reasons: tuple[ReviewReason, ...]
-    error: OrderError | None
-    metadata: dict[str, Any] | None
-    timings: dict[str, float]
-    engine: dict[str, Any]
-    attempt: int
-    lease_owner: str | None
-    lease_until: datetime | None
-    next_attempt_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    audio_key: str | None = None
+    audio_format: str | None = None
+    transcript: Transcript | None = None
+    draft: CartDraft | None = None
+    cart: Cart | None = None
+    findings: tuple[Finding, ...] = ()
+    reasons: tuple[ReviewReason, ...] = ()
+    error: OrderError | None = None
+    metadata: dict[str, Any] | None = None
+    timings: dict[str, float] = field(default_factory=dict)
+    engine: dict[str, Any] = field(default_factory=dict)
+    attempt: int = 0
+    lease_owner: str | None = None
+    lease_until: datetime | None = None
+    next_attempt_at: datetime | None = None
     confirm: bool = False
 
 
