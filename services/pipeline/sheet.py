@@ -29,7 +29,7 @@ class Value:
 
 
 class Sheet:
-    """Words with what is struck out of them. Positions are of tokens; values stand in the order of the words."""
+    """Words with what is struck out of them. Positions are of tokens; values keep the words' order."""
 
     def __init__(self, tokens: list[Token], mentions: list[Mention]) -> None:
         self.tokens = tokens
