@@ -15,6 +15,7 @@ from pydantic.json_schema import models_json_schema
 
 from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
+from schemas.question import CustomerAnswer
 from schemas.review import Claim, ReviewDecision
 from services.api import audio, docs, events, health, menus, orders, problems, reviews, schema
 from services.api.bell import Bell
@@ -35,6 +36,7 @@ _UNSEEN: tuple[type[BaseModel], ...] = (
     TextOrder,
     Claim,
     ReviewDecision,
+    CustomerAnswer,
     Menu,
     OrderEvent,
     problems.Problem,

@@ -33,6 +33,7 @@ PATHS: dict[State, tuple[Event, ...]] = {
     State.TRANSCRIBED: (Event.TRANSCRIBED,),
     State.DECODED: (Event.TRANSCRIBED, Event.DECODED),
     State.VALIDATED: (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED),
+    State.PROPOSED: (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED, Event.PROPOSED),
     State.IN_REVIEW: (Event.DOUBTED,),
     State.COMPLETED: (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED, Event.ACCEPTED),
     State.REJECTED: (Event.DOUBTED, Event.REFUSED),
@@ -214,7 +215,11 @@ def test_due_finds_what_nobody_holds(orders: OrderStore) -> None:
     assert orders.due(limit=50, idle_s=5) == []
     counts = orders.counts()
     assert set(counts) == set(State)
-    assert (counts[State.TRANSCRIBED], counts[State.COMPLETED], sum(counts.values())) == (3, 1, 11)
+    assert (counts[State.TRANSCRIBED], counts[State.COMPLETED], sum(counts.values())) == (
+        3,
+        1,
+        len(State) + 2,
+    )
 
 
 def test_cancel(orders: OrderStore, database: Database) -> None:
