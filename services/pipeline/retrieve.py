@@ -31,8 +31,13 @@ _FILLER_SOUNDS = {jellyfish.metaphone(word) for word in FILLERS if len(word) > 3
 
 
 def clean(transcript: str) -> str:
-    """One line, single spaces, no control characters: what the prompt shows and `heard` copies from."""
-    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]", " ", transcript).split())
+    """One line, single spaces, no control characters: what the prompt shows and `heard` copies from.
+
+    Nor a chat model's control marks ("<|im_end|>"): a server would read them as such in the prompt, and leave
+    them out where an answer has to spell them.
+    """
+    plain = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]", " ", transcript)
+    return " ".join(plain.replace("<|", "< |").replace("|>", "| >").split())
 
 
 def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:

@@ -17,12 +17,14 @@ from urllib.parse import urlsplit
 
 import av
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
 from tests.integration.api_world import World, running
 from tests.running_stack import RECORDINGS
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
+# What a page shows in a moment may take a busy machine longer.
+expect.set_options(timeout=20_000)
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 INSTALL = "Chromium is missing: apt-get install chromium (Debian), or brew install chromium"
