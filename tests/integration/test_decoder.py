@@ -99,7 +99,8 @@ def test_a_cart_comes_back_as_a_draft(server: Server) -> None:
 
 def test_an_empty_cart_is_a_cart(server: Server) -> None:
     server.answer = lambda body: completion('{"lines":[]}')
-    assert server.decoder().decode(EVIDENCE).draft == CartDraft(lines=())
+    nothing_ordered = retrieve("hello, how are you", CAFE, 1)
+    assert server.decoder().decode(nothing_ordered).draft == CartDraft(lines=())
 
 
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
