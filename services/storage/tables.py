@@ -37,6 +37,7 @@ class OrderRow(Base):
         Index("ix_orders_due", "state", "updated_at"),
         Index("ix_orders_listing", "created_at", "id"),
         Index("ix_orders_status_listing", "state", "created_at", "id"),
+        Index("ix_orders_client", "client", "state"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -63,6 +64,7 @@ class OrderRow(Base):
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     confirm: Mapped[bool] = mapped_column(server_default=false())
+    client: Mapped[str | None]
 
 
 class EventRow(Base):
@@ -74,6 +76,9 @@ class EventRow(Base):
     type: Mapped[str]
     state: Mapped[str]
     detail: Mapped[Document]
+    stage: Mapped[str | None]
+    attempt: Mapped[int | None]
+    worker: Mapped[str | None]
 
 
 class ReviewRow(Base):
@@ -171,3 +176,29 @@ class IdempotencyRow(Base):
     body_hash: Mapped[str]
     order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
     created_at: Mapped[datetime]
+
+
+class OutboxRow(Base):
+    """A message to the shop's system, written in the transaction that it tells of. `seq` is the order's
+    version then, which puts the messages of one order in their order."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (
+        Index("ix_outbox_order", "order_id", "seq", unique=True),
+        Index("ix_outbox_due", "delivered_at", "dead_at", "next_attempt_at"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    seq: Mapped[int]
+    type: Mapped[str]
+    payload: Mapped[Document]
+    version: Mapped[int]
+    attempt: Mapped[int]
+    lease_owner: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    next_attempt_at: Mapped[datetime | None]
+    last_error: Mapped[str | None]
+    created_at: Mapped[datetime]
+    delivered_at: Mapped[datetime | None]
+    dead_at: Mapped[datetime | None]
