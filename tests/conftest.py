@@ -69,7 +69,7 @@ class PostgreSQL:
         )
         with psycopg.connect(f"host={self.home} user=postgres dbname={name}", autocommit=True) as connection:
             connection.execute(
-                "TRUNCATE menus, orders, order_events, order_codes, reviews, idempotency, "
+                "TRUNCATE menus, orders, order_events, order_codes, outbox, reviews, idempotency, "
                 "review_records, staff, staff_sessions, sign_ins"
             )
 

@@ -105,8 +105,12 @@ def test_an_exception_rolls_back(database: Database) -> None:
 
 
 def test_foreign_keys_hold(database: Database) -> None:
+    orphan = (
+        "INSERT INTO order_events (order_id, seq, at, type, state, detail) "
+        "VALUES ('none', 1, '2026-01-01', 'x', 'x', '{}')"
+    )
     with pytest.raises(DBAPIError, match=r"(?i)foreign key"), database.write() as session:
-        session.execute(text("INSERT INTO order_events VALUES ('none', 1, '2026-01-01', 'x', 'x', '{}')"))
+        session.execute(text(orphan))
 
 
 def test_a_missing_table_is_no_outage(empty_url: str) -> None:
