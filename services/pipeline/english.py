@@ -164,5 +164,5 @@ FILLERS = frozenset(
     right sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check
     lemme huh wow after meeting picking office group if theres mind
     time hungry thirsty bit little were work possible great perfect fine cool nice lovely awesome
-    awfully kindly appreciate quick quickly""".split()
+    awfully kindly appreciate quick quickly size sized""".split()
 )

@@ -32,6 +32,10 @@ PAUSES = (*SENTENCE_ENDS, ",", ";", ":")
 MAX_GAP = 2
 MAX_SHARED = 8
 # Number words that are more than their number: "a double", "half a dozen", "vanilla twice".
+# "Can I get a coke": the verb, and no can of anything.
+_HELPING = {
+    ("can", person): "could" for person in ("i", "we", "you", "u", "ya", "he", "she", "they", "my", "someone")
+}
 UNFOLDED = frozenset("single double triple couple pair both twice thrice dozen".split())
 
 
@@ -82,9 +86,15 @@ def tokenize(text: str) -> list[Token]:
     """Words of `text` in order, folded."""
     found = list(re.finditer(r"\w+(?:['’]\w+)?|%", text))
     ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
+    following = [*(m.group().casefold() for m in found[1:]), ""][: len(found)]
     return [
-        Token(fold(m.group()), m.start(), m.end(), text[m.end() : end].strip())
-        for m, end in zip(found, ends, strict=True)
+        Token(
+            _HELPING.get((fold(m.group()), then), fold(m.group())),
+            m.start(),
+            m.end(),
+            text[m.end() : end].strip(),
+        )
+        for m, end, then in zip(found, ends, following, strict=True)
     ]
 
 
@@ -193,10 +203,13 @@ class Lexicon:
             sounds_alike = size >= 5 and jellyfish.metaphone(joined) == self._metaphones[p]
             needed = FUZZY_LONG if size >= LONG_CHARS or sounds_alike else FUZZY_SHORT
             edges = {tokens[i].folded, tokens[j - 1].folded} - set(words)
+            inner = {token.folded for token in tokens[i:j]} - set(words)
             if (
                 score < needed
                 or abs(j - i - len(words)) > 1
-                or (score < 1 and any(edge in JOINTS or edge.isdigit() for edge in edges))
+                or (score < 1 and any(e in AMOUNTS or e.isdigit() for e in edges))
+                # "Grilled chicken and ranch" is no grilled chicken sandwich.
+                or (score < 1 and inner & JOINTS)
                 or not (sounds_alike or self._word_by_word([t.folded for t in tokens[i:j]], words))
             ):
                 continue
@@ -225,6 +238,7 @@ class Lexicon:
                 or token.folded in JOINTS
                 or token.folded in NUMBERS
                 or token.folded == "half"
+                or token.folded in FILLERS  # "a side of ranch" is no side salad
             ):
                 continue
             phrases = [self._phrases[i] for i in self._by_word.get(token.folded, ())]

@@ -12,10 +12,14 @@ from dataclasses import dataclass
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import AMOUNTS, AND, MEASURES
-from services.pipeline.mentions import Token, span, tokenize
+from services.pipeline.mentions import SENTENCE_ENDS, Token, span, tokenize
+from services.pipeline.quantifiers import number_value
 
 # What follows the article of a measure, not of an item ("a splash of milk", "a lot of foam").
 _MEASURING = MEASURES | AMOUNTS.keys()
+# What follows belongs to the item before; what follows the others is one thing more, perhaps.
+_INTRODUCING = frozenset("with including drink side choice".split())
+_ADDING_LINES = frozenset("also plus then another".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,12 @@ class Place:
 
 def find_places(
     tokens: list[Token], mentions: list[Mention], menu: Menu
-) -> tuple[list[Place], list[Mention]]:
-    """Places in the order of the words, and the mentions that are left: a name that can only be an option
-    of the item before is no item, one that no item near offers is no option, and a mere part of an item's
-    name beside a whole name is neither."""
-    mentions = _readings(tokens, mentions, menu)
+) -> tuple[list[Place], list[Mention], bool]:
+    """Places in the order of the words, the mentions that are left, and whether one of them is as well a
+    line as a choice of the line before ("a combo and a cola"). A name that can only be an option of the item
+    before is no item, one that no item near offers is no option, and a mere part of an item's name beside a
+    whole name is neither."""
+    mentions, torn = _readings(tokens, mentions, menu)
     taken = {i for m in mentions for i in range(*span(tokens, m))}
     naming = [m for m in mentions if m.kind == "item"]
     spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
@@ -64,7 +69,7 @@ def find_places(
                 menu=menu,
             )
         )
-    return places, mentions
+    return places, mentions, torn
 
 
 def _spots(tokens: list[Token], items: list[Mention]) -> list[tuple[int, int, tuple[str, ...], str]]:
@@ -106,28 +111,54 @@ def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tupl
     return (start, end) if at is None else (at, at)
 
 
-def _readings(tokens: list[Token], mentions: list[Mention], menu: Menu) -> list[Mention]:
-    """Settle which of several readings of the same words hold, from left to right."""
+def _readings(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[list[Mention], bool]:
+    """Settle which of several readings of the same words hold, from left to right; True where one item may
+    as well be an option of the item before it."""
     groups_of = {item.sku: set(item.option_groups) for item in menu.items}
     strong_items = [m for m in mentions if m.kind == "item" and m.strong]
     kept: list[Mention] = []
     offered: set[str] = set()
     filled: set[str] = set()
+    end, torn = 0, False
     for mention in mentions:
         twins = [m for m in mentions if m is not mention and (m.start, m.end) == (mention.start, mention.end)]
         if mention.kind == "item":
             as_option = {g for m in twins if m.kind == "option" for g in m.groups} & offered - filled
-            if as_option or (not mention.strong and _beside(tokens, mention, strong_items)):
+            counted, leads = _leading(tokens, mentions, mention, end)
+            torn = torn or bool(as_option and not counted and not leads)
+            if (as_option and not counted) or (not mention.strong and _beside(tokens, mention, strong_items)):
                 continue
             offered = set().union(*(groups_of[sku] for sku in mention.ids))
-            filled = set()
+            filled, end = set(), mention.end
         elif mention.kind == "option":
-            as_item = any(m.kind == "item" for m in twins)
-            if as_item and not set(mention.groups) & offered - filled:
+            items = [m for m in twins if m.kind == "item"]
+            if items and (not set(mention.groups) & offered - filled or items[0] in kept):
+                continue
+            if items and _leading(tokens, mentions, mention, end)[0]:
                 continue
             filled |= set(mention.groups)
         kept.append(mention)
-    return kept
+    return kept, torn
+
+
+def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, since: int) -> tuple[bool, bool]:
+    """How a name is led to that may be an item or a choice of the item that ends at character `since`:
+    whether a number of its own counts it ("two colas"), and whether it goes on from that item ("with a
+    cola", "combo, cola", "fries and a cola" after "with")."""
+    at = span(tokens, mention)[0]
+    sizes = {i for m in mentions if m.kind == "size" for i in range(*span(tokens, m))}
+    while at > 0 and at - 1 in sizes:
+        at -= 1
+    between = [t for t in tokens[:at] if t.start >= since]
+    number = number_value(between[-1].folded) if between else None
+    ended = any(t.after in SENTENCE_ENDS for t in (*between, *(t for t in tokens if t.end == since)))
+    words = {t.folded for t in between}
+    if words & _INTRODUCING and not ended:
+        return False, not words & _ADDING_LINES
+    if number is not None and (number > 1 or ended):
+        return True, False
+    article = bool(between) and (number == 1 or between[-1].folded in ("a", "an"))
+    return False, not article and not ended and not words & _ADDING_LINES
 
 
 def _refers_back(mention: Mention, items: list[Mention]) -> bool:

@@ -52,7 +52,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     revised = revise(tokens, mentions, menu)
     if revised is not None:
         tokens, mentions = revised
-    places, mentions = find_places(tokens, mentions, menu)
+    places, mentions, torn = find_places(tokens, mentions, menu)
     taken = {i for m in mentions for i in range(*span(tokens, m))}
     numbers = list(find_numbers(tokens, taken, mentions, menu))
     numbers, sizes = pieces(tokens, numbers, mentions, menu)
@@ -67,7 +67,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     backward = any(
         m.kind == "item" and not any(p.first <= span(tokens, m)[0] < p.last for p in places) for m in mentions
     )
-    unclear = unclear or (len(places) > 1 and (backward or _outside(LIKEWISE, text, mentions)))
+    unclear = unclear or torn or (len(places) > 1 and (backward or _outside(LIKEWISE, text, mentions)))
     return Reading(
         tokens=tokens,
         mentions=mentions,

@@ -52,6 +52,7 @@ class _Reviser(Sheet):
     def __init__(self, tokens: list[Token], mentions: list[Mention], menu: Menu) -> None:
         super().__init__(tokens, mentions)
         self._single = {group.id for group in menu.option_groups if group.choose == "one"}
+        self._offered = {item.sku: set(item.option_groups) for item in menu.items}
 
     def settle(self, at: int) -> int:
         """Settle the correction that begins at `at`; the position to go on from."""
@@ -186,7 +187,7 @@ class _Reviser(Sheet):
             start, end = self.clause(earlier)
             if sum(v.kind == "item" and start <= v.start < end for v in self.values) > 1:
                 raise _NotPlain
-            self.strike(start, min(end, at))
+            self.strike(start, min(max(end, self.next_clause(earlier, at)), at))
         else:
             self.strike(earlier.start, earlier.end)
         return gone.end
@@ -209,5 +210,11 @@ class _Reviser(Sheet):
             raise _NotPlain  # "no coffee" may be "no, coffee"
         if gone is None or earlier is None or gone.kind not in ("item", "option"):
             return None
+        between = [v for v in self.before(at) if v.kind == "item" and v.start >= earlier.end]
+        if gone.kind == "option" and between:
+            groups = {group for group, _ in gone.names()}
+            if not all(groups & self._offered.get(sku, set()) for _, sku in between[-1].names()):
+                raise _NotPlain
+            return None  # it is said of the item that came in between
         sentences = any(token.after in SENTENCE_ENDS for token in self.tokens[earlier.end - 1 : at])
         return gone if gone.kind == "item" or sentences else None

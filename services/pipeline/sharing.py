@@ -16,6 +16,9 @@ from services.pipeline.mentions import SENTENCE_ENDS, Token, span
 from services.pipeline.places import Place
 from services.pipeline.quantifiers import Number
 
+# After the size of one more of the same: "and a small one", "and a small with soy", "and a small, please".
+_AFTER_SIZE = AND | frozenset("1 one with without no please thank thanks".split())
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -75,11 +78,12 @@ def parts(
     place: Place,
     everywhere: list[Mention],
 ) -> list[Part] | None:
-    """What "three bagels, two toasted" tells apart: two toasted ones and one that is not. None when nothing
-    is told apart, or the numbers do not add up. `everywhere` is what belongs to all parts."""
+    """What "three bagels, two toasted" tells apart: two toasted ones and one that is not; and what "two large
+    lattes and one small" adds. None when nothing is told apart, when the numbers do not add up, or when it
+    may be either. `everywhere` is what belongs to all parts."""
     start, end = place.region
     head = [n for n in numbers if start <= n.start and n.end <= place.first and n.likely]
-    if len(head) != 1 or head[0].value < 2:
+    if len(head) > 1:
         return None
     values = [
         m
@@ -99,11 +103,25 @@ def parts(
         and start <= span(tokens, m)[0]
         and span(tokens, m)[1] <= openers[0][0]
     ]
-    rest = head[0].value
+    rest = head[0].value if head else 1
     starts = frozenset(opens for opens, _ in openers)
+    owned = [
+        (quantity, [m for m in values if opens <= span(tokens, m)[0] and span(tokens, m)[1] <= until])
+        for (opens, quantity), until in zip(openers, [*(o[0] for o in openers[1:]), end], strict=True)
+    ]
+    another_size = any(_other_size(before, own) for _, own in owned)
+    if another_size or tokens[openers[0][0] - 1].folded in AND:
+        added = all(
+            _adds(tokens, opens, before, own) for (opens, _), (_, own) in zip(openers, owned, strict=True)
+        )
+        if not added:
+            return None
+        more = [Part(quantity or 1, (*own, *everywhere), starts) for quantity, own in owned]
+        return [Part(rest, (*before, *everywhere), starts), *more]
+    if rest < 2:
+        return None
     found: list[Part] = []
-    for (opens, quantity), until in zip(openers, [*(o[0] for o in openers[1:]), end], strict=True):
-        own = [m for m in values if opens <= span(tokens, m)[0] and span(tokens, m)[1] <= until]
+    for quantity, own in owned:
         count = rest if quantity is None else quantity
         rest -= count
         found.append(Part(count, (*_kept(before, own), *own, *everywhere), starts))
@@ -112,6 +130,24 @@ def parts(
     if rest:
         found.append(Part(rest, (*before, *everywhere), starts))
     return found if len(found) > 1 else None
+
+
+def _other_size(before: list[Mention], own: list[Mention]) -> bool:
+    """Whether a part has another size than was said of the item at first."""
+    first = {m.ids for m in before if m.kind == "size"}
+    return bool(first) and any(m.kind == "size" and m.ids not in first for m in own)
+
+
+def _adds(tokens: list[Token], opens: int, before: list[Mention], own: list[Mention]) -> bool:
+    """Whether a part is plainly one more ("and a small one") and no wish of another kind ("and a small side
+    of ranch"): the size of its own ends it, but for options that leave none of those before in doubt."""
+    sizes = [m for m in own if m.kind == "size"]
+    if len(sizes) != 1 or tokens[opens - 1].folded not in AND or not _other_size(before, own):
+        return False
+    first, after = span(tokens, sizes[0])
+    ends = after == len(tokens) or tokens[after - 1].after or tokens[after].folded in _AFTER_SIZE
+    groups = [{g for m in part if m.kind == "option" for g in m.groups} for part in (before, own)]
+    return first == opens + 1 and bool(ends) and groups[0] <= groups[1]
 
 
 def _kept(before: list[Mention], own: list[Mention]) -> list[Mention]:
@@ -124,8 +160,10 @@ def _openers(
     tokens: list[Token], numbers: list[Number], values: list[Mention], place: Place
 ) -> list[tuple[int, int | None]]:
     """Where a part begins, and how many it is of; None for "the other" and "the rest", which are what is
-    left. A number opens one only where a size or option follows it."""
+    left. A number opens one only where a size or option follows it, an article after "and" where a size
+    does."""
     at = {span(tokens, m)[0] for m in values}
+    sized = {span(tokens, m)[0] for m in values if m.kind == "size"}
     counts = {n.start: n for n in numbers if n.likely}
     found: list[tuple[int, int | None]] = []
     i = place.last
@@ -133,7 +171,10 @@ def _openers(
         number = counts.get(i)
         others = tokens[i].folded in THE_OTHER
         after = number.end if number else i + 1
-        if number or others:
+        article = tokens[i].folded in ("a", "an") and tokens[i - 1].folded in AND and after in sized
+        if article:
+            found.append((i, 1))
+        elif number or others:
             while after < place.region[1] and after not in at and tokens[after].folded in OF_EACH:
                 after += 1
             if after in at:

@@ -95,6 +95,11 @@ class Sheet:
             end += 1
         return start, end
 
+    def next_clause(self, item: Value, at: int) -> int:
+        """Where the words around the next item before `at` begin; `at` itself when none follows."""
+        following = next((v for v in self.before(at) if v.kind == "item" and v.start >= item.end), None)
+        return at if following is None else self.clause(following)[0]
+
     def phrase(self, at: int, phrases: Iterable[tuple[str, ...]]) -> int | None:
         """The end of the longest of `phrases` that stands at `at`."""
         words = [token.folded for token in self.tokens[at : at + 4]]
