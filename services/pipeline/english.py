@@ -139,6 +139,14 @@ PIECES = frozenset("piece pack count pc pcs ct".split())
 # Never part of a name that is heard in pieces ("iced latte and a coffee" is no iced coffee).
 JOINTS = frozenset("and a an the with plus also or then but no not for to i in of on".split())
 
+# Said while thinking, anywhere: "no, um, onions" is "no onions". "Like" is, unless somebody likes something.
+HESITATIONS = _phrases(
+    "uh,um,uhm,umm,er,erm,ah,eh,mm,hmm,like,you know,i guess,i think,i suppose"
+    ",let me see,lets see,let me think"
+)
+PERSONS = frozenset("i we you u ya he she they my someone somebody".split())
+LIKING = frozenset("i id we wed would you youd they theyd he hed she shed really also do feel and".split())
+
 # Words that carry no wish of their own, written without apostrophes; what is left unexplained beside them
 # is worth a look.
 FILLERS = frozenset(

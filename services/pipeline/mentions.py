@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from itertools import pairwise, zip_longest
 
 import jellyfish
 import numpy as np
@@ -17,7 +19,7 @@ from rapidfuzz import fuzz, process
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, NUMBERS
+from services.pipeline.english import AMOUNTS, FILLERS, HESITATIONS, JOINTS, LIKING, NUMBERS, PERSONS
 from services.pipeline.guesses import guess
 
 EXACT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.97, 0.6, 0.45, 0.4
@@ -32,10 +34,6 @@ PAUSES = (*SENTENCE_ENDS, ",", ";", ":")
 MAX_GAP = 2
 MAX_SHARED = 8
 # Number words that are more than their number: "a double", "half a dozen", "vanilla twice".
-# "Can I get a coke": the verb, and no can of anything.
-_HELPING = {
-    ("can", person): "could" for person in ("i", "we", "you", "u", "ya", "he", "she", "they", "my", "someone")
-}
 UNFOLDED = frozenset("single double triple couple pair both twice thrice dozen".split())
 
 
@@ -86,16 +84,33 @@ def tokenize(text: str) -> list[Token]:
     """Words of `text` in order, folded."""
     found = list(re.finditer(r"\w+(?:['’]\w+)?|%", text))
     ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
-    following = [*(m.group().casefold() for m in found[1:]), ""][: len(found)]
     return [
-        Token(
-            _HELPING.get((fold(m.group()), then), fold(m.group())),
-            m.start(),
-            m.end(),
-            text[m.end() : end].strip(),
-        )
-        for m, end, then in zip(found, ends, following, strict=True)
+        Token(fold(m.group()), m.start(), m.end(), text[m.end() : end].strip())
+        for m, end in zip(found, ends, strict=True)
     ]
+
+
+def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
+    """The words without those of mere hesitation, unless the menu's `names` have them. Their commas go with
+    them; a sentence's end stays one. "Can" as a verb is told from a can of something."""
+    kept: list[Token] = []
+    i = 0
+    while i < len(tokens):
+        words = tuple(token.folded for token in tokens[i : i + 3])
+        size = max((len(p) for p in HESITATIONS if words[: len(p)] == p), default=0)
+        liked = words[0] == "like" and (not kept or kept[-1].folded in LIKING)
+        if not size or liked or words[0] in names:
+            kept.append(tokens[i])
+            i += 1
+            continue
+        i += size
+        if kept and kept[-1].folded in AMOUNTS.keys() | JOINTS and kept[-1].after == ",":
+            kept[-1] = replace(kept[-1], after="")  # "no, um, onions"
+        if kept and tokens[i - 1].after in SENTENCE_ENDS and not kept[-1].after:
+            kept[-1] = replace(kept[-1], after=tokens[i - 1].after)
+    # "Can I get a coke": the verb, and no can of anything.
+    asks = [a.folded == "can" and b.folded in PERSONS for a, b in pairwise(kept)]
+    return [replace(t, folded="could") if ask else t for t, ask in zip_longest(kept, asks)]
 
 
 def span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
@@ -126,6 +141,11 @@ class Lexicon:
         self._qualifiers = {
             word for words, kind, *_ in self._phrases if kind in ("size", "option") for word in words
         }
+
+    @property
+    def words(self) -> Collection[str]:
+        """Every word of a name, folded."""
+        return self._by_word.keys()
 
     def _add(self, kind: str, group: str, ref: str, names: tuple[str, ...]) -> None:
         for words in {tuple(token.folded for token in tokenize(name)) for name in names}:

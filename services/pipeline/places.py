@@ -8,6 +8,7 @@ item before, what is after it leads to the next. Without a joint they may belong
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
@@ -46,7 +47,8 @@ def find_places(
     line as a choice of the line before ("a combo and a cola"). A name that can only be an option of the item
     before is no item, one that no item near offers is no option, and a mere part of an item's name beside a
     whole name is neither."""
-    mentions, torn = _readings(tokens, mentions, menu)
+    heard = mentions
+    mentions, torn = _readings(tokens, heard, menu)
     taken = {i for m in mentions for i in range(*span(tokens, m))}
     naming = [m for m in mentions if m.kind == "item"]
     spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
@@ -69,7 +71,17 @@ def find_places(
                 menu=menu,
             )
         )
-    return places, mentions, torn
+    return places, mentions, torn or _run_together(places, heard)
+
+
+def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
+    """Whether a line may be a choice of the one right after it: "a cola burger combo"."""
+    for one, other in pairwise(places):
+        choices = {g for m in mentions if m.kind == "option" and m.text == one.anchor for g in m.groups}
+        offered = {g for item in one.menu.items if item.sku in other.items for g in item.option_groups}
+        if one.last == other.first and choices & offered:
+            return True
+    return False
 
 
 def _spots(tokens: list[Token], items: list[Mention]) -> list[tuple[int, int, tuple[str, ...], str]]:

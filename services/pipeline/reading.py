@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import LIKEWISE, PARTED, SHARED
-from services.pipeline.mentions import Lexicon, Token, span, tokenize
+from services.pipeline.mentions import Lexicon, Token, fluent, span, tokenize
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import Number, find_numbers, pieces
 from services.pipeline.revisions import revise
@@ -47,8 +47,9 @@ class Reading:
 
 def read(text: str, menu: Menu, menu_version: int) -> Reading:
     """Read a clean transcript against a menu."""
-    tokens = tokenize(text)
-    mentions = lexicon(menu, menu_version).find(text, tokens) if tokens else []
+    names = lexicon(menu, menu_version)
+    tokens = fluent(tokenize(text), names.words)
+    mentions = names.find(text, tokens) if tokens else []
     revised = revise(tokens, mentions, menu)
     if revised is not None:
         tokens, mentions = revised

@@ -187,7 +187,11 @@ class _Reviser(Sheet):
             start, end = self.clause(earlier)
             if sum(v.kind == "item" and start <= v.start < end for v in self.values) > 1:
                 raise _NotPlain
-            self.strike(start, min(max(end, self.next_clause(earlier, at)), at))
+            until = self.next_clause(earlier, at)
+            # "A burger meal and fries. Cancel the meal": are the fries its own?
+            if any(v.kind == "item" and until <= v.start < at and self.is_choice(v) for v in self.values):
+                raise _NotPlain
+            self.strike(start, min(max(end, until), at))
         else:
             self.strike(earlier.start, earlier.end)
         return gone.end

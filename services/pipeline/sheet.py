@@ -100,6 +100,10 @@ class Sheet:
         following = next((v for v in self.before(at) if v.kind == "item" and v.start >= item.end), None)
         return at if following is None else self.clause(following)[0]
 
+    def is_choice(self, item: Value) -> bool:
+        """Whether the words that name an item name an option as well."""
+        return any(v.kind == "option" and (v.start, v.end) == (item.start, item.end) for v in self.values)
+
     def phrase(self, at: int, phrases: Iterable[tuple[str, ...]]) -> int | None:
         """The end of the longest of `phrases` that stands at `at`."""
         words = [token.folded for token in self.tokens[at : at + 4]]
