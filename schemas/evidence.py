@@ -57,7 +57,8 @@ class LineEvidence(_Evidence):
 
     `heard` of its lines is a word span of `region` that holds `anchor`. `copies` is how many lines it may
     give ("two lattes, one large, one small"); a `required` one has to be in the cart, since it was named
-    whole and nothing was taken back. `sizes` and `options` stand in the order of the menu and of the words;
+    whole and nothing was taken back; `stray` is one that something was asked of which it does not come with.
+    `sizes` and `options` stand in the order of the menu and of the words;
     quantities are never empty.
     """
 
@@ -70,6 +71,7 @@ class LineEvidence(_Evidence):
     options: tuple[OptionEvidence, ...] = ()
     copies: int = 1
     required: bool = False
+    stray: bool = False
 
     def settled(self, menu: Menu) -> bool:
         """Whether the words leave nothing about it open: one item, one number, one size or none, and every
@@ -79,6 +81,7 @@ class LineEvidence(_Evidence):
         options = [option for option in self.options if option.group in offered]
         return (
             self.required
+            and not self.stray
             and len(self.items) == len(self.quantities) == self.copies == 1
             and (not self.sizes or (self.size_required and len(self.sizes) == 1))
             and all(o.required and len(o.amounts) == len(o.counts) == 1 for o in options)
@@ -92,7 +95,8 @@ class Evidence(_Evidence):
     hold one of them; when empty there may be one of any words, so that there always is a way out. `numbers`
     are those said that count something, `unexplained` the words that nothing accounts for. What was said in
     a way that no rule reads is left to the model, and is a doubt: something taken back (`corrected`), shared
-    or told apart (`shared`), to be like another line (`likewise`), asked about (`asked`), a name that was
+    or told apart (`shared`), to be like another line (`likewise`), asked about (`asked`), a choice that is
+    left open (`weighed`), a name that was
     perhaps only said again (`repeated`), or more lines than a cart holds (`crowded`).
     """
 
@@ -108,6 +112,7 @@ class Evidence(_Evidence):
     shared: bool = False
     unexplained: tuple[str, ...] = ()
     asked: bool = False
+    weighed: bool = False
     likewise: bool = False
     repeated: str = ""
     crowded: bool = False
@@ -115,7 +120,7 @@ class Evidence(_Evidence):
     @property
     def plain(self) -> bool:
         """Whether every word is accounted for and the words leave nothing about the cart open."""
-        doubts = (self.corrected, self.shared, self.asked, self.likewise, self.crowded)
+        doubts = (self.corrected, self.shared, self.asked, self.weighed, self.likewise, self.crowded)
         unclear = any(doubts) or self.unexplained or self.repeated
         return not unclear and bool(self.lines) and all(line.settled(self.menu) for line in self.lines)
 

@@ -76,7 +76,7 @@ SHARED = re.compile(
 )
 
 # Speaks of a line by another; no rule reads it.
-LIKEWISE = re.compile(r"\bthe (first|second|last)\b", re.IGNORECASE)
+LIKEWISE = re.compile(r"\b(the (first|second|last)|with (that|it|those) (too|as well|also))\b", re.IGNORECASE)
 
 # Parts one line into several ("two lattes, one with oat milk"), though the item is named once.
 PARTED = re.compile(
@@ -91,6 +91,20 @@ ASKED = re.compile(
     r"|(is|are) there|have you got|how much (is|are|for)|how big|what kind)\b",
     re.IGNORECASE,
 )
+
+
+# Tells of an order that was thought of, or made another day; or speaks of all that can be had with an item.
+WEIGHED = re.compile(
+    r"\b(last time|yesterday|used to|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
+    r"|either|nothing (on|in)|with nothing|the works)\b",
+    re.IGNORECASE,
+)
+# Beside an option they refuse all others: "with just ketchup", "ketchup only".
+ONLY = frozenset("just only".split())
+# "No sugar or anything": what follows "or" is no choice.
+NO_CHOICE = frozenset("anything something so whatever else rather".split())
+# A number after these names something, and counts nothing ("number twelve", "table five").
+NAMING = frozenset("number table lane window ticket bay".split())
 
 
 def _phrases(text: str) -> tuple[tuple[str, ...], ...]:

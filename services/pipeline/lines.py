@@ -91,6 +91,7 @@ def _line(text: str, reading: Reading, place: Place, *, odd: set[int], required:
         copies=max(1 + reading.parted, len(own_sizes), len(counted)) if local and not sure else 1,
         # "Lattes, please": how many?
         required=required and not several_unsaid,
+        stray=_stray(own, reading.everywhere, place),
     )
 
 
@@ -108,6 +109,13 @@ def _either(options: list[OptionEvidence], own: list[Mention], *, local: bool) -
     """Mark options whose words may as well belong to the line beside."""
     mine = {pair for m in own if m.kind == "option" for pair in zip(m.groups, m.ids, strict=True)}
     return [o.model_copy(update={"either": local and (o.group, o.id) not in mine}) for o in options]
+
+
+def _stray(own: list[Mention], everywhere: list[Mention], place: Place) -> bool:
+    """Whether something was asked of this item that it does not come with ("a muffin with oat milk")."""
+    offered = {g for item in place.menu.items if item.sku in place.items for g in item.option_groups}
+    said = [m for m in own if m.kind == "option" and m.strong and m not in everywhere]
+    return any(not offered & set(m.groups) for m in said)
 
 
 def _sizes(mentions: list[Mention]) -> tuple[str, ...]:

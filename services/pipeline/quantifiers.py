@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from schemas.cart import MAX_COUNT, MAX_QUANTITY, Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, HOMOPHONES, MEASURES, NUMBERS, PIECES, WANTING
+from services.pipeline.english import (
+    AMOUNT_FILLERS,
+    AMOUNTS,
+    HOMOPHONES,
+    MEASURES,
+    NAMING,
+    NUMBERS,
+    PIECES,
+    WANTING,
+)
 from services.pipeline.mentions import Token, span, tokenize
 
 _NEAR = 3  # words before an option in which its amount or count is looked for
@@ -36,6 +46,9 @@ def find_numbers(
     i = 0
     while i < len(tokens):
         value = None if i in taken else number_value(tokens[i].folded)
+        if value is not None and names_something(tokens, i):
+            i += 1
+            continue
         if value is None:
             follows = tokens[i + 1].start if i + 1 < len(tokens) else -1
             wanting = i > 0 and tokens[i - 1].folded in WANTING
@@ -55,7 +68,8 @@ def find_numbers(
         start = i
         if tokens[i].folded == "dozen" and (half := _half_before(tokens, i)) is not None:
             start, value = half, 6
-        yield Number(start, end, value)
+        # "Double bacon cheeseburger": two of them, or a bigger one?
+        yield Number(start, end, value, likely=tokens[start].folded not in _MULTIPLES)
         i = end
 
 
@@ -121,14 +135,11 @@ def options_heard(
     heard: dict[tuple[str, str], tuple[set[Amount], set[int]]] = {}
     counting: set[Number] = set()
     taken = {i for m in mentions for i in range(*span(tokens, m))}
-    negated_until = -1
-    for mention in (m for m in here if m.kind == "option"):
+    options = [m for m in here if m.kind == "option"]
+    spoken = [_amounts(tokens, *span(tokens, m), taken) for m in options]
+    _refuse_lists(tokens, options, spoken)
+    for mention, amounts in zip(options, spoken, strict=True):
         first, end = span(tokens, mention)
-        amounts = _amounts(tokens, first, end, taken)
-        if not amounts and negated_until == first:
-            amounts = {Amount.NONE}  # "no cream or sugar"
-        joined = end < len(tokens) and tokens[end].folded in ("or", "nor")
-        negated_until = end + 1 if joined and Amount.NONE in amounts else -1
         counts, counted_by = {1}, set[Number]()
         if not once.issuperset(mention.groups):
             counts, counted_by = _counts(tokens, mentions, numbers, first, end)
@@ -144,6 +155,44 @@ def options_heard(
         )
         for (group, ref), (amounts, counts) in heard.items()
     ], counting
+
+
+def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set[Amount]]) -> None:
+    """Carry a "no" over the list that it begins: "no cream, foam or sugar" refuses all three. Without an
+    "or" what follows may be refused or wished for ("no lettuce, tomato"): both are left open."""
+    for start, said in enumerate(amounts):
+        if said != {Amount.NONE}:
+            continue
+        joints = [""]
+        for before, after in pairwise(options[start:]):
+            joint = _joint(tokens, span(tokens, before)[1], span(tokens, after)[0])
+            if joint is None or amounts[start + len(joints)]:
+                break
+            joints.append(joint)
+        last = max((i for i, joint in enumerate(joints) if joint == "or"), default=0)
+        for i in range(1, len(joints)):
+            if i <= last:
+                amounts[start + i].add(Amount.NONE)
+            elif set(options[start].groups) & set(options[start + i].groups):
+                amounts[start + i].update({Amount.NONE, Amount.NORMAL})
+            else:
+                break
+
+
+def _joint(tokens: list[Token], end: int, first: int) -> str | None:
+    """What joins two names of a list: "or", "and", or "," for a pause that a recogniser may have left out;
+    None when they are no list."""
+    words = {token.folded for token in tokens[end:first]}
+    if words <= {"or", "nor"} and words:
+        return "or"
+    if words == {"and"}:
+        return "and"
+    return "," if not words and tokens[end - 1].after in ("", ",") else None
+
+
+def names_something(tokens: list[Token], at: int) -> bool:
+    """Whether the number at `at` is the name of something: "number twelve"."""
+    return at > 0 and tokens[at - 1].folded in NAMING
 
 
 def number_value(word: str) -> int | None:

@@ -20,9 +20,10 @@ from schemas.menu import Menu
 from services.pipeline.english import AMOUNTS, ASKED, ASKING, FILLERS, NUMBERS
 from services.pipeline.lines import lines_of
 from services.pipeline.mentions import SENTENCE_ENDS, Token, span, tokenize
-from services.pipeline.quantifiers import BETWEEN_COUNT
+from services.pipeline.quantifiers import BETWEEN_COUNT, names_something
 from services.pipeline.reading import Reading, read
 from services.pipeline.sharing import repeated
+from services.pipeline.weighing import weighs
 
 # Lines off the menu that one order may have; more are a conversation, not an order.
 _OFF_MENU_LINES = 3
@@ -50,10 +51,11 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     room = MAX_LINES - max(1, len(clusters))
     crowded = sum(len(reading.splits.get(place.first, "1")) for place in reading.places) > room
     asked = _asked(text, reading.tokens, reading.mentions)
+    weighed = weighs(text, reading.tokens, reading.mentions)
     lines = tuple(
         line
         for place in reading.places[:room]
-        for line in lines_of(text, reading, place, odd=odd, sure=not asked and not crowded)
+        for line in lines_of(text, reading, place, odd=odd, sure=not (asked or crowded or weighed))
     )
     said = sorted({1, *(n.value for n in reading.numbers if n.value <= MAX_QUANTITY)})
     return Evidence(
@@ -69,6 +71,7 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         shared=reading.shared or reading.parted,
         unexplained=tuple(text[reading.tokens[i].start : reading.tokens[i].end] for i in odd),
         asked=asked,
+        weighed=weighed,
         crowded=crowded,
         likewise=reading.likewise,
         repeated=repeated(reading.tokens, reading.mentions, reading.places),
@@ -125,6 +128,6 @@ def _unexplained(text: str, reading: Reading, menu: Menu) -> list[int]:
         known = {token.folded, plain} & (FILLERS | AMOUNTS.keys() | NUMBERS.keys() | BETWEEN_COUNT | generic)
         # "Brue me a coffee": the first word is a verb more often than a wish.
         verb = i == 0 and jellyfish.metaphone(plain) in _FILLER_SOUNDS
-        if i not in sure and i not in counted and not known and not verb:
+        if i not in sure and i not in counted and (not known or names_something(tokens, i)) and not verb:
             odd.append(i)
     return odd

@@ -120,6 +120,7 @@ def _open_ends(evidence: Evidence) -> Iterator[Finding]:
         "taken_back": (evidence.corrected, "Something was taken back; is the cart as it was meant?"),
         "unclear_split": (evidence.shared, "Something was shared out or told apart; is it so?"),
         "asked_about": (evidence.asked, "Something of the menu was asked about; is it ordered?"),
+        "weighed": (evidence.weighed, "The words leave a choice open; what is meant?"),
         "said_likewise": (evidence.likewise, "Something was to be like another line; is it so?"),
         "too_many_lines": (evidence.crowded, f"More was ordered than the {MAX_LINES} lines of one cart"),
         "said_twice": (evidence.repeated, f"“{evidence.repeated}” was said twice; is it two?"),

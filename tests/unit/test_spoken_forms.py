@@ -127,6 +127,28 @@ LATTE, MUFFIN = "latte", "blueberry-muffin"
         ),
         ("copper-skillet", "a turkey burger and two colas", [("turkey-burger", 1, None), ("cola", 2, None)]),
         ("copper-skillet", "a kids burger meal and fries. cancel the kids burger meal", None),
+        (
+            "copper-skillet",
+            "a cheeseburger with no lettuce, tomato or onion",
+            [("cheeseburger", 1, None, *((ref, "none") for ref in ("lettuce", "tomato", "onion")))],
+        ),
+        ("copper-skillet", "a cheeseburger without lettuce tomato", None),
+        ("copper-skillet", "a cheeseburger no onions and pickles", None),
+        ("copper-skillet", "a cheeseburger with just ketchup", None),
+        ("copper-skillet", "a cheeseburger with the works", None),
+        ("copper-skillet", "a double bacon cheeseburger", None),
+        (
+            "copper-skillet",
+            "just a cheeseburger with bacon",
+            [("cheeseburger", 1, None, ("bacon", "normal"))],
+        ),
+        ("harbor-coffee", "a small latte or a small mocha", None),
+        ("harbor-coffee", "a small latte, no sugar or anything", [(LATTE, 1, "S", ("sugar", "none"))]),
+        ("harbor-coffee", "two or three small lattes", None),
+        ("harbor-coffee", "last time I had a small latte", None),
+        ("harbor-coffee", "a number 12 and a small latte", None),
+        ("harbor-coffee", "a small latte with oat milk and a blueberry muffin with oat milk", None),
+        ("harbor-coffee", "a small latte with oat milk, and a small cappuccino with that too", None),
     ],
 )
 def test_what_is_settled_and_what_is_left_to_a_human(
