@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from schemas.errors import InputError
@@ -23,9 +24,8 @@ def list_(
     with told() as console, opened() as box:
         table = Table("message", "order", "seq", "type", "tries", "last error", box=None)
         for one in box.outbox.list(dead=dead, limit=limit):
-            table.add_row(
-                one.id, one.order_id, str(one.seq), one.type, str(one.attempt), one.last_error or ""
-            )
+            error = escape(one.last_error or "")
+            table.add_row(one.id, one.order_id, str(one.seq), one.type, str(one.attempt), error)
         console.print(table)
         console.print(", ".join(f"{count} {name}" for name, count in box.outbox.counts().items()))
 

@@ -62,7 +62,8 @@ def move(
     columns: dict[str, Any] | None = None,
     detail: dict[str, Any] | None = None,
     codes: Iterable[tuple[str, str]] = (),
-    tells: frozenset[str] = frozenset(),
+    *,
+    tells: frozenset[str],
 ) -> OrderRecord:
     """Advance an order: state, columns and history, its review where one opens, and the message to the
     shop where its type is in `tells`.

@@ -124,8 +124,8 @@ class OrderStore:
         """
         with writing(self._database) as (session, now):
             columns = columns_of(order, outcome)
-            codes = codes_of(outcome)
-            return move(session, now, order, outcome.event, columns, outcome.detail, codes, self._tells)
+            found = codes_of(outcome)
+            return move(session, now, order, outcome.event, columns, outcome.detail, found, tells=self._tells)
 
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
         """Give a claimed order back, due again in `retry_in_s` seconds; the attempts stay counted.

@@ -33,6 +33,7 @@ log = structlog.get_logger()
 
 IN_FLIGHT = 8
 POLL_S = 0.5
+AWAY_S = 5.0  # between looks at a database that is away
 # Seconds a message is held. Well over the time of one post, so that a lease never ends a live one.
 LEASE_S = 4 * TOTAL_S
 FORGET_AFTER_S = 7 * 86_400.0
@@ -69,20 +70,19 @@ class Courier:
         patience: Patience,
         *,
         owner: str,
-        lease_s: float = LEASE_S,
     ) -> None:
         self._outbox = outbox
         self._post = post
         self._patience = patience
         self._owner = owner
-        self._lease_s = lease_s
         self._next_forgetting = 0.0
+        self._pause_s = POLL_S
 
     def run(self, stopped: Callable[[float], bool]) -> None:
         """Deliver until `stopped(seconds)` says so; what is being posted then is posted to its end."""
         flying: set[Future[None]] = set()
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
-            while not stopped(0.0 if flying else POLL_S):
+            while not stopped(0.0 if flying else self._pause_s):
                 flying = {one for one in flying if not one.done()}
                 taken = self._take(IN_FLIGHT - len(flying))
                 flying |= {pool.submit(self.deliver, message) for message in taken}
@@ -113,7 +113,8 @@ class Courier:
             retry_in_s = self._patience.next_s(message.attempt, answer)
             noted = self._outbox.failed(message, answer.error, retry_in_s=retry_in_s)
             name = "webhook.dead" if retry_in_s is None else "webhook.failed"
-            bound.warning(name, status=answer.status, ms=ms, retry_in_s=retry_in_s)
+            wait_s = None if retry_in_s is None else round(retry_in_s, 1)
+            bound.warning(name, status=answer.status, ms=ms, retry_in_s=wait_s)
         if not noted:
             bound.warning("webhook.stale_result_dropped")
 
@@ -124,9 +125,12 @@ class Courier:
             if time.monotonic() >= self._next_forgetting:
                 self._outbox.forget(FORGET_AFTER_S)
                 self._next_forgetting = time.monotonic() + FORGET_EVERY_S
-            return self._outbox.claim(owner=self._owner, limit=limit, lease_s=self._lease_s)
+            taken = self._outbox.claim(owner=self._owner, limit=limit, lease_s=LEASE_S)
+            self._pause_s = POLL_S
+            return taken
         except StorageUnavailable as error:
             log.warning("webhook.storage_away", error=error.detail)
+            self._pause_s = AWAY_S
             return []
 
 

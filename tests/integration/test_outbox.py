@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from typer.testing import CliRunner
+
 from infra.database import Database
+from infra.settings import Settings
 from schemas.cart import Cart, MenuRef
 from schemas.errors import NotFound, StaleState
 from schemas.lifecycle import Event
 from schemas.order import OrderError
 from schemas.transcript import Transcript
 from schemas.webhook import TYPES, WebhookMessage
+from services.bootstrap import bootstrap
+from services.cli import client
+from services.cli.webhooks import app
 from services.storage import changes
 from services.storage.orders import OrderStore
 from services.storage.outbox import Message, Outbox
@@ -243,3 +250,43 @@ def test_only_old_delivered_messages_are_forgotten(orders: OrderStore, outbox: O
     assert outbox.forget(3600) == 0
     assert outbox.forget(-1) == 1
     assert outbox.counts() == {"delivered": 0, "waiting": 1, "dead": 1}
+
+
+def test_the_command_line_lists_and_replays(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Settings(
+        home=tmp_path,
+        database_url=database_url,
+        webhook_url="https://till.example",
+        webhook_secret="whsec_" + "A" * 40,
+        webhook_events="order.cancelled",
+    )
+    monkeypatch.setattr(client, "settings", lambda: config)
+    monkeypatch.setenv("COLUMNS", "200")
+    box = bootstrap(config)
+    # Wired as the workers are: two orders with a message that is asked for, one without.
+    proposed_and_confirmed(box.orders)
+    box.orders.cancel(moved(box.orders).id)
+    moved(box.orders, Event.DOUBTED)
+    one, two = claim(box.outbox)
+    box.outbox.failed(one, "answered 500: [/nonsense]", retry_in_s=None)
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, list(words))
+        assert done.exception is None or isinstance(done.exception, SystemExit)
+        return done.output
+
+    listed = run("list", "--dead")
+    assert "answered 500: [/nonsense]" in listed
+    assert one.id in listed
+    assert two.id not in listed
+    assert "0 delivered, 1 waiting, 1 dead" in listed
+    assert two.id in run("list")
+    assert "Which messages?" in run("replay")
+    assert "Which messages?" in run("replay", "--dead", one.id)
+    assert "No message msg_none" in run("replay", "msg_none")
+    assert run("replay", "--dead") == f"{one.id} is due again\n"
+    assert run("replay", two.id) == f"{two.id} is due again\n"
+    assert box.outbox.counts() == {"delivered": 0, "waiting": 2, "dead": 0}
+    box.close()
