@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from infra.webhooks import Signer
 
@@ -32,10 +34,11 @@ class Inbox:
         self._on_message = on_message
         self._seen: set[str] = set()
         self._lock = threading.Lock()
-        self._lines: BinaryIO | None = None
-        if file is not None:
-            self._lines = file.open("a+b")
-            self._recall(self._lines)
+        # Unbuffered: what could not be written must not wait in memory and turn up later.
+        self._file = None if file is None else file.open("a+b", buffering=0)
+        self._size = 0
+        if self._file is not None:
+            self._recall(self._file)
 
     def take(self, message_id: str, message: dict[str, Any]) -> bool:
         """Keep a message; False when it is a repeat."""
@@ -43,29 +46,35 @@ class Inbox:
         with self._lock:
             if message_id in self._seen:
                 return False
-            if self._lines is not None:
-                line = {"id": message_id, "received_at": time.time(), **message}
-                self._lines.write(json.dumps(line).encode() + b"\n")
-                self._lines.flush()
-                os.fsync(self._lines.fileno())
+            if self._file is not None:
+                kept = {"id": message_id, "received_at": time.time(), **message}
+                self._append(self._file, json.dumps(kept).encode() + b"\n")
             self._seen.add(message_id)
             self._on_message(message)
             return True
 
     def close(self) -> None:
-        if self._lines is not None:
-            self._lines.close()
+        if self._file is not None:
+            self._file.close()
 
-    def _recall(self, lines: BinaryIO) -> None:
+    def _append(self, file: FileIO, line: bytes) -> None:
+        try:
+            if file.write(line) != len(line):
+                raise OSError("the disk is full")
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(self._size)
+            raise
+        self._size += len(line)
+
+    def _recall(self, file: FileIO) -> None:
         """Read the ids back. A last line that a crash cut off was never answered, so it is cut away."""
-        lines.seek(0)
-        whole = 0
-        for line in lines:
-            if not line.endswith(b"\n"):
-                break
-            self._seen.add(json.loads(line)["id"])
-            whole += len(line)
-        lines.truncate(whole)
+        file.seek(0)
+        for line in file.readall().splitlines(keepends=True):
+            if line.endswith(b"\n"):
+                self._seen.add(json.loads(line)["id"])
+                self._size += len(line)
+        file.truncate(self._size)
 
 
 class Receiver:
@@ -77,7 +86,7 @@ class Receiver:
 
         Handler.signer, Handler.inbox = signer, inbox
         self._inbox = inbox
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self._server = _Server(("127.0.0.1", port), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,))
 
     @property
@@ -93,6 +102,13 @@ class Receiver:
         self._thread.join()
         self._server.server_close()
         self._inbox.close()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A sender that was killed hangs up in the middle, and comes again: no trace for that."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -362,3 +362,20 @@ def test_the_receiver_remembers_over_a_crash_and_refuses_strangers(tmp_path: Pat
     assert statuses == [204, 204]
     assert printed == "order.completed  ord_1\n", "only the one that was never answered is new"
     assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == ["msg_1", "msg_3"]
+
+
+def test_what_could_not_be_kept_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "taken.jsonl"
+    body = json.dumps({"type": "order.completed", "data": {"order_id": "ord_1", "cart": None}})
+    with Receiver(0, SIGNER, Inbox(out, lambda _: None)) as receiver:
+        assert post(receiver.url, "msg_1", body) == 204
+        with monkeypatch.context() as full:
+            full.setattr(os, "fsync", _full)
+            assert post(receiver.url, "msg_2", body) == 503
+        assert post(receiver.url, "msg_3", body) == 204
+        assert post(receiver.url, "msg_2", body) == 204
+    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == ["msg_1", "msg_3", "msg_2"]
+
+
+def _full(_: int) -> None:
+    raise OSError(28, "No space left on device")

@@ -170,9 +170,12 @@ def test_a_url_that_nobody_could_be_told_at_ends_the_start(
 
 
 def test_the_stack_has_a_courier_when_there_is_somebody_to_tell(tmp_path: Path) -> None:
-    told = Settings(home=tmp_path, webhook_url="https://till.example", webhook_secret=SECRET)
-    assert "courier" in Stack(told).parts
-    assert "courier" not in Stack(Settings(home=tmp_path, webhook_url="")).parts
+    elsewhere = {"home": tmp_path, "redis_url": "redis://q", "llm_url": "http://llm"}
+    for url, couriers in (("https://till.example", ["courier"]), ("", [])):
+        stack = Stack(Settings(**elsewhere, webhook_url=url, webhook_secret=SECRET))  # type: ignore[arg-type]
+        names = [child.name for child in stack._children()]
+        assert [name for name in names if name == "courier"] == couriers
+        assert names == stack.parts
 
 
 def test_one_line_says_what_an_order_is_worth() -> None:
