@@ -124,6 +124,24 @@ class Settings(BaseSettings):
     idempotency_days: int = 7
     """How long an `Idempotency-Key` is remembered."""
 
+    webhook_url: str = ""
+    """The shop's system, told of every order that settles. Empty: nobody is, and nothing is written down."""
+
+    webhook_secret: str = ""
+    """`whsec_` and base64 of 24 to 64 bytes; needed with the URL. Of several, spaces between, each signs."""
+
+    webhook_events: str = "all"
+    """What it is told, a comma list; see docs/webhooks.md. A completed order is always told."""
+
+    webhook_attempts: int = 12
+    """Tries of one message before it is dead and `saycart webhooks replay` is needed."""
+
+    webhook_wait_s: float = 2.0
+    """The widest wait after the first failed try; doubled after each, and drawn at random below it."""
+
+    webhook_wait_cap_s: float = 3600.0
+    """No wait is longer, even if the receiver asks for it."""
+
     log_level: str = "INFO"
     """Of the structured logs."""
 

@@ -4,7 +4,7 @@ the API needs no Whisper and a Whisper worker no web framework."""
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import structlog
@@ -12,18 +12,23 @@ import structlog
 from infra.blobs import Blobs
 from infra.database import Database
 from infra.settings import Settings
-from schemas.errors import Conflict, EngineUnavailable, SaycartError
+from schemas.errors import Conflict, EngineUnavailable, InputError, SaycartError
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
+from schemas.webhook import types_named
 from services.engines.ports import CartDecoder, Transcriber
 from services.pipeline.ports import Doorbell, Tools
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
+from services.storage.outbox import Outbox
 from services.storage.records import OrderRecord, Outcome, ReviewRecord
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
 from services.storage.staff import StaffStore
+
+if TYPE_CHECKING:
+    from infra.webhooks import Signer
 
 log = structlog.get_logger()
 
@@ -35,8 +40,11 @@ class Container:
         self.settings = settings
         settings.home.mkdir(parents=True, exist_ok=True)
         self.database = Database(settings.database)
-        self.orders = OrderStore(self.database)
-        self.reviews = ReviewStore(self.database)
+        # Who moves orders checks the secret too: messages that nobody could sign would only pile up.
+        tells = types_named(settings.webhook_events) if webhook_signer(settings) else frozenset[str]()
+        self.orders = OrderStore(self.database, tells)
+        self.reviews = ReviewStore(self.database, tells)
+        self.outbox = Outbox(self.database)
         self.review_log = ReviewLog(self.database)
         self.menus = MenuStore(self.database)
         self.staff = StaffStore(self.database)
@@ -229,6 +237,27 @@ class Container:
 
     def close(self) -> None:
         self.database.close()
+
+
+def webhook_signer(settings: Settings) -> Signer | None:
+    """What signs messages to the shop's system; None when none are sent.
+
+    Raises:
+        InputError: there is a URL, and it or the secret can't be used.
+    """
+    if not settings.webhook_url:
+        return None
+    from infra.webhooks import Signer
+
+    if not settings.webhook_url.startswith(("https://", "http://")):
+        raise InputError("SAYCART_WEBHOOK_URL is no http address", hint="It begins with https:// or http://.")
+    try:
+        return Signer(settings.webhook_secret)
+    except ValueError as error:
+        raise InputError(
+            f"SAYCART_WEBHOOK_URL is set and SAYCART_WEBHOOK_SECRET can't be used: {error}",
+            hint='Make one with: echo "whsec_$(openssl rand -base64 32)", and give the receiver the same.',
+        ) from None
 
 
 def bootstrap(settings: Settings) -> Container:

@@ -33,10 +33,12 @@ class _Orders(Collector):
         )
         up = GaugeMetricFamily("saycart_database_up", "1 when the orders could be counted")
         orders = GaugeMetricFamily("saycart_orders", "orders by state", labels=["state"])
+        messages = GaugeMetricFamily("saycart_webhooks", "messages to the shop by state", labels=["state"])
         try:
             counts = self.container.orders.counts()
             coded = self.container.orders.code_counts()
             happened = self.container.orders.event_counts()
+            told = self.container.outbox.counts()
         except SaycartError as error:
             log.warning("metrics.no_counts", code=error.code)
             up.add_metric([], 0)
@@ -44,6 +46,8 @@ class _Orders(Collector):
             return
         for state in State:
             orders.add_metric([state.value], counts.get(state, 0))
+        for name, count in told.items():
+            messages.add_metric([name], count)
         up.add_metric([], 1)
         for kind, count in sorted(happened.items()):
             events.add_metric([kind], count)
@@ -52,6 +56,7 @@ class _Orders(Collector):
         yield up
         yield codes
         yield orders
+        yield messages
         yield events
 
 

@@ -1,4 +1,4 @@
-"""What the commands that talk to a running stack share: the client, and problems told as sentences."""
+"""What commands share: the client of a running stack, the database itself, problems told as sentences."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from infra.settings import settings
 from schemas.errors import SaycartError
+from services.bootstrap import Container, bootstrap
 
 
 def api(url: str | None = None) -> httpx.Client:
@@ -43,6 +44,17 @@ def answer(response: httpx.Response) -> Any:
         f"{response.status_code} {said}{fields}",
         hint=problem.get("hint") or "The stack's logs say more.",
     )
+
+
+@contextmanager
+def opened() -> Iterator[Container]:
+    """The parts over a database that is up to date, for commands that need no running stack."""
+    box = bootstrap(settings())
+    try:
+        box.database.migrate()
+        yield box
+    finally:
+        box.close()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from services.cli import doctor, evaluate, menu, models, order, reviews, stack, staff
+from services.cli import doctor, evaluate, menu, models, order, reviews, stack, staff, webhooks
 
 app = typer.Typer(
     name="saycart",
@@ -18,6 +18,9 @@ app.command("order")(order.order)
 app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")
 app.add_typer(reviews.app, name="reviews", help="What staff corrected, to learn from.")
 app.add_typer(staff.app, name="staff", help="Accounts of those who settle doubts at /review.")
+app.add_typer(
+    webhooks.app, name="webhooks", help="Messages to the shop's system, and a receiver to try them."
+)
 app.add_typer(models.app, name="models", help="Fetch and check model weights.")
 app.add_typer(evaluate.app, name="eval", help="Score the pipeline on gold rows, in process.")
 app.command("doctor")(doctor.doctor)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from infra.settings import settings
 from schemas.errors import InputError
-from services.bootstrap import Container, bootstrap
-from services.cli.client import told
+from services.cli.client import opened, told
 
 app = typer.Typer(no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="the name that is typed to sign in, and shown in records")]
@@ -23,7 +19,7 @@ FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the pass
 @app.command()
 def add(name: Name, password_stdin: FromStdin = False) -> None:
     """Make an account."""
-    with told() as console, _opened() as box:
+    with told() as console, opened() as box:
         made = box.staff.add(name, _password(password_stdin))
         console.print(f"{made.name} may sign in at /sign-in")
 
@@ -31,7 +27,7 @@ def add(name: Name, password_stdin: FromStdin = False) -> None:
 @app.command("list")
 def list_() -> None:
     """Show every account."""
-    with told() as console, _opened() as box:
+    with told() as console, opened() as box:
         table = Table("name", "since", "disabled", box=None)
         for one in box.staff.list():
             ended = one.disabled_at.strftime("%Y-%m-%d %H:%M") if one.disabled_at else ""
@@ -42,25 +38,15 @@ def list_() -> None:
 @app.command()
 def disable(name: Name) -> None:
     """Shut an account and end its sessions."""
-    with told() as console, _opened() as box:
+    with told() as console, opened() as box:
         console.print(f"{box.staff.disable(name).name} can no longer sign in")
 
 
 @app.command()
 def password(name: Name, password_stdin: FromStdin = False) -> None:
     """Set a new password and end the account's sessions."""
-    with told() as console, _opened() as box:
+    with told() as console, opened() as box:
         console.print(f"{box.staff.set_password(name, _password(password_stdin)).name} has a new password")
-
-
-@contextmanager
-def _opened() -> Iterator[Container]:
-    box = bootstrap(settings())
-    try:
-        box.database.migrate()
-        yield box
-    finally:
-        box.close()
 
 
 def _password(from_stdin: bool) -> str:

@@ -15,10 +15,11 @@ from schemas.errors import InputError, StaleState, StorageFull, StorageUnavailab
 from schemas.lifecycle import Event, State, advance
 from services.storage.keys import new_id
 from services.storage.mapping import order_of
+from services.storage.messages import tell
 from services.storage.records import OrderRecord
-from services.storage.tables import CodeRow, EventRow, OrderRow, ReviewRow
+from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow, ReviewRow
 
-Row = TypeVar("Row", OrderRow, ReviewRow)
+Row = TypeVar("Row", OrderRow, ReviewRow, OutboxRow)
 
 
 @contextmanager
@@ -61,8 +62,11 @@ def move(
     columns: dict[str, Any] | None = None,
     detail: dict[str, Any] | None = None,
     codes: Iterable[tuple[str, str]] = (),
+    *,
+    tells: frozenset[str],
 ) -> OrderRecord:
-    """Advance an order: state, columns and history, and its review where one opens.
+    """Advance an order: state, columns and history, its review where one opens, and the message to the
+    shop where its type is in `tells`.
 
     Every move of every order goes through here. The lease is given back, the next stage begins at attempt 0.
 
@@ -99,9 +103,11 @@ def move(
                 created_at=now,
             )
         )
+    moved = order_of(row)
+    tell(session, now, moved, tells)
     # Written now and not at commit: a violated constraint then names this place.
     session.flush()
-    return order_of(row)
+    return moved
 
 
 def record_event(

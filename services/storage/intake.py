@@ -40,7 +40,9 @@ def insert_order(session: Session, now: datetime, new: NewOrder, order_id: str) 
     record_event(session, row, State.RECEIVED.value, now, None)
     if new.transcript is None:
         return order_of(row)
-    return move(session, now, order_of(row), Event.TRANSCRIBED, {"transcript": document_of(new.transcript)})
+    columns = {"transcript": document_of(new.transcript)}
+    # The shop is told of what settles only, and this is far from it.
+    return move(session, now, order_of(row), Event.TRANSCRIBED, columns, tells=frozenset())
 
 
 def first_order(session: Session, idempotency: Idempotency) -> OrderRow | None:

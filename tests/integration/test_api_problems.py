@@ -175,6 +175,7 @@ def test_health_and_metrics(own_world: World) -> None:
     shown = own_world.http.get("/metrics").text
     assert 'saycart_orders{state="transcribed"} 1.0' in shown
     assert 'saycart_orders{state="completed"} 0.0' in shown
+    assert 'saycart_webhooks{state="dead"} 0.0' in shown
     template = 'method="GET",route="/v1/orders/{order_id}",status="404"'
     assert f"saycart_http_requests_total{{{template}}} 1.0" in shown
     assert "ord_none" not in shown

@@ -1,0 +1,174 @@
+"""Signed webhooks: Standard Webhooks' three headers, and one POST with an end to its patience.
+
+The library signs under one secret; here are several, so that a secret can be changed without a gap.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ssl
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+
+import anyio
+import httpx
+from anyio.from_thread import start_blocking_portal
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+PREFIX = "whsec_"
+KEY_BYTES = range(24, 65)  # what the specification allows
+CONNECT_S = 3.0
+TOTAL_S = 15.0
+# What is read of an answer's body, for the record of a failure and to use the connection again.
+MAX_ANSWER_BYTES = 4096
+_WORDS_S = 1.0
+_SHOWN_CHARS = 160
+
+
+class Signer:
+    """Signs under every secret of a space-separated list, and takes what is signed under one of them.
+
+    Raises:
+        ValueError: no secret, or one that is not `whsec_` and base64 of 24 to 64 bytes.
+    """
+
+    def __init__(self, secrets: str) -> None:
+        self._webhooks = [Webhook(_key(secret)) for secret in secrets.split()]
+        if not self._webhooks:
+            raise ValueError("no secret")
+
+    def headers(self, message_id: str, body: str, at: datetime) -> dict[str, str]:
+        """The headers of one attempt; `at` is the attempt's time, by which a receiver refuses replays."""
+        return {
+            "webhook-id": message_id,
+            "webhook-timestamp": str(int(at.timestamp())),
+            "webhook-signature": " ".join(
+                # In UTC: the library reads the fields of the time and leaves out its zone.
+                webhook.sign(message_id, at.astimezone(UTC), body)
+                for webhook in self._webhooks
+            ),
+        }
+
+    def verify(self, headers: Mapping[str, str], body: bytes) -> str:
+        """The id of a message that was signed under one of the secrets, at most 5 minutes ago.
+
+        Raises:
+            ValueError: it was not, or a header is missing.
+        """
+        for webhook in self._webhooks:
+            # Beside its own error the library lets out those of base64 and UTF-8, which are ValueErrors.
+            with suppress(WebhookVerificationError, ValueError):
+                webhook.verify(body, dict(headers), json_parse=False)
+                return {name.lower(): value for name, value in headers.items()}["webhook-id"]
+        raise ValueError("no fresh signature under a secret of ours")
+
+
+def _key(secret: str) -> bytes:
+    try:
+        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except binascii.Error:
+        key = b""
+    # The words must not hold the secret: they end in logs.
+    if not secret.startswith(PREFIX) or len(key) not in KEY_BYTES:
+        raise ValueError(f"a secret is {PREFIX} and base64 of {KEY_BYTES[0]} to {KEY_BYTES[-1]} bytes")
+    return key
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one POST. `status` is None when no answer came; `error` is empty for any 2xx."""
+
+    status: int | None
+    error: str
+    retry_after_s: float | None = None
+
+
+class Poster:
+    """Posts to one URL; used as a context, from any thread.
+
+    The client is asynchronous, on an event loop in a thread of its own, because only so can a whole exchange
+    be given a time: a timeout of a blocking client begins anew with every byte that drips in.
+    """
+
+    def __init__(self, url: str, signer: Signer, *, connect_s: float = CONNECT_S, total_s: float = TOTAL_S):
+        self._url = url
+        self._signer = signer
+        self._timeout = httpx.Timeout(total_s, connect=connect_s)
+        self._total_s = total_s
+        self._loop = start_blocking_portal()
+
+    def __enter__(self) -> Poster:
+        self._portal = self._loop.__enter__()
+        self._client = httpx.AsyncClient(
+            timeout=self._timeout,
+            follow_redirects=False,
+            trust_env=False,
+            verify=ssl.create_default_context(),
+            headers={"user-agent": "saycart", "content-type": "application/json"},
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._portal.call(self._client.aclose)
+        self._loop.__exit__(kind, error, trace)
+
+    def post(self, message_id: str, body: str) -> Answer:
+        """Send one message once. Never raises for what the network or the receiver does."""
+        return self._portal.call(self._post, message_id, body)
+
+    async def _post(self, message_id: str, body: str) -> Answer:
+        headers = self._signer.headers(message_id, body, datetime.now(UTC))
+        request = self._client.build_request("POST", self._url, content=body.encode(), headers=headers)
+        try:
+            with anyio.fail_after(self._total_s):
+                answer = await self._client.send(request, stream=True)
+        except TimeoutError:
+            return Answer(None, f"no answer in {self._total_s:g} s")
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            return Answer(None, f"{type(error).__name__}: {error}")
+        try:
+            return _read(answer, await _words(answer))
+        finally:
+            await answer.aclose()
+
+
+async def _words(answer: httpx.Response) -> str:
+    """The beginning of an answer's body, as far as it comes at once; a compressed one is not unpacked."""
+    found = b""
+    with suppress(httpx.HTTPError), anyio.move_on_after(_WORDS_S):
+        async for piece in answer.aiter_raw():
+            found += piece
+            if len(found) >= MAX_ANSWER_BYTES:
+                break
+    return found[:MAX_ANSWER_BYTES].decode("utf-8", "replace")
+
+
+def _read(answer: httpx.Response, words: str) -> Answer:
+    if answer.is_success:
+        return Answer(answer.status_code, "")
+    shown = " ".join(words.split())[:_SHOWN_CHARS]
+    error = f"answered {answer.status_code}"
+    if answer.has_redirect_location:
+        error += ", and redirects are not followed"
+    wait_s = _retry_after(answer.headers.get("retry-after")) if answer.status_code in (429, 503) else None
+    return Answer(answer.status_code, f"{error}: {shown}" if shown else error, wait_s)
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds from now: the header holds a number of them or a date; anything else is ignored."""
+    if value is None:
+        return None
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,65 @@
+"""What the shop's system is told of an order, and when; how it is sent: docs/webhooks.md."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel
+
+from schemas.cart import Cart, MenuRef
+from schemas.errors import InputError
+from schemas.lifecycle import State
+from schemas.order import OrderError
+
+# A state that is not here is nothing to tell: the order is still under way.
+TYPES: dict[State, str] = {
+    State.COMPLETED: "order.completed",
+    State.REJECTED: "order.rejected",
+    State.FAILED: "order.failed",
+    State.CANCELLED: "order.cancelled",
+    State.IN_REVIEW: "order.needs_review",
+    State.PROPOSED: "order.needs_confirmation",
+}
+ALL = "all"
+
+
+class WebhookOrder(BaseModel):
+    """The order as it was when the message was written; the cart as the API shows it.
+
+    `seq` grows over the messages of one order: a receiver that holds a later one may ignore an earlier.
+    """
+
+    order_id: str
+    seq: int
+    status: str
+    menu: MenuRef
+    cart: Cart | None
+    metadata: dict[str, Any] | None
+    error: OrderError | None
+
+
+class WebhookMessage(BaseModel):
+    """The body of one webhook. `timestamp` is when the order changed, not when this was sent."""
+
+    type: str
+    timestamp: datetime
+    data: WebhookOrder
+
+
+def types_named(names: str) -> frozenset[str]:
+    """The types in a comma list, or every one for `all`. A completed order is always told.
+
+    Raises:
+        InputError: a name that is no type.
+    """
+    known = frozenset(TYPES.values())
+    if names.strip() == ALL:
+        return known
+    chosen = frozenset(name.strip() for name in names.split(",") if name.strip())
+    if unknown := sorted(chosen - known):
+        raise InputError(
+            f"SAYCART_WEBHOOK_EVENTS names no event: {', '.join(unknown)}",
+            hint=f"`{ALL}`, or some of {', '.join(sorted(known))}.",
+        )
+    return chosen | {TYPES[State.COMPLETED]}

@@ -1,0 +1,158 @@
+"""Takes messages from the outbox to the shop's system: `python -m services.workers.courier`.
+
+Many may run. Each message is delivered at least once under one id: a courier that dies after the post and
+before it noted the answer leaves a lease behind, and when that is over the message is sent again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from infra.settings import settings
+from infra.signals import StopSignal
+from infra.telemetry import configure_logging
+from infra.webhooks import TOTAL_S, Answer, Poster
+from schemas.errors import InputError, StorageUnavailable
+from services.bootstrap import bootstrap, webhook_signer
+
+if TYPE_CHECKING:
+    from services.storage.outbox import Message, Outbox
+
+log = structlog.get_logger()
+
+IN_FLIGHT = 8
+POLL_S = 0.5
+AWAY_S = 5.0  # between looks at a database that is away
+# Seconds a message is held. Well over the time of one post, so that a lease never ends a live one.
+LEASE_S = 4 * TOTAL_S
+FORGET_AFTER_S = 7 * 86_400.0
+FORGET_EVERY_S = 3600.0
+GONE = 410
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how far apart: full jitter over a wait that doubles from `first_s` up to `cap_s`."""
+
+    attempts: int
+    first_s: float
+    cap_s: float
+
+    def next_s(self, attempt: int, answer: Answer) -> float | None:
+        """Seconds until the attempt after this failed one; None when there is none."""
+        if answer.status == GONE or attempt >= self.attempts:
+            return None
+        # The exponent is bounded: after a thousand attempts the power would not be a float.
+        widest = min(self.cap_s, self.first_s * 2 ** min(attempt - 1, 40))
+        # Jitter keeps the messages of an outage from coming back all at once.
+        jittered = random.uniform(0, widest)  # noqa: S311 (spreads load, guards nothing)
+        return max(jittered, min(self.cap_s, answer.retry_after_s or 0.0))
+
+
+class Courier:
+    """Claims, posts and notes. `post` is called with an id and a body from up to `IN_FLIGHT` threads."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        post: Callable[[str, str], Answer],
+        patience: Patience,
+        *,
+        owner: str,
+    ) -> None:
+        self._outbox = outbox
+        self._post = post
+        self._patience = patience
+        self._owner = owner
+        self._next_forgetting = 0.0
+        self._pause_s = POLL_S
+
+    def run(self, stopped: Callable[[float], bool]) -> None:
+        """Deliver until `stopped(seconds)` says so; what is being posted then is posted to its end."""
+        flying: set[Future[None]] = set()
+        with ThreadPoolExecutor(IN_FLIGHT) as pool:
+            while not stopped(0.0 if flying else self._pause_s):
+                flying = {one for one in flying if not one.done()}
+                taken = self._take(IN_FLIGHT - len(flying))
+                flying |= {pool.submit(self.deliver, message) for message in taken}
+                if flying:
+                    wait(flying, timeout=POLL_S, return_when=FIRST_COMPLETED)
+
+    def deliver(self, message: Message) -> None:
+        """Post one claimed message and note what came of it. Never raises."""
+        try:
+            self._deliver(message)
+        except StorageUnavailable as error:
+            # Sent or not: after its lease it goes out again, under the same id.
+            log.warning("webhook.not_noted", message_id=message.id, error=error.detail)
+        except Exception:
+            log.exception("webhook.fault", message_id=message.id)
+
+    def _deliver(self, message: Message) -> None:
+        # One text for all attempts. ASCII: metadata may hold half a surrogate pair, which is no UTF-8.
+        body = json.dumps(message.payload, separators=(",", ":"))
+        bound = log.bind(message_id=message.id, order_id=message.order_id, attempt=message.attempt)
+        began = time.monotonic()
+        answer = self._post(message.id, body)
+        ms = round((time.monotonic() - began) * 1000)
+        if not answer.error:
+            noted = self._outbox.delivered(message)
+            bound.info("webhook.delivered", type=message.type, ms=ms)
+        else:
+            retry_in_s = self._patience.next_s(message.attempt, answer)
+            noted = self._outbox.failed(message, answer.error, retry_in_s=retry_in_s)
+            name = "webhook.dead" if retry_in_s is None else "webhook.failed"
+            wait_s = None if retry_in_s is None else round(retry_in_s, 1)
+            bound.warning(name, status=answer.status, ms=ms, retry_in_s=wait_s)
+        if not noted:
+            bound.warning("webhook.stale_result_dropped")
+
+    def _take(self, limit: int) -> list[Message]:
+        if limit < 1:
+            return []
+        try:
+            if time.monotonic() >= self._next_forgetting:
+                self._outbox.forget(FORGET_AFTER_S)
+                self._next_forgetting = time.monotonic() + FORGET_EVERY_S
+            taken = self._outbox.claim(owner=self._owner, limit=limit, lease_s=LEASE_S)
+            self._pause_s = POLL_S
+            return taken
+        except StorageUnavailable as error:
+            log.warning("webhook.storage_away", error=error.detail)
+            self._pause_s = AWAY_S
+            return []
+
+
+def main() -> None:
+    config = settings()
+    configure_logging(config.log_level, as_json=config.log_json)
+    stop = StopSignal()
+    try:
+        signer = webhook_signer(config)
+    except InputError as error:
+        raise SystemExit(f"{error.detail}. {error.hint}") from None
+    if signer is None:
+        raise SystemExit("The courier has nobody to tell: set SAYCART_WEBHOOK_URL.")
+    container = bootstrap(config)
+    if ready_file := os.environ.get("SAYCART_READY_FILE"):
+        Path(ready_file).touch()
+    patience = Patience(config.webhook_attempts, config.webhook_wait_s, config.webhook_wait_cap_s)
+    with Poster(config.webhook_url, signer) as poster:
+        owner = f"{socket.gethostname()}:{os.getpid()}"
+        Courier(container.outbox, poster.post, patience, owner=owner).run(stop.wait)
+    container.close()
+
+
+if __name__ == "__main__":
+    main()
