@@ -18,6 +18,7 @@ from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
 from services.engines.ports import CartDecoder, Transcriber
 from services.pipeline.ports import Doorbell, Tools
+from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord, Outcome, ReviewRecord
@@ -36,6 +37,7 @@ class Container:
         settings.home.mkdir(parents=True, exist_ok=True)
         self.database = Database(settings.database)
         self.orders = OrderStore(self.database)
+        self.load = LoadStore(self.database)
         self.reviews = ReviewStore(self.database)
         self.review_log = ReviewLog(self.database)
         self.menus = MenuStore(self.database)
