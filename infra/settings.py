@@ -121,6 +121,15 @@ class Settings(BaseSettings):
     staff_session_s: float = 43_200.0
     """How long a sign-in of staff lasts."""
 
+    client_backlog: int = 100
+    """Orders of one client that may wait for workers; more are refused (429). 0: any number."""
+
+    max_backlog: int = 2000
+    """Orders in all that may wait for workers; more are refused (503). 0: any number."""
+
+    orphan_hours: float = 24.0
+    """Age at which a recording that belongs to no order is removed."""
+
     idempotency_days: int = 7
     """How long an `Idempotency-Key` is remembered."""
 

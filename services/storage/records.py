@@ -21,7 +21,7 @@ MAX_KEY_CHARS = 255
 class NewOrder:
     """An order to be stored: either `audio` (blob key and container) or `transcript` is set.
 
-    `confirm`: the customer sees the cart before the order is completed.
+    `confirm`: the customer sees the cart before the order is completed. `client`: whose backlog it adds to.
     """
 
     menu_id: str
@@ -32,6 +32,7 @@ class NewOrder:
     transcript: Transcript | None = None
     metadata: dict[str, Any] | None = None
     confirm: bool = False
+    client: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
