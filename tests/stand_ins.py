@@ -221,10 +221,14 @@ class Bell:
 
     rung: list[tuple[str, State, float]] = field(default_factory=list)
     works: bool = True
+    waiting: set[tuple[str, State]] = field(default_factory=set)
 
     def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
         self.rung.append((order_id, state, delay_s))
         return self.works
+
+    def held(self, fresh_s: float) -> set[tuple[str, State]] | None:
+        return self.waiting if self.works else None
 
 
 SAID = "a large latte with oat milk and a blueberry muffin"
