@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -213,6 +214,23 @@ class ScriptedDecoder:
 
     def warm(self, evidence: Evidence) -> None:
         self.warmed.append(evidence)
+
+
+@dataclass(frozen=True)
+class GatedDecoder:
+    """`CartDecoder` in a child process: adds a line to `folder`/asked, answers when `folder`/hold is gone."""
+
+    folder: Path
+
+    def decode(self, evidence: Evidence) -> Decoded:
+        with (self.folder / "asked").open("a") as log:
+            log.write(f"{evidence.transcript}\n")
+        while (self.folder / "hold").exists():
+            time.sleep(0.02)
+        return Decoded(RIGHT, "stand-in", "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
+
+    def warm(self, evidence: Evidence) -> None:
+        """Nothing to warm."""
 
 
 @dataclass
