@@ -29,6 +29,8 @@ LEASE_S = 1.5
 # Long enough for any stage here, however slow the machine; or so short that one that is held never ends.
 PATIENT_S, SHORT_S = 60.0, 1.0
 STARTED_S, SOON_S = 60, 20
+# What the database has no part in is tried once.
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 class Worker:
@@ -167,6 +169,7 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     assert (last, State.TRANSCRIBED) in (worker.parts.doorbell.held(0) or ())
 
 
+@ON_SQLITE
 def test_a_worker_that_can_finish_in_time_does(start: Callable[..., Worker]) -> None:
     worker = start(PATIENT_S, "--pool=prefork", "--concurrency=1")
     worker.hold(True)
@@ -201,6 +204,7 @@ def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker])
     assert worker.redis.llen("decode") == 8
 
 
+@ON_SQLITE
 def test_an_idle_worker_goes_at_once(start: Callable[..., Worker]) -> None:
     worker = start(PATIENT_S, "--pool=threads", "--concurrency=2")
     assert worker.told_to_stop() == 0
