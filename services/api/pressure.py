@@ -91,8 +91,10 @@ class Pressure:
         if refusal is None:
             self._since[client] += 1
             return
-        if key and await run_in_threadpool(self._box.load.knows_key, client, key):
-            return
+        if key:
+            known: bool = await run_in_threadpool(self._box.load.knows_key, client, key)
+            if known:
+                return
         self.refused[refusal.code] += 1
         raise refusal
 

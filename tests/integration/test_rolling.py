@@ -28,7 +28,7 @@ from services.workers.stack import api_child, as_environment
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 THREADS = 8
 # `make chaos` does fifty; each costs seconds here, since eight clients share the cores with two lives.
-RESTARTS = 4
+RESTARTS = 3
 
 
 class Api:
