@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from infra.database import Database
-
 from tests.postgresql import PostgreSQL
 
 # Session fixtures: one stack for every folder of tests that asks for it.

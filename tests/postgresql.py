@@ -107,7 +107,11 @@ class PostgreSQL:
             RuntimeError: it ended, or did not answer in time.
         """
         # What is lost in a power cut does not matter here; that nothing is shared with others does.
-        options = {"listen_addresses": self._listen, "unix_socket_directories": str(self.home), "fsync": "off"}
+        options = {
+            "listen_addresses": self._listen,
+            "unix_socket_directories": str(self.home),
+            "fsync": "off",
+        }
         options |= {
             "max_connections": "200",
             "timezone": "Asia/Kolkata",

@@ -146,7 +146,9 @@ class OrderStore:
         with writing(self._database) as (session, now):
             columns = columns_of(order, outcome)
             codes, tells = codes_of(outcome), self._tells
-            return move(session, now, order, outcome.event, columns, outcome.detail, codes, tells=tells, by=order)
+            return move(
+                session, now, order, outcome.event, columns, outcome.detail, codes, tells=tells, by=order
+            )
 
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
         """Give a claimed order back, due again in `retry_in_s` seconds; the attempts stay counted.

@@ -23,7 +23,9 @@ STAGE_POINTS = tuple(
     for boundary in BOUNDARIES
     if not (stage == "triage" and boundary.endswith("enqueue"))
 )
-ACCEPT_POINTS = tuple(f"accept/{side}_{what}" for what in ("commit", "enqueue") for side in ("before", "after"))
+ACCEPT_POINTS = tuple(
+    f"accept/{side}_{what}" for what in ("commit", "enqueue") for side in ("before", "after")
+)
 # One in so many kills takes a worker's pool process alone and leaves its parent, which then acknowledges
 # the message of the dead; the others take both at once. Rare, since Celery holds the place of a lost process
 # for 10 s.

@@ -86,7 +86,9 @@ def wrap(home: type, name: str, around: Callable[..., Any]) -> None:
     setattr(home, name, wrapped)
 
 
-def _claim(original: Callable[..., Any], store: OrderStore, order_id: str, expected: Any, **named: Any) -> Any:
+def _claim(
+    original: Callable[..., Any], store: OrderStore, order_id: str, expected: Any, **named: Any
+) -> Any:
     stage = flow.FLOW[expected].name
     _known[order_id] = metadata = store.get(order_id).metadata
     strike(metadata, f"{stage}/before_claim")
@@ -106,7 +108,9 @@ def _commit(original: Callable[..., Any], store: OrderStore, order: OrderRecord,
     return after
 
 
-def _ring(original: Callable[..., Any], bell: CeleryDoorbell, order_id: str, state: Any, **named: Any) -> bool:
+def _ring(
+    original: Callable[..., Any], bell: CeleryDoorbell, order_id: str, state: Any, **named: Any
+) -> bool:
     names = [stage.name for stage in flow.FLOW.values()]
     place = names.index(flow.FLOW[state].name)
     before = names[place - 1] if place else "accept"
