@@ -10,7 +10,8 @@ import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import httpx
 from sqlalchemy import func, select
@@ -20,19 +21,28 @@ from schemas.errors import StaleState
 from schemas.lifecycle import SETTLED, STATUS, WAITING, Event, State, advance
 from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow
 from tests.faults.ledger import Ledger
-from tests.faults.works import Works
+
+
+class Scene(Protocol):
+    """What a verdict is taken from: API, database, the receiver's file, and a line for each stage run."""
+
+    url: str
+    database: Database
+    inbox: Path
+    runs: Path
+
 
 # Of the history, what is no move: the first entry, and a stage that was put back.
 _NO_MOVES = {"received", "retry"}
 _ENDS = {STATUS[state] for state in SETTLED}
 
 
-def until_quiet(works: Works, timeout_s: float) -> tuple[float | None, float | None]:
+def until_quiet(scene: Scene, timeout_s: float) -> tuple[float | None, float | None]:
     """Seconds from now until no order waited, and until no message did; None: not within the time."""
     began = time.monotonic()
     orders = messages = None
     while time.monotonic() - began < timeout_s and messages is None:
-        waiting, untold = _waiting(works.database)
+        waiting, untold = _waiting(scene.database)
         if not waiting and orders is None:
             orders = round(time.monotonic() - began, 1)
         if not waiting and not untold:
@@ -41,12 +51,12 @@ def until_quiet(works: Works, timeout_s: float) -> tuple[float | None, float | N
     return orders, messages
 
 
-def judge(works: Works, ledger: Ledger) -> dict[str, Any]:
+def judge(scene: Scene, ledger: Ledger) -> dict[str, Any]:
     """Figures of one run, with up to five examples of whatever went wrong."""
     trouble: dict[str, list[str]] = defaultdict(list)
-    shown = _from_api(works.url)
-    rows, events, codes = _from_database(works.database)
-    told = _told(works)
+    shown = _from_api(scene.url)
+    rows, events, codes = _from_database(scene.database)
+    told = _told(scene)
     accepted = {entry.key: entry for entry in ledger.entries if entry.ids}
     for entry in accepted.values():
         if len(entry.ids) > 1:
@@ -68,7 +78,7 @@ def judge(works: Works, ledger: Ledger) -> dict[str, Any]:
         "ended": dict(Counter(shown[i]["status"] for e in accepted.values() for i in e.ids if i in shown)),
         "messages": sum(len(messages) for messages in told.values()),
         "stale results dropped": codes,
-        **_runs(works),
+        **_runs(scene),
         **_latency(rows),
         "trouble": {kind: found[:5] for kind, found in trouble.items() if found}
         | ({"refused": ledger.refused[:5]} if ledger.refused else {}),
@@ -158,19 +168,19 @@ def _from_database(
         return rows, events, session.execute(dropped).scalar_one()
 
 
-def _told(works: Works) -> dict[str, list[dict[str, Any]]]:
+def _told(scene: Scene) -> dict[str, list[dict[str, Any]]]:
     """What the receiver kept, by order."""
     told: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    if works.inbox.exists():
-        for line in works.inbox.read_text().splitlines():
+    if scene.inbox.exists():
+        for line in scene.inbox.read_text().splitlines():
             message = json.loads(line)
             told[message["data"]["order_id"]].append(message)
     return told
 
 
-def _runs(works: Works) -> dict[str, Any]:
+def _runs(scene: Scene) -> dict[str, Any]:
     """Stage runs, and how many more there were than one for each stage of each order."""
-    runs = works.runs.read_text().splitlines()
+    runs = scene.runs.read_text().splitlines()
     needed = len(set(runs))
     extra = len(runs) - needed
     return {"stage runs": len(runs), "extra runs": extra, "extra runs %": _percent(extra, needed)}

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 import httpx
 
@@ -25,6 +26,26 @@ WAV = (
     + (b"\x10\x00data\x00\x00\x00\x00")
 )
 LONGEST_WAIT_S = 5.0
+
+# From an order's number and metadata to what httpx is to send: `json`, or `files` and `data`.
+Body = Callable[[int, dict[str, Any]], dict[str, Any]]
+
+
+def typed(number: int, metadata: dict[str, Any]) -> dict[str, Any]:
+    """An order that comes as text."""
+    return {"json": {"transcript": SAID, "menu": CAFE.id, "metadata": metadata}}
+
+
+def spoken(number: int, metadata: dict[str, Any], recording: bytes = WAV) -> dict[str, Any]:
+    """An order that comes as a recording."""
+    form = {"menu": CAFE.id, "metadata": json.dumps(metadata)}
+    return {"files": {"audio": ("order.wav", recording)}, "data": form}
+
+
+def mixed(number: int, metadata: dict[str, Any]) -> dict[str, Any]:
+    """One in twenty is spoken, and whatever is to die while it is transcribed."""
+    heard = number % 20 == 0 or str(metadata.get("kill", "")).startswith("transcribe/")
+    return (spoken if heard else typed)(number, metadata)
 
 
 @dataclass
@@ -46,13 +67,13 @@ class Ledger:
         url: str,
         *,
         threads: int = 6,
-        spoken: Callable[[int], bool] = lambda number: number % 20 == 0,
+        body: Body = mixed,
         kill: Callable[[int], str] = lambda _: "",
         patience_s: float = 300.0,
         pace_s: float = 0.0,
     ) -> None:
         self._url, self._threads = url, threads
-        self._spoken, self._kill = spoken, kill
+        self._body, self._kill = body, kill
         self._patience_s, self._pace_s = patience_s, pace_s
         self.entries: list[Entry] = []
         self.answers: Counter[str] = Counter()
@@ -67,7 +88,7 @@ class Ledger:
         return sum(bool(entry.ids) for entry in self.entries)
 
     def start(self, numbers: Iterable[int] | None = None) -> None:
-        """Send these orders, or ever more, until `finish`."""
+        """Send these orders, or new ones until `finish`."""
         source = iter(count(1) if numbers is None else numbers)
         self._running = [
             threading.Thread(target=self._send_all, args=(source,), daemon=True) for _ in range(self._threads)
@@ -115,14 +136,7 @@ class Ledger:
         headers = {"Idempotency-Key": entry.key}
         entry.tries += 1
         try:
-            if self._spoken(entry.number):
-                form = {"menu": CAFE.id, "metadata": json.dumps(metadata)}
-                answer = client.post(
-                    "/v1/orders", files={"audio": ("order.wav", WAV)}, data=form, headers=headers
-                )
-            else:
-                body = {"transcript": SAID, "menu": CAFE.id, "metadata": metadata}
-                answer = client.post("/v1/orders", json=body, headers=headers)
+            answer = client.post("/v1/orders", headers=headers, **self._body(entry.number, metadata))
         except httpx.TransportError as error:
             self._note(type(error).__name__)
             return 0.3
