@@ -67,6 +67,13 @@ class Blobs:
         """
         self.path(key).unlink(missing_ok=True)
 
+    def older_than(self, seconds: float) -> Iterator[str]:
+        """Keys of the files that were written longer ago than that."""
+        for file in self._root.glob("??/*"):
+            with suppress(FileNotFoundError):  # removed meanwhile
+                if _KEY.fullmatch(file.name) and time.time() - file.stat().st_mtime > seconds:
+                    yield file.name
+
     def _clear_leftovers(self) -> None:
         for file in self._tmp.iterdir():
             with suppress(OSError):  # another process clears too, or the writer has just committed

@@ -59,7 +59,9 @@ class Child:
     """One process. `env` is added to the supervisor's own; `needs` are names that must be ready first.
 
     `ready` is asked about ten times a second and must answer within about a second. `prepare` runs before
-    each start. `stop_s` is how many seconds the child may take to end after TERM.
+    each start. `stop_s` is how many seconds the child may take to end after TERM. `pass_fds` are open files
+    that it inherits. `overlap`: a restart that is asked for starts the new life before the old one ends,
+    which is for children that share what they serve on.
     """
 
     name: str
@@ -72,6 +74,8 @@ class Child:
     restart: Restart = Restart()
     stop_s: float = 10.0
     prepare: Callable[[], None] = lambda: None
+    pass_fds: tuple[int, ...] = ()
+    overlap: bool = False
 
 
 class Run:
@@ -82,6 +86,7 @@ class Run:
         self.process: subprocess.Popen[bytes] | None = None
         self.known = Known(0, -1, child.name)
         self.ready = False
+        self.held = False  # True: not to be started yet
         self._mark = mark
         self._began = 0.0
         self._log_from = 0
@@ -95,8 +100,8 @@ class Run:
 
     @property
     def due(self) -> bool:
-        """Not running, and the wait before the next start is over."""
-        return self.process is None and time.monotonic() >= self._again_at
+        """Not running, not held, and the wait before the next start is over."""
+        return self.process is None and not self.held and time.monotonic() >= self._again_at
 
     def spawn(self) -> None:
         """Start it.
@@ -128,6 +133,7 @@ class Run:
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                     preexec_fn=die_with_parent,
+                    pass_fds=child.pass_fds,
                 )
             except OSError as error:
                 raise self.failed(f"could not be started: {error}") from error

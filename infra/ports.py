@@ -6,6 +6,8 @@ import json
 import socket
 from pathlib import Path
 
+BACKLOG = 2048
+
 
 def free(port: int, host: str = "127.0.0.1") -> bool:
     """Whether a server could listen on `port` now."""
@@ -18,6 +20,17 @@ def free(port: int, host: str = "127.0.0.1") -> bool:
         except OSError:
             return False
         return True
+
+
+def listen(port: int, host: str) -> socket.socket:
+    """A listening socket, to be handed to a child; not inherited by others.
+
+    Raises:
+        OSError: the port is taken, or the address is not this machine's.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Whoever connects while no child accepts waits in this queue (the kernel caps it at somaxconn).
+    return socket.create_server((host, port), family=family, backlog=BACKLOG)
 
 
 def any_free(host: str = "127.0.0.1") -> int:

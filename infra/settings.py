@@ -103,14 +103,20 @@ class Settings(BaseSettings):
     stage_attempts: int = 4
     """Tries of one stage on errors that are worth a retry."""
 
-    stage_lease_s: float = 180.0
-    """How long a claimed stage is left alone before another worker may take it."""
+    stage_lease_s: float = 30.0
+    """How long a claim lasts. A live worker renews it; a dead one's order is free after it."""
+
+    worker_drain_s: float = 15.0
+    """How long a worker that is told to stop may finish what it has; then it gives it back."""
+
+    decode_concurrency: int = Field(1, ge=1, le=256)
+    """Orders that one worker decodes at once, in threads. Over 1 it pays where the server batches (vLLM)."""
 
     sweep_interval_s: float = 5.0
     """How often lost doorbells are looked for: orders that wait in SQL and that nobody holds."""
 
-    sweep_idle_s: float = 60.0
-    """An order that waited this long untouched is enqueued again."""
+    sweep_idle_s: float = 5.0
+    """An order that waited this long untouched, and has no message in Redis, is enqueued again."""
 
     review_lease_s: float = 300.0
     """How long a claimed review is held for its reviewer."""
@@ -120,6 +126,15 @@ class Settings(BaseSettings):
 
     staff_session_s: float = 43_200.0
     """How long a sign-in of staff lasts."""
+
+    client_backlog: int = 100
+    """Orders of one client that may wait for workers; more are refused (429). 0: any number."""
+
+    max_backlog: int = 2000
+    """Orders in all that may wait for workers; more are refused (503). 0: any number."""
+
+    orphan_hours: float = 24.0
+    """Age at which a recording that belongs to no order is removed."""
 
     idempotency_days: int = 7
     """How long an `Idempotency-Key` is remembered."""

@@ -28,6 +28,7 @@ from filelock import FileLock, Timeout
 from infra import processes
 from infra.child import Child, ChildFailed, HomeInUse, Restart, Run, SupervisorError
 from infra.processes import Record
+from infra.swap import Swap
 
 __all__ = ["Change", "Child", "ChildFailed", "HomeInUse", "Restart", "Supervisor", "SupervisorError"]
 
@@ -68,6 +69,7 @@ class Supervisor:
         self._guard: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._live, name="supervisor", daemon=True)
         self._all_ready = threading.Event()
+        self._swaps: list[Swap] = []
         self._stopping = threading.Event()
         self._hurry = threading.Event()
         self._ended = threading.Event()
@@ -115,6 +117,24 @@ class Supervisor:
             self.stop()
             raise
 
+    def restart(self, name: str) -> None:
+        """Restart a child in order, see `Swap`; returns when its new life is ready and the old one gone.
+
+        Raises:
+            SupervisorError: there is no such child, or all is being stopped.
+            ChildFailed: the new life of a child with `overlap` was not ready in time; the old one goes on.
+        """
+        if name not in self._runs:
+            raise SupervisorError(f"No part {name!r} runs here.", f"One of {', '.join(self._runs)}.")
+        swap = Swap(name)
+        self._swaps.append(swap)
+        while not swap.done.wait(_POLL_S):
+            if self._ended.is_set():
+                self.check()
+                raise SupervisorError("All is being stopped.", "Start it again.")
+        if swap.failure is not None:
+            raise swap.failure
+
     def check(self) -> None:
         """Raises what ended the supervisor, if anything did."""
         if self._failure is not None:
@@ -148,8 +168,9 @@ class Supervisor:
         try:
             self._start_guard()
             while not self._stopping.wait(_POLL_S):
-                for run in self._runs.values():
+                for run in list(self._runs.values()):
                     self._step(run)
+                self._swap()
                 if all(run.ready for run in self._runs.values()):
                     self._all_ready.set()
         except BaseException as error:  # handed to whoever waits, by `check`
@@ -159,6 +180,17 @@ class Supervisor:
                 self._stop_all()
             finally:
                 self._ended.set()
+
+    def _swap(self) -> None:
+        """Step the oldest restart that was asked for; the others wait, so no two touch one child."""
+        if self._swaps:
+            swap = self._swaps[0]
+            swap.step(self._runs, lambda child: Run(child, self._mark), self._stop_one)
+            self._write_record()
+            if swap.done.is_set():
+                self._swaps.remove(swap)
+                if (run := self._runs[swap.name]).child.overlap:
+                    self._on_change(Change(swap.name, "ready", run.age_s))
 
     def _step(self, run: Run) -> None:
         name = run.child.name
@@ -179,6 +211,8 @@ class Supervisor:
 
     def _stop_all(self) -> None:
         """In waves: together those that no other still needs."""
+        for swap in self._swaps:
+            swap.abandon(self._stop_one)
         left = {name: run for name, run in self._runs.items() if run.process is not None}
         while left:
             needed = {need for run in left.values() for need in run.child.needs}
@@ -202,7 +236,8 @@ class Supervisor:
         self._on_change(Change(run.child.name, "stopped", time.monotonic() - began))
 
     def _write_record(self) -> None:
-        children = tuple(run.known for run in self._runs.values() if run.process is not None)
+        runs = [*self._runs.values(), *(run for swap in self._swaps for run in swap.beside())]
+        children = tuple(run.known for run in runs if run.process is not None)
         Record(self._owner, children, self._about).write(self._record)
 
     def _start_guard(self) -> None:

@@ -4,8 +4,10 @@
     ├── InputError                  the caller can mend it (HTTP 4xx, or the order's `error` state)
     │   ├── NotFound                    no such order, menu or review
     │   ├── Conflict                    the thing changed since it was read, or a key was used before
-    │   │   └── IdempotencyMismatch         the key was used before, with another body
+    │   │   ├── IdempotencyMismatch         the key was used before, with another body
+    │   │   └── IdempotencyInFlight         the first request under the key is not done yet: wait
     │   ├── TooManyAttempts             signing in failed too often: wait
+    │   ├── TooManyOrders               the client's orders pile up: wait
     │   ├── UnknownMenu                 an order names a menu that was never imported
     │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
     │   ├── InvalidCart                 a corrected cart that the menu does not allow
@@ -14,6 +16,7 @@
     │   ├── AudioTooLong                over the length cap
     │   ├── AudioDamaged                undecodable, or shorter than its own header declares
     │   └── RecordingLost               stored in a commit that was cut off, and taken back
+    ├── Overloaded                  orders pile up for the workers: wait
     ├── EngineError                 a model or its server
     │   ├── EngineUnavailable           refused, timed out, 5xx: worth another try
     │   ├── EngineMisconfigured         the server ignores the mask, or lacks the model: a human must act
@@ -64,6 +67,30 @@ class Conflict(InputError):
 class IdempotencyMismatch(Conflict):
     code = "idempotency_mismatch"
     hint = "Send a new order under a new Idempotency-Key; repeat an old one with exactly the same body."
+
+
+class IdempotencyInFlight(Conflict):
+    """`wait_s`: seconds until the first request has probably ended."""
+
+    code = "idempotency_in_flight"
+    retryable = True
+    hint = "Wait, then send the same request again: it brings back the first one's order."
+
+    def __init__(self, detail: str, wait_s: float) -> None:
+        super().__init__(detail)
+        self.wait_s = wait_s
+
+
+class TooManyOrders(InputError):
+    """A client has `waiting` orders before the workers; `wait_s` is how many seconds it should wait."""
+
+    code = "too_many_orders"
+    retryable = True
+    hint = "Nothing was stored; wait, then send it again."
+
+    def __init__(self, waiting: int, wait_s: float) -> None:
+        super().__init__(f"{waiting} orders from here are waiting already; try again in {wait_s:.0f} s")
+        self.wait_s = wait_s
 
 
 class TooManyAttempts(InputError):
@@ -136,6 +163,18 @@ class AudioDamaged(InputError):
 class RecordingLost(InputError):
     code = "recording_lost"
     hint = "Order again; the first upload was answered with an error and not kept."
+
+
+class Overloaded(SaycartError):
+    """As `TooManyOrders`, for the orders of all clients together."""
+
+    code = "overloaded"
+    retryable = True
+    hint = "Nothing was stored; wait, then send it again."
+
+    def __init__(self, waiting: int, wait_s: float) -> None:
+        super().__init__(f"{waiting} orders are waiting already; try again in {wait_s:.0f} s")
+        self.wait_s = wait_s
 
 
 class EngineError(SaycartError):

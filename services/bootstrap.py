@@ -19,6 +19,7 @@ from schemas.review import ReviewDecision
 from schemas.webhook import types_named
 from services.engines.ports import CartDecoder, Transcriber
 from services.pipeline.ports import Doorbell, Tools
+from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
@@ -45,6 +46,7 @@ class Container:
         self.orders = OrderStore(self.database, tells)
         self.reviews = ReviewStore(self.database, tells)
         self.outbox = Outbox(self.database)
+        self.load = LoadStore(self.database)
         self.review_log = ReviewLog(self.database)
         self.menus = MenuStore(self.database)
         self.staff = StaffStore(self.database)

@@ -1,12 +1,20 @@
 """`python -m services.api`: serve the API until SIGTERM or SIGINT.
 
 On a signal the server stops taking connections, answers its long polls at once, ends event streams (their
-clients resume elsewhere), lets uploads finish, and is gone within `GRACE_S`.
+clients resume elsewhere), lets uploads finish, and is gone within `QUIET_S + GRACE_S`. Every answer from
+then on says `Connection: close`.
+
+Under our supervisor it serves on a socket that it inherits (`SAYCART_API_FD`), so that connections wait in
+the kernel's queue while no API process lives; see ADR 20. Elsewhere it binds its own.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
+import socket
 import sys
+from pathlib import Path
 from types import FrameType
 
 import structlog
@@ -22,7 +30,10 @@ from services.bootstrap import bootstrap
 log = structlog.get_logger(__name__)
 
 # Seconds from the signal to the last answer. An upload that takes longer is cut off and may be sent again.
-GRACE_S = 25
+GRACE_S = 24
+# Seconds after the signal in which open connections are still served: a request that is on its way would
+# meet a closed connection, which its client sees as an error and not as a restart.
+QUIET_S = 1.0
 # Seconds that an idle connection is kept for the next request.
 KEEP_ALIVE_S = 15
 
@@ -37,6 +48,34 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._app.state.draining = True
         super().handle_exit(sig, frame)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if ready_file := os.environ.get("SAYCART_READY_FILE"):
+            Path(ready_file).touch()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """uvicorn's own closes idle connections at once; here they first get a moment to be told."""
+        self._app.state.draining = True
+        for listener in self.servers:
+            listener.close()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + QUIET_S
+        # Connections that were accepted just now become known within a turn of the loop or two.
+        await asyncio.sleep(0.05)
+        while self.server_state.connections and loop.time() < until:
+            await asyncio.sleep(0.05)
+        await super().shutdown(sockets)
+
+
+def inherited() -> list[socket.socket] | None:
+    """The listening socket that the supervisor holds for us; None when there is none.
+
+    Raises:
+        OSError: the variable names no open socket.
+    """
+    number = os.environ.get("SAYCART_API_FD")
+    return [socket.socket(fileno=int(number))] if number else None
 
 
 def server(app: FastAPI, wanted: Settings) -> Server:
@@ -67,7 +106,7 @@ def main() -> None:
         log.error("api.not_started", error=str(error))
         sys.exit(1)
     try:
-        server(create_app(container), wanted).run()
+        server(create_app(container), wanted).run(sockets=inherited())
     except KeyboardInterrupt:
         pass  # uvicorn has shut down in order, and passes Ctrl-C on
     finally:

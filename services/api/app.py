@@ -21,6 +21,7 @@ from services.api import audio, docs, events, health, menus, orders, problems, r
 from services.api.bell import Bell
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
+from services.api.pressure import Pressure
 from services.bootstrap import Container
 from services.web import site
 
@@ -66,7 +67,9 @@ def create_app(container: Container) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.container = container
-    app.state.metrics = Metrics(container)
+    pressure = Pressure(container)
+    app.state.metrics = Metrics(container, pressure)
+    app.state.pressure = pressure
     app.state.bell = Bell()
     app.state.draining = False
     problems.install(app)

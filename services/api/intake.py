@@ -1,5 +1,6 @@
 """Accepting an order, in the one order of steps that loses nothing and leaves nothing.
 
+0. Too much waits already, or the key is in use right now: refused (`pressure.py`), and no body is read.
 1. The recording streams into a temporary file (`uploads.py`), and everything about the request is checked.
 2. fsync and rename: the recording is durable under our own id.
 3. One transaction: the order and its idempotency row.
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +29,7 @@ from schemas.transcript import Transcript
 from services.api import uploads
 from services.api.bodies import media_type, parse_json, read_json, validated
 from services.api.deps import client_name
+from services.api.pressure import Pressure
 from services.api.problems import RequestRefused, invalid
 from services.bootstrap import Container
 from services.storage.records import Idempotency, MenuVersion, NewOrder, OrderRecord
@@ -49,16 +53,16 @@ async def accept(request: Request, box: Container, *, confirm: bool = False) -> 
 
     Raises:
         InputError: a tree of refusals (4xx), nothing stored.
+        Overloaded: too many orders wait (503), nothing stored.
         StorageUnavailable: database or disk (503), nothing stored.
     """
-    key = idempotency_key(request)
     kind = media_type(request)
     if kind == "multipart/form-data":
-        return await _spoken(request, box, key, confirm)
+        async with _admitted(request) as key:
+            return await _spoken(request, box, key, confirm)
     if kind == "application/json":
-        return await accept_text(
-            request, box, validated(TextOrder, await read_json(request)), confirm=confirm
-        )
+        async with _admitted(request) as key:
+            return await _typed(request, box, key, validated(TextOrder, await read_json(request)), confirm)
     raise RequestRefused(
         "unsupported_media_type",
         415,
@@ -88,6 +92,7 @@ async def _spoken(request: Request, box: Container, key: str | None, confirm: bo
         audio_format=upload.audio_format,
         metadata=metadata,
         confirm=confirm,
+        client=client_name(request),
     )
     return await run_in_threadpool(_store, box, new, _idempotency(request, key, digest))
 
@@ -96,7 +101,22 @@ async def accept_text(
     request: Request, box: Container, text: TextOrder, *, confirm: bool = False
 ) -> Accepted:
     """Take in an order that came as text; errors as in `accept`."""
+    async with _admitted(request) as key:
+        return await _typed(request, box, key, text, confirm)
+
+
+@asynccontextmanager
+async def _admitted(request: Request) -> AsyncIterator[str | None]:
+    """Let in by `pressure.py` for the block; gives the idempotency key, checked."""
     key = idempotency_key(request)
+    pressure: Pressure = request.app.state.pressure
+    async with pressure.admitted(client_name(request), key):
+        yield key
+
+
+async def _typed(
+    request: Request, box: Container, key: str | None, text: TextOrder, confirm: bool
+) -> Accepted:
     menu = await run_in_threadpool(find_menu, box, text.menu)
     new = NewOrder(
         menu_id=menu.menu.id,
@@ -105,6 +125,7 @@ async def accept_text(
         transcript=Transcript(text=text.transcript, confidence=1.0, language=menu.menu.language),
         metadata=text.metadata,
         confirm=confirm,
+        client=client_name(request),
     )
     digest = _digest(text.model_dump())
     return await run_in_threadpool(_store, box, new, _idempotency(request, key, digest))

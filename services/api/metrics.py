@@ -9,8 +9,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from schemas.errors import SaycartError
+from schemas.errors import IdempotencyInFlight, Overloaded, SaycartError, TooManyOrders
 from schemas.lifecycle import State
+from services.api.pressure import Pressure
 from services.bootstrap import Container
 
 log = structlog.get_logger(__name__)
@@ -39,6 +40,7 @@ class _Orders(Collector):
             coded = self.container.orders.code_counts()
             happened = self.container.orders.event_counts()
             told = self.container.outbox.counts()
+            load = self.container.load.load()
         except SaycartError as error:
             log.warning("metrics.no_counts", code=error.code)
             up.add_metric([], 0)
@@ -53,6 +55,12 @@ class _Orders(Collector):
             events.add_metric([kind], count)
         for (about, code), count in sorted(coded.items()):
             codes.add_metric([about, code], count)
+        yield GaugeMetricFamily("saycart_orders_waiting", "orders that wait for workers", load.waiting)
+        yield GaugeMetricFamily(
+            "saycart_orders_per_second",
+            "orders that the workers finished, over the last minute",
+            load.per_second,
+        )
         yield up
         yield codes
         yield orders
@@ -60,12 +68,28 @@ class _Orders(Collector):
         yield events
 
 
+class _Refusals(Collector):
+    """Orders that this process did not let in, by the problem's code."""
+
+    def __init__(self, pressure: Pressure) -> None:
+        self.pressure = pressure
+
+    def collect(self) -> Iterable[Metric]:
+        refused = CounterMetricFamily(
+            "saycart_orders_refused", "orders refused before their body was read", labels=["code"]
+        )
+        for error in (TooManyOrders, Overloaded, IdempotencyInFlight):
+            refused.add_metric([error.code], self.pressure.refused[error.code])
+        yield refused
+
+
 class Metrics:
     """One registry an app: several apps in one process (as in tests) do not mix."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, pressure: Pressure) -> None:
         self.registry = CollectorRegistry()
         self.registry.register(_Orders(container))
+        self.registry.register(_Refusals(pressure))
         self.requests = Counter(
             "saycart_http_requests_total",
             "answers by route template",

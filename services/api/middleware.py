@@ -56,6 +56,8 @@ class Gate:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = request_id
+                if scope["app"].state.draining:
+                    headers["Connection"] = "close"  # the client's next request goes to a living server
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers.setdefault("Referrer-Policy", "no-referrer")
                 # Answers are data; only /docs is a page, and it brings a policy of its own.

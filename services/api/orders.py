@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import anyio
 from fastapi import APIRouter, Depends, Query, Request
@@ -54,7 +54,8 @@ _SUBMIT = {
             "name": "Idempotency-Key",
             "in": "header",
             "schema": {"type": "string", "minLength": 1, "maxLength": 200},
-            "description": "the same key and body bring the first answer's order again",
+            "description": "the same key and body bring the first answer's order again; 409 while the first "
+            "request is not done",
         }
     ],
     "requestBody": {
@@ -91,7 +92,16 @@ def shown(
     )
 
 
-@router.post("", status_code=202, response_model=Order, openapi_extra=_SUBMIT)
+_AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    409: {"description": "the first request under this Idempotency-Key is not done yet", "headers": _AGAIN},
+    429: {"description": "too many orders of this client wait", "headers": _AGAIN},
+    503: {"description": "too many orders wait, or the database can't take it now", "headers": _AGAIN},
+    507: {"description": "the disk is full", "headers": _AGAIN},
+}
+
+
+@router.post("", status_code=202, response_model=Order, openapi_extra=_SUBMIT, responses=_REFUSALS)
 async def submit(request: Request, box: Wired) -> Response:
     """Accept an order; it is durable when 202 is sent. See `Location` for where it can be followed."""
     accepted = await accept(request, box)

@@ -7,6 +7,7 @@ HTTP status that is. What nobody foresaw becomes a 500 that names the request id
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -87,6 +88,8 @@ STATUS: dict[type[errors.SaycartError], int] = {
     errors.EngineUnavailable: 503,
     errors.StaleState: 409,
     errors.TooManyAttempts: 429,
+    errors.TooManyOrders: 429,
+    errors.Overloaded: 503,
     errors.StorageUnavailable: 503,
     errors.StorageFull: 507,
 }
@@ -103,6 +106,9 @@ TITLES: dict[str, str] = {
     "unsupported_audio": "The recording is not in an accepted format",
     "unknown_menu": "There is no such menu",
     "idempotency_mismatch": "The idempotency key was used for another request",
+    "idempotency_in_flight": "The first request under this key is not done yet",
+    "too_many_orders": "Too many orders of this client are waiting",
+    "overloaded": "Too many orders are waiting",
     "invalid_menu": "The menu contradicts itself",
     "invalid_cart": "The menu does not allow this cart",
     "not_found": "There is no such thing",
@@ -160,6 +166,8 @@ def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dic
     headers = {"Cache-Control": "no-store"}
     if isinstance(error, RequestRefused):
         headers |= error.headers
+    if (wait_s := getattr(error, "wait_s", None)) is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(wait_s)))
     if status in (503, 507):
         headers.setdefault("Retry-After", str(RETRY_AFTER_S))
     return problem, headers

@@ -34,6 +34,7 @@ def insert_order(session: Session, now: datetime, new: NewOrder, order_id: str) 
         created_at=now,
         updated_at=now,
         confirm=new.confirm,
+        client=new.client,
     )
     session.add(row)
     session.flush()

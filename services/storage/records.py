@@ -21,7 +21,7 @@ MAX_KEY_CHARS = 255
 class NewOrder:
     """An order to be stored: either `audio` (blob key and container) or `transcript` is set.
 
-    `confirm`: the customer sees the cart before the order is completed.
+    `confirm`: the customer sees the cart before the order is completed. `client`: whose backlog it adds to.
     """
 
     menu_id: str
@@ -32,6 +32,7 @@ class NewOrder:
     transcript: Transcript | None = None
     metadata: dict[str, Any] | None = None
     confirm: bool = False
+    client: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,7 @@ class MenuVersion:
 class StoredEvent:
     """One entry of an order's history. `seq` is the order's version after the event: it grows, with gaps,
     since a claim changes the version and is no event. `type` is `received`, `retry` or a lifecycle event.
+    `stage`, `attempt` and `worker` are None for what a client, a reviewer or an operator did.
     """
 
     seq: int
@@ -188,3 +190,6 @@ class StoredEvent:
     type: str
     state: State
     detail: dict[str, Any]
+    stage: str | None = None
+    attempt: int | None = None
+    worker: str | None = None

@@ -10,6 +10,7 @@ their addresses, and every other setting, from the environment made here.
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ import httpx
 
 from infra.database import Database
 from infra.models import resolve
-from infra.ports import PortBook, any_free, free
+from infra.ports import PortBook, any_free, free, listen
 from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
@@ -35,9 +36,9 @@ WORKERS = {"transcribe": "transcribe", "decode": "decode", "triage": "validate,t
 # Seconds. Loading may read a model from a cold disk; the decode worker warms a prompt for each menu.
 _MODEL_TIMEOUT_S = 600.0
 _PART_TIMEOUT_S = 90.0
-# A worker ends its current stage before it goes; one that is cut off is taken up again after its lease.
-_WORKER_STOP_S = 20.0
-_API_STOP_S = 27.0  # the API's own grace is 25
+# A worker ends its stage or gives it back before it goes; this comes on top of `worker_drain_s`.
+_WORKER_STOP_S = 5.0
+_API_STOP_S = 27.0  # the API's own grace is 1 + 24
 
 
 class Stack:
@@ -47,6 +48,7 @@ class Stack:
         self.settings = settings.model_copy(update={"home": settings.home.resolve()})
         self._supervisor = Supervisor(self.settings.home, on_change, about=self.base_url)
         self._unready: dict[str, str] = {}
+        self._listener: socket.socket | None = None
 
     @property
     def base_url(self) -> str:
@@ -78,11 +80,7 @@ class Stack:
         webhook_signer(config)
         self._supervisor.claim()
         try:
-            if not free(config.api_port, config.api_host):
-                raise SupervisorError(
-                    f"Port {config.api_port} of {config.api_host} is taken, and the API should serve there.",
-                    "Stop what listens there, or choose another with SAYCART_API_PORT.",
-                )
+            self._listener = _api_listener(config)
             database = Database(config.database)
             try:
                 database.migrate()
@@ -91,9 +89,9 @@ class Stack:
                     OrderStore(database).free_leases()
             finally:
                 database.close()
-            children = self._children()
+            children = self._children(self._listener)
         except BaseException:
-            self._supervisor.stop()
+            self.stop()
             raise
         try:
             self._supervisor.start(children)
@@ -105,6 +103,18 @@ class Stack:
     def stop(self) -> None:
         """End all; harmless when repeated."""
         self._supervisor.stop()
+        if self._listener is not None:
+            self._listener.close()
+
+    def restart(self, part: str) -> None:
+        """Restart one part in order, for example for a new version; returns when its new life is ready.
+
+        The API's new life begins before the old one ends, on the same socket: no client sees an error.
+
+        Raises:
+            SupervisorError: as `Supervisor.restart`.
+        """
+        self._supervisor.restart(part)
 
     def check(self) -> None:
         """Raises `ChildFailed` when a part was given up on."""
@@ -134,7 +144,7 @@ class Stack:
     ) -> None:
         self.stop()
 
-    def _children(self) -> list[Child]:
+    def _children(self, listener: socket.socket) -> list[Child]:
         config, children = self.settings, list[Child]()
         ports = PortBook(config.home / "ports.json")
         if not config.redis_url:
@@ -155,23 +165,22 @@ class Stack:
         model = tuple(child.name for child in children if child.name == "llm")
         for name, queues in WORKERS.items():
             needs = queue + model if name == "decode" else queue
-            children.append(self._worker(name, _celery(name, queues, config.log_level), environment, needs))
+            threads = config.decode_concurrency if name == "decode" else 1
+            argv = _celery(name, queues, threads, config.log_level)
+            children.append(self._worker(name, argv, environment, needs))
         sweeper = (sys.executable, "-m", "services.workers.sweeper")
         children.append(self._worker("sweeper", sweeper, environment, queue))
         if config.webhook_url:
             courier = (sys.executable, "-m", "services.workers.courier")
             children.append(self._worker("courier", courier, environment, ()))
         children.append(
-            Child(
-                name="api",
-                argv=(sys.executable, "-m", "services.api"),
-                log_path=self.log_path("api"),
-                ready=self._api_ready,
+            api_child(
+                config,
+                listener,
+                self._api_ready,
                 # It starts beside the language model, but reports ready only once that answers.
                 ready_timeout_s=_MODEL_TIMEOUT_S if model else _PART_TIMEOUT_S,
-                env=environment,
                 needs=queue,
-                stop_s=_API_STOP_S,
             )
         )
         return children
@@ -180,7 +189,7 @@ class Stack:
         self, name: str, argv: tuple[str, ...], environment: dict[str, str], needs: tuple[str, ...]
     ) -> Child:
         """A child that touches a file when it can take work; the file of its last life is removed first."""
-        file = self.settings.home / "run" / f"{name}.ready"
+        file = _ready_file(self.settings, name)
         return Child(
             name=name,
             argv=argv,
@@ -189,7 +198,7 @@ class Stack:
             ready_timeout_s=_MODEL_TIMEOUT_S,
             env={**environment, "SAYCART_READY_FILE": str(file)},
             needs=needs,
-            stop_s=_WORKER_STOP_S,
+            stop_s=self.settings.worker_drain_s + _WORKER_STOP_S,
             prepare=lambda: file.unlink(missing_ok=True),
         )
 
@@ -203,6 +212,49 @@ class Stack:
             return False
         self._unready = {part: problem for part, problem in checks.items() if problem != "ok"}
         return answer.status_code == 200
+
+
+def api_child(
+    config: Settings,
+    listener: socket.socket,
+    answers: Callable[[], bool] = lambda: True,
+    *,
+    ready_timeout_s: float = _PART_TIMEOUT_S,
+    needs: tuple[str, ...] = (),
+) -> Child:
+    """The API on a listening socket that outlives it. It is ready when it serves and `answers` agrees.
+
+    The file says that this very life serves; over HTTP an older one may still answer.
+    """
+    file = _ready_file(config, "api")
+    number = listener.fileno()
+    return Child(
+        name="api",
+        argv=(sys.executable, "-m", "services.api"),
+        log_path=config.home / "logs" / "api.log",
+        ready=lambda: file.exists() and answers(),
+        ready_timeout_s=ready_timeout_s,
+        env={**as_environment(config), "SAYCART_READY_FILE": str(file), "SAYCART_API_FD": str(number)},
+        needs=needs,
+        stop_s=_API_STOP_S,
+        prepare=lambda: file.unlink(missing_ok=True),
+        pass_fds=(number,),
+        overlap=True,
+    )
+
+
+def _api_listener(config: Settings) -> socket.socket:
+    try:
+        return listen(config.api_port, config.api_host)
+    except OSError as error:
+        raise SupervisorError(
+            f"The API can't serve on port {config.api_port} of {config.api_host}: {error.strerror}.",
+            "Stop what listens there, or choose another with SAYCART_API_PORT or SAYCART_API_HOST.",
+        ) from error
+
+
+def _ready_file(config: Settings, name: str) -> Path:
+    return config.home / "run" / f"{name}.ready"
 
 
 def llm_child(config: Settings, port: int, log_path: Path) -> Child:
@@ -254,12 +306,13 @@ def as_environment(settings: Settings) -> dict[str, str]:
     return values | {"PYTHONUNBUFFERED": "1", "PATH": os.environ.get("PATH", os.defpath)}
 
 
-def _celery(name: str, queues: str, log_level: str) -> tuple[str, ...]:
+def _celery(name: str, queues: str, threads: int, log_level: str) -> tuple[str, ...]:
+    """One worker. More threads than one suit a stage that waits for a server; a process has a hard limit."""
     # Gossip, mingle and heartbeats are for workers that watch each other; here the supervisor watches.
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     app = (sys.executable, "-m", "celery", "-A", "services.workers.app", "worker")
-    pool = ("--pool=prefork", "--concurrency=1", "-n", f"{name}@%h", f"--loglevel={log_level.upper()}")
-    return (*app, "-Q", queues, *pool, *quiet)
+    pool = ("--pool=threads" if threads > 1 else "--pool=prefork", f"--concurrency={threads}")
+    return (*app, "-Q", queues, *pool, "-n", f"{name}@%h", f"--loglevel={log_level.upper()}", *quiet)
 
 
 def _answers(url: str) -> bool:

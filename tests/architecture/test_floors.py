@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
             f"services.pipeline.{module}",
             "services.storage.records",
         ): "plain values; records import no database"
-        for module in ("flow", "ports", "review", "runner", "stages")
+        for module in ("flow", "heartbeat", "ports", "review", "runner", "stages")
     },
     (
         "services.pipeline.runner",
@@ -64,6 +64,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.api.events", "services.storage.records"): "the record's type, to be shown",
     ("services.api.intake", "services.storage.records"): "the new order that it hands to storage",
     ("services.api.menus", "services.storage.records"): "the record's type, to be shown",
+    ("services.api.pressure", "services.storage.load"): "the counts that it goes by, a plain value",
     ("services.api.orders", "services.storage.records"): "the record's type, to be shown",
     ("services.api.present", "services.storage.records"): "turns records into what the contract shows",
     ("services.api.uploads", "services.engines.containers"): "magic bytes: pure, and needed before storing",

@@ -17,6 +17,7 @@ PLACES = {"home": "`.saycart` in the checkout", "models_dir": "`~/.cache/saycart
 INTERNAL = {
     "SAYCART_READY_FILE": "services/workers/app.py",
     "SAYCART_CHILD_OF": "infra/processes.py",
+    "SAYCART_API_FD": "services/api/__main__.py",
 }
 
 

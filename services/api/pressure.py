@@ -1,0 +1,118 @@
+"""Who may hand in an order now: refusals while too much waits, and one request at a time for a key.
+
+Both are asked before the body is read. The counts are this process's own look at the database, at most
+`FRESH_S` old, plus what it has let in since. With several API processes a burst can pass a limit by what
+they let in within that time; the limits keep waiting times sane, and nothing leans on their being exact.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import structlog
+from starlette.concurrency import run_in_threadpool
+
+from schemas.errors import IdempotencyInFlight, Overloaded, TooManyOrders
+from services.bootstrap import Container
+from services.storage.load import Load
+
+log = structlog.get_logger(__name__)
+
+FRESH_S = 0.5
+# Seconds to wait when no order was finished in the last minute, so that nothing was measured.
+UNMEASURED_S = 15.0
+MAX_WAIT_S = 600
+# Seconds until the first request under a key has probably ended.
+IN_FLIGHT_S = 1
+
+
+def wait_s(load: Load) -> int:
+    """Seconds after which half of what waits will be done, give or take a fifth.
+
+    Half: by then there is room, and the workers have not run dry. A fifth: refused clients must not all
+    come back in the same moment.
+    """
+    seconds = load.waiting / 2 / load.per_second if load.left else UNMEASURED_S
+    return max(1, min(MAX_WAIT_S, math.ceil(seconds * random.uniform(0.8, 1.2))))  # noqa: S311 (no secret)
+
+
+class Pressure:
+    """One for each app. `refused` counts refusals by code, for /metrics."""
+
+    def __init__(self, box: Container) -> None:
+        self._box = box
+        self._load = Load()
+        self._looked_at = -math.inf
+        self._looking = anyio.Lock()
+        self._since: Counter[str] = Counter()
+        self._keys: set[tuple[str, str]] = set()
+        self.refused: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def admitted(self, client: str, key: str | None) -> AsyncIterator[None]:
+        """Around the whole taking in of one order.
+
+        A repeat of an accepted key is let through however much waits: its client must learn that the order
+        is in, and it adds nothing.
+
+        Raises:
+            IdempotencyInFlight: another request of this process has the key.
+            TooManyOrders, Overloaded: too much waits, of this client's or in all.
+            StorageUnavailable: the database does not answer; it would not take the order either.
+        """
+        held = (client, key) if key else None
+        if held in self._keys:
+            self.refused[IdempotencyInFlight.code] += 1
+            raise IdempotencyInFlight(
+                "The first request under this Idempotency-Key is not done yet.", IN_FLIGHT_S
+            )
+        if held:
+            self._keys.add(held)
+        try:
+            await self._admit(client, key)
+            yield
+        finally:
+            # However it ends: refused, cut off by its client, or stored.
+            if held:
+                self._keys.discard(held)
+
+    async def _admit(self, client: str, key: str | None) -> None:
+        config = self._box.settings
+        if not config.client_backlog and not config.max_backlog:
+            return
+        await self._look()
+        refusal = self._refusal(client)
+        if refusal is None:
+            self._since[client] += 1
+            return
+        if key:
+            known: bool = await run_in_threadpool(self._box.load.knows_key, client, key)
+            if known:
+                return
+        self.refused[refusal.code] += 1
+        raise refusal
+
+    def _refusal(self, client: str) -> TooManyOrders | Overloaded | None:
+        config, load = self._box.settings, self._load
+        own = load.by_client.get(client, 0) + self._since[client]
+        if config.client_backlog and own >= config.client_backlog:
+            return TooManyOrders(own, wait_s(load))
+        waiting = load.waiting + self._since.total()
+        if config.max_backlog and waiting >= config.max_backlog:
+            return Overloaded(waiting, wait_s(load))
+        return None
+
+    async def _look(self) -> None:
+        """Count anew when the last count is too old; requests that come meanwhile wait for that one."""
+        async with self._looking:
+            if time.monotonic() - self._looked_at < FRESH_S:
+                return
+            counted = await run_in_threadpool(self._box.load.load)
+            self._load, self._looked_at = counted, time.monotonic()
+            self._since.clear()

@@ -1,0 +1,75 @@
+"""How much waits and how fast it goes, and which recordings have an order: questions over many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from sqlalchemy import func, select
+
+from infra.database import Database
+from schemas.lifecycle import WAITING, State
+from services.storage.changes import reading
+from services.storage.tables import IdempotencyRow, OrderRow
+
+# Seconds over which throughput is measured.
+WINDOW_S = 60
+_CHUNK = 1000
+_WAITING = [state.value for state in WAITING]
+_LEFT = [state.value for state in State if state not in WAITING]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Orders that wait for workers, in all and by client, and how many left them in the last 60 s."""
+
+    waiting: int = 0
+    by_client: dict[str, int] = field(default_factory=dict)
+    left: int = 0
+
+    @property
+    def per_second(self) -> float:
+        return self.left / WINDOW_S
+
+
+class LoadStore:
+    """Every call is one read, and may raise StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def load(self) -> Load:
+        """What waits now. An order that a person settled in the last minute counts as one that left."""
+        clients = (
+            select(OrderRow.client, func.count())
+            .where(OrderRow.state.in_(_WAITING))
+            .group_by(OrderRow.client)
+        )
+        with reading(self._database) as session:
+            since = self._database.now(session) - timedelta(seconds=WINDOW_S)
+            counted = {client: count for client, count in session.execute(clients)}
+            # Over orders and not over events: these have an index by state and time.
+            left = session.scalar(
+                select(func.count()).where(OrderRow.state.in_(_LEFT), OrderRow.updated_at >= since)
+            )
+        # Orders of older versions have no client.
+        by_client = {client: count for client, count in counted.items() if client is not None}
+        return Load(sum(counted.values()), by_client, left or 0)
+
+    def knows_key(self, client: str, key: str) -> bool:
+        """Whether an order was stored under this Idempotency-Key."""
+        with reading(self._database) as session:
+            return session.get(IdempotencyRow, (client, key)) is not None
+
+    def unknown_recordings(self, keys: Iterable[str]) -> set[str]:
+        """Those of the blob keys that no order names. One pass over all orders: nothing is indexed by
+        recording, and it is asked once an hour."""
+        left = set(keys)
+        if not left:
+            return left
+        named = select(OrderRow.audio_key).where(OrderRow.audio_key.is_not(None))
+        with reading(self._database) as session:
+            for chunk in session.scalars(named, execution_options={"yield_per": _CHUNK}).partitions():
+                left.difference_update(key for key in chunk if key)
+        return left

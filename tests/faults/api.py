@@ -1,0 +1,51 @@
+"""The product's API, killed at the boundaries of the accept path that an order names: see `points.py`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from services.api import __main__ as api
+from services.doorbell import CeleryDoorbell
+from services.storage.orders import OrderStore
+from services.storage.records import NewOrder
+from tests.faults.points import folder, strike
+
+# Metadata of the orders that this process has stored: the doorbell is told an id alone.
+_known: dict[str, dict[str, Any] | None] = {}
+RINGS = int(os.environ.get("FAULTS_RINGS", "1"))
+
+
+def _create(store: Callable[..., Any]) -> Callable[..., Any]:
+    def create(self: OrderStore, new: NewOrder, **named: Any) -> Any:
+        strike(new.metadata, "accept/before_commit")
+        order, created = store(self, new, **named)
+        _known[order.id] = new.metadata
+        strike(new.metadata, "accept/after_commit")
+        return order, created
+
+    return create
+
+
+def _ring(ring: Callable[..., bool]) -> Callable[..., bool]:
+    def rung(self: CeleryDoorbell, order_id: str, state: Any, **named: Any) -> bool:
+        metadata = _known.pop(order_id, None)
+        strike(metadata, "accept/before_enqueue")
+        done = [ring(self, order_id, state, **named) for _ in range(RINGS)]
+        strike(metadata, "accept/after_enqueue")
+        return all(done)
+
+    return rung
+
+
+def main() -> None:
+    """Serve, as `python -m services.api` does."""
+    if folder() is not None:
+        OrderStore.create = _create(OrderStore.create)  # type: ignore[method-assign]
+    CeleryDoorbell.ring = _ring(CeleryDoorbell.ring)  # type: ignore[method-assign]
+    api.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""The client's side: what was sent, what was answered, and the id of every 202.
+
+Like a till that must not lose an order: a request that fails, or is answered 5xx, 429 or 409, is sent again
+under the same Idempotency-Key until it is answered 202.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import httpx
+
+from tests.stand_ins import CAFE, SAID
+
+# A WAV of no samples: the stand-in hears the same in everything, the upload is checked by its first bytes.
+WAV = (
+    b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x80\x3e\x00\x00\x00\x7d\x00\x00\x02\x00"
+    + (b"\x10\x00data\x00\x00\x00\x00")
+)
+LONGEST_WAIT_S = 5.0
+
+# From an order's number and metadata to what httpx is to send: `json`, or `files` and `data`.
+Body = Callable[[int, dict[str, Any]], dict[str, Any]]
+
+
+def typed(number: int, metadata: dict[str, Any]) -> dict[str, Any]:
+    """An order that comes as text."""
+    return {"json": {"transcript": SAID, "menu": CAFE.id, "metadata": metadata}}
+
+
+def spoken(number: int, metadata: dict[str, Any], recording: bytes = WAV) -> dict[str, Any]:
+    """An order that comes as a recording."""
+    form = {"menu": CAFE.id, "metadata": json.dumps(metadata)}
+    return {"files": {"audio": ("order.wav", recording)}, "data": form}
+
+
+def mixed(number: int, metadata: dict[str, Any]) -> dict[str, Any]:
+    """One in twenty is spoken, and whatever is to die while it is transcribed."""
+    heard = number % 20 == 0 or str(metadata.get("kill", "")).startswith("transcribe/")
+    return (spoken if heard else typed)(number, metadata)
+
+
+@dataclass
+class Entry:
+    """One order as its client knows it. `ids` holds every id that a 202 named: more than one is a fault."""
+
+    number: int
+    key: str
+    ids: set[str] = field(default_factory=set)
+    tries: int = 0
+    accepted_at: float = 0.0
+
+
+class Ledger:
+    """Sends orders from threads. `kill` names, for an order's number, where its worker is to die."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        threads: int = 6,
+        body: Body = mixed,
+        kill: Callable[[int], str] = lambda _: "",
+        patience_s: float = 300.0,
+        pace_s: float = 0.0,
+    ) -> None:
+        self._url, self._threads = url, threads
+        self._body, self._kill = body, kill
+        self._patience_s, self._pace_s = patience_s, pace_s
+        self.entries: list[Entry] = []
+        self.answers: Counter[str] = Counter()
+        self.refused: list[str] = []
+        self._lock = threading.Lock()
+        self._running: list[threading.Thread] = []
+        self._stop = threading.Event()
+
+    @property
+    def accepted(self) -> int:
+        """How many orders were answered 202."""
+        return sum(bool(entry.ids) for entry in self.entries)
+
+    def start(self, numbers: Iterable[int] | None = None) -> None:
+        """Send these orders, or new ones until `finish`."""
+        source = iter(count(1) if numbers is None else numbers)
+        self._running = [
+            threading.Thread(target=self._send_all, args=(source,), daemon=True) for _ in range(self._threads)
+        ]
+        for thread in self._running:
+            thread.start()
+
+    def join(self) -> None:
+        """Wait until everything was sent."""
+        for thread in self._running:
+            thread.join()
+
+    def finish(self) -> None:
+        """No further orders; those under way are sent to their 202."""
+        self._stop.set()
+        self.join()
+
+    def _send_all(self, source: Iterable[int]) -> None:
+        with httpx.Client(base_url=self._url, timeout=15.0, trust_env=False) as client:
+            while not self._stop.is_set():
+                with self._lock:
+                    number = next(source, None)  # type: ignore[call-overload]
+                    if number is None:
+                        return
+                    entry = Entry(number, f"order-{number}")
+                    self.entries.append(entry)
+                self.send(client, entry)
+                if number % 25 == 0:
+                    self.send(client, entry)  # a client that did not hear the answer asks again
+                if self._pace_s:
+                    self._stop.wait(self._pace_s)
+
+    def send(self, client: httpx.Client, entry: Entry) -> None:
+        """Send one order until its 202, at most for the ledger's patience."""
+        until = time.monotonic() + self._patience_s
+        while time.monotonic() < until:
+            wait = self.post(client, entry)
+            if wait is None:
+                return
+            time.sleep(min(LONGEST_WAIT_S, wait) * random.uniform(0.5, 1.0))
+
+    def post(self, client: httpx.Client, entry: Entry) -> float | None:
+        """One request; None when it was answered 202, else how long to wait before the next."""
+        metadata = {"n": entry.number, "kill": self._kill(entry.number)}
+        headers = {"Idempotency-Key": entry.key}
+        entry.tries += 1
+        try:
+            answer = client.post("/v1/orders", headers=headers, **self._body(entry.number, metadata))
+        except httpx.TransportError as error:
+            self._note(type(error).__name__)
+            return 0.3
+        self._note(str(answer.status_code))
+        if answer.status_code == 202:
+            entry.ids.add(answer.json()["id"])
+            entry.accepted_at = entry.accepted_at or time.time()
+            return None
+        if answer.status_code in (409, 429) or answer.status_code >= 500:
+            return float(answer.headers.get("retry-after", "0.5"))
+        self.refused.append(f"order {entry.number}: {answer.status_code} {answer.text[:300]}")
+        return None
+
+    def _note(self, answer: str) -> None:
+        with self._lock:
+            self.answers[answer] += 1

