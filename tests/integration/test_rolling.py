@@ -157,17 +157,23 @@ def test_a_long_poll_and_an_idle_connection_at_a_restart(api: Api) -> None:
 
 def test_a_life_that_does_not_start_leaves_the_old_one(tmp_path: Path) -> None:
     """The second life ends at once; the first must go on serving."""
-    mark = tmp_path / "started"
+    ready, lived = tmp_path / "ready", tmp_path / "lived"
     code = (
-        f"import pathlib, time; mark = pathlib.Path({str(mark)!r}); "
-        "mark.exists() and exit(3); mark.touch(); time.sleep(99)"
+        f"import pathlib, time; ready, lived = pathlib.Path({str(ready)!r}), pathlib.Path({str(lived)!r}); "
+        "lived.exists() and exit(3); lived.touch(); ready.touch(); time.sleep(99)"
     )
-    child = Child("part", (sys.executable, "-c", code), tmp_path / "log", mark.exists, overlap=True)
+    child = Child(
+        "part",
+        (sys.executable, "-c", code),
+        tmp_path / "log",
+        ready.exists,
+        prepare=lambda: ready.unlink(missing_ok=True),
+        overlap=True,
+    )
     supervisor = Supervisor(tmp_path)
     supervisor.start([child])
     try:
         first = supervisor.pid("part")
-        # The mark is there already, so a life that has ended must not be taken for a ready one.
         with pytest.raises(ChildFailed, match="the old one goes on"):
             supervisor.restart("part")
         assert supervisor.pid("part") == first
