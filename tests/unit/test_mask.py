@@ -19,6 +19,7 @@ from services.engines import lark
 from services.engines.grammar import Mask
 from services.engines.labels import Labels
 from services.pipeline.retrieve import clean, retrieve
+from tests.fuzz.drafts import any_draft, evidences, walk
 from tests.stand_ins import CAFE, NASTY, sample_menu
 from tests.unit.wire_text import LATTES, MUFFIN, SAID, foam, item, mask_of, oat, off_menu, said, wire
 
@@ -173,116 +174,14 @@ def test_not_on_menu_is_open_whatever_was_said(text: str) -> None:
         assert len(around) > lark.MAX_CHUNK_CHARS or mask.accepts(wire(off_menu(around)))
 
 
-WORDS = st.lists(st.text("aé🍵\"\\ñ'/{<", min_size=1, max_size=6), min_size=1, max_size=7)
-
-
-@st.composite
-def line_evidences(draw: st.DrawFn, menu: Any) -> LineEvidence:
-    words = draw(WORDS)
-    first = draw(st.integers(0, len(words) - 1))
-    last = draw(st.integers(first, len(words) - 1))
-    pairs = [(g.id, o.id) for g in menu.option_groups for o in g.options]
-    amounts = st.lists(st.sampled_from(list(Amount)), unique=True, min_size=1).map(tuple)
-    counts = st.sets(st.integers(1, 12), min_size=1, max_size=2).map(lambda s: tuple(sorted(s)))
-    return LineEvidence(
-        items=tuple(draw(st.lists(st.sampled_from([i.sku for i in menu.items]), unique=True, min_size=1))),
-        region=" ".join(words),
-        anchor=" ".join(words[first : last + 1]) if draw(st.booleans()) else "",
-        quantities=tuple(sorted(draw(st.sets(st.integers(1, 999), min_size=1, max_size=3)))),
-        sizes=tuple(draw(st.lists(st.sampled_from([s.id for s in menu.sizes]), unique=True))),
-        size_required=draw(st.booleans()),
-        options=tuple(
-            OptionEvidence(
-                group=g, id=o, amounts=draw(amounts), counts=draw(counts), required=draw(st.booleans())
-            )
-            for g, o in draw(st.lists(st.sampled_from(pairs), unique=True, max_size=12))
-        ),
-        copies=draw(st.integers(1, 2)),
-        required=draw(st.booleans()),
-    )
-
-
-@st.composite
-def evidences(draw: st.DrawFn) -> Evidence:
-    menu = draw(st.sampled_from([CAFE, NASTY, sample_menu("copper-skillet")]))
-    lines = draw(st.lists(line_evidences(menu), max_size=4))
-    words = draw(WORDS) + [word for line in lines for word in line.region.split()]
-    return Evidence(
-        transcript=" ".join(words),
-        menu=menu,
-        menu_version=1,
-        lines=tuple(lines),
-        off_menu=tuple(draw(st.lists(st.sampled_from(words), max_size=2))),
-        off_menu_quantities=(1, *sorted(draw(st.sets(st.integers(2, 999), max_size=2)))),
-    )
-
-
-def span(rng: random.Random, region: str, anchors: tuple[str, ...]) -> str:
-    """A run of whole words of the region that holds one of the anchors."""
-    words = region.split()
-    runs = [(a, b) for a in range(len(words)) for b in range(a + 1, min(a + 8, len(words) + 1))]
-    held = [" ".join(words[a:b]) for a, b in runs]
-    return rng.choice([run for run in held if not anchors or any(anchor in run for anchor in anchors)])
-
-
-def any_item(rng: random.Random, evidence: Evidence, line: LineEvidence) -> ItemLine:
-    chosen = evidence.menu.item(rng.choice(line.items))
-    assert chosen is not None
-    sizes = [s for s in chosen.size_ids if s in line.sizes]
-    open_ones = [o for o in line.options if o.group in chosen.option_groups]
-    needed = len(open_ones) <= MAX_OPTIONS
-    taken = [o for o in open_ones if (needed and o.required) or rng.random() < 0.5][:MAX_OPTIONS]
-    return ItemLine(
-        kind="item",
-        heard=span(rng, line.region, (line.anchor,) if line.anchor else ()),
-        sku=chosen.sku,
-        quantity=rng.choice(line.quantities),
-        size=rng.choice(sizes if line.size_required else [None, *sizes]) if sizes else None,
-        options=tuple(
-            OptionDraft(group=o.group, id=o.id, amount=rng.choice(o.amounts), count=rng.choice(o.counts))
-            for o in taken
-        ),
-    )
-
-
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(evidences(), st.randoms(use_true_random=False))
 def test_every_draft_that_the_evidence_allows_can_be_written(evidence: Evidence, rng: random.Random) -> None:
-    lines: list[ItemLine | NotOnMenuLine] = [
-        any_item(rng, evidence, line)
-        for line in evidence.lines
-        for _ in range(rng.randint(int(line.required), line.copies))
-    ]
-    lines += [
-        NotOnMenuLine(
-            kind="not_on_menu",
-            heard=span(rng, evidence.transcript, (anchor,) if anchor else ()),
-            quantity=rng.choice(evidence.off_menu_quantities),
-        )
-        for anchor in evidence.off_menu or ("",)
-        if rng.random() < 0.5
-    ]
-    draft, labels, mask = CartDraft(lines=tuple(lines)), Labels(evidence.menu), mask_of(evidence)
+    draft, labels, mask = any_draft(rng, evidence), Labels(evidence.menu), mask_of(evidence)
     text = labels.to_wire(draft)
     assert mask.accepts(text)
     assert len(text.encode()) <= mask.longest
     assert labels.from_wire(text) == draft
-
-
-def walk(mask: Mask, rng: random.Random) -> bytes:
-    """Bytes chosen at random among those that the mask allows, until it says that they are whole."""
-    matcher = LLMatcher(BYTES, mask.lark)
-    assert not matcher.get_error()
-    out = bytearray()
-    while not matcher.is_accepting():
-        bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), np.uint8), bitorder="little")
-        allowed = [token for token in np.nonzero(bits)[0].tolist() if token < 256]
-        assert allowed, f"a dead end after {bytes(out)!r}"
-        token = rng.choice(allowed)
-        assert matcher.consume_token(token)
-        out.append(token)
-        assert len(out) <= mask.longest
-    return bytes(out)
 
 
 WALKS = [
