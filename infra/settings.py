@@ -148,7 +148,7 @@ class Settings(BaseSettings):
     webhook_events: str = "all"
     """What it is told, a comma list; see docs/webhooks.md. A completed order is always told."""
 
-    webhook_attempts: int = 12
+    webhook_attempts: int = 24
     """Tries of one message before it is dead and `saycart webhooks replay` is needed."""
 
     webhook_wait_s: float = 2.0

@@ -20,6 +20,7 @@ from infra.signals import StopSignal
 from infra.telemetry import configure_logging
 from schemas.errors import StorageUnavailable
 from services.bootstrap import Container, bootstrap
+from services.workers.orphans import collect_orphans
 
 log = structlog.get_logger()
 
@@ -64,6 +65,7 @@ def main() -> None:
             sweep(container, idle_s)
             if time.monotonic() >= next_forgetting:
                 container.orders.forget_keys(config.idempotency_days * 86_400)
+                collect_orphans(container)
                 next_forgetting = time.monotonic() + FORGET_EVERY_S
             idle_s = config.sweep_idle_s
         except (StorageUnavailable, DatabaseUnavailable) as error:
