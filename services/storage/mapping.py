@@ -112,7 +112,16 @@ def menu_of(row: MenuRow) -> MenuVersion:
 
 
 def event_of(row: EventRow) -> StoredEvent:
-    return StoredEvent(seq=row.seq, at=row.at, type=row.type, state=State(row.state), detail=row.detail)
+    return StoredEvent(
+        seq=row.seq,
+        at=row.at,
+        type=row.type,
+        state=State(row.state),
+        detail=row.detail,
+        stage=row.stage,
+        attempt=row.attempt,
+        worker=row.worker,
+    )
 
 
 def document_of(model: BaseModel | None) -> dict[str, Any] | None:
