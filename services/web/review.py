@@ -178,6 +178,7 @@ def _screen(
         words=view.words(shown.heard),
         findings=view.findings(shown.order),
         acts=box.review_log.of(shown.review.id),
+        history=box.orders.events(shown.order.id),
         threshold=box.settings.asr_threshold,
         refused=refused,
         last=last,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from schemas.cart import CartDraft
 from schemas.lifecycle import Event
@@ -45,6 +45,14 @@ def signed_in(browser: Browser, base_url: str, name: str, **options: Any) -> Ite
         page.keyboard.press("Enter")
         page.wait_for_url("**/review")
         yield page
+
+
+def take(page: Page, review_id: str) -> None:
+    """Open this very order and take it, by its key."""
+    page.goto(f"/review/{review_id}")
+    with page.expect_navigation():  # to its end: a key that is pressed before the scripts run is lost
+        page.keyboard.press("c")
+    expect(page.locator("#settle")).to_be_visible()
 
 
 @dataclass

@@ -6,9 +6,11 @@ workers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+import av
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -199,6 +201,55 @@ def test_bad_files_are_refused_in_words(
         page.get_by_role("button", name="Send recording").click()
         expect(page.get_by_role("alert")).to_contain_text(words)
         expect(page.get_by_role("heading", name="What would you like?")).to_be_visible()
+
+
+def drop_file(page: Page, target: str, name: str, body: bytes) -> None:
+    """Let a file go over `target`, as from the desktop."""
+    made = page.evaluate_handle(
+        """([name, bytes]) => {
+            const dragged = new DataTransfer();
+            dragged.items.add(new File([new Uint8Array(bytes)], name, { type: "audio/wav" }));
+            return dragged;
+        }""",
+        [name, list(body)],
+    )
+    for kind in ("dragenter", "dragover"):
+        page.dispatch_event(target, kind, {"dataTransfer": made})
+    expect(page.locator("#drop")).to_have_class(re.compile("over"))
+    page.dispatch_event(target, "drop", {"dataTransfer": made})
+    expect(page.locator("#drop")).not_to_have_class(re.compile("over"))
+
+
+@pytest.mark.parametrize("target", ["#drop", "h1"], ids=["on the field", "beside it"])
+def test_a_dropped_file_is_sent(page: Page, cafe: World, target: str) -> None:
+    page.goto(f"/?menu={MENU['id']}")
+    drop_file(page, target, "notes.wav", b"this is no recording at all")
+    expect(page.get_by_role("alert")).to_contain_text("not in an accepted format")
+    body = wav(0.2)
+    drop_file(page, target, "order.wav", body)
+    page.wait_for_url("**/orders/ord_*")
+    order_id = page.url.rpartition("/")[2]
+    assert cafe.http.get(f"/v1/orders/{order_id}/audio").content == body
+
+
+@pytest.mark.parametrize("way", ["mouse", "finger", "space"])
+def test_a_tap_begins_and_another_ends_a_recording(browser: Browser, cafe: World, way: str) -> None:
+    """The microphone is Chromium's own, which beeps."""
+    with watched(browser, cafe.url, viewport=PHONE, has_touch=True) as page:
+        page.goto(f"/?menu={MENU['id']}")
+        mic = page.get_by_role("button", name="Hold to talk")
+        tap = {"mouse": mic.click, "finger": mic.tap, "space": lambda: page.keyboard.press(" ")}[way]
+        tap()
+        expect(page.get_by_text("Listening…")).to_be_visible()
+        expect(mic).to_have_attribute("aria-pressed", "true")
+        page.wait_for_timeout(600)
+        tap()
+        page.wait_for_url("**/orders/ord_*")
+        order = cafe.parts.orders.get(page.url.rpartition("/")[2])
+        assert (order.state, order.confirm) == (State.RECEIVED, True)
+        with av.open(str(cafe.parts.blobs.path(order.audio_key))) as heard:
+            seconds = sum(frame.samples / frame.sample_rate for frame in heard.decode(audio=0))
+        assert seconds >= 0.5, "it goes on after the first tap"
 
 
 def test_an_unknown_menu_is_told_and_the_words_are_kept(browser: Browser, cafe: World) -> None:

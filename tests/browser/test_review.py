@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from schemas.menu import Menu
 from schemas.review import ReviewDecision, ReviewReason
 from services.storage.records import ReviewRecord
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits
-from tests.browser.review_desk import LATTE, SAID, Desk
+from tests.browser.review_desk import LATTE, SAID, Desk, take
 from tests.integration.api_world import World, running, wait_until
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
@@ -40,13 +41,6 @@ def page(desk: Desk, browser: Browser) -> Iterator[Page]:
 def after(desk: Desk, review: ReviewRecord) -> ReviewRecord:
     found: ReviewRecord = desk.world.parts.reviews.get(review.id)
     return found
-
-
-def take(page: Page, review: ReviewRecord) -> None:
-    """Open this very order and take it, by its key."""
-    page.goto(f"/review/{review.id}")
-    page.keyboard.press("c")
-    expect(page.locator("#settle")).to_be_visible()
 
 
 def sound_loaded(page: Page) -> None:
@@ -83,7 +77,7 @@ def test_the_queue_counts_by_itself(desk: Desk, page: Page) -> None:
 
 
 def test_every_key_is_shown_and_esc_leaves(desk: Desk, page: Page) -> None:
-    take(page, desk.order())
+    take(page, desk.order().id)
     page.keyboard.press("?")
     keys = page.locator("#keys dt")
     expect(keys.first).to_be_visible()
@@ -91,7 +85,7 @@ def test_every_key_is_shown_and_esc_leaves(desk: Desk, page: Page) -> None:
         "[data-key]", "all => all.map(e => e.dataset.keyName ?? e.dataset.key)"
     )
     assert {*declared, "Esc"} == set(keys.all_inner_texts())
-    assert {"space", "[", "]", "1", ",", ".", "a", "x", "e", "m", "r", "q", "+"} <= set(declared)
+    assert {"space", "[", "]", "1", ",", ".", "a", "x", "e", "m", "r", "q", "+", "d1", "o1"} <= set(declared)
     page.keyboard.press("a")  # nothing behind a window is pressed
     page.keyboard.press("Escape")
     expect(page.locator("#keys")).to_be_hidden()
@@ -100,7 +94,7 @@ def test_every_key_is_shown_and_esc_leaves(desk: Desk, page: Page) -> None:
 
 def test_a_correction_by_keyboard_with_live_price(desk: Desk, page: Page) -> None:
     review = desk.order()
-    take(page, review)
+    take(page, review.id)
     expect(page.locator("#changes")).to_contain_text("As the machine proposed it")
     page.keyboard.press("e")
     expect(page.get_by_label("Item")).to_be_focused()
@@ -137,9 +131,9 @@ def test_a_correction_by_keyboard_with_live_price(desk: Desk, page: Page) -> Non
     )
 
 
-def test_options_and_lines_come_and_go(desk: Desk, page: Page) -> None:
+def test_options_and_lines_come_and_go_by_keys_alone(desk: Desk, page: Page) -> None:
     review = desk.order(f"{SAID} and a pepperoni pizza,", [LATTE, PIZZA], reasons=(ReviewReason.NOT_ON_MENU,))
-    take(page, review)
+    take(page, review.id)
     expect(page.locator(".problem")).to_contain_text("is not on the menu")
     page.keyboard.press("a")
     expect(page.get_by_role("alert")).to_contain_text("Not sent")
@@ -147,15 +141,24 @@ def test_options_and_lines_come_and_go(desk: Desk, page: Page) -> None:
     sound_loaded(page)
     page.keyboard.press("Shift+Digit2")
     expect(page.locator(".problem")).to_have_count(0)
-    page.get_by_role("button", name="Remove option 1 of line 1").click()
+    page.keyboard.press("d")
+    page.keyboard.press("1")
     expect(page.locator("#total")).to_have_text("$5.25")
-    page.get_by_label("Add an option").select_option("milk/almond")
+    expect(page.locator(".option-controls")).to_have_count(0)
+    page.keyboard.press("o")
+    page.keyboard.press("1")
+    expect(page.get_by_label("Add an option")).to_be_focused()
+    page.keyboard.type("almond")  # all of it is waited for: "a" alone may be another option
     expect(page.get_by_label("Amount")).to_be_visible()
-    page.get_by_label("Amount").select_option("extra")
+    for _ in range(3):  # back over the key that removes it and its count
+        page.keyboard.press("Shift+Tab")
+    expect(page.get_by_label("Amount")).to_be_focused()
+    page.keyboard.type("extra")
     expect(page.locator("#changes")).to_contain_text("extra almond milk")
     page.keyboard.press("Escape")
     page.keyboard.press("+")
-    page.locator("#line-1-sku").select_option("butter-croissant")
+    expect(page.locator("#line-1-sku")).to_be_focused()
+    page.keyboard.type("butter c")
     expect(page.locator("#changes")).to_contain_text("1 × butter croissant")
     page.keyboard.press("Escape")
     page.keyboard.press("a")
@@ -167,9 +170,25 @@ def test_options_and_lines_come_and_go(desk: Desk, page: Page) -> None:
     ]
 
 
+def test_a_decision_waits_for_what_was_just_taken_off(desk: Desk, page: Page) -> None:
+    review = desk.order()
+    take(page, review.id)
+
+    def slow(route: Route) -> None:
+        time.sleep(0.5)
+        route.continue_()
+
+    page.route("**/cart", slow)
+    for key in ("d", "1", "a"):
+        page.keyboard.press(key)
+    page.wait_for_url(re.compile(r"/review\?after="))
+    assert after(desk, review).decision == "correct"
+    assert desk.world.parts.orders.get(review.order_id).cart.lines[0].options == []
+
+
 def test_a_rejection_needs_a_reason(desk: Desk, page: Page) -> None:
     review = desk.order()
-    take(page, review)
+    take(page, review.id)
     page.keyboard.press("x")
     expect(page.get_by_label("Reason")).to_be_focused()
     page.keyboard.press("Enter")
@@ -184,10 +203,13 @@ def test_a_rejection_needs_a_reason(desk: Desk, page: Page) -> None:
 
 def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Page) -> None:
     review = desk.order(sure={"latte": 0.41, "oat": 0.72})
-    take(page, review)
+    take(page, review.id)
     sound_loaded(page)
     expect(page.locator(".words .doubtful")).to_have_text(re.compile(r"latte\s*41 %"))
     expect(page.locator(".words .unsure")).to_have_text("oat")
+    page.get_by_text("Way through the stages").click()
+    moves = page.locator("#history li strong").all_inner_texts()
+    assert moves == ["received", "transcribed", "decoded", "validated", "doubted"]
     page.locator(".words .word").nth(3).click()
     page.keyboard.press(".")
     expect(page.locator(".words .word").nth(4)).to_be_focused()
@@ -227,7 +249,7 @@ def test_a_stale_decision_shows_what_changed(desk: Desk, browser: Browser) -> No
     review = desk.order()
     parts = desk.world.parts
     with desk.staff(browser, "Ann") as ann:
-        take(ann, review)
+        take(ann, review.id)
         ann.get_by_label("Size").select_option("S")
         expect(ann.locator("#total")).to_have_text("$4.95")
         # Her lease ran out at lunch; Bob took the order over and settled it.
@@ -259,7 +281,7 @@ def test_the_lease_is_renewed_while_the_page_is_open_and_ends_with_it(
         desk = Desk(world)
         review = desk.order()
         with desk.staff(browser, "Ann") as ann:
-            take(ann, review)
+            take(ann, review.id)
             began = after(desk, review)
             assert began.lease_until is not None
             wait_until(lambda: (after(desk, review).lease_until or began.created_at) > began.lease_until, 10)
@@ -268,7 +290,7 @@ def test_the_lease_is_renewed_while_the_page_is_open_and_ends_with_it(
             ann.route("**/renew", lambda route: route.fulfill(status=204))
             with desk.staff(browser, "Bob") as bob:
                 expect(bob.locator(f"#open-{review.id}")).not_to_contain_text("is on it", timeout=15_000)
-                take(bob, review)
+                take(bob, review.id)
                 ann.unroute("**/renew")
                 expect(ann.locator("#lease")).to_contain_text("You no longer hold this order", timeout=10_000)
                 expect(ann.locator("#lease")).to_contain_text("Bob holds this review")
@@ -280,7 +302,7 @@ def test_a_dear_order_needs_a_second_person(browser: Browser, tmp_path: Path) ->
         desk = Desk(world)
         review = desk.order()
         with desk.staff(browser, "Ann") as ann:
-            take(ann, review)
+            take(ann, review.id)
             ann.keyboard.press("a")
             ann.wait_for_url(re.compile(r"/review\?after="))
             expect(ann.get_by_role("status").first).to_contain_text("needs a second person")
@@ -290,7 +312,7 @@ def test_a_dear_order_needs_a_second_person(browser: Browser, tmp_path: Path) ->
             expect(ann.locator("main")).to_contain_text("waits for a colleague")
         with desk.staff(browser, "Bob") as bob:
             expect(bob.locator(f"#open-{review.id}")).to_contain_text("second person: Ann has decided")
-            take(bob, review)
+            take(bob, review.id)
             expect(bob.locator("main")).to_contain_text("Ann decided to approve this order")
             assert_accessible(bob)
             bob.keyboard.press("a")
@@ -309,7 +331,7 @@ def test_hostile_text_stays_text(desk: Desk, page: Page) -> None:
     review = desk.order(f"{EVIL} <b>x</b> please", [line, PIZZA | {"heard": "<i>y</i>"}], menu=menu)
     page.goto("/review")
     expect(page.locator(f"#open-{review.id}")).to_contain_text("<script>document.title=")
-    take(page, review)
+    take(page, review.id)
     expect(page.locator(".words")).to_contain_text("<script>document.title=")
     expect(page.locator("#line-0-sku option[selected]")).to_have_text("<script>alert(2)</script>")
     expect(page.locator("#changes")).to_be_visible()
@@ -358,7 +380,7 @@ def test_the_sign_in_page_is_accessible_and_says_what_is_wrong(desk: Desk, brows
 
 
 def test_statistics_count_what_was_settled(desk: Desk, page: Page) -> None:
-    take(page, desk.order())
+    take(page, desk.order().id)
     page.keyboard.press("a")
     page.wait_for_url(re.compile(r"/review\?after="))
     page.keyboard.press("s")

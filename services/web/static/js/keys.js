@@ -6,6 +6,8 @@
   const typing = (at) => at instanceof HTMLElement && at.closest("input, select, textarea, [contenteditable]");
   const dialogs = () => document.querySelector("dialog[open]");
   const shown = (thing) => !thing.disabled && thing.getClientRects().length > 0;
+  const keyed = (fits) => [...document.querySelectorAll("[data-key]")].find((t) => fits(t.dataset.key) && shown(t));
+  let begun = ""; // the first sign of a key of two, as in "d1"
 
   function open(id) {
     const dialog = document.getElementById(id);
@@ -44,13 +46,16 @@
     if (event.key === "Escape" && typing(event.target)) event.target.blur();
     // Enter in a field of the cart means "take this value", never "approve".
     if (event.key === "Enter" && event.target.closest?.("#settle") && typing(event.target)) event.preventDefault();
+    const before = begun;
+    if (event.key !== "Shift") begun = "";
     if (typing(event.target) || dialogs()) return;
     // A button that has the focus keeps its own space.
     if (event.key === " " && event.target instanceof HTMLButtonElement && event.target.dataset.key !== " ") return;
-    const named = (key) => [...document.querySelectorAll("[data-key]")].find((t) => t.dataset.key === key && shown(t));
+    const named = (key) => keyed((k) => k === before + key) ?? keyed((k) => k === key);
     // Shift and a digit writes another sign on each keyboard, so the digit is taken from the place of the key.
     const digit = event.shiftKey && !/^\d$/.test(event.key) && event.code.startsWith("Digit");
     const thing = named(event.key) ?? (digit ? named(`⇧${event.code.slice(5)}`) : undefined);
+    if (!thing && event.key.length === 1 && keyed((k) => k.length > 1 && k.startsWith(event.key))) begun = event.key;
     if (!thing && event.key !== "j" && event.key !== "k") return;
     event.preventDefault();
     if (event.repeat) return;

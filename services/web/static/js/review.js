@@ -92,11 +92,20 @@
     if (by) { event.preventDefault(); step(by, false); }
   });
 
-  // A form that was sent is not sent twice.
+  // A form that was sent is not sent twice. What a key has just taken off may still be on its way to the
+  // server: a decision waits for the cart that comes back, or it would be about the cart before.
   for (const form of document.querySelectorAll("form[method=post]")) {
     form.addEventListener("submit", (event) => {
-      if (form.dataset.sent) event.preventDefault();
-      form.dataset.sent = "yes";
+      const waits = form.querySelector(".htmx-request") !== null;
+      if (form.dataset.sent || waits) event.preventDefault();
+      form.toggleAttribute("data-waits", waits);
+      if (!waits) form.dataset.sent = "yes";
     });
   }
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const form = document.querySelector("form[data-waits]");
+    if (!form || form.querySelector(".htmx-request")) return;
+    form.removeAttribute("data-waits");
+    if (event.detail.successful) form.requestSubmit();
+  });
 })();

@@ -128,22 +128,24 @@
     return event.key === " " && !event.target.closest("input, textarea, select, button, a, summary");
   }
 
+  // Anywhere on the page: a file let go beside the field would be opened by the browser in the page's place.
   function takeDrops(zone, input) {
+    const files = (event) => event.dataTransfer.types.includes("Files");
     for (const kind of ["dragenter", "dragover"]) {
-      zone.addEventListener(kind, (event) => {
+      document.addEventListener(kind, (event) => {
+        if (!files(event)) return;
         event.preventDefault();
         zone.classList.add("over");
       });
     }
     for (const kind of ["dragleave", "drop"]) {
-      zone.addEventListener(kind, () => zone.classList.remove("over"));
+      document.addEventListener(kind, () => zone.classList.remove("over"));
     }
-    zone.addEventListener("drop", (event) => {
+    document.addEventListener("drop", (event) => {
+      if (!files(event)) return;
       event.preventDefault();
-      if (event.dataTransfer.files.length) {
-        input.files = event.dataTransfer.files;
-        input.form.requestSubmit();
-      }
+      input.files = event.dataTransfer.files;
+      input.form.requestSubmit();
     });
   }
 })();
