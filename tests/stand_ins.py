@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -203,7 +204,7 @@ class ScriptedDecoder:
     meanwhile: Callable[[], object] = lambda: None
     name: str = "stand-in"
 
-    def decode(self, evidence: Evidence) -> Decoded:
+    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
         self.asked.append(evidence)
         self.meanwhile()
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
@@ -14,7 +15,7 @@ from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.engines.ports import Decoded
+from services.engines.ports import Decoded, Scored
 from services.pipeline.facts import check_facts, check_total
 from services.pipeline.hearing import hear
 from services.pipeline.ports import Tools
@@ -135,6 +136,18 @@ def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:
             "grammar": decoded.grammar,
             "prompt_tokens": decoded.prompt_tokens,
             "completion_tokens": decoded.completion_tokens,
+            "cached_tokens": decoded.cached_tokens,
             "echoes_dropped": echoes,
+            **(_without_mask(decoded.scored) if decoded.scored else {}),
         },
     )
+
+
+def _without_mask(scored: Scored) -> dict[str, Any]:
+    """What an order keeps of its scores: the tokens that the mask chose against the model, in all and by
+    field, and each field's own probability."""
+    return {
+        "overruled": sum(scored.overruled.values()),
+        "overruled_fields": scored.overruled,
+        "unmasked_probability": {field: round(p, 4) for field, p in scored.probability.items()},
+    }
