@@ -126,6 +126,35 @@ class Database:
             statement = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
             session.execute(statement, {"name": name})
 
+    @contextmanager
+    def try_lock(self, name: str) -> Iterator[bool]:
+        """Hold a named lock for the whole block, over many transactions; gives False when somebody has it.
+
+        On PostgreSQL it belongs to a connection of its own, on SQLite to a file beside the database. Either
+        is free again when its holder dies.
+
+        Raises:
+            DatabaseUnavailable: see there.
+        """
+        if self.is_sqlite:
+            lock = FileLock(f"{self.url.database}.{name}.lock")
+            try:
+                with lock.acquire(blocking=False):
+                    yield True
+            except Timeout:
+                yield False
+            return
+        options = {"isolation_level": "AUTOCOMMIT"}
+        with neutral_errors(), self._engine.connect().execution_options(**options) as connection:
+            held = connection.execute(
+                text("SELECT pg_try_advisory_lock(hashtextextended(:name, 0))"), {"name": name}
+            ).scalar_one()
+            try:
+                yield held
+            finally:
+                # Not given back to the pool: closing the connection gives the lock back, whatever happened.
+                connection.invalidate()
+
     def ping(self) -> None:
         """Ask for one row.
 

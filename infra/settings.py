@@ -108,14 +108,20 @@ class Settings(BaseSettings):
     stage_attempts: int = 4
     """Tries of one stage on errors that are worth a retry."""
 
-    stage_lease_s: float = 180.0
-    """How long a claimed stage is left alone before another worker may take it."""
+    stage_lease_s: float = 30.0
+    """How long a claim lasts. A live worker renews it; a dead one's order is free after it."""
+
+    worker_drain_s: float = 15.0
+    """How long a worker that is told to stop may finish what it has; then it gives it back."""
+
+    decode_concurrency: int = Field(1, ge=1, le=256)
+    """Orders that one worker decodes at once, in threads. Over 1 it pays where the server batches (vLLM)."""
 
     sweep_interval_s: float = 5.0
     """How often lost doorbells are looked for: orders that wait in SQL and that nobody holds."""
 
-    sweep_idle_s: float = 60.0
-    """An order that waited this long untouched is enqueued again."""
+    sweep_idle_s: float = 5.0
+    """An order that waited this long untouched, and has no message in Redis, is enqueued again."""
 
     review_lease_s: float = 300.0
     """How long a claimed review is held for its reviewer."""

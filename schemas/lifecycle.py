@@ -38,6 +38,8 @@ class Event(StrEnum):
     ANSWERED = "answered"  # by the customer: the one open question
     BROKE = "broke"  # a permanent error
     CANCELLED = "cancelled"  # by the client
+    REPLAYED = "replayed"  # by an operator: decoded anew from its transcript
+    REPLAYED_FROM_AUDIO = "replayed_from_audio"  # by an operator: heard anew
 
 
 # What a client sees. Ordered as in the contract.
@@ -54,7 +56,16 @@ STATUS = {
     State.CANCELLED: "cancelled",
 }
 
-WAITING = frozenset({State.RECEIVED, State.TRANSCRIBED, State.DECODED, State.VALIDATED})
+# What an order in each state waits for.
+STAGES = {
+    State.RECEIVED: "transcribe",
+    State.TRANSCRIBED: "decode",
+    State.DECODED: "validate",
+    State.VALIDATED: "triage",
+}
+WAITING = frozenset(STAGES)
+# From here an operator can send an order through again. No client and no stage can.
+REPLAYABLE = frozenset({State.FAILED, State.IN_REVIEW})
 TERMINAL = frozenset({State.COMPLETED, State.REJECTED, State.FAILED, State.CANCELLED})
 # A long poll (`?wait=`) returns at these: nothing more happens without a human.
 SETTLED = TERMINAL | {State.IN_REVIEW, State.PROPOSED}
@@ -75,6 +86,8 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     **{(state, Event.DOUBTED): State.IN_REVIEW for state in WAITING},
     **{(state, Event.BROKE): State.FAILED for state in WAITING},
     **{(state, Event.CANCELLED): State.CANCELLED for state in WAITING},
+    **{(state, Event.REPLAYED): State.TRANSCRIBED for state in REPLAYABLE},
+    **{(state, Event.REPLAYED_FROM_AUDIO): State.RECEIVED for state in REPLAYABLE},
 }
 
 

@@ -74,12 +74,22 @@ class OrderPage(BaseModel):
     next_cursor: str | None = None
 
 
+class DoneBy(BaseModel):
+    """The stage run that an event comes from. `worker` is a host and its process ids."""
+
+    stage: str
+    attempt: int
+    worker: str
+
+
 class OrderEvent(BaseModel):
-    """One entry of an order's history; `seq` is the server-sent event id."""
+    """One entry of an order's history; `seq` is the server-sent event id. `stage` is what the order waits
+    for afterwards; `by` is null for what a client, a reviewer or an operator did."""
 
     seq: int
     at: str
     type: str
     status: str
     stage: str | None = None
+    by: DoneBy | None = None
     detail: dict[str, Any] = {}

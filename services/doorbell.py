@@ -5,9 +5,9 @@ from __future__ import annotations
 import structlog
 from celery import Celery
 
-from infra.broker import BrokerAway, send
+from infra.broker import BrokerAway, messages, send
 from schemas.lifecycle import State
-from services.pipeline.flow import FLOW
+from services.pipeline.flow import BY_NAME, FLOW
 
 log = structlog.get_logger()
 
@@ -27,3 +27,13 @@ class CeleryDoorbell:
             log.warning("queue.away", order_id=order_id, stage=stage, error=str(error))
             return False
         return True
+
+    def held(self, fresh_s: float) -> set[tuple[str, State]] | None:
+        """See `Doorbell.held`."""
+        queues = [stage.name for stage in FLOW.values()]
+        try:
+            found = messages(self._app, queues, fresh_s=fresh_s)
+        except BrokerAway as error:
+            log.warning("queue.not_read", error=str(error))
+            return None
+        return {(args[0], BY_NAME[args[1]].state) for _, args in found if args[1] in BY_NAME}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -216,16 +217,37 @@ class ScriptedDecoder:
         self.warmed.append(evidence)
 
 
+@dataclass(frozen=True)
+class GatedDecoder:
+    """`CartDecoder` in a child process: adds a line to `folder`/asked, answers when `folder`/hold is gone."""
+
+    folder: Path
+
+    def decode(self, evidence: Evidence) -> Decoded:
+        with (self.folder / "asked").open("a") as log:
+            log.write(f"{evidence.transcript}\n")
+        while (self.folder / "hold").exists():
+            time.sleep(0.02)
+        return Decoded(RIGHT, "stand-in", "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
+
+    def warm(self, evidence: Evidence) -> None:
+        """Nothing to warm."""
+
+
 @dataclass
 class Bell:
     """`Doorbell` that remembers; `works = False` is the broker being away."""
 
     rung: list[tuple[str, State, float]] = field(default_factory=list)
     works: bool = True
+    waiting: set[tuple[str, State]] = field(default_factory=set)
 
     def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
         self.rung.append((order_id, state, delay_s))
         return self.works
+
+    def held(self, fresh_s: float) -> set[tuple[str, State]] | None:
+        return self.waiting if self.works else None
 
 
 SAID = "a large latte with oat milk and a blueberry muffin"

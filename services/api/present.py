@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from schemas.cart import Cart, MenuRef
 from schemas.lifecycle import STATUS, State
-from schemas.order import Order, OrderEvent, Timings
+from schemas.order import DoneBy, Order, OrderEvent, Timings
 from schemas.review import Review
 from services.pipeline.flow import next_stage
 from services.pipeline.questions import open_question
@@ -121,8 +121,15 @@ def event(stored: StoredEvent) -> OrderEvent:
         type=stored.type,
         status=STATUS[stored.state],
         stage=next_stage(stored.state),
+        by=done_by(stored),
         detail=stored.detail,
     )
+
+
+def done_by(stored: StoredEvent) -> DoneBy | None:
+    if stored.stage is None or stored.attempt is None or stored.worker is None:
+        return None
+    return DoneBy(stage=stored.stage, attempt=stored.attempt, worker=stored.worker)
 
 
 def menu_summary(version: MenuVersion) -> MenuSummary:

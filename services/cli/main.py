@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from services.cli import doctor, evaluate, menu, models, order, reviews, stack, staff
+from services.cli import doctor, evaluate, menu, models, order, replay, reviews, stack, staff
 
 app = typer.Typer(
     name="saycart",
@@ -15,6 +15,7 @@ app = typer.Typer(
 app.command("run")(stack.run)
 app.command("demo")(stack.demo)
 app.command("order")(order.order)
+app.command("replay")(replay.replay)
 app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")
 app.add_typer(reviews.app, name="reviews", help="What staff corrected, to learn from.")
 app.add_typer(staff.app, name="staff", help="Accounts of those who settle doubts at /review.")

@@ -4,7 +4,8 @@
         \\________________________\\____________________\\______________________\\____________--> IN_REVIEW
 
 A stage takes orders in one state, from one queue of its own name. `limit_s` is enforced from outside the
-task (Celery's prefork pool kills it) and lies under the lease, so that a lease never ends a live stage.
+task, twice: Celery's prefork pool kills the process, and the heartbeat lets the order go, which holds on a
+pool of threads as well.
 """
 
 from __future__ import annotations

@@ -19,6 +19,11 @@ class Doorbell(Protocol):
         """Enqueue the stage that `state` waits for; False, and logged, when the broker is away."""
         ...
 
+    def held(self, fresh_s: float) -> set[tuple[str, State]] | None:
+        """What is rung for already: messages that wait, and those that a worker took up to `fresh_s` seconds
+        ago. None, and logged, when the broker is away."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Tools:

@@ -1,27 +1,41 @@
 """One stage of one order: claim, check, act, advance, commit, enqueue.
 
 The result and the new state are committed in one transaction, under the version that was claimed; only
-then is the next stage enqueued. A message that comes twice finds nothing to claim. What each kind of
-error means is decided here and nowhere else:
+then is the next stage enqueued. A message that comes twice finds nothing to claim, and a result that comes
+too late is dropped and counted. While the stage works a heartbeat holds the order. What each kind of error
+means is decided here and nowhere else:
 
     InputError                   the order ends in `error`, with code and hint
     retryable                    the order is put back, to be tried again after a jittered wait
     retryable, attempts used up  decode: the alternative decoder, then a human; else a human
     anything else                a human, with the reason; the fault is logged
+    database away                a claim is left to the sweeper; a result is held and tried again
 """
 
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import structlog
 
-from schemas.errors import DecodeInvalid, DecodeTruncated, EngineError, InputError, SaycartError, StaleState
-from schemas.lifecycle import Event, State
+from schemas.errors import (
+    DecodeInvalid,
+    DecodeTruncated,
+    EngineError,
+    InputError,
+    SaycartError,
+    StaleState,
+    StorageUnavailable,
+)
+from schemas.lifecycle import Event, State, advance
 from schemas.order import OrderError
 from schemas.review import ReviewReason
 from services.pipeline.flow import BY_NAME, FLOW, Stage
+from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.ports import Doorbell, Tools
 from services.pipeline.stages import ask_human, decode_elsewhere
 from services.storage.orders import OrderStore
@@ -29,12 +43,17 @@ from services.storage.records import OrderRecord, Outcome
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
 BACKOFF_S, BACKOFF_MOST_S = 1.0, 30.0
+# Seconds. A claim that can't be stored costs nothing; a result that can't has cost a model's work.
+CLAIM_PATIENCE_S = 2.0
+AGAIN_S, AGAIN_MOST_S = 0.2, 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Runs stages for one worker, named `owner` on its leases."""
+    """Runs stages for one worker, named `owner` on its leases. Threads may share one: what tells two claims
+    of an order apart is its version, not the owner."""
 
     orders: OrderStore
     doorbell: Doorbell
@@ -46,7 +65,14 @@ class Runner:
     def run(self, order_id: str, stage_name: str) -> State | None:
         """Run one stage; the state that the order is in afterwards, None when there was nothing to do."""
         stage = BY_NAME[stage_name]
-        order = self.orders.claim(order_id, stage.state, owner=self.owner, lease_s=self.lease_s)
+        try:
+            order = _patiently(
+                lambda: self.orders.claim(order_id, stage.state, owner=self.owner, lease_s=self.lease_s),
+                CLAIM_PATIENCE_S,
+            )
+        except StorageUnavailable as error:
+            log.warning("stage.left_to_sweeper", order_id=order_id, stage=stage_name, error=error.detail)
+            return None
         if order is None:
             log.info("stage.nothing_to_claim", order_id=order_id, stage=stage_name)
             return None
@@ -54,12 +80,16 @@ class Runner:
             order_id=order.id, stage=stage.name, attempt=order.attempt
         ):
             try:
-                outcome = self._act(stage, order)
-                return self._commit(order, outcome) if outcome else order.state
+                with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s):
+                    outcome = self._act(stage, order)
+                    return self._commit(order, outcome) if outcome else order.state
             except StaleState:
                 # The lease ran out or the client cancelled; whoever holds the order now decides.
                 log.warning("stage.stale_result_dropped")
-                return None
+                self._count_dropped(order)
+            except StorageUnavailable as error:
+                log.error("stage.result_not_stored", error=error.detail)
+            return None
 
     def _act(self, stage: Stage, order: OrderRecord) -> Outcome | None:
         """The step's outcome, or what its error means; None when the order was put back to wait."""
@@ -90,7 +120,9 @@ class Runner:
     def _put_back(self, order: OrderRecord, code: str) -> None:
         longest = min(BACKOFF_MOST_S, BACKOFF_S * 2.0 ** (order.attempt - 1))
         wait = random.uniform(0, longest)  # noqa: S311 - full jitter spreads retries, it hides no secret
-        self.orders.release(order, retry_in_s=wait, detail={"code": code})
+        _patiently(
+            lambda: self.orders.release(order, retry_in_s=wait, detail={"code": code}), self._patience_s
+        )
         self.doorbell.ring(order.id, order.state, delay_s=wait)
 
     def _given_up(self, stage: Stage, order: OrderRecord, code: str, message: str) -> Outcome:
@@ -101,11 +133,48 @@ class Runner:
         return ask_human(ReviewReason.STAGE_FAILED, code, message)
 
     def _commit(self, order: OrderRecord, outcome: Outcome) -> State:
-        after = self.orders.commit(order, outcome)
-        log.info("stage.done", state=after.state.value)
-        if after.state in FLOW:
-            self.doorbell.ring(after.id, after.state)
-        return after.state
+        try:
+            after = _patiently(lambda: self.orders.commit(order, outcome), self._patience_s).state
+        except StaleState:
+            # A commit whose answer was lost, tried again: did the first one count?
+            now, after = self.orders.get(order.id), advance(order.state, outcome.event)
+            if (now.version, now.state) != (order.version + 1, after):
+                raise
+        log.info("stage.done", state=after.value)
+        if after in FLOW:
+            self.doorbell.ring(order.id, after)
+        return after
+
+    @property
+    def _patience_s(self) -> float:
+        """Seconds for which a result is tried to be stored: two leases, so that one outage costs no work.
+        It is safe for longer than the lease, too, since the version decides."""
+        return 2 * self.lease_s
+
+    def _count_dropped(self, order: OrderRecord) -> None:
+        try:
+            self.orders.drop(order)
+        except SaycartError as error:
+            log.warning("stage.drop_not_counted", error=error.detail)
+
+
+def _patiently(call: Callable[[], T], patience_s: float) -> T:
+    """What `call` gives, tried again for `patience_s` seconds while the database is away.
+
+    Raises:
+        StorageUnavailable: it is away for longer.
+    """
+    end, longest = time.monotonic() + patience_s, AGAIN_S
+    while True:
+        try:
+            return call()
+        except StorageUnavailable as error:
+            wait = random.uniform(0, longest)  # noqa: S311 - jitter, no secret
+            if time.monotonic() + wait > end:
+                raise
+            log.warning("storage.tried_again", error=error.detail, wait_s=round(wait, 2))
+        time.sleep(wait)
+        longest = min(AGAIN_MOST_S, 2 * longest)
 
 
 def _reason(error: SaycartError) -> ReviewReason:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from infra.database import Database, DatabaseFull, DatabaseRefused, DatabaseUnavailable
 from schemas.errors import InputError, StaleState, StorageFull, StorageUnavailable
-from schemas.lifecycle import Event, State, advance
+from schemas.lifecycle import STAGES, Event, State, advance
 from services.storage.keys import new_id
 from services.storage.mapping import order_of
 from services.storage.records import OrderRecord
@@ -61,10 +61,13 @@ def move(
     columns: dict[str, Any] | None = None,
     detail: dict[str, Any] | None = None,
     codes: Iterable[tuple[str, str]] = (),
+    *,
+    by: OrderRecord | None = None,
 ) -> OrderRecord:
     """Advance an order: state, columns and history, and its review where one opens.
 
     Every move of every order goes through here. The lease is given back, the next stage begins at attempt 0.
+    `by` is the order as a worker claimed it, where a worker's stage moves it; see `record_event`.
 
     Raises:
         StaleState: the table has no such move, or the row is no longer what `order` says.
@@ -86,19 +89,9 @@ def move(
     )
     if row is None:
         raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")
-    record_event(session, row, event.value, now, detail, codes)
+    record_event(session, row, event.value, now, detail, codes, by=by)
     if state is State.IN_REVIEW:
-        session.add(
-            ReviewRow(
-                id=new_id("rev"),
-                order_id=row.id,
-                status="open",
-                reasons=row.reasons,
-                version=1,
-                proposed=row.cart,
-                created_at=now,
-            )
-        )
+        _open_review(session, now, row)
     # Written now and not at commit: a violated constraint then names this place.
     session.flush()
     return order_of(row)
@@ -111,14 +104,54 @@ def record_event(
     now: datetime,
     detail: dict[str, Any] | None,
     codes: Iterable[tuple[str, str]] = (),
+    *,
+    by: OrderRecord | None = None,
 ) -> None:
-    """Append to the history. The version just won by compare-and-set is a number that nobody else has."""
+    """Append to the history. The version just won by compare-and-set is a number that nobody else has.
+
+    `by`, the order as it was claimed, says whose doing it is: stage, attempt, worker. They stay NULL for
+    what a client, a reviewer or an operator did, and for an order that was never claimed.
+    """
+    worker = by.lease_owner if by else None
     session.add(
-        EventRow(order_id=row.id, seq=row.version, at=now, type=kind, state=row.state, detail=detail or {})
+        EventRow(
+            order_id=row.id,
+            seq=row.version,
+            at=now,
+            type=kind,
+            state=row.state,
+            detail=detail or {},
+            stage=STAGES.get(by.state) if by and worker else None,
+            attempt=by.attempt if by and worker else None,
+            worker=worker,
+        )
     )
     session.add_all(
         CodeRow(order_id=row.id, seq=row.version, kind=about, code=code) for about, code in set(codes)
     )
+
+
+def withdraw_review(session: Session, order_id: str) -> None:
+    """Close an order's review without a decision: what it asked has settled itself."""
+    session.execute(
+        update(ReviewRow)
+        .where(ReviewRow.order_id == order_id, ReviewRow.status.in_(["open", "claimed"]))
+        .values(status="withdrawn", claimed_by=None, lease_until=None, version=ReviewRow.version + 1)
+    )
+
+
+def _open_review(session: Session, now: datetime, order: OrderRow) -> None:
+    """A new review; or the order's old one again, where it was replayed and is doubted once more."""
+    fresh = {"status": "open", "reasons": order.reasons, "proposed": order.cart, "created_at": now}
+    undecided = ("claimed_by", "lease_until", "decision", "decided_by", "decided_at", "reason", "standing")
+    reopened = session.execute(
+        update(ReviewRow)
+        .where(ReviewRow.order_id == order.id)
+        .values(**fresh, **dict.fromkeys(undecided), version=ReviewRow.version + 1)
+        .returning(ReviewRow.id)
+    )
+    if reopened.first() is None:
+        session.add(ReviewRow(id=new_id("rev"), order_id=order.id, version=1, **fresh))
 
 
 @contextmanager

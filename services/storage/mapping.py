@@ -112,7 +112,16 @@ def menu_of(row: MenuRow) -> MenuVersion:
 
 
 def event_of(row: EventRow) -> StoredEvent:
-    return StoredEvent(seq=row.seq, at=row.at, type=row.type, state=State(row.state), detail=row.detail)
+    return StoredEvent(
+        seq=row.seq,
+        at=row.at,
+        type=row.type,
+        state=State(row.state),
+        detail=row.detail,
+        stage=row.stage,
+        attempt=row.attempt,
+        worker=row.worker,
+    )
 
 
 def document_of(model: BaseModel | None) -> dict[str, Any] | None:
@@ -126,7 +135,8 @@ def _model(kind: type[M], document: dict[str, Any] | None) -> M | None:
 def codes_of(outcome: Outcome) -> list[tuple[str, str]]:
     """What there is to count: `failure` (a stage could not do its work: engine, mask, truncated answer),
     apart from `finding` (the work was done and something in it is doubtful), and `reason` of a review.
-    `overruled` names the fields of a cart in which the mask chose against the model."""
+    `overruled` names the fields of a cart in which the mask chose against the model. `leases.py` counts two
+    kinds more: `dropped` and `extra_run`."""
     reasons = [("reason", reason.value) for reason in outcome.reasons or ()]
     pointers = outcome.engine.get("overruled_fields", ())
     overruled = [("overruled", pointer.rpartition("/")[2] or "structure") for pointer in pointers]

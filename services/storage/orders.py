@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, literal, or_, select, tuple_, update
-from sqlalchemy.orm import Session
+from sqlalchemy import delete, func, literal, select, tuple_
 
 from infra.database import Database, UtcDateTime
 from schemas.errors import Conflict, InputError, NotFound, StaleState
 from schemas.lifecycle import STATUS, TERMINAL, WAITING, Event, State
-from services.storage.changes import move, reading, record_event, swap, writing
+from schemas.review import ReviewReason
+from services.storage import leases, replays
+from services.storage.changes import move, reading, record_event, swap, withdraw_review, writing
 from services.storage.intake import first_order, insert_key, insert_order
 from services.storage.keys import cursor_after, new_id, parse_cursor
 from services.storage.mapping import codes_of, columns_of, event_of, order_of
@@ -100,19 +101,39 @@ class OrderStore:
             seen = session.get(OrderRow, order_id)
             if seen is None:
                 return None
+            # A lease that ran out: whoever had it was stopped in the middle, or hangs.
+            held_before = seen.lease_owner is not None
             row = swap(
                 session,
                 OrderRow,
                 order_id,
                 seen.version,
                 OrderRow.state == expected.value,
-                *_claimable(now),
+                *leases.claimable(now),
                 attempt=OrderRow.attempt + 1,
                 lease_owner=owner,
                 lease_until=now + timedelta(seconds=lease_s),
                 updated_at=now,
             )
-            return None if row is None else order_of(row)
+            if row is None:
+                return None
+            if held_before:
+                leases.count(session, row.id, row.version, "extra_run", expected)
+            return order_of(row)
+
+    def renew(self, order: OrderRecord, lease_s: float) -> bool:
+        """Hold a claimed order for `lease_s` seconds from now; False when it is no longer ours.
+
+        Neither version nor `updated_at` changes: nothing has happened to the order.
+        """
+        with writing(self._database) as (session, now):
+            until = now + timedelta(seconds=lease_s)
+            return leases.renew(session, order, until)
+
+    def drop(self, order: OrderRecord) -> None:
+        """Count the result of a stage that came too late, under the version that it was claimed at."""
+        with writing(self._database) as (session, _):
+            leases.count(session, order.id, order.version, "dropped", order.state)
 
     def commit(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
         """Store what a stage found and move the order on; opens its review when that is where it goes.
@@ -122,7 +143,8 @@ class OrderStore:
         """
         with writing(self._database) as (session, now):
             columns = columns_of(order, outcome)
-            return move(session, now, order, outcome.event, columns, outcome.detail, codes_of(outcome))
+            codes = codes_of(outcome)
+            return move(session, now, order, outcome.event, columns, outcome.detail, codes, by=order)
 
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
         """Give a claimed order back, due again in `retry_in_s` seconds; the attempts stay counted.
@@ -145,7 +167,8 @@ class OrderStore:
             if row is None:
                 raise StaleState(f"Order {order.id} is no longer at version {order.version}")
             code = detail.get("code")
-            record_event(session, row, "retry", now, detail, [("failure", str(code))] if code else ())
+            codes = [("failure", str(code))] if code else ()
+            record_event(session, row, "retry", now, detail, codes, by=order)
 
     def cancel(self, order_id: str) -> OrderRecord:
         """End an order that is waiting, worked on or in review; one that is cancelled stays so.
@@ -162,7 +185,7 @@ class OrderStore:
             if order.state in TERMINAL:
                 raise Conflict(f"The order is {STATUS[order.state]} already")
             cancelled = move(session, now, order, Event.CANCELLED)
-            _withdraw_review(session, order_id)
+            withdraw_review(session, order_id)
             return cancelled
 
     def answer(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
@@ -179,13 +202,13 @@ class OrderStore:
             )
             if session.scalars(held).first() is not None:
                 raise Conflict("A reviewer is settling this order", hint="Wait for the reviewer's decision.")
-            _withdraw_review(session, order.id)
+            withdraw_review(session, order.id)
             return moved
 
     def due(self, *, limit: int, idle_s: float) -> list[tuple[str, State]]:
         """Orders that wait for a worker, are due, and that nobody touched for `idle_s` s; oldest first.
 
-        The pause keeps an order whose doorbell was rung a moment ago from being rung for again.
+        The pause gives an order that was stored a moment ago the time to be rung for.
         """
         with reading(self._database) as session:
             now = self._database.now(session)
@@ -194,7 +217,7 @@ class OrderStore:
                 .where(
                     OrderRow.state.in_([state.value for state in WAITING]),
                     OrderRow.updated_at <= now - timedelta(seconds=idle_s),
-                    *_claimable(now),
+                    *leases.claimable(now),
                 )
                 .order_by(OrderRow.updated_at, OrderRow.id)
                 .limit(limit)
@@ -234,13 +257,38 @@ class OrderStore:
         The version grows, so a result that turned up after all would be dropped.
         """
         with writing(self._database) as (session, now):
-            freed = session.execute(
-                update(OrderRow)
-                .where(OrderRow.lease_until.is_not(None))
-                .values(lease_owner=None, lease_until=None, version=OrderRow.version + 1, updated_at=now)
-                .returning(OrderRow.id)
-            )
-            return len(freed.all())
+            return len(leases.free(session, now, OrderRow.lease_until.is_not(None)))
+
+    def release_all(self, owner: str) -> list[tuple[str, State]]:
+        """Give back what a worker and its children hold, owners `owner:...`, as it stops; which orders.
+
+        Their attempts are given back too: that a worker is stopped says nothing about an order.
+        """
+        with writing(self._database) as (session, now):
+            mine = OrderRow.lease_owner.startswith(f"{owner}:", autoescape=True)
+            return leases.free(session, now, mine, attempt=OrderRow.attempt - 1)
+
+    def replay(self, order_id: str) -> OrderRecord:
+        """Send an order that failed or is in review through again, by the stage that it still has input for.
+
+        Raises:
+            NotFound: no such order.
+            Conflict: it is elsewhere, or a reviewer holds it.
+        """
+        with writing(self._database) as (session, now):
+            row = _existing(session.get(OrderRow, order_id, with_for_update=True), order_id)
+            return replays.replay(session, now, row)
+
+    def failed(self, since_s: float | None = None) -> list[str]:
+        """Orders in their error state, of the last `since_s` seconds or all; longest there first."""
+        with reading(self._database) as session:
+            after = None if since_s is None else self._database.now(session) - timedelta(seconds=since_s)
+            return replays.failed(session, after)
+
+    def doubted(self, reason: ReviewReason) -> list[str]:
+        """Orders in review for `reason`, whatever others there are, that no reviewer holds; oldest first."""
+        with reading(self._database) as session:
+            return replays.doubted(session, self._database.now(session), reason)
 
     def forget_keys(self, older_than_s: float) -> int:
         """Drop idempotency keys older than so many seconds; how many there were."""
@@ -250,24 +298,7 @@ class OrderStore:
             return len(gone.all())
 
 
-def _withdraw_review(session: Session, order_id: str) -> None:
-    """Close an order's review without a decision: what it asked has settled itself."""
-    session.execute(
-        update(ReviewRow)
-        .where(ReviewRow.order_id == order_id, ReviewRow.status.in_(["open", "claimed"]))
-        .values(status="withdrawn", claimed_by=None, lease_until=None, version=ReviewRow.version + 1)
-    )
-
-
 def _existing(row: OrderRow | None, order_id: str) -> OrderRow:
     if row is None:
         raise NotFound(f"No order {order_id}")
     return row
-
-
-def _claimable(now: datetime) -> tuple[ColumnElement[bool], ...]:
-    """Nobody holds it, and it is time."""
-    return (
-        or_(OrderRow.lease_until.is_(None), OrderRow.lease_until <= now),
-        or_(OrderRow.next_attempt_at.is_(None), OrderRow.next_attempt_at <= now),
-    )

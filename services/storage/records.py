@@ -181,6 +181,7 @@ class MenuVersion:
 class StoredEvent:
     """One entry of an order's history. `seq` is the order's version after the event: it grows, with gaps,
     since a claim changes the version and is no event. `type` is `received`, `retry` or a lifecycle event.
+    `stage`, `attempt` and `worker` are None for what a client, a reviewer or an operator did.
     """
 
     seq: int
@@ -188,3 +189,6 @@ class StoredEvent:
     type: str
     state: State
     detail: dict[str, Any]
+    stage: str | None = None
+    attempt: int | None = None
+    worker: str | None = None

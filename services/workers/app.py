@@ -1,7 +1,8 @@
 """The Celery worker: `celery -A services.workers.app worker -Q decode`. One task a stage, each one call.
 
-Containers are made in the pool's child processes, never before the fork: database connections, HTTP
-clients and models do not survive one.
+With the prefork pool, containers are made in the child processes, never before the fork: database
+connections, HTTP clients and models do not survive one. With a pool of threads there is one for all, made in
+the main process before the first message is taken.
 """
 
 from __future__ import annotations
@@ -13,8 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from billiard.process import active_children
 from celery import Celery
-from celery.signals import celeryd_init, worker_init, worker_process_init, worker_process_shutdown
+from celery.signals import (
+    celeryd_init,
+    worker_init,
+    worker_process_init,
+    worker_process_shutdown,
+    worker_ready,
+    worker_shutdown,
+    worker_shutting_down,
+)
 
 from infra.broker import make_celery
 from infra.settings import settings
@@ -23,6 +33,7 @@ from schemas.errors import EngineMisconfigured
 from services.bootstrap import Container, bootstrap
 from services.pipeline.flow import FLOW, Stage
 from services.pipeline.runner import Runner
+from services.workers.drain import Drain
 
 log = structlog.get_logger()
 
@@ -30,6 +41,8 @@ app: Celery = make_celery(settings().redis_url)
 _container: Container | None = None
 _runner: Runner | None = None
 _queues: tuple[str, ...] = ()
+_threads = False
+_drain: Drain | None = None
 
 
 def _task(stage: Stage) -> None:
@@ -68,16 +81,26 @@ def _trust_decoder(**_: Any) -> None:
         container.close()
 
 
+@worker_init.connect  # type: ignore[untyped-decorator]
+def _remember_pool(sender: Any, **_: Any) -> None:
+    """Threads have no process of their own, and so no start of their own: it is done here for all."""
+    global _threads
+    _threads = "thread" in str(sender.pool_cls)  # a name or a class, as the worker was started
+    if _threads:
+        _start()
+
+
 @worker_process_init.connect  # type: ignore[untyped-decorator]
 def _start(**_: Any) -> None:
     global _container, _runner
     configure_logging(settings().log_level, as_json=settings().log_json)
     _container = bootstrap(settings())
+    main = os.getpid() if _threads else os.getppid()
     _runner = Runner(
         orders=_container.orders,
         doorbell=_container.doorbell,
         tools=_container.tools,
-        owner=f"{socket.gethostname()}:{os.getpid()}",
+        owner=f"{_family(main)}:{os.getpid()}",
         attempts=settings().stage_attempts,
         lease_s=settings().stage_lease_s,
     )
@@ -91,7 +114,35 @@ def _start(**_: Any) -> None:
     log.info("worker.ready", queues=_queues)
 
 
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def _prepare_to_stop(**_: Any) -> None:
+    """In the main process, which is told to stop. After the fork: a thread does not survive one."""
+    global _drain
+    _drain = Drain(settings().worker_drain_s, _give_back, lambda: [child.pid for child in active_children()])
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
+def _begin_to_stop(**_: Any) -> None:
+    if _drain is not None:
+        _drain.begin()
+
+
+def _give_back() -> int:
+    """Put down what this worker's processes or threads hold, and ring for it; how many orders."""
+    container = bootstrap(settings())
+    held = container.orders.release_all(_family(os.getpid()))
+    for order_id, state in held:
+        container.doorbell.ring(order_id, state)
+    return len(held)
+
+
+def _family(main: int) -> str:
+    """What the owners of all leases of one worker begin with; `main` is its main process."""
+    return f"{socket.gethostname()}:{main}"
+
+
 @worker_process_shutdown.connect  # type: ignore[untyped-decorator]
+@worker_shutdown.connect  # type: ignore[untyped-decorator]
 def _stop(**_: Any) -> None:
     if _container is not None:
         _container.close()

@@ -34,8 +34,8 @@ WORKERS = {"transcribe": "transcribe", "decode": "decode", "triage": "validate,t
 # Seconds. Loading may read a model from a cold disk; the decode worker warms a prompt for each menu.
 _MODEL_TIMEOUT_S = 600.0
 _PART_TIMEOUT_S = 90.0
-# A worker ends its current stage before it goes; one that is cut off is taken up again after its lease.
-_WORKER_STOP_S = 20.0
+# A worker ends its stage or gives it back before it goes; this comes on top of `worker_drain_s`.
+_WORKER_STOP_S = 5.0
 _API_STOP_S = 27.0  # the API's own grace is 25
 
 
@@ -151,7 +151,9 @@ class Stack:
         model = tuple(child.name for child in children if child.name == "llm")
         for name, queues in WORKERS.items():
             needs = queue + model if name == "decode" else queue
-            children.append(self._worker(name, _celery(name, queues, config.log_level), environment, needs))
+            threads = config.decode_concurrency if name == "decode" else 1
+            argv = _celery(name, queues, threads, config.log_level)
+            children.append(self._worker(name, argv, environment, needs))
         sweeper = (sys.executable, "-m", "services.workers.sweeper")
         children.append(self._worker("sweeper", sweeper, environment, queue))
         children.append(
@@ -182,7 +184,7 @@ class Stack:
             ready_timeout_s=_MODEL_TIMEOUT_S,
             env={**environment, "SAYCART_READY_FILE": str(file)},
             needs=needs,
-            stop_s=_WORKER_STOP_S,
+            stop_s=self.settings.worker_drain_s + _WORKER_STOP_S,
             prepare=lambda: file.unlink(missing_ok=True),
         )
 
@@ -247,12 +249,13 @@ def as_environment(settings: Settings) -> dict[str, str]:
     return values | {"PYTHONUNBUFFERED": "1", "PATH": os.environ.get("PATH", os.defpath)}
 
 
-def _celery(name: str, queues: str, log_level: str) -> tuple[str, ...]:
+def _celery(name: str, queues: str, threads: int, log_level: str) -> tuple[str, ...]:
+    """One worker. More threads than one suit a stage that waits for a server; a process has a hard limit."""
     # Gossip, mingle and heartbeats are for workers that watch each other; here the supervisor watches.
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     app = (sys.executable, "-m", "celery", "-A", "services.workers.app", "worker")
-    pool = ("--pool=prefork", "--concurrency=1", "-n", f"{name}@%h", f"--loglevel={log_level.upper()}")
-    return (*app, "-Q", queues, *pool, *quiet)
+    pool = ("--pool=threads" if threads > 1 else "--pool=prefork", f"--concurrency={threads}")
+    return (*app, "-Q", queues, *pool, "-n", f"{name}@%h", f"--loglevel={log_level.upper()}", *quiet)
 
 
 def _answers(url: str) -> bool:

@@ -1,8 +1,9 @@
 """Rings lost doorbells: `python -m services.workers.sweeper`.
 
 SQL is the truth. Orders that wait, that nobody holds and that nothing has happened to for a while, are
-enqueued again: after a flushed Redis, a dead worker, or a stack that was killed and started anew. Ringing
-twice is harmless, since only one claim wins.
+enqueued again if Redis has no message for them: after a flushed Redis, a dead worker, or a stack that was
+killed and started anew. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at
+each sweep is not, so only what is missing is rung for (ADR 0017). Many sweepers may run, one works at a time.
 """
 
 from __future__ import annotations
@@ -21,17 +22,31 @@ from services.bootstrap import Container, bootstrap
 
 log = structlog.get_logger()
 
-BATCH = 200
+# What one sweep looks at, and what it rings for at most: at a millisecond each it should end within seconds.
+LOOK, RING = 50_000, 2_000
 FORGET_EVERY_S = 3600.0
 
 
 def sweep(container: Container, idle_s: float) -> int:
-    """Ring for every order that has waited untouched for `idle_s` seconds; how many."""
-    due = container.orders.due(limit=BATCH, idle_s=idle_s)
-    rung = sum(container.doorbell.ring(order_id, state) for order_id, state in due)
-    if due:
-        log.info("sweep.rang", due=len(due), rung=rung)
-    return rung
+    """Ring for orders that have waited untouched for `idle_s` seconds and have no message; how many.
+
+    Redis is read before SQL: an order that got or lost its message since then was touched since then.
+    """
+    with container.database.try_lock("sweeper") as mine:
+        if not mine or not container.orders.due(limit=1, idle_s=idle_s):
+            return 0
+        held = container.doorbell.held(container.settings.stage_lease_s)
+        if held is None:  # what can't be read can't be rung either
+            return 0
+        missing = [order for order in container.orders.due(limit=LOOK, idle_s=idle_s) if order not in held]
+        rung = 0
+        for order_id, state in missing[:RING]:
+            if not container.doorbell.ring(order_id, state):
+                break
+            rung += 1
+        if missing:
+            log.info("sweep.rang", missing=len(missing), rung=rung, held=len(held))
+        return rung
 
 
 def main() -> None:
@@ -49,7 +64,6 @@ def main() -> None:
             if time.monotonic() >= next_forgetting:
                 container.orders.forget_keys(config.idempotency_days * 86_400)
                 next_forgetting = time.monotonic() + FORGET_EVERY_S
-            # A queue may be long for good reasons; past this wait a message is taken for lost.
             idle_s = config.sweep_idle_s
         except StorageUnavailable as error:
             log.warning("sweep.storage_away", error=error.detail)

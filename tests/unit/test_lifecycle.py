@@ -7,13 +7,25 @@ import itertools
 import pytest
 
 from schemas.errors import StaleState
-from schemas.lifecycle import SETTLED, STATUS, TERMINAL, TRANSITIONS, WAITING, Event, State, advance
+from schemas.lifecycle import (
+    REPLAYABLE,
+    SETTLED,
+    STAGES,
+    STATUS,
+    TERMINAL,
+    TRANSITIONS,
+    WAITING,
+    Event,
+    State,
+    advance,
+)
 from services.pipeline.flow import BY_NAME, FLOW, next_stage
 
 CONTRACT_STATUSES = {
     "queued", "processing", "needs_confirmation", "needs_review", "completed", "rejected", "error",
     "cancelled",
 }  # fmt: skip
+REPLAYS = {Event.REPLAYED, Event.REPLAYED_FROM_AUDIO}
 HAPPY = (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED, Event.ACCEPTED)
 
 
@@ -33,8 +45,18 @@ def test_every_pair_is_in_the_table_or_refused(state: State, event: Event) -> No
             advance(state, event)
 
 
-def test_nothing_leaves_a_terminal_state() -> None:
-    assert not {state for state, _ in TRANSITIONS} & TERMINAL
+def test_nothing_leaves_a_terminal_state_but_a_replay_of_a_failed_order() -> None:
+    leaves = {(state, event) for state, event in TRANSITIONS if state in TERMINAL}
+    assert leaves == {(State.FAILED, event) for event in REPLAYS}
+
+
+def test_a_replay_leads_from_a_fault_to_where_work_is_waiting() -> None:
+    found = {key: to for key, to in TRANSITIONS.items() if key[1] in REPLAYS}
+    assert {state for state, _ in found} == REPLAYABLE == {State.FAILED, State.IN_REVIEW}
+    assert {(event, to) for (_, event), to in found.items()} == {
+        (Event.REPLAYED, State.TRANSCRIBED),
+        (Event.REPLAYED_FROM_AUDIO, State.RECEIVED),
+    }
 
 
 def test_every_state_is_reached_and_every_waiting_one_can_be_left() -> None:
@@ -46,8 +68,11 @@ def test_every_state_is_reached_and_every_waiting_one_can_be_left() -> None:
 
 
 def test_no_cycle() -> None:
-    """An order only ever moves on; a retry is an attempt in the same state, not a move."""
-    after = {state: {to for (s, _), to in TRANSITIONS.items() if s is state} for state in State}
+    """An order only ever moves on, unless an operator replays it; a retry is an attempt in the same state."""
+    after = {
+        state: {to for (s, event), to in TRANSITIONS.items() if s is state and event not in REPLAYS}
+        for state in State
+    }
 
     def ends(state: State, seen: frozenset[State]) -> None:
         assert state not in seen
@@ -82,6 +107,7 @@ def test_only_triage_review_and_the_customer_complete_an_order() -> None:
 def test_the_flow_has_one_stage_for_each_waiting_state() -> None:
     assert set(FLOW) == WAITING
     assert [stage.name for stage in FLOW.values()] == ["transcribe", "decode", "validate", "triage"]
+    assert {state: stage.name for state, stage in FLOW.items()} == STAGES
     assert {name: stage.state for name, stage in BY_NAME.items()} == {
         stage.name: state for state, stage in FLOW.items()
     }
@@ -95,10 +121,3 @@ def test_a_stage_ends_in_its_past_participle() -> None:
     for name, participle in participles.items():
         event = Event(participle)
         assert TRANSITIONS[BY_NAME[name].state, event] is State(participle)
-
-
-def test_a_lease_outlives_every_stage() -> None:
-    from infra.settings import Settings
-
-    lease_s = Settings.model_fields["stage_lease_s"].default
-    assert all(stage.limit_s < lease_s for stage in FLOW.values())

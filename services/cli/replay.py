@@ -1,0 +1,93 @@
+"""`saycart replay`: send orders through again that ended in an error, or before a human by our own fault."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from infra.settings import settings
+from schemas.errors import InputError, SaycartError
+from schemas.review import ReviewReason
+from services.bootstrap import Container, bootstrap
+from services.cli.client import told
+
+# What a machine, and not the order itself, is the reason for: another try may go otherwise.
+MACHINE_REASONS = (
+    ReviewReason.DECODER_UNAVAILABLE,
+    ReviewReason.STAGE_FAILED,
+    ReviewReason.DECODE_FAILED,
+    ReviewReason.DECODE_TRUNCATED,
+)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def replay(
+    orders: Annotated[list[str] | None, typer.Argument(help="ids of orders in error or in review")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="every order in error")] = False,
+    since: Annotated[str | None, typer.Option(help="with --failed: of the last 90s, 30m, 2h, 3d")] = None,
+    because: Annotated[
+        str | None,
+        typer.Option(
+            "--reviews-because",
+            help="every open review for this reason: "
+            + ", ".join(reason.value for reason in MACHINE_REASONS),
+        ),
+    ] = None,
+) -> None:
+    """Send orders through again. Works on the database itself; workers take them up when the stack runs."""
+    with told() as console:
+        if bool(orders) + failed + (because is not None) != 1:
+            raise InputError(
+                "What should be replayed?", hint="Name orders, or --failed, or --reviews-because."
+            )
+        if since is not None and not failed:
+            raise InputError("--since goes with --failed")
+        since_s, reason = _seconds(since), _reason(because)
+        box = bootstrap(settings())
+        try:
+            box.database.migrate()
+            if reason is not None:
+                chosen = box.orders.doubted(reason)
+            else:
+                chosen = box.orders.failed(since_s) if failed else list(dict.fromkeys(orders or ()))
+            done = sum(_replayed(box, order_id, console) for order_id in chosen)
+        finally:
+            box.close()
+        console.print(f"{done} of {len(chosen)} orders replayed")
+    if done < len(chosen):
+        raise typer.Exit(1)
+
+
+def _replayed(box: Container, order_id: str, console: Console) -> bool:
+    """Replay one and say so; one that can't be does not keep the others from it."""
+    try:
+        order = box.orders.replay(order_id)
+    except SaycartError as error:
+        console.print(f"[bold red]left[/] {escape(order_id)}: {escape(error.detail)}. {escape(error.hint)}")
+        return False
+    # Lost when Redis is away; the sweeper then rings.
+    box.doorbell.ring(order.id, order.state)
+    console.print(f"{order.id}: again from {order.state.value}")
+    return True
+
+
+def _seconds(since: str | None) -> float | None:
+    if since is None:
+        return None
+    found = re.fullmatch(r"(\d{1,6})([smhd])", since)
+    if found is None:
+        raise InputError(f"{since!r} is no length of time", hint="For example 90s, 30m, 2h or 3d.")
+    return int(found[1]) * _SECONDS[found[2]]
+
+
+def _reason(named: str | None) -> ReviewReason | None:
+    if named is None:
+        return None
+    known = {reason.value: reason for reason in MACHINE_REASONS}
+    if named not in known:
+        raise InputError(f"No replay because of {named!r}", hint=f"One of {', '.join(known)}.")
+    return known[named]

@@ -1,0 +1,71 @@
+"""Keeps an order's lease alive while its stage works, and no longer than the stage may take.
+
+A lease is short, so that the order of a dead worker is free again within seconds. A live worker prolongs it
+every third of its length, until the stage's time limit: past that the stage counts as hung, and the order is
+free for others. This is the limit that holds where Celery's does nothing, which is on threads.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Protocol
+
+import structlog
+
+from schemas.errors import StorageUnavailable
+from services.storage.records import OrderRecord
+
+log = structlog.get_logger()
+
+
+class Leases(Protocol):
+    """What a heartbeat asks of storage; `OrderStore` has it."""
+
+    def renew(self, order: OrderRecord, lease_s: float) -> bool:
+        """Hold the order for `lease_s` seconds from now; False when it is no longer ours."""
+        ...
+
+
+class Heartbeat:
+    """Renews the lease of one claimed order, in a thread, for as long as the block runs.
+
+    `lost` is set as soon as the order belongs to somebody else: what the stage finds will be dropped.
+    """
+
+    def __init__(self, leases: Leases, order: OrderRecord, *, lease_s: float, limit_s: float) -> None:
+        self._leases = leases
+        self._order = order
+        self._lease_s = lease_s
+        self._end = time.monotonic() + limit_s
+        self._stop = threading.Event()
+        self.lost = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name=f"lease-{order.id}", daemon=True)
+
+    def __enter__(self) -> Heartbeat:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Not joined: a renewal that waits for the database can do no harm, since the version has moved on.
+        self._stop.set()
+
+    def _beat(self) -> None:
+        while not self._stop.wait(self._lease_s / 3):
+            if time.monotonic() >= self._end:
+                log.error("lease.stage_hangs", order_id=self._order.id, version=self._order.version)
+                return
+            try:
+                if not self._leases.renew(self._order, self._lease_s):
+                    break
+            except StorageUnavailable as error:
+                log.warning("lease.not_renewed", order_id=self._order.id, error=error.detail)
+            except Exception:
+                # A thread that dies in silence would lose the order; the next beat may do better.
+                log.exception("lease.fault", order_id=self._order.id)
+        if not self._stop.is_set():
+            self.lost.set()
+            log.warning("lease.lost", order_id=self._order.id, version=self._order.version)

@@ -1,0 +1,211 @@
+"""Real Celery workers as child processes: stopped and continued, told to stop, with a pool of threads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from infra.blobs import Blobs
+from infra.database import Database
+from infra.ports import any_free
+from infra.redis_server import EmbeddedRedis
+from infra.settings import Settings
+from infra.supervisor import Supervisor
+from schemas.lifecycle import State
+from services.bootstrap import Container
+from services.workers.stack import as_environment
+from services.workers.sweeper import sweep
+from tests.stand_ins import Works
+
+LEASE_S = 1.5
+# Long enough for any stage here, however slow the machine; or so short that one that is held never ends.
+PATIENT_S, SHORT_S = 60.0, 1.0
+STARTED_S, SOON_S = 60, 20
+# What the database has no part in is tried once.
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+class Worker:
+    """One decode worker on a database and a Redis of its own; `hold` keeps its decodes from ending."""
+
+    def __init__(self, database_url: str, home: Path, drain_s: float, *pool: str) -> None:
+        self.home = home
+        server = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
+        self._supervisor = Supervisor(home)
+        self._supervisor.start([server.child()])
+        settings = Settings(
+            home=home,
+            database_url=database_url,
+            redis_url=server.url,
+            stage_lease_s=LEASE_S,
+            worker_drain_s=drain_s,
+        )
+        self.parts = Container(settings)
+        self.world = Works(self.parts.database, Blobs(home / "blobs"))
+        self.redis = redis.Redis.from_url(server.url)
+        self._ready = home / "ready"
+        command = ("-m", "celery", "-A", "tests.standing_worker", "worker", "-Q", "decode", *pool)
+        with (home / "worker.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, *command, "--loglevel=INFO", "--without-mingle", "--without-gossip"],
+                env={**os.environ, **as_environment(settings), "SAYCART_READY_FILE": str(self._ready)},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def until_ready(self) -> Worker:
+        # Its own file says that it can work, Celery's line that it can be told to stop.
+        self.until(lambda: self._ready.exists() and " ready." in self.log(), STARTED_S)
+        return self
+
+    def log(self) -> str:
+        return (self.home / "worker.log").read_text()
+
+    def until(self, true: Callable[[], object], seconds: float = SOON_S) -> None:
+        end = time.monotonic() + seconds
+        while not true():
+            assert self.process.poll() is None, self.log()
+            assert time.monotonic() < end, self.log()
+            time.sleep(0.02)
+
+    def hold(self, on: bool) -> None:
+        file = self.home / "hold"
+        file.touch() if on else file.unlink()
+
+    def asked(self) -> int:
+        """How many decodes have begun in all."""
+        file = self.home / "asked"
+        return len(file.read_text().splitlines()) if file.exists() else 0
+
+    def order(self) -> str:
+        """A new order, rung for."""
+        order_id = self.world.typed()
+        assert self.parts.doorbell.ring(order_id, State.TRANSCRIBED)
+        return order_id
+
+    def state(self, order_id: str) -> State:
+        return self.world.orders.get(order_id).state
+
+    def told_to_stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(SOON_S)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGCONT)
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.redis.close()
+        self.parts.close()
+        self._supervisor.stop()
+
+
+@pytest.fixture
+def start(database_url: str, database: Database, tmp_path: Path) -> Iterator[Callable[..., Worker]]:
+    started: list[Worker] = []
+
+    def begin(drain_s: float, *pool: str) -> Worker:
+        started.append(Worker(database_url, tmp_path, drain_s, *pool))
+        return started[-1].until_ready()
+
+    yield begin
+    for worker in started:
+        worker.close()
+
+
+def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worker]) -> None:
+    worker = start(SHORT_S, "--pool=prefork", "--concurrency=1")
+    world = worker.world
+
+    # A decode that takes three leases keeps its order: nobody else can claim it.
+    worker.hold(True)
+    long = worker.order()
+    worker.until(lambda: worker.asked() == 1)
+    claimed = world.orders.get(long)
+    time.sleep(3 * LEASE_S)
+    assert world.orders.claim(long, State.TRANSCRIBED, owner="thief", lease_s=9) is None
+    assert world.orders.get(long).version == claimed.version, "a renewal is no change"
+
+    # Stopped for longer than its lease, its order goes to another; what it says afterwards is dropped.
+    os.killpg(worker.process.pid, signal.SIGSTOP)
+    end = time.monotonic() + LEASE_S + SOON_S
+    while world.runner("other").run(long, "decode") is not State.DECODED:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    worker.hold(False)
+    os.killpg(worker.process.pid, signal.SIGCONT)
+    worker.until(lambda: world.orders.code_counts().get(("dropped", "decode")) == 1)
+    assert world.types(long) == ["received", "transcribed", "decoded"]
+    assert [event.worker for event in world.orders.events(long)] == [None, None, "other"]
+    assert world.orders.code_counts()["extra_run", "decode"] == 1
+
+    # Redis loses everything while it listens: a sweep is all that it takes.
+    worker.redis.flushall()
+    orders = [world.typed() for _ in range(5)]
+    assert sweep(worker.parts, idle_s=0) >= 5  # `long` waits for its next stage as well
+    worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.DECODED})
+    event = world.orders.events(orders[0])[-1]
+    assert (event.stage, event.attempt) == ("decode", 1)
+    assert event.worker is not None
+    assert f":{worker.process.pid}:" in event.worker
+
+    # Told to stop with a decode that does not end: it gives the order back, with its attempt, and rings.
+    worker.hold(True)
+    last = worker.order()
+    worker.until(lambda: worker.asked() == 7)
+    assert worker.told_to_stop() == 0
+    given_back = world.orders.get(last)
+    assert (given_back.state, given_back.lease_owner, given_back.attempt) == (State.TRANSCRIBED, None, 0)
+    assert worker.redis.llen("decode") == 1
+    assert (last, State.TRANSCRIBED) in (worker.parts.doorbell.held(0) or ())
+
+
+@ON_SQLITE
+def test_a_worker_that_can_finish_in_time_does(start: Callable[..., Worker]) -> None:
+    worker = start(PATIENT_S, "--pool=prefork", "--concurrency=1")
+    worker.hold(True)
+    order_id = worker.order()
+    worker.until(lambda: worker.asked() == 1)
+    worker.process.send_signal(signal.SIGTERM)
+    worker.until(lambda: "Warm shutdown" in worker.log())
+    worker.hold(False)
+    assert worker.process.wait(SOON_S) == 0
+    assert worker.state(order_id) is State.DECODED
+    assert "gave_back" not in worker.log()
+
+
+def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker]) -> None:
+    worker = start(SHORT_S, "--pool=threads", "--concurrency=8")
+    world = worker.world
+    worker.hold(True)
+    orders = [worker.order() for _ in range(8)]
+    worker.until(lambda: worker.asked() == 8)
+    assert {worker.state(order_id) for order_id in orders} == {State.TRANSCRIBED}
+    worker.hold(False)
+    worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.DECODED})
+    worker.until(lambda: worker.redis.hlen("unacked") == 0)
+    for order_id in orders:
+        assert world.types(order_id) == ["received", "transcribed", "decoded"]
+    worker.hold(True)
+    kept = [worker.order() for _ in range(8)]
+    worker.until(lambda: worker.asked() == 16)
+    assert worker.told_to_stop() == 0
+    freed = [world.orders.get(order_id) for order_id in kept]
+    assert {(order.lease_owner, order.attempt) for order in freed} == {(None, 0)}
+    assert worker.redis.llen("decode") == 8
+
+
+@ON_SQLITE
+def test_an_idle_worker_goes_at_once(start: Callable[..., Worker]) -> None:
+    worker = start(PATIENT_S, "--pool=threads", "--concurrency=2")
+    assert worker.told_to_stop() == 0
+    assert "gave_back" not in worker.log()
