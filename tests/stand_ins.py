@@ -223,7 +223,7 @@ class GatedDecoder:
 
     folder: Path
 
-    def decode(self, evidence: Evidence) -> Decoded:
+    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
         with (self.folder / "asked").open("a") as log:
             log.write(f"{evidence.transcript}\n")
         while (self.folder / "hold").exists():

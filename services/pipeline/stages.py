@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from schemas.cart import Finding
-from schemas.errors import RecordingLost
+from schemas.errors import DecodeCancelled, RecordingLost
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
@@ -56,7 +56,7 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     """Retrieve what the words may mean, then decode a cart under the mask made from it."""
     transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
     evidence = retrieve(transcript.text, menu.menu, menu.version)
-    return _decoded(tools.decoder().decode(evidence), evidence)
+    return _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
 
 
 def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
@@ -67,7 +67,9 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
     transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
     evidence = retrieve(transcript.text, menu.menu, menu.version)
     try:
-        outcome = _decoded(decoder.decode(evidence), evidence)
+        outcome = _decoded(decoder.decode(evidence, tools.called_off), evidence)
+    except DecodeCancelled:
+        raise
     except Exception:
         # It is the last resort: whatever is wrong with it, a human is next, not another round.
         log.exception("decode.fallback_failed", order_id=order.id)

@@ -40,7 +40,7 @@ def worker(name: str, home: Path, **settings: Any) -> subprocess.Popen[str]:
     database.migrate()
     database.close()
     environment = {**os.environ, **as_environment(config), "SAYCART_READY_FILE": str(home / "ready")}
-    argv = _celery(name, WORKERS[name], "INFO")
+    argv = _celery(name, WORKERS[name], 1, "INFO")
     return subprocess.Popen(
         argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
     )
