@@ -46,6 +46,8 @@ def make_celery(redis_url: str) -> Celery:
         worker_prefetch_multiplier=1,
         worker_disable_rate_limits=True,
         worker_hijack_root_logger=False,
+        # Our log lines go to stderr: redirected, they went round into the log's own handler and were lost.
+        worker_redirect_stdouts=False,
         worker_proc_alive_timeout=120.0,  # a child loads its model before it says that it is up
         worker_send_task_events=False,
         broker_connection_retry_on_startup=True,

@@ -50,7 +50,8 @@ class Settings(BaseSettings):
     """`cpu` (int8) or `cuda` (float16)."""
 
     llm_url: str = ""
-    """OpenAI-compatible server with guided decoding. Empty: the embedded llama.cpp server."""
+    """OpenAI-compatible server with guided decoding, or several like ones with commas between. Empty: the
+    embedded llama.cpp server."""
 
     llm_dialect: str = "llama.cpp"
     """How the server takes a grammar: `llama.cpp` or `vllm`."""
@@ -75,6 +76,10 @@ class Settings(BaseSettings):
 
     llm_timeout_s: float = 120.0
     """One decode; past it the attempt counts as an outage."""
+
+    score_drafts: bool = False
+    """Have vLLM score each finished cart again without the mask: which fields it would have said otherwise.
+    Costs a prefill an order."""
 
     fallback_llm_url: str = ""
     """A second decoder, asked only when the first stays down. Empty: none, the order goes to review."""

@@ -21,7 +21,8 @@
     │   ├── EngineUnavailable           refused, timed out, 5xx: worth another try
     │   ├── EngineMisconfigured         the server ignores the mask, or lacks the model: a human must act
     │   ├── DecodeTruncated             finish_reason was not `stop`: never parsed
-    │   └── DecodeInvalid               the text is outside the mask: the mask was not applied
+    │   ├── DecodeInvalid               the text is outside the mask: the mask was not applied
+    │   └── DecodeCancelled             called off, since the order was cancelled or another worker has it
     └── StorageError
         ├── StaleState                  a compare-and-set found another state or version: drop the work
         └── StorageUnavailable          database or disk cannot take it now: worth another try
@@ -202,6 +203,11 @@ class DecodeTruncated(EngineError):
 class DecodeInvalid(EngineError):
     code = "decode_invalid"
     hint = "The server did not apply the mask; run `saycart doctor`."
+
+
+class DecodeCancelled(EngineError):
+    code = "decode_cancelled"
+    hint = "The order was cancelled or is another worker's now; this work is dropped."
 
 
 class StorageError(SaycartError):

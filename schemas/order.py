@@ -43,7 +43,8 @@ class Timings(BaseModel):
 
 
 class Order(BaseModel):
-    """One order. `status` is for clients; `stage` is the next step while it is not settled."""
+    """One order. `status` is for clients; `stage` is the next step while it is not settled. `engine` tells
+    how the cart was decoded (decoder, grammar version, tokens); what is in it may change."""
 
     id: str
     status: str
@@ -60,6 +61,7 @@ class Order(BaseModel):
     review: Review | None = None
     error: OrderError | None = None
     timings: Timings = Timings()
+    engine: dict[str, Any] = {}
     metadata: dict[str, Any] | None = None
     created_at: str
     updated_at: str

@@ -6,7 +6,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import structlog
 
 from infra.blobs import Blobs
@@ -17,7 +16,7 @@ from schemas.menu import Menu
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
 from schemas.webhook import types_named
-from services.engines.ports import CartDecoder, Transcriber
+from services.engines.ports import Transcriber
 from services.pipeline.ports import Doorbell, Tools
 from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
@@ -30,8 +29,12 @@ from services.storage.staff import StaffStore
 
 if TYPE_CHECKING:
     from infra.webhooks import Signer
+    from services.engines.servers import Servers
 
 log = structlog.get_logger()
+
+READY_PROBE_S = 2.0
+"""How long `/readyz` waits for a decode server's proof; one that is only busy counts as ready."""
 
 
 class Container:
@@ -83,30 +86,38 @@ class Container:
         )
 
     @cached_property
-    def decoder(self) -> CartDecoder:
+    def decoder(self) -> Servers:
         return self._decoder(self.settings.llm_url, self.settings.llm_dialect)
 
     @cached_property
-    def fallback_decoder(self) -> CartDecoder | None:
+    def fallback_decoder(self) -> Servers | None:
         if not self.settings.fallback_llm_url:
             return None
         return self._decoder(self.settings.fallback_llm_url, self.settings.fallback_llm_dialect)
 
-    def _decoder(self, url: str, dialect: str) -> CartDecoder:
+    def _decoder(self, urls: str, dialect: str) -> Servers:
         from services.engines.decoder import OpenAIDecoder
+        from services.engines.servers import Servers
 
-        if not url:
+        config = self.settings
+        if not urls:
             raise EngineUnavailable(
                 "No decode server is set",
                 hint="`saycart run` starts the embedded one; or set SAYCART_LLM_URL.",
             )
-        return OpenAIDecoder(
-            url,
-            dialect=dialect,
-            model=self.settings.llm_model,
-            timeout_s=self.settings.llm_timeout_s,
-            api_key=self.settings.llm_api_key,
-        )
+        decoders = [
+            OpenAIDecoder(
+                url.strip(),
+                dialect=dialect,
+                model=config.llm_model,
+                timeout_s=config.llm_timeout_s,
+                api_key=config.llm_api_key,
+                score=config.score_drafts,
+            )
+            for url in urls.split(",")
+        ]
+        # A quarter: with the full time of a second server it stays under the stage's limit.
+        return Servers(decoders, patience_s=config.llm_timeout_s / 4)
 
     @cached_property
     def tools(self) -> Tools:
@@ -136,6 +147,18 @@ class Container:
         from services.pipeline.retrieve import retrieve
 
         self.decoder.warm(retrieve("hello", menu, version))
+
+    def prove_decoder(self) -> None:
+        """See that the decode servers apply the mask, before the first order. One that is away is only
+        logged: it has to pass when it is back.
+
+        Raises:
+            EngineMisconfigured: none of them applies it.
+        """
+        try:
+            self.decoder.prove()
+        except EngineUnavailable as error:
+            log.warning("decoder.not_proved", error=error.detail)
 
     def warm_menus(self) -> None:
         """Warm every menu's newest version; a decode server that is away is only logged."""
@@ -228,14 +251,9 @@ class Container:
         return "ok"
 
     def _decoder_check(self) -> str:
-        url = self.settings.llm_url
-        if not url:
+        if not self.settings.llm_url:
             return "no decode server is set (SAYCART_LLM_URL)"
-        try:
-            answer = httpx.get(f"{url.rstrip('/')}/health", timeout=2.0, trust_env=False)
-        except httpx.HTTPError:
-            return "no answer"
-        return "ok" if answer.is_success else f"answers {answer.status_code}"
+        return self.decoder.state(READY_PROBE_S)
 
     def close(self) -> None:
         self.database.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -204,7 +205,7 @@ class ScriptedDecoder:
     meanwhile: Callable[[], object] = lambda: None
     name: str = "stand-in"
 
-    def decode(self, evidence: Evidence) -> Decoded:
+    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
         self.asked.append(evidence)
         self.meanwhile()
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
@@ -222,7 +223,7 @@ class GatedDecoder:
 
     folder: Path
 
-    def decode(self, evidence: Evidence) -> Decoded:
+    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
         with (self.folder / "asked").open("a") as log:
             log.write(f"{evidence.transcript}\n")
         while (self.folder / "hold").exists():

@@ -74,6 +74,7 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
         review=review_of(review) if review else None,
         error=record.error,
         timings=Timings.model_validate(record.timings),
+        engine=record.engine,
         metadata=record.metadata,
         created_at=rfc3339(record.created_at),
         updated_at=rfc3339(record.updated_at),

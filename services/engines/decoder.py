@@ -10,80 +10,115 @@ Cost: on 2 CPU threads with the 1.5B model about 50 ms a token, 40 to 60 tokens 
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
 import httpx
+import structlog
 from llguidance import LLMatcher
 
-from schemas.errors import DecodeInvalid, DecodeTruncated, EngineMisconfigured, EngineUnavailable
+from schemas.errors import (
+    DecodeCancelled,
+    DecodeInvalid,
+    DecodeTruncated,
+    EngineError,
+    EngineMisconfigured,
+    EngineUnavailable,
+)
 from schemas.evidence import Evidence
+from services.engines import vllm_score
+from services.engines.calls import Calls
 from services.engines.grammar import Mask, build_mask, mask_version
 from services.engines.labels import Labels
-from services.engines.ports import Decoded
+from services.engines.ports import Decoded, Scored
 from services.engines.prompt import messages
+
+log = structlog.get_logger()
 
 PROBE_WORD = "quixotry"
 KNOWN_MENUS = 32
+HEALTH_S = 2.0
+_CHAT = "/v1/chat/completions"
 
 
 class OpenAIDecoder:
-    """`CartDecoder` over HTTP.
+    """`CartDecoder` over HTTP, against one server.
 
     Args:
         url: base of the server, without `/v1`.
         dialect: `llama.cpp` or `vllm`.
         model: name to ask for; also stands for the tokenizer in the mask's version.
         timeout_s: of one whole decode.
+        score: have finished carts scored again without the mask, where the server can (vLLM).
     """
 
     def __init__(
-        self, url: str, *, dialect: str, model: str, timeout_s: float = 120.0, api_key: str = ""
+        self,
+        url: str,
+        *,
+        dialect: str,
+        model: str,
+        timeout_s: float = 120.0,
+        api_key: str = "",
+        score: bool = False,
     ) -> None:
         if dialect not in ("llama.cpp", "vllm"):
             raise EngineMisconfigured(
                 f"Unknown decoder dialect {dialect!r}", hint="Use `llama.cpp` or `vllm`."
             )
+        self.url = url.rstrip("/")
         self._dialect = dialect
         self._model = model
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._http = httpx.Client(
-            base_url=url, timeout=httpx.Timeout(timeout_s, connect=5.0), headers=headers, trust_env=False
-        )
+        self._score = score and dialect == "vllm"
+        self._calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
         self._known: dict[tuple[str, int], tuple[Labels, str]] = {}
+        self._learning = threading.Lock()
 
-    def decode(self, evidence: Evidence) -> Decoded:
+    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
         """See `CartDecoder.decode`."""
         started = time.perf_counter()
         labels, version = self._menu(evidence)
         mask = build_mask(evidence, labels, version)
-        text, usage = self._complete(messages(evidence, labels), mask)
+        text, answer = self._complete(messages(evidence, labels), mask, called_off=called_off)
         if not mask.accepts(text):
             raise DecodeInvalid(f"The server's answer is outside the mask: {text[:200]!r}")
+        usage = answer.get("usage") or {}
         return Decoded(
             draft=labels.from_wire(text),
             engine=f"{self._dialect}:{self._model}",
             grammar=mask.version,
             prompt_tokens=int(usage.get("prompt_tokens", 0)),
             completion_tokens=int(usage.get("completion_tokens", 0)),
+            cached_tokens=int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
+            scored=self._scored(text, answer, called_off) if self._score else None,
             seconds=time.perf_counter() - started,
         )
 
     def warm(self, evidence: Evidence) -> None:
         """See `CartDecoder.warm`. Asks for one token, since prompts are only cached by use."""
         labels, _ = self._menu(evidence)
-        self._post({"messages": messages(evidence, labels), "max_tokens": 1, "temperature": 0})
+        body = {"messages": messages(evidence, labels), "max_tokens": 1, "temperature": 0}
+        self._calls.post(_CHAT, {"model": self._model, **body})
 
-    def probe(self) -> None:
+    def health(self) -> str:
+        """`ok`, or what its `/health` says instead."""
+        try:
+            answer = httpx.get(f"{self.url}/health", timeout=HEALTH_S, trust_env=False)
+        except (httpx.HTTPError, httpx.InvalidURL):
+            return "no answer"
+        return "ok" if answer.is_success else f"answers {answer.status_code}"
+
+    def probe(self, timeout_s: float | None = None) -> None:
         """Ask for a word that no free model would say, under a mask that allows nothing else.
 
         Raises:
             EngineMisconfigured: the server answered without the mask.
-            EngineUnavailable: it did not answer.
+            EngineUnavailable: it did not answer, or not within `timeout_s` seconds.
         """
         mask = Mask(f'%llguidance {{}}\nstart: "{PROBE_WORD}"\n', "probe", 16)
         try:
-            text, _ = self._complete([{"role": "user", "content": "Say: hello"}], mask)
+            text, _ = self._complete([{"role": "user", "content": "Say: hello"}], mask, timeout_s=timeout_s)
         except DecodeTruncated:
             text = ""
         if text != PROBE_WORD:
@@ -91,23 +126,35 @@ class OpenAIDecoder:
 
     def _menu(self, evidence: Evidence) -> tuple[Labels, str]:
         key = (evidence.menu.id, evidence.menu_version)
-        if key not in self._known or self._known[key][0].menu != evidence.menu:
-            version = mask_version(evidence.menu, evidence.menu_version, self._model)
-            while len(self._known) >= KNOWN_MENUS:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = (Labels(evidence.menu), version)
-        return self._known[key]
+        with self._learning:  # a worker may decode several orders at once
+            if key not in self._known or self._known[key][0].menu != evidence.menu:
+                version = mask_version(evidence.menu, evidence.menu_version, self._model)
+                while len(self._known) >= KNOWN_MENUS:
+                    self._known.pop(next(iter(self._known)))
+                self._known[key] = (Labels(evidence.menu), version)
+            return self._known[key]
 
-    def _complete(self, chat: list[dict[str, str]], mask: Mask) -> tuple[str, dict[str, Any]]:
+    def _complete(
+        self,
+        chat: list[dict[str, str]],
+        mask: Mask,
+        *,
+        called_off: threading.Event | None = None,
+        timeout_s: float | None = None,
+    ) -> tuple[str, dict[str, Any]]:
+        """The text of a whole answer, and the document that it came in."""
         problem = LLMatcher.validate_grammar(mask.lark)
         if problem:
             raise DecodeInvalid(f"The mask does not compile: {problem:.300}")
-        body: dict[str, Any] = {"messages": chat, "max_tokens": mask.longest + 8, "temperature": 0}
+        body: dict[str, Any] = {"model": self._model, "messages": chat, "temperature": 0}
+        body["max_tokens"] = mask.longest + 8
         if self._dialect == "vllm":
             body["structured_outputs"] = {"grammar": mask.lark}
+            if self._score:
+                body["return_token_ids"] = True
         else:
             body |= {"grammar": mask.lark, "cache_prompt": True}
-        answer = self._post(body)
+        answer = self._calls.post(_CHAT, body, called_off=called_off, timeout_s=timeout_s)
         try:
             choice = answer["choices"][0]
             text, reason = choice["message"]["content"], choice["finish_reason"]
@@ -115,19 +162,17 @@ class OpenAIDecoder:
             raise EngineUnavailable(f"The decode server sent no completion: {answer!r:.200}") from None
         if reason != "stop":
             raise DecodeTruncated(f"The decode server stopped early: finish_reason {reason!r}")
-        return text or "", answer.get("usage") or {}
+        return text or "", answer
 
-    def _post(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _scored(self, text: str, answer: dict[str, Any], called_off: threading.Event | None) -> Scored | None:
+        """The cart's scores; None where scoring fails, since the cart is good without them."""
         try:
-            answer = self._http.post("/v1/chat/completions", json={"model": self._model, **body})
-        except httpx.HTTPError as error:
-            raise EngineUnavailable(f"The decode server did not answer: {error!r:.200}") from error
-        if answer.status_code >= 500 or answer.status_code in (408, 429):
-            raise EngineUnavailable(f"The decode server answered {answer.status_code}: {answer.text:.200}")
-        if answer.status_code >= 400:
-            raise EngineMisconfigured(f"The decode server refused ({answer.status_code}): {answer.text:.200}")
-        try:
-            document: dict[str, Any] = answer.json()
-        except ValueError as error:
-            raise EngineUnavailable(f"The decode server sent no JSON: {answer.text[:200]!r}") from error
-        return document
+            prompt, made = answer["prompt_token_ids"], answer["choices"][0]["token_ids"]
+            body = vllm_score.request(self._model, prompt, made)
+            document = self._calls.post("/v1/completions", body, called_off=called_off)
+            return vllm_score.score(text, vllm_score.tokens(document, made))
+        except DecodeCancelled:
+            raise
+        except (EngineError, KeyError, IndexError, TypeError, ValueError) as error:
+            log.warning("decode.not_scored", error=f"{error!r:.200}")
+            return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +41,24 @@ class Transcriber(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Scored:
+    """What the model thinks of its cart when no mask holds it. Keys are JSON pointers into the wire text.
+
+    `probability` is that of a field's whole value, given all before it; `overruled` counts the tokens of a
+    field that were not the model's own first choice. A field without such a token is not in it.
+    """
+
+    probability: dict[str, float]
+    overruled: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Decoded:
-    """A draft and how it was made. `grammar` is the version of the mask, `seconds` wall time."""
+    """A draft and how it was made. `grammar` is the version of the mask, `seconds` wall time.
+
+    `cached_tokens` of the prompt came from the server's prefix cache. `scored` is None where it was not
+    asked for, or where the server can't tell.
+    """
 
     draft: CartDraft
     engine: str
@@ -49,15 +66,20 @@ class Decoded:
     prompt_tokens: int
     completion_tokens: int
     seconds: float
+    cached_tokens: int = 0
+    scored: Scored | None = None
 
 
 class CartDecoder(Protocol):
     """Turns a transcript into a draft, under a mask."""
 
-    def decode(self, evidence: Evidence) -> Decoded:
+    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
         """One draft that the mask allows; decoding is atomic, nothing is streamed.
 
+        Setting `called_off`, from any thread, ends it: the request is closed and the server stops.
+
         Raises:
+            DecodeCancelled: it was called off.
             EngineUnavailable: refused, timed out or 5xx.
             DecodeTruncated: the server stopped before the cart was whole; the text is not parsed.
             DecodeInvalid: the text is outside the mask, so the server did not apply it.

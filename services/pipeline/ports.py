@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,3 +37,5 @@ class Tools:
     recording: Callable[[str], Path]
     asr_threshold: float
     max_order_total: int
+    called_off: threading.Event | None = None
+    """Set once the order in hand is no longer this worker's; long work may stop then."""

@@ -17,12 +17,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import structlog
 
 from schemas.errors import (
+    DecodeCancelled,
     DecodeInvalid,
     DecodeTruncated,
     EngineError,
@@ -80,10 +81,10 @@ class Runner:
             order_id=order.id, stage=stage.name, attempt=order.attempt
         ):
             try:
-                with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s):
-                    outcome = self._act(stage, order)
+                with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s) as beat:
+                    outcome = self._act(stage, order, replace(self.tools, called_off=beat.lost))
                     return self._commit(order, outcome) if outcome else order.state
-            except StaleState:
+            except (StaleState, DecodeCancelled):
                 # The lease ran out or the client cancelled; whoever holds the order now decides.
                 log.warning("stage.stale_result_dropped")
                 self._count_dropped(order)
@@ -91,13 +92,17 @@ class Runner:
                 log.error("stage.result_not_stored", error=error.detail)
             return None
 
-    def _act(self, stage: Stage, order: OrderRecord) -> Outcome | None:
+    def _act(self, stage: Stage, order: OrderRecord, tools: Tools) -> Outcome | None:
         """The step's outcome, or what its error means; None when the order was put back to wait."""
         if order.attempt > self.attempts:
             # Workers died with it in hand: counted at the claim, so that it can't go round for ever.
-            return self._given_up(stage, order, "attempts_used_up", "Workers stopped while working on this")
+            return self._given_up(
+                stage, order, tools, "attempts_used_up", "Workers stopped while working on this"
+            )
         try:
-            return stage.step(order, self.tools)
+            return stage.step(order, tools)
+        except DecodeCancelled:
+            raise
         except InputError as error:
             log.info("stage.refused", code=error.code, detail=error.detail)
             failure = OrderError(code=error.code, message=error.detail, hint=error.hint, stage=stage.name)
@@ -108,14 +113,14 @@ class Runner:
                 self._put_back(order, error.code)
                 return None
             if error.retryable:
-                return self._given_up(stage, order, error.code, error.detail)
+                return self._given_up(stage, order, tools, error.code, error.detail)
             return ask_human(_reason(error), error.code, f"{error.detail}. {error.hint}")
         except Exception as error:
             log.exception("stage.fault")
             if order.attempt < self.attempts:
                 self._put_back(order, type(error).__name__)
                 return None
-            return self._given_up(stage, order, "internal", "A fault in saycart; the logs say more")
+            return self._given_up(stage, order, tools, "internal", "A fault in saycart; the logs say more")
 
     def _put_back(self, order: OrderRecord, code: str) -> None:
         longest = min(BACKOFF_MOST_S, BACKOFF_S * 2.0 ** (order.attempt - 1))
@@ -125,9 +130,9 @@ class Runner:
         )
         self.doorbell.ring(order.id, order.state, delay_s=wait)
 
-    def _given_up(self, stage: Stage, order: OrderRecord, code: str, message: str) -> Outcome:
+    def _given_up(self, stage: Stage, order: OrderRecord, tools: Tools, code: str, message: str) -> Outcome:
         if stage.name == "decode":
-            if (outcome := decode_elsewhere(order, self.tools)) is not None:
+            if (outcome := decode_elsewhere(order, tools)) is not None:
                 return outcome
             return ask_human(ReviewReason.DECODER_UNAVAILABLE, code, message)
         return ask_human(ReviewReason.STAGE_FAILED, code, message)

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
 from schemas.cart import Finding
-from schemas.errors import RecordingLost
+from schemas.errors import DecodeCancelled, RecordingLost
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.engines.ports import Decoded
+from services.engines.ports import Decoded, Scored
 from services.pipeline.facts import check_facts, check_total
 from services.pipeline.hearing import hear
 from services.pipeline.ports import Tools
@@ -55,7 +56,7 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     """Retrieve what the words may mean, then decode a cart under the mask made from it."""
     transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
     evidence = retrieve(transcript.text, menu.menu, menu.version)
-    return _decoded(tools.decoder().decode(evidence), evidence)
+    return _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
 
 
 def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
@@ -66,7 +67,9 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
     transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
     evidence = retrieve(transcript.text, menu.menu, menu.version)
     try:
-        outcome = _decoded(decoder.decode(evidence), evidence)
+        outcome = _decoded(decoder.decode(evidence, tools.called_off), evidence)
+    except DecodeCancelled:
+        raise
     except Exception:
         # It is the last resort: whatever is wrong with it, a human is next, not another round.
         log.exception("decode.fallback_failed", order_id=order.id)
@@ -135,6 +138,18 @@ def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:
             "grammar": decoded.grammar,
             "prompt_tokens": decoded.prompt_tokens,
             "completion_tokens": decoded.completion_tokens,
+            "cached_tokens": decoded.cached_tokens,
             "echoes_dropped": echoes,
+            **(_without_mask(decoded.scored) if decoded.scored else {}),
         },
     )
+
+
+def _without_mask(scored: Scored) -> dict[str, Any]:
+    """What an order keeps of its scores: the tokens that the mask chose against the model, in all and by
+    field, and each field's own probability."""
+    return {
+        "overruled": sum(scored.overruled.values()),
+        "overruled_fields": scored.overruled,
+        "unmasked_probability": {field: round(p, 4) for field, p in scored.probability.items()},
+    }

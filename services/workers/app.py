@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from celery.signals import (
 from infra.broker import make_celery
 from infra.settings import settings
 from infra.telemetry import configure_logging
+from schemas.errors import EngineMisconfigured
 from services.bootstrap import Container, bootstrap
 from services.pipeline.flow import FLOW, Stage
 from services.pipeline.runner import Runner
@@ -61,6 +63,22 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
     global _queues
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
+def _trust_decoder(**_: Any) -> None:
+    """In the main process, before the first order: no work for a server that ignores the mask (ADR 0022)."""
+    if "decode" not in _queues:
+        return
+    configure_logging(settings().log_level, as_json=settings().log_json)
+    container = bootstrap(settings())
+    try:
+        container.prove_decoder()
+    except EngineMisconfigured as error:
+        log.critical("worker.decoder_refused", error=error.detail)
+        sys.exit(f"No orders are taken: {error.detail}. {error.hint}")
+    finally:
+        container.close()
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from llguidance import LLMatcher
 from infra.ports import any_free
 from schemas.cart import CartDraft
 from schemas.errors import (
+    DecodeCancelled,
     DecodeInvalid,
     DecodeTruncated,
     EngineError,
@@ -27,67 +27,21 @@ from services.engines.grammar import build_mask, mask_version
 from services.engines.labels import Labels
 from services.engines.prompt import messages
 from services.pipeline.retrieve import retrieve
+from tests.staged_server import Answer, StagedServer, completion, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
 EVIDENCE = retrieve(SAID, CAFE, 1)
 LABELS = Labels(CAFE)
 WIRE = LABELS.to_wire(RIGHT)
-Answer = tuple[int, bytes]
-
-
-def completion(text: str | None, reason: str = "stop", **more: Any) -> Answer:
-    message = {"role": "assistant", "content": text}
-    usage = {"prompt_tokens": 11, "completion_tokens": 22}
-    document = {"choices": [{"message": message, "finish_reason": reason}], "usage": usage, **more}
-    return 200, json.dumps(document).encode()
-
-
-@dataclass
-class Server:
-    """Answers every request by `answer`; remembers path, headers and body of each."""
-
-    answer: Callable[[dict[str, Any]], Answer] = lambda body: completion(WIRE)
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)
-    authorizations: list[str | None] = field(default_factory=list)
-    url: str = ""
-
-    def decoder(self, dialect: str = "llama.cpp", **more: Any) -> OpenAIDecoder:
-        return OpenAIDecoder(self.url, dialect=dialect, model="qwen", **more)
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    staged = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            staged.bodies.append(body)
-            staged.paths.append(self.path)
-            staged.authorizations.append(self.headers.get("Authorization"))
-            status, content = staged.answer(body)
-            try:
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-            except OSError:
-                pass  # the client gave up, as one test wants
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        staged.url = f"http://127.0.0.1:{http.server_port}"
-        thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+def server() -> Iterator[StagedServer]:
+    with staged_server(lambda body: completion(WIRE)) as staged:
         yield staged
-        http.shutdown()
-        thread.join(5)
 
 
-def test_a_cart_comes_back_as_a_draft(server: Server) -> None:
+def test_a_cart_comes_back_as_a_draft(server: StagedServer) -> None:
     decoded = server.decoder().decode(EVIDENCE)
     assert decoded.draft == RIGHT
     assert (decoded.prompt_tokens, decoded.completion_tokens) == (11, 22)
@@ -97,14 +51,14 @@ def test_a_cart_comes_back_as_a_draft(server: Server) -> None:
     assert server.paths == ["/v1/chat/completions"]
 
 
-def test_an_empty_cart_is_a_cart(server: Server) -> None:
+def test_an_empty_cart_is_a_cart(server: StagedServer) -> None:
     server.answer = lambda body: completion('{"lines":[]}')
     nothing_ordered = retrieve("hello, how are you", CAFE, 1)
     assert server.decoder().decode(nothing_ordered).draft == CartDraft(lines=())
 
 
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
-def test_the_request_carries_the_mask_in_the_servers_own_way(server: Server, dialect: str) -> None:
+def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServer, dialect: str) -> None:
     server.decoder(dialect).decode(EVIDENCE)
     (body,) = server.bodies
     mask = build_mask(EVIDENCE, LABELS, "v")
@@ -124,12 +78,12 @@ def test_the_request_carries_the_mask_in_the_servers_own_way(server: Server, dia
     assert not LLMatcher.validate_grammar(mask.lark)
 
 
-def test_any_allowed_cart_fits_into_max_tokens(server: Server) -> None:
+def test_any_allowed_cart_fits_into_max_tokens(server: StagedServer) -> None:
     server.decoder().decode(EVIDENCE)
     assert server.bodies[0]["max_tokens"] > build_mask(EVIDENCE, LABELS, "v").longest
 
 
-def test_what_is_fixed_comes_first_and_the_orders_own_words_last(server: Server) -> None:
+def test_what_is_fixed_comes_first_and_the_orders_own_words_last(server: StagedServer) -> None:
     decoder = server.decoder()
     decoder.decode(EVIDENCE)
     server.answer = lambda body: completion('{"lines":[]}')
@@ -139,14 +93,14 @@ def test_what_is_fixed_comes_first_and_the_orders_own_words_last(server: Server)
     assert first[-1] == {"role": "user", "content": f"Customer: {SAID}"}
 
 
-def test_the_prompt_shows_no_price(server: Server) -> None:
+def test_the_prompt_shows_no_price(server: StagedServer) -> None:
     server.decoder().decode(EVIDENCE)
     shown = json.dumps(server.bodies[0]["messages"])
     for price in ("450", "500", "350", "480", "0.60", "USD"):
         assert price not in shown
 
 
-def test_the_key_is_sent_where_there_is_one(server: Server) -> None:
+def test_the_key_is_sent_where_there_is_one(server: StagedServer) -> None:
     server.decoder(api_key="s3cret").decode(EVIDENCE)
     server.decoder().decode(EVIDENCE)
     assert server.authorizations == ["Bearer s3cret", None]
@@ -179,7 +133,7 @@ ANSWERS: dict[str, tuple[Answer, type[EngineError]]] = {
 @pytest.mark.parametrize("what", ANSWERS)
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
 def test_any_other_answer_is_an_error_that_says_what_it_means(
-    server: Server, what: str, dialect: str
+    server: StagedServer, what: str, dialect: str
 ) -> None:
     answer, error = ANSWERS[what]
     server.answer = lambda body: answer
@@ -191,13 +145,13 @@ def test_any_other_answer_is_an_error_that_says_what_it_means(
     assert len(server.bodies) == 1, "retries are the runner's business"
 
 
-def test_a_page_of_a_proxy_in_place_of_json_is_an_outage(server: Server) -> None:
+def test_a_page_of_a_proxy_in_place_of_json_is_an_outage(server: StagedServer) -> None:
     server.answer = lambda body: (200, b"<html>gateway</html>")
     with pytest.raises(EngineUnavailable):
         server.decoder().decode(EVIDENCE)
 
 
-def test_a_server_that_takes_too_long_is_an_outage(server: Server) -> None:
+def test_a_server_that_takes_too_long_is_an_outage(server: StagedServer) -> None:
     done = threading.Event()
 
     def slow(body: dict[str, Any]) -> Answer:
@@ -227,7 +181,7 @@ def test_an_unknown_dialect_is_refused_at_once() -> None:
         OpenAIDecoder("http://127.0.0.1:1", dialect="guidance", model="qwen")
 
 
-def test_a_server_that_honours_the_mask_passes_the_probe(server: Server) -> None:
+def test_a_server_that_honours_the_mask_passes_the_probe(server: StagedServer) -> None:
     server.answer = lambda body: completion(PROBE_WORD)
     for dialect in ("llama.cpp", "vllm"):
         server.decoder(dialect).probe()
@@ -247,13 +201,13 @@ def test_a_server_that_honours_the_mask_passes_the_probe(server: Server) -> None
         (400, b""),
     ],
 )
-def test_a_server_that_ignores_the_mask_fails_the_probe(server: Server, answer: Answer) -> None:
+def test_a_server_that_ignores_the_mask_fails_the_probe(server: StagedServer, answer: Answer) -> None:
     server.answer = lambda body: answer
     with pytest.raises(EngineMisconfigured):
         server.decoder().probe()
 
 
-def test_warming_asks_for_the_fixed_part_and_one_token(server: Server) -> None:
+def test_warming_asks_for_the_fixed_part_and_one_token(server: StagedServer) -> None:
     server.answer = lambda body: completion("x", "length")
     decoder = server.decoder()
     decoder.warm(EVIDENCE)
@@ -263,7 +217,7 @@ def test_warming_asks_for_the_fixed_part_and_one_token(server: Server) -> None:
     assert not {"grammar", "structured_outputs"} & set(warmed)
 
 
-def test_two_versions_of_a_menu_are_not_mixed_up(server: Server) -> None:
+def test_two_versions_of_a_menu_are_not_mixed_up(server: StagedServer) -> None:
     decoder = server.decoder()
     first = decoder.decode(EVIDENCE)
     renamed = CAFE.items[0].model_copy(update={"name": "caffe latte", "aliases": ("latte",)})
@@ -273,3 +227,81 @@ def test_two_versions_of_a_menu_are_not_mixed_up(server: Server) -> None:
     second = decoder.decode(evidence)
     assert first.grammar != second.grammar
     assert second.draft == RIGHT
+
+
+def test_a_call_that_is_called_off_closes_its_connection(server: StagedServer) -> None:
+    called_off, begun = threading.Event(), threading.Event()
+
+    def slow(body: dict[str, Any]) -> Answer:
+        begun.set()
+        server.gone.wait(10)
+        return completion(WIRE)
+
+    server.answer = slow
+    threading.Thread(target=lambda: begun.wait(10) and called_off.set()).start()
+    with pytest.raises(DecodeCancelled):
+        server.decoder().decode(EVIDENCE, called_off)
+    assert server.gone.wait(5), "the server was left to decode for nobody"
+
+
+def test_an_answer_before_the_call_is_called_off_counts(server: StagedServer) -> None:
+    assert server.decoder().decode(EVIDENCE, threading.Event()).draft == RIGHT
+
+
+def test_many_orders_are_asked_at_once(server: StagedServer) -> None:
+    together = threading.Barrier(16)
+
+    def all_or_none(body: dict[str, Any]) -> Answer:
+        together.wait(20)
+        return completion(WIRE)
+
+    server.answer = all_or_none
+    decoder = server.decoder()
+    with ThreadPoolExecutor(16) as pool:
+        drafts = [decoded.draft for decoded in pool.map(decoder.decode, [EVIDENCE] * 16)]
+    assert drafts == [RIGHT] * 16
+
+
+def test_tokens_from_the_prefix_cache_are_counted(server: StagedServer) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 7}}
+    server.answer = lambda body: completion(WIRE, usage=usage)
+    assert server.decoder("vllm").decode(EVIDENCE).cached_tokens == 7
+    server.answer = lambda body: completion(WIRE, usage={"prompt_tokens_details": None})
+    assert server.decoder("vllm").decode(EVIDENCE).cached_tokens == 0
+
+
+SCORES = {"choices": [{"prompt_logprobs": [None, {"5": {"logprob": 0.0, "rank": 2, "decoded_token": "{"}}]}]}
+
+
+def scoring(body: dict[str, Any]) -> Answer:
+    """As vLLM: token ids with the cart where they are asked for, scores of a prompt of token ids."""
+    if "prompt" in body:
+        return 200, json.dumps(SCORES).encode()
+    status, content = completion(WIRE, prompt_token_ids=[4])
+    document = json.loads(content)
+    document["choices"][0]["token_ids"] = [5]
+    return status, json.dumps(document).encode()
+
+
+def test_a_cart_is_scored_by_the_very_tokens_that_made_it(server: StagedServer) -> None:
+    server.answer = scoring
+    decoded = server.decoder("vllm", score=True).decode(EVIDENCE)
+    assert server.paths == ["/v1/chat/completions", "/v1/completions"]
+    assert server.bodies[0]["return_token_ids"] is True
+    assert server.bodies[1]["prompt"] == [4, 5]
+    assert decoded.scored is not None
+    assert decoded.scored.overruled == {"": 1}
+
+
+def test_nothing_is_scored_unasked_or_by_a_server_that_can_not(server: StagedServer) -> None:
+    for decoder in (server.decoder("vllm"), server.decoder("llama.cpp", score=True)):
+        assert decoder.decode(EVIDENCE).scored is None
+    assert server.paths == ["/v1/chat/completions"] * 2
+
+
+@pytest.mark.parametrize("trouble", [(500, b""), (200, b"{}"), (200, b'{"choices": [{}]}')])
+def test_a_cart_without_scores_is_still_a_cart(server: StagedServer, trouble: Answer) -> None:
+    server.answer = lambda body: trouble if "prompt" in body else scoring(body)
+    decoded = server.decoder("vllm", score=True).decode(EVIDENCE)
+    assert decoded.draft == RIGHT
+    assert decoded.scored is None

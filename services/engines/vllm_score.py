@@ -1,0 +1,97 @@
+"""A finished cart scored again without the mask: how likely was each field, where was the model overruled?
+
+vLLM's own `logprobs` are taken after the mask, where a forced token always has probability 1. So the very
+tokens of prompt and answer go in once more, as a prompt (`prompt_logprobs`), where no mask acts. llama.cpp's
+server gives no probabilities of prompt tokens: there nothing is scored.
+
+Cost: one prefill of prompt and cart, without the prefix cache, since each position's logits are wanted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from services.engines.ports import Scored
+
+_PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+')
+_PARTIAL = "\ufffd"  # how a server shows a token that is a part of a character
+END = ""
+"""The pointer of everything that is no field's value: brackets, commas, and the end of the cart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of the answer: its text, and its log probability and rank (1 is the likeliest)."""
+
+    text: str
+    logprob: float
+    rank: int
+
+
+def request(model: str, prompt: Sequence[int], answer: Sequence[int]) -> dict[str, Any]:
+    """The body for `/v1/completions`. One token has to be decoded; nobody reads it."""
+    return {
+        "model": model,
+        "prompt": [*prompt, *answer],
+        "max_tokens": 1,
+        "temperature": 0,
+        "prompt_logprobs": 0,  # of the tokens given alone; more would be alternatives beside them
+    }
+
+
+def tokens(document: dict[str, Any], answer: Sequence[int]) -> list[Token]:
+    """The answer's tokens out of the server's document. Raises KeyError, IndexError or TypeError for any
+    other shape."""
+    scored = document["choices"][0]["prompt_logprobs"][-len(answer) :]
+    found = [at[str(token)] for at, token in zip(scored, answer, strict=True)]
+    return [Token(one["decoded_token"] or "", float(one["logprob"]), int(one["rank"])) for one in found]
+
+
+def score(text: str, answer: Iterable[Token]) -> Scored:
+    """Each token's score, given to the field of `text` (the wire cart) in whose value it begins."""
+    ends = sorted(values(text).items())
+    logprobs: defaultdict[str, float] = defaultdict(float)
+    overruled: Counter[str] = Counter()
+    at = 0
+    for token in answer:
+        start = _place(text, token.text, at)
+        pointer = next((p for (begin, end), p in ends if begin <= start < end), END)
+        if pointer != END:
+            logprobs[pointer] += token.logprob
+        if token.rank > 1:
+            overruled[pointer] += 1
+        at = start + (0 if _PARTIAL in token.text else len(token.text))
+    return Scored({p: math.exp(total) for p, total in logprobs.items()}, dict(overruled))
+
+
+def values(text: str) -> dict[tuple[int, int], str]:
+    """Spans (begin, end) in `text` of each plain value, with its JSON pointer (`/lines/0/sku`)."""
+    spans: dict[tuple[int, int], str] = {}
+    path: list[str | int] = []
+    for part in _PARTS.finditer(text):
+        sign = part[0]
+        if sign in "{[":
+            path.append("" if sign == "{" else 0)
+        elif sign in "}]":
+            path.pop()
+        elif sign == "," and path and isinstance(path[-1], int):
+            path[-1] += 1
+        elif text[part.end() : part.end() + 1] == ":":
+            path[-1] = sign.strip('"')
+        elif sign not in ":,":
+            spans[part.span()] = "".join(f"/{step}" for step in path)
+    return spans
+
+
+def _place(text: str, piece: str, at: int) -> int:
+    """Where a token's text stands at or after `at`. After parts of a character, which have no text of their
+    own, it stands a little further on."""
+    if not piece or _PARTIAL in piece:
+        return at
+    found = text.find(piece, at, at + len(piece) + 4)
+    return found if found >= 0 else len(text)

@@ -1,0 +1,90 @@
+"""A decode server that answers what a test wants it to, over real HTTP."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from services.engines.decoder import PROBE_WORD, OpenAIDecoder
+
+Answer = tuple[int, bytes]
+
+
+def completion(text: str | None, reason: str = "stop", **more: Any) -> Answer:
+    message = {"role": "assistant", "content": text}
+    usage = {"prompt_tokens": 11, "completion_tokens": 22}
+    document = {"choices": [{"message": message, "finish_reason": reason}], "usage": usage, **more}
+    return 200, json.dumps(document).encode()
+
+
+def is_probe(body: dict[str, Any]) -> bool:
+    """Is this the question that only a server with the mask on answers rightly?"""
+    return PROBE_WORD in json.dumps(body)
+
+
+@dataclass
+class StagedServer:
+    """Answers every request by `answer`; remembers path, headers and body of each. `gone` is set when a
+    client has left before its answer. `health` is the status of `/health`."""
+
+    answer: Callable[[dict[str, Any]], Answer]
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    authorizations: list[str | None] = field(default_factory=list)
+    gone: threading.Event = field(default_factory=threading.Event)
+    health: int = 200
+    url: str = ""
+
+    def decoder(self, dialect: str = "llama.cpp", **more: Any) -> OpenAIDecoder:
+        return OpenAIDecoder(self.url, dialect=dialect, model="qwen", **more)
+
+
+@contextmanager
+def staged_server(answer: Callable[[dict[str, Any]], Answer]) -> Iterator[StagedServer]:
+    staged = StagedServer(answer)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._send(staged.health if self.path == "/health" else 404, b"")
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            staged.bodies.append(body)
+            staged.paths.append(self.path)
+            staged.authorizations.append(self.headers.get("Authorization"))
+            threading.Thread(target=self._watch, daemon=True).start()
+            self._send(*staged.answer(body))
+
+        def _watch(self) -> None:
+            """A client that leaves closes its side: the socket reads as ended."""
+            try:
+                if not self.connection.recv(1, socket.MSG_PEEK):
+                    staged.gone.set()
+            except OSError:
+                staged.gone.set()
+
+        def _send(self, status: int, content: bytes) -> None:
+            try:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+            except OSError:
+                pass  # the client gave up, as some tests want
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        staged.url = f"http://127.0.0.1:{http.server_port}"
+        thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield staged
+        http.shutdown()
+        thread.join(5)
