@@ -56,10 +56,11 @@ def labels_of(name: str) -> Labels:
 def sample(count: int) -> list[Order]:
     """`count` orders at even steps through all sets, so each level of difficulty has its share.
 
-    Always the same ones for the same count.
+    Always the same ones for the same count; all of them when `count` is larger.
     """
     rows = [json.loads(line) for name in SETS for line in (ROOT / name).read_text().splitlines()]
-    picked = [rows[int((i + 0.5) * len(rows) / count)] for i in range(min(count, len(rows)))]
+    count = min(count, len(rows))
+    picked = [rows[int((i + 0.5) * len(rows) / count)] for i in range(count)]
     return [
         Order(row["id"], clean(row["utterance"]), menu_of(row["menu"]), row["cart"]["lines"])
         for row in picked

@@ -27,6 +27,14 @@ REGEX_S = 300
 # On a CPU vLLM turns `uni` into `mp`, whose two processes wait on each other busily: 1 token/s on two cores.
 ONE_PROCESS = "vllm.v1.executor.uniproc_executor.UniProcExecutor"
 
+# Of Qwen2.5 7B: for speed where its weights are not to be had. Tokenizer and template are the folder's.
+SHAPES = {
+    "7b": {
+        "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28, "num_attention_heads": 28,
+        "num_key_value_heads": 4, "max_window_layers": 28, "vocab_size": 152064, "tie_word_embeddings": False,
+    },
+}  # fmt: skip
+
 
 def command(python: Path, model: Path, backend: str, port: int, device: str, extra: list[str]) -> list[str]:
     """The argument list of a server. On the CPU: no graphs to compile, and a cache of fixed size."""
@@ -49,6 +57,11 @@ def command(python: Path, model: Path, backend: str, port: int, device: str, ext
         words += ["--enforce-eager", "--kv-cache-memory-bytes", "768M"]
         words += ["--distributed-executor-backend", ONE_PROCESS]
     return [*words, *extra]
+
+
+def dummy(shape: str) -> tuple[str, ...]:
+    """Arguments for random weights of a shape."""
+    return "--load-format", "dummy", "--hf-overrides", json.dumps(SHAPES[shape])
 
 
 def environment(threads: int) -> dict[str, str]:
