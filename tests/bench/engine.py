@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import random
 import signal
 import sys
@@ -29,14 +28,12 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from services.engines.grammar import build_mask
 from services.evaluation.statistics import quantile
 from tests.bench.chat import Answer, Chat
 from tests.bench.orders import Order, sample
 from tests.bench.pipeline_cost import pipeline_cost
-from tests.bench.vllm_server import SHAPES, add_arguments, dummy, vllm_server
+from tests.bench.vllm_server import SHAPES, about, add_arguments, dummy, vllm_server
 
 LEVELS = (1, 8, 32, 128)
 LEAST = 6  # orders at levels below this many
@@ -132,20 +129,17 @@ class Results:
 
 
 def load(chat: Chat, orders: Sequence[Order], level: int, results: Results) -> None:
-    """One level, masked and free; the masked answers are kept for the pipeline's question."""
+    """One level, masked and free. Lengths and texts of the masked answers are kept for what follows."""
     some = list(islice(cycle(orders), max(level, LEAST)))
-    answers: list[Answer] = []
 
     def with_mask() -> dict[str, Any]:
-        answers[:], wall = together(chat, [masked(o) for o in some], level)
-        return {**rates(answers, wall), "tokens": [a.completion_tokens for a in answers]}
+        answers, wall = together(chat, [masked(o) for o in some], level)
+        whole = {o.id: a.text for o, a in zip(some, answers, strict=True) if a.finish == "stop"}
+        return {**rates(answers, wall), "tokens": [a.completion_tokens for a in answers], "texts": whole}
 
     lengths = results.ask(f"load {level} masked", with_mask)["tokens"]
     jobs = [free(o, n) for o, n in zip(some, lengths, strict=True)]
     results.ask(f"load {level} free", lambda: rates(*together(chat, jobs, level)))
-    if level == 8 and answers:
-        texts = {o.id: a.text for o, a in zip(some, answers, strict=True) if a.finish == "stop"}
-        results.ask("texts", lambda: texts)
 
 
 def limit(chat: Chat, orders: Sequence[Order], results: Results) -> None:
@@ -164,18 +158,6 @@ def limit(chat: Chat, orders: Sequence[Order], results: Results) -> None:
         )  # fmt: skip
         if found["p95_s"] > LIMIT_S:
             return
-
-
-def about(args: argparse.Namespace, url: str) -> dict[str, Any]:
-    """What was measured, on what."""
-    return {
-        "model": args.model.name + (f" (shape {args.shape}, random weights)" if args.shape else ""),
-        "device": args.device,
-        "machine": platform.processor() or platform.machine(),
-        "threads": args.threads if args.device == "cpu" else None,
-        "vllm": httpx.get(f"{url}/version", trust_env=False).json()["version"],
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-    }
 
 
 def _load() -> float:
@@ -201,7 +183,7 @@ def main() -> int:
     )  # fmt: skip
     with nullcontext(args.url) if args.url else own as url:
         chat = Chat(url, args.model.name, timeout_s=900)
-        results.ask("about", lambda: about(args, url))
+        results.ask("about", lambda: about(args, url, args.shape))
         for order in {o.menu.id: o for o in orders}.values():
             masked(order)(chat)  # the fixed part of each prompt is cached, as in service
         for level in LEVELS:
@@ -210,7 +192,10 @@ def main() -> int:
             jobs = [masked(o, cache_salt=f"{level}-{n}") for n, o in enumerate(islice(orders, LEAST))]
             results.ask(f"prefix off {level}", lambda j=jobs, n=level: rates(*together(chat, j, n)))
         limit(chat, orders, results)
-    results.ask("pipeline", lambda: pipeline_cost(orders, results.found["texts"]))
+    texts = {
+        key: text for level in LEVELS for key, text in results.found[f"load {level} masked"]["texts"].items()
+    }
+    results.ask("pipeline", lambda: pipeline_cost(orders, texts))
     return 0
 
 

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import httpx
@@ -126,6 +127,19 @@ def _end(server: subprocess.Popen[bytes]) -> None:
         server.wait()
     except ProcessLookupError:
         server.wait()
+
+
+def about(args: argparse.Namespace, url: str, shape: str | None = None) -> dict[str, object]:
+    """What a bench was run on: model, device, versions and date."""
+    return {
+        "model": args.model.name + (f" (shape {shape}, random weights)" if shape else ""),
+        "device": args.device,
+        "cores": os.cpu_count(),
+        "server_threads": args.threads if args.device == "cpu" else None,
+        "vllm": httpx.get(f"{url}/version", trust_env=False).json()["version"],
+        "llguidance_of_the_client": version("llguidance"),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,7 @@ from tests.bench.chat import Chat
 from tests.bench.orders import Order, sample
 from tests.bench.techniques.methods import BY_NAME, METHODS, Method
 from tests.bench.techniques.reading import exact, read
-from tests.bench.vllm_server import add_arguments, vllm_server
+from tests.bench.vllm_server import about, add_arguments, vllm_server
 
 SEED = 20_260_101
 FIRST_PORT = 9101
@@ -123,6 +123,8 @@ def main() -> int:
                 )
             )  # fmt: skip
         chats = {backend: Chat(url, args.model.name) for backend, url in urls.items()}
+        told = {**about(args, next(iter(urls.values()))), "orders_in_flight": args.in_flight}
+        (args.out / "about.json").write_text(json.dumps(told, indent=1) + "\n")
         orders = sample(args.orders)
         warm(methods, chats, orders)
         for temperature, count in ((0.0, args.orders), (0.7, args.warm_orders)):

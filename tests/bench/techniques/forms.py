@@ -95,7 +95,6 @@ class Form:
 BASE = Form("schema-llguidance", "as it is: kind and words first, names, compact, an escape")
 FORMS = (
     Form("kind-last", "kind last", ("heard", "sku", "quantity", "size", "options", "kind")),
-    Form("words-last", "the customer's words last", ("kind", "sku", "quantity", "size", "options", "heard")),
     Form("codes", "codes for names", codes=True),
     Form("whitespace", "free whitespace, examples with spaces", free_whitespace=True),
     Form("no-escape", "no `not_on_menu`", escape=False),
