@@ -73,7 +73,9 @@ def test_the_report_has_tables_data_and_plots(
     monkeypatch.setattr("sys.argv", ["report", "--results", str(results(tmp_path)), "--out", str(out)])
     assert report.main() == 0
     shown = capsys.readouterr().out
-    assert "| prompt only | 1 of 4 (4.6%–69.9%) | 1 no JSON | 2 (15.0%–85.0%) | 1 | 1 | 1.25 | 25 |" in shown
+    assert "| prompt only | 1 of 4 (4.6%–69.9%) | 1 no JSON | 2 (15.0%–85.0%) | 1 | 1.25 | 25 |" in shown
+    assert "| catalog errors | unknown item | words that nobody said |" in shown
+    assert "| prompt only | 2 | 1 |" in shown
     assert "| prompt only | 4 | 2 | 4 | 0 | 2 | 0.500 |" in shown
     assert "| kind last | 4 | 2 | 4 | 0 | 2 | 0.500 |" in shown
     data = json.loads((out / "techniques.json").read_text())

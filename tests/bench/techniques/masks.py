@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-LIMIT_S = 180
+LIMIT_S = 170
 LIMIT_BYTES = 8 << 30
 SUBJECTS = ("llguidance", "llguidance evidence", "xgrammar", "outlines cut down", "outlines")
 LIBRARIES = {"llguidance": "llguidance", "xgrammar": "xgrammar", "outlines": "outlines_core"}
