@@ -27,6 +27,7 @@ class Chat:
     """A client of one server and model."""
 
     def __init__(self, url: str, model: str, timeout_s: float = 300.0) -> None:
+        self.port = httpx.URL(url).port or 80
         self._model = model
         limits = httpx.Limits(max_connections=256)
         self._http = httpx.Client(base_url=url, timeout=timeout_s, limits=limits, trust_env=False)

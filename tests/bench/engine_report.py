@@ -32,7 +32,17 @@ def slim(found: Mapping[str, Any]) -> dict[str, Any]:
 def load_table(found: Mapping[str, Any]) -> Table:
     """One row a level and mode, then the runs without a shared prefix."""
     table = [
-        ["in flight", "mask", "prefix cached", "orders", "tokens/s", "orders/s", "p50 / p95 s", "cut off"]
+        [
+            "in flight",
+            "mask",
+            "prefix cached",
+            "orders",
+            "tokens/s",
+            "a CPU s",
+            "orders/s",
+            "p50 / p95 s",
+            "cut off",
+        ]
     ]
     rows = [(f"load {level} {mode}", level, mode == "masked") for level in LEVELS for mode in MODES]
     rows += [(f"prefix off {level}", level, True) for level in LEVELS]
@@ -41,7 +51,8 @@ def load_table(found: Mapping[str, Any]) -> Table:
             continue
         f = found[name]
         head = [str(level), "yes" if masked else "no", f"{f['cached_share']:.0%}", str(f["orders"])]
-        speed = [f"{f['tokens_per_s']:.1f}", f"{f['orders_per_s']:.2f}"]
+        cpu = f.get("tokens_per_cpu_s")
+        speed = [f"{f['tokens_per_s']:.1f}", str(cpu or "–"), f"{f['orders_per_s']:.2f}"]
         table.append([*head, *speed, f"{f['p50_s']:.1f} / {f['p95_s']:.1f}", str(f["cut_off"])])
     return table
 

@@ -21,6 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import httpx
+import psutil
 
 START_S = 600
 # A whole menu as one regular expression takes Outlines longer than vLLM's 5 s; the bench has its own limit.
@@ -127,6 +128,14 @@ def _end(server: subprocess.Popen[bytes]) -> None:
         server.wait()
     except ProcessLookupError:
         server.wait()
+
+
+def cpu_seconds(port: int) -> float:
+    """CPU time that the server on `port` and its children took so far, without other work on the machine."""
+    listening = (c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN)
+    server = psutil.Process(next(c.pid for c in listening if c.laddr.port == port))
+    times = (process.cpu_times() for process in (server, *server.children(recursive=True)))
+    return sum(time.user + time.system for time in times)
 
 
 def about(args: argparse.Namespace, url: str, shape: str | None = None) -> dict[str, object]:

@@ -12,7 +12,7 @@ import pytest
 from services.evaluation.statistics import wilson
 from tests.bench import engine_report
 from tests.bench.chat import Answer
-from tests.bench.engine import arrivals, rates
+from tests.bench.engine import Spent, arrivals, rates
 from tests.bench.techniques import report
 from tests.bench.techniques.__main__ import done
 from tests.bench.techniques.rows import figures, paired
@@ -113,16 +113,16 @@ def test_arrivals_are_as_many_a_second_as_asked() -> None:
 
 def test_rates_show_what_was_refused_and_cut_off() -> None:
     answers = [Answer("{}", "stop", 100, 80, 10, 1.0), Answer("{", "length", 100, 80, 30, 3.0)]
-    found = rates([*answers, Answer("no", "refused", 0, 0, 0, 0.1)], wall=4.0)
+    found = rates(Spent([*answers, Answer("no", "refused", 0, 0, 0, 0.1)], wall_s=4.0, cpu_s=8.0))
     assert (found["refused"], found["cut_off"]) == (1, 1)
     assert (found["tokens_per_s"], found["orders_per_s"], found["p95_s"]) == (10.0, 0.75, 3.0)
-    assert found["cached_share"] == 0.8
+    assert (found["cached_share"], found["tokens_per_cpu_s"]) == (0.8, 5.0)
 
 
 def test_the_engines_report_keeps_orders_texts_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    level = rates([Answer("{}", "stop", 100, 80, 10, 1.0)] * 8, wall=2.0)
+    level = rates(Spent([Answer("{}", "stop", 100, 80, 10, 1.0)] * 8, wall_s=2.0, cpu_s=0.0))
     found = {
         "about": {"model": "tiny"},
         "load 1 masked": {**level, "tokens": [10] * 8, "texts": {"x-1": "secret"}},
@@ -137,7 +137,7 @@ def test_the_engines_report_keeps_orders_texts_out(
     monkeypatch.setattr("sys.argv", ["report", "--results", str(file), "--out", str(out)])
     assert engine_report.main() == 0
     shown = capsys.readouterr().out
-    assert "| 1 | yes | 80% | 8 | 40.0 | 4.00 | 1.0 / 1.0 | 0 |" in shown
+    assert "| 1 | yes | 80% | 8 | 40.0 | – | 4.00 | 1.0 / 1.0 | 0 |" in shown
     assert "| 0.5 | 8 | 4.0 | 1.0 | 1.0 |" in shown
     assert "| 1 | 160 | 8.0 / 12.0 | 100.0 |" in shown
     assert "secret" not in (out / "engine.json").read_text()
