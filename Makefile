@@ -4,7 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval calibrate ladder clean help
+VLLM_PYTHON ?= .venv-vllm/bin/python
+VLLM_MODEL  ?= .venv-vllm/models/qwen2.5-coder-0.5b-instruct
+
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine calibrate ladder clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -51,6 +54,16 @@ test-nonsense: setup ## 200 transcripts of nonsense, injections and other langua
 
 bench-retrieval: setup ## recall of retrieval on the golden sets, and its cost on menus of 40 to 10,000 items
 	@$(BIN)/python tests/bench/retrieval.py $(ARGS)
+
+bench-techniques: setup ## prompt, repair, JSON mode, three maskers and ours, side by side on vLLM (about 45 minutes; docs/benchmarks)
+	@$(BIN)/python -m tests.bench.techniques --python $(VLLM_PYTHON) --model $(VLLM_MODEL) $(ARGS)
+	@$(BIN)/python -m tests.bench.techniques.streams
+	@$(VLLM_PYTHON) tests/bench/techniques/masks.py --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json
+	@$(BIN)/python -m tests.bench.techniques.report
+
+bench-engine: setup ## what the engine carries: orders in flight, mask, prefix cache (ARGS="--device cuda --shape 7b" on a GPU)
+	@$(BIN)/python -m tests.bench.engine --python $(VLLM_PYTHON) --model $(VLLM_MODEL) $(ARGS)
+	@$(BIN)/python -m tests.bench.engine_report
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python tests/bench/calibrate_asr.py --data $(DATA) $(ARGS)

@@ -1,0 +1,215 @@
+"""How much the engine carries: tokens and orders a second by orders in flight, with and without the mask.
+
+    python -m tests.bench.engine --model FOLDER [--python PY] [--device cuda] [--out FILE]
+
+Four questions, each written to OUT when it is answered, and not asked again when it is there:
+- load: 1, 8, 32 and 128 orders in flight; each free answer is as long as the masked one of the same order,
+  so that the two differ in the mask alone.
+- prefix: the same with a cache salt of each request's own, so that no prompt finds its prefix in the cache.
+- pipeline: our own steps around an engine that answers at once, from what the load gave.
+- limit: orders that arrive at random, more and more a second, until the 95th percentile passes 2 s.
+
+On CUDA without weights `--shape 7b` serves a model of that shape with random weights: the figures are then
+of speed alone. Without `--url` it starts its own server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+from services.engines.grammar import build_mask
+from services.evaluation.statistics import quantile
+from tests.bench.chat import Answer, Chat
+from tests.bench.orders import Order, sample
+from tests.bench.pipeline_cost import pipeline_cost
+from tests.bench.vllm_server import SHAPES, about, add_arguments, cpu_seconds, dummy, vllm_server
+
+LEVELS = (1, 8, 32, 128)
+LEAST = 6  # orders at levels below this many
+RATES = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+LIMIT_S = 2.0
+# On a CPU 128 whole carts take minutes; tokens a second are seen from fewer, and the carts count as cut off.
+CPU_TOKENS = {128: 24}
+SEED = 20_260_101
+
+Job = Callable[[Chat], Answer]
+
+
+def masked(order: Order, **more: Any) -> Job:
+    """The product's request: its prompt under the order's mask."""
+    mask = build_mask(order.evidence(), order.labels, "bench")
+    body = {"max_tokens": mask.longest + 8, "structured_outputs": {"grammar": mask.lark}, **more}
+    chat = order.messages()
+    return lambda client: client.ask(chat, temperature=0, **body)
+
+
+def free(order: Order, tokens: int) -> Job:
+    """The same prompt without a mask, for exactly so many tokens."""
+    chat = order.messages()
+    body = {"max_tokens": tokens, "min_tokens": tokens, "ignore_eos": True}
+    return lambda client: client.ask(chat, temperature=0, **body)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What some jobs gave, in their order, and what it took: wall time, and CPU time of the server alone."""
+
+    answers: list[Answer]
+    wall_s: float
+    cpu_s: float
+
+
+def together(chat: Chat, jobs: Sequence[Job], in_flight: int) -> Spent:
+    """Every job, so many at a time."""
+    return open_loop(chat, jobs, [0.0] * len(jobs), in_flight)
+
+
+def open_loop(chat: Chat, jobs: Sequence[Job], times: Sequence[float], in_flight: int = 0) -> Spent:
+    """Each job at its time in seconds, done or not the ones before, unless `in_flight` bounds them."""
+    before, started = cpu_seconds(chat.port), time.perf_counter()
+
+    def at(job: Job, when: float) -> Answer:
+        time.sleep(max(0.0, started + when - time.perf_counter()))
+        return job(chat)
+
+    with ThreadPoolExecutor(in_flight or len(jobs)) as pool:
+        answers = list(pool.map(at, jobs, times))
+    return Spent(answers, time.perf_counter() - started, cpu_seconds(chat.port) - before)
+
+
+def rates(spent: Spent) -> dict[str, Any]:
+    """Orders and tokens a second, latency in seconds. What was refused or cut off is counted, not hidden."""
+    answers, wall = spent.answers, spent.wall_s
+    tokens = sum(a.completion_tokens for a in answers)
+    seconds = [a.seconds for a in answers]
+    return {
+        "orders": len(answers),
+        "refused": sum(a.finish == "refused" for a in answers),
+        "cut_off": sum(a.finish == "length" for a in answers),
+        "wall_s": round(wall, 2),
+        "tokens_per_order": round(tokens / len(answers), 1),
+        "prompt_tokens_per_order": round(sum(a.prompt_tokens for a in answers) / len(answers)),
+        "cached_share": round(
+            sum(a.cached_tokens for a in answers) / max(1, sum(a.prompt_tokens for a in answers)), 3
+        ),
+        "tokens_per_s": round(tokens / wall, 1),
+        "tokens_per_cpu_s": round(tokens / spent.cpu_s, 1) if spent.cpu_s else None,
+        "orders_per_s": round(len(answers) / wall, 3),
+        "p50_s": round(quantile(seconds, 0.5), 2),
+        "p95_s": round(quantile(seconds, 0.95), 2),
+        "load": round(_load(), 1),
+    }
+
+
+def arrivals(rate: float, orders: int, seed: int) -> list[float]:
+    """Times in seconds at which orders come, `rate` a second on average, at random (a Poisson process)."""
+    rng = random.Random(seed)
+    at, times = 0.0, []
+    for _ in range(orders):
+        at += rng.expovariate(rate)
+        times.append(at)
+    return times
+
+
+class Results:
+    """Answers to the questions, in one JSON file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+
+    def ask(self, name: str, answer: Callable[[], Any]) -> Any:
+        if name not in self.found:
+            self.found[name] = answer()
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_text(json.dumps(self.found, indent=1) + "\n")
+            print(name, json.dumps(self.found[name])[:300], flush=True)
+        return self.found[name]
+
+
+def load(chat: Chat, orders: Sequence[Order], level: int, results: Results, most: int | None) -> None:
+    """One level, masked and free, of at most so many tokens. Lengths and texts are kept for what follows."""
+    some = list(islice(cycle(orders), max(level, LEAST)))
+    short = {"max_tokens": most} if most else {}
+
+    def with_mask() -> dict[str, Any]:
+        spent = together(chat, [masked(o, **short) for o in some], level)
+        whole = {o.id: a.text for o, a in zip(some, spent.answers, strict=True) if a.finish == "stop"}
+        return {**rates(spent), "tokens": [a.completion_tokens for a in spent.answers], "texts": whole}
+
+    lengths = results.ask(f"load {level} masked", with_mask)["tokens"]
+    jobs = [free(o, n) for o, n in zip(some, lengths, strict=True)]
+    results.ask(f"load {level} free", lambda: rates(together(chat, jobs, level)))
+
+
+def limit(chat: Chat, orders: Sequence[Order], results: Results) -> None:
+    """More and more orders a second, at least 16 of each rate, until the 95th percentile is over 2 s.
+
+    Where an order alone takes longer than that, there is no such load and nothing is run.
+    """
+    if results.found["load 1 masked"]["p95_s"] > LIMIT_S:
+        return
+    for number, rate in enumerate(RATES):
+        count = max(16, min(int(rate * 20), 500))
+        jobs = [masked(o) for o in islice(cycle(orders), count)]
+        times = arrivals(rate, count, SEED + number)
+        found = results.ask(
+            f"limit {rate}", lambda j=jobs, t=times: rates(open_loop(chat, j, t))
+        )  # fmt: skip
+        if found["p95_s"] > LIMIT_S:
+            return
+
+
+def _load() -> float:
+    return float(Path("/proc/loadavg").read_text().split()[0])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    add_arguments(parser)
+    parser.add_argument("--out", type=Path, default=Path("reports/engine.json"))
+    parser.add_argument("--url", help="a server that is up already")
+    parser.add_argument(
+        "--shape", choices=tuple(SHAPES), help="random weights of this shape, for want of real ones"
+    )
+    args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server is ended too
+    results = Results(args.out)
+    orders = sample(10_000)
+    random.Random(SEED).shuffle(orders)
+    own = vllm_server(
+        args.python, args.model, backend="guidance", port=9110, device=args.device, threads=args.threads,
+        extra=dummy(args.shape) if args.shape else (),
+    )  # fmt: skip
+    with nullcontext(args.url) if args.url else own as url:
+        chat = Chat(url, args.model.name, timeout_s=900)
+        results.ask("about", lambda: about(args, url, args.shape))
+        for order in {o.menu.id: o for o in orders}.values():
+            masked(order)(chat)  # the fixed part of each prompt is cached, as in service
+        for level in LEVELS:
+            load(chat, orders, level, results, CPU_TOKENS.get(level) if args.device == "cpu" else None)
+        for level in (1, 8):
+            jobs = [masked(o, cache_salt=f"{level}-{n}") for n, o in enumerate(islice(orders, LEAST))]
+            results.ask(f"prefix off {level}", lambda j=jobs, n=level: rates(together(chat, j, n)))
+        limit(chat, orders, results)
+    texts = {
+        key: text for level in LEVELS for key, text in results.found[f"load {level} masked"]["texts"].items()
+    }
+    results.ask("pipeline", lambda: pipeline_cost(orders, texts))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

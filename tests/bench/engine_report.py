@@ -1,0 +1,119 @@
+"""The engine's figures as data, a plot and tables, from what `tests/bench/engine.py` wrote; nothing is run.
+
+python -m tests.bench.engine_report [--results FILE] [--out docs/benchmarks]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from services.evaluation.plots import Plot
+from tests.bench.engine import LEVELS
+from tests.bench.pictures import write_svg
+from tests.bench.techniques.report import Table, markdown
+
+MODES = ("masked", "free")
+KEPT_OUT = ("tokens", "texts")  # of every order: needed to run on, not to be read
+
+
+def slim(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The results without each order's own text and length."""
+    return {
+        name: {key: value for key, value in figures.items() if key not in KEPT_OUT}
+        for name, figures in found.items()
+    }
+
+
+def load_table(found: Mapping[str, Any]) -> Table:
+    """One row a level and mode, then the runs without a shared prefix."""
+    table = [
+        [
+            "in flight",
+            "mask",
+            "prefix cached",
+            "orders",
+            "tokens/s",
+            "a CPU s",
+            "orders/s",
+            "p50 / p95 s",
+            "cut off",
+        ]
+    ]
+    rows = [(f"load {level} {mode}", level, mode == "masked") for level in LEVELS for mode in MODES]
+    rows += [(f"prefix off {level}", level, True) for level in LEVELS]
+    for name, level, masked in rows:
+        if name not in found:
+            continue
+        f = found[name]
+        head = [str(level), "yes" if masked else "no", f"{f['cached_share']:.0%}", str(f["orders"])]
+        cpu = f.get("tokens_per_cpu_s")
+        speed = [f"{f['tokens_per_s']:.1f}", str(cpu or "–"), f"{f['orders_per_s']:.2f}"]
+        table.append([*head, *speed, f"{f['p50_s']:.1f} / {f['p95_s']:.1f}", str(f["cut_off"])])
+    return table
+
+
+def limit_table(found: Mapping[str, Any]) -> Table:
+    """Orders that arrive at random: asked for, got, and how long each took."""
+    table = [["arrivals/s", "orders", "orders/s done", "p50 s", "p95 s"]]
+    for name, f in found.items():
+        if name.startswith("limit "):
+            rate = name.removeprefix("limit ")
+            table.append([rate, str(f["orders"]), str(f["orders_per_s"]), str(f["p50_s"]), str(f["p95_s"])])
+    return table
+
+
+def pipeline_table(found: Mapping[str, Any]) -> Table:
+    """Our own steps around an engine that answers at once."""
+    table = [["threads", "orders", "p50 / p95 ms", "orders/s of one process"]]
+    for threads, f in found.get("pipeline", {}).items():
+        table.append([threads, str(f["orders"]), f"{f['p50_ms']} / {f['p95_ms']}", str(f["orders_per_s"])])
+    return table
+
+
+def draw(found: Mapping[str, Any], out: Path) -> None:
+    """Tokens a second over orders in flight, masked and free; levels at even steps."""
+    lines = {
+        mode: [
+            (float(place), float(found[f"load {level} {mode}"]["tokens_per_s"]))
+            for place, level in enumerate(LEVELS)
+            if f"load {level} {mode}" in found
+        ]
+        for mode in MODES
+    }
+    highest = max(value for points in lines.values() for _, value in points)
+    step = 10 ** (len(str(int(highest))) - 1)
+    ticks = [(float(step * i), str(step * i)) for i in range(int(highest // step) + 2)]
+    places = [(float(place), str(level)) for place, level in enumerate(LEVELS)]
+    plot = Plot("Tokens a second by orders in flight", ("orders in flight", places), ("tokens/s", ticks))
+    for style, (mode, points) in zip(("first", "second"), lines.items(), strict=True):
+        plot.line(points, style)
+        for point in points:
+            plot.dot(point, style, f"{mode}: {point[1]:.1f} tokens/s")
+    write_svg(out / "engine.svg", plot.svg(), ("with the mask", "without"))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--results", type=Path, default=Path("reports/engine.json"))
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    args = parser.parse_args()
+    if not args.results.exists():
+        print(f"No results in {args.results}; run `make bench-engine` first.", file=sys.stderr)
+        return 2
+    found = json.loads(args.results.read_text())
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "engine.json").write_text(json.dumps(slim(found), indent=1) + "\n")
+    draw(found, args.out)
+    for table in (load_table(found), limit_table(found), pipeline_table(found)):
+        if len(table) > 1:
+            print(markdown(table))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

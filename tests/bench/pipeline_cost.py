@@ -1,0 +1,97 @@
+"""What our own steps cost around an engine that answers at once: retrieve, mask, validate, price, triage.
+
+The engine is a small HTTP server in this process that repeats what the real one said to the same words. Queue
+and database are not in it, nor is the time of a real engine; HTTP and JSON on both sides are.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from infra.settings import Settings
+from services.bootstrap import bootstrap
+from services.evaluation.run import predict
+from services.evaluation.statistics import quantile
+from services.pipeline.ports import Tools
+from tests.bench.orders import Order
+
+ROUNDS = 20
+THREADS = (1, 8)
+
+
+@contextmanager
+def instant_engine(texts: Mapping[str, str]) -> Iterator[str]:
+    """An OpenAI-compatible server that gives, at once, the text that belongs to the last message."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            text = texts[asked["messages"][-1]["content"]]
+            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            body = json.dumps({"choices": [choice], "usage": {}}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing: a line a request would be part of the figure."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
+def pipeline_cost(orders: Sequence[Order], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Milliseconds an order, and orders a second of one process, by threads. `texts` is by order id."""
+    known = [order for order in orders if order.id in texts]
+    by_words = {order.messages()[-1]["content"]: texts[order.id] for order in known}
+    with instant_engine(by_words) as url, tempfile.TemporaryDirectory() as home:
+        settings = Settings(home=Path(home), llm_url=url, llm_dialect="vllm", llm_model="instant")
+        tools = bootstrap(settings).tools
+        _timed(known, tools)  # menus' lexicons are built once
+        return {str(threads): _rates(known * ROUNDS, tools, threads) for threads in THREADS}
+
+
+def _rates(orders: Sequence[Order], tools: Tools, threads: int) -> dict[str, Any]:
+    started = time.perf_counter()
+    with ThreadPoolExecutor(threads) as pool:
+        ms = [each for part in pool.map(lambda o: _timed([o], tools), orders) for each in part]
+    wall = time.perf_counter() - started
+    return {
+        "orders": len(orders),
+        "p50_ms": round(quantile(ms, 0.5), 1),
+        "p95_ms": round(quantile(ms, 0.95), 1),
+        "orders_per_s": round(len(orders) / wall, 1),
+    }
+
+
+def _timed(orders: Sequence[Order], tools: Tools) -> list[float]:
+    """Milliseconds of each order through the pipeline's steps.
+
+    Raises:
+        RuntimeError: a stage failed, so that its time says nothing.
+    """
+    ms = []
+    for order in orders:
+        started = time.perf_counter()
+        row = predict({"id": order.id, "utterance": order.said, "cart": {}}, order.menu, tools, None)
+        ms.append((time.perf_counter() - started) * 1e3)
+        if not row["cart"]["lines"] and not row["findings"]:
+            raise RuntimeError(f"{order.id} did not get through the pipeline: {row['reasons']}")
+    return ms

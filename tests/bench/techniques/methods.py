@@ -1,0 +1,126 @@
+"""The techniques, side by side: the same messages to the same model; only constraint and calls differ.
+
+`METHODS` are the techniques, in the order of the report; `VARIANTS` change the form of the cart under one
+technique (`schema-llguidance`), one thing at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from services.engines.grammar import build_mask
+from services.engines.prompt import Message
+from tests.bench.chat import Answer, Chat
+from tests.bench.orders import Order
+from tests.bench.techniques.forms import BASE, FORMS, Form
+from tests.bench.techniques.reading import read
+from tests.bench.techniques.wire import cut_down, wire_schema
+
+MAX_TOKENS = 400  # the longest gold cart of the sets takes under 300
+RETRIES = 2
+REPAIR = "That is not a valid cart: {problem}. Answer with the corrected JSON cart and nothing else."
+DRAFT = "Write that cart again in the exact form, with what was said and nothing else."
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """`backend` is the server's; `ask` gives every answer of one order, the last of which counts."""
+
+    name: str
+    says: str
+    backend: str
+    ask: Callable[[Chat, Order, Body], list[Answer]]
+    form: Form = BASE
+
+
+def _once(
+    constraint: Callable[[Order], Body], form: Form = BASE
+) -> Callable[[Chat, Order, Body], list[Answer]]:
+    def ask(chat: Chat, order: Order, sampling: Body) -> list[Answer]:
+        body = {"max_tokens": MAX_TOKENS, **sampling, **constraint(order)}
+        return [chat.ask(form.messages(order), **body)]
+
+    return ask
+
+
+def _repaired(chat: Chat, order: Order, sampling: Body) -> list[Answer]:
+    """The old pipeline: parse, and on an error show it to the model, up to two times."""
+    history: list[Message] = order.messages()
+    answers: list[Answer] = []
+    for _ in range(1 + RETRIES):
+        answers.append(chat.ask(history, **{"max_tokens": MAX_TOKENS, **sampling}))
+        reading = read(answers[-1], order.labels, order.said)
+        if reading.failure is None:
+            break
+        history = [
+            *history,
+            {"role": "assistant", "content": answers[-1].text},
+            {"role": "user", "content": REPAIR.format(problem=reading.problem)},
+        ]
+    return answers
+
+
+def _drafted(chat: Chat, order: Order, sampling: Body) -> list[Answer]:
+    """A free draft first; then the cart under the evidence's mask, with the draft in view."""
+    history = order.messages()
+    body = {"max_tokens": MAX_TOKENS, **sampling}
+    draft = chat.ask(history, **body)
+    again = [
+        *history,
+        {"role": "assistant", "content": draft.text},
+        {"role": "user", "content": DRAFT},
+    ]
+    return [draft, chat.ask(again, **body, **_evidence(order))]
+
+
+def _free(order: Order) -> Body:
+    return {}
+
+
+def _json_mode(order: Order) -> Body:
+    return {"response_format": {"type": "json_object"}}
+
+
+def _schema(order: Order) -> Body:
+    return {"structured_outputs": {"json": wire_schema(order.menu)}}
+
+
+def _cut_schema(order: Order) -> Body:
+    return {"structured_outputs": {"json": cut_down(wire_schema(order.menu))}}
+
+
+def _evidence(order: Order) -> Body:
+    mask = build_mask(order.evidence(), order.labels, "bench")
+    return {"structured_outputs": {"grammar": mask.lark}}
+
+
+def _form_schema(form: Form) -> Callable[[Order], Body]:
+    """The form's schema as a grammar, since only there whitespace can be set by the request."""
+
+    def constraint(order: Order) -> Body:
+        schema = form.schema(order.menu)
+        schema["x-guidance"] = {"whitespace_flexible": form.free_whitespace}
+        return {"structured_outputs": {"grammar": f"%llguidance {{}}\nstart: %json {json.dumps(schema)}\n"}}
+
+    return constraint
+
+
+METHODS = (
+    Method("prompt", "prompt only", "guidance", _once(_free)),
+    Method("repair", "prompt, then up to two repairs", "guidance", _repaired),
+    Method("json-mode", "JSON mode", "guidance", _once(_json_mode)),
+    Method("outlines", "schema, Outlines (cut down)", "outlines", _once(_cut_schema)),
+    Method("xgrammar", "schema, XGrammar", "xgrammar", _once(_schema)),
+    Method("schema-llguidance", "schema, llguidance", "guidance", _once(_schema)),
+    Method("evidence", "evidence mask, llguidance (ours)", "guidance", _once(_evidence)),
+    Method("draft", "draft, then evidence mask", "guidance", _drafted),
+)
+VARIANTS = tuple(
+    Method(form.name, form.says, "guidance", _once(_form_schema(form), form), form) for form in FORMS
+)
+BY_NAME = {method.name: method for method in (*METHODS, *VARIANTS)}

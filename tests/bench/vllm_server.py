@@ -1,0 +1,185 @@
+"""A vLLM server for the benches, run by the interpreter of vLLM's own environment (`--python`).
+
+    python -m tests.bench.vllm_server --python PY --model FOLDER --backend guidance --port 9101
+
+As a command it serves until it is stopped, so that several pieces of a bench can share one start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import httpx
+import psutil
+
+START_S = 600
+# A whole menu as one regular expression takes Outlines longer than vLLM's 5 s; the bench has its own limit.
+REGEX_S = 300
+# On a CPU vLLM turns `uni` into `mp`, whose two processes wait on each other busily: 1 token/s on two cores.
+ONE_PROCESS = "vllm.v1.executor.uniproc_executor.UniProcExecutor"
+
+# Of Qwen2.5 7B: for speed where its weights are not to be had. Tokenizer and template are the folder's.
+SHAPES = {
+    "7b": {
+        "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28, "num_attention_heads": 28,
+        "num_key_value_heads": 4, "max_window_layers": 28, "vocab_size": 152064, "tie_word_embeddings": False,
+    },
+}  # fmt: skip
+
+
+def command(python: Path, model: Path, backend: str, port: int, device: str, extra: list[str]) -> list[str]:
+    """The argument list of a server. On the CPU: no graphs to compile, and a cache of fixed size."""
+    structured: dict[str, object] = {"backend": backend}
+    if backend in ("guidance", "xgrammar"):
+        structured["disable_any_whitespace"] = True
+    words = [
+        str(python),
+        "-m",
+        "vllm.entrypoints.openai.api_server",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
+    words += ["--model", str(model), "--served-model-name", model.name, "--max-model-len", "8192"]
+    words += ["--max-num-seqs", "128", "--generation-config", "vllm", "--enable-prompt-tokens-details"]
+    words += ["--structured-outputs-config", json.dumps(structured)]
+    if device == "cpu":
+        words += ["--enforce-eager", "--kv-cache-memory-bytes", "768M"]
+        words += ["--distributed-executor-backend", ONE_PROCESS]
+    return [*words, *extra]
+
+
+def dummy(shape: str) -> tuple[str, ...]:
+    """Arguments for random weights of a shape."""
+    return "--load-format", "dummy", "--hf-overrides", json.dumps(SHAPES[shape])
+
+
+def environment(threads: int) -> dict[str, str]:
+    """Nothing is asked of a model hub, and the CPU's threads are not bound to cores."""
+    return {
+        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "OMP_NUM_THREADS": str(threads),
+        "OMP_WAIT_POLICY": "passive",
+        "GOMP_SPINCOUNT": "0",
+        "VLLM_REGEX_COMPILATION_TIMEOUT_S": str(REGEX_S),
+    }
+
+
+@contextmanager
+def vllm_server(
+    python: Path, model: Path, *, backend: str, port: int, device: str = "cpu", threads: int = 2,
+    extra: tuple[str, ...] = (),
+) -> Iterator[str]:  # fmt: skip
+    """Start a server, give its address when it is healthy, end it and its children afterwards.
+
+    Raises:
+        SystemExit: it ended or did not answer in time; its last words are shown.
+    """
+    words = command(python, model, backend, port, device, list(extra))
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        server = subprocess.Popen(
+            words, env=environment(threads), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            if not _healthy(server, url):
+                output.seek(0)
+                raise SystemExit(f"vLLM ({backend}) did not start:\n{output.read()[-3000:]}")
+            yield url
+        finally:
+            _end(server)
+
+
+def _healthy(server: subprocess.Popen[bytes], url: str) -> bool:
+    until = time.monotonic() + START_S
+    while server.poll() is None and time.monotonic() < until:
+        try:
+            if httpx.get(f"{url}/health", trust_env=False, timeout=5).status_code == 200:
+                return True
+        except httpx.HTTPError:
+            pass
+        time.sleep(1)
+    return False
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    """End the process group: vLLM's engine is a child of its server."""
+    try:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(20)
+        os.killpg(server.pid, signal.SIGKILL)  # an engine that outlived its server
+    except subprocess.TimeoutExpired:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+    except ProcessLookupError:
+        server.wait()
+
+
+def cpu_seconds(port: int) -> float:
+    """CPU time that the server on `port` and its children took so far, without other work on the machine."""
+    listening = (c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN)
+    server = psutil.Process(next(c.pid for c in listening if c.laddr.port == port))
+    times = (process.cpu_times() for process in (server, *server.children(recursive=True)))
+    return sum(time.user + time.system for time in times)
+
+
+def about(args: argparse.Namespace, url: str, shape: str | None = None) -> dict[str, object]:
+    """What a bench was run on: model, device, versions and date."""
+    return {
+        "model": args.model.name + (f" (shape {shape}, random weights)" if shape else ""),
+        "device": args.device,
+        "cores": os.cpu_count(),
+        "server_threads": args.threads if args.device == "cpu" else None,
+        "vllm": httpx.get(f"{url}/version", trust_env=False).json()["version"],
+        "llguidance_of_the_client": version("llguidance"),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that every bench on vLLM takes."""
+    parser.add_argument(
+        "--python", type=Path, default=Path(".venv-vllm/bin/python"), help="of vLLM's environment"
+    )
+    parser.add_argument("--model", type=Path, required=True, help="folder of weights in safetensors")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--threads", type=int, default=2, help="of one server, on the CPU")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    add_arguments(parser)
+    parser.add_argument("--backend", choices=("guidance", "xgrammar", "outlines"), default="guidance")
+    parser.add_argument("--port", type=int, required=True)
+    args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the server is ended too
+    with vllm_server(
+        args.python,
+        args.model,
+        backend=args.backend,
+        port=args.port,
+        device=args.device,
+        threads=args.threads,
+    ) as url:
+        print(f"{args.backend} serves at {url}", flush=True)
+        signal.pause()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
