@@ -9,6 +9,7 @@ input closes, the nursery ends, and the kernel ends what it started.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -20,16 +21,28 @@ from typing import Any
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 PRELOADED = (
+    "billiard.popen_fork",
     "celery.__main__",
+    "celery.app.control",
+    "celery.app.log",
     "celery.apps.worker",
-    "celery.bin.worker",
+    "celery.bin.celery",
     "celery.concurrency.prefork",
+    "celery.events.receiver",
+    "celery.worker.autoscale",
+    "celery.worker.components",
+    "celery.worker.consumer",
+    "celery.worker.strategy",
     "kombu.transport.redis",
     "services.api.__main__",
+    "services.api.app",
     "services.cli.main",
-    "services.workers.sweeper",
-    "services.workers.courier",
+    "services.cli.receiver",
+    "services.doorbell",
+    "services.engines.decoder",
     "services.workers.app",
+    "services.workers.courier",
+    "services.workers.sweeper",
     "tests.faults.api",
     "tests.stand_ins",
 )
@@ -55,6 +68,7 @@ def main() -> None:
     """Import, then fork on demand until standard input closes."""
     for name in PRELOADED:
         importlib.import_module(name)
+    gc.freeze()  # Celery collects at each start, and need not walk through all of this again
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries the dead
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     print("ready", flush=True)
