@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 # Of the drawing's own units; the page scales it to its width.
-WIDTH, HEIGHT, FOOT, HEAD = 640, 190, 28, 24
+WIDTH, HEIGHT, FOOT, HEAD = 480, 190, 28, 24
 # Labels closer than this would run into each other.
 LABEL_WIDTH = 84
 
