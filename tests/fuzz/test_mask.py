@@ -1,6 +1,6 @@
 """The mask against a reference that shares no code with it: byte by byte, token by token, both ways.
 
-The default is seconds; `make fuzz` asks for more (SAYCART_FUZZ is the number of examples of each test).
+The default takes half a minute and is the same each time; `make fuzz` draws SAYCART_FUZZ new ones a test.
 """
 
 from __future__ import annotations
@@ -31,10 +31,15 @@ from tests.fuzz.reference import Node, cart_of, read
 from tests.stand_ins import CAFE
 from tests.unit.wire_text import mask_of
 
-EXAMPLES = int(os.environ.get("SAYCART_FUZZ", "40"))
+EXAMPLES = int(os.environ.get("SAYCART_FUZZ", "0"))
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
+# By default the same examples each time, so that a commit is never blamed for what another one did.
 fuzz = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=EXAMPLES or 25,
+    derandomize=not EXAMPLES,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
 )
 seeds = st.integers(0, 2**32)
 
@@ -229,5 +234,4 @@ def test_a_menu_of_ten_thousand_awkward_names_serves_orders() -> None:
     rng = random.Random(0)
     menu = any_menu(rng, 10_000)
     check_menu(menu)
-    for _ in range(3):
-        check(retrieve(any_order(rng, menu), menu, 1), rng)
+    check(retrieve(any_order(rng, menu), menu, 1), rng)
