@@ -70,3 +70,12 @@ calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold
 
 ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
 	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)
+
+.PHONY: fuzz random-weights
+fuzz: setup ## the mask against a second account of what it should allow, N examples of each test (N=2000)
+	@$(BIN)/saycart models fetch --tests
+	@SAYCART_FUZZ=$(or $(N),2000) $(BIN)/python -m pytest tests/fuzz $(ARGS)
+
+random-weights: setup ## random weights under the mask on vLLM, 10,000 decodes (VLLM_PYTHON=its environment's; goes on where it stopped)
+	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@$(BIN)/python -m tests.bench.random_weights --vllm $(or $(VLLM_PYTHON),.venv-vllm/bin/python) $(ARGS)

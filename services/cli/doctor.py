@@ -7,6 +7,7 @@ import importlib.metadata
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated
 
 import httpx
@@ -28,9 +29,20 @@ def doctor(
     probe: Annotated[
         bool, typer.Option(help="start the embedded decode server, if none is set, and probe its mask")
     ] = True,
+    engine: Annotated[
+        bool, typer.Option("--engine", help="schema, menus and the model's own tokenizer against the mask")
+    ] = False,
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="with --engine: GGUF file or tokenizer.json, if not the model's own")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="with --engine: figures for machines")] = False,
 ) -> None:
     """Check this installation part by part; exit code 1 when something is missing."""
     console = Console(highlight=False)
+    if engine:
+        from services.cli.doctor_engine import report
+
+        raise typer.Exit(report(console, settings(), tokenizer=tokenizer, ask=probe, as_json=json_))
     checks = [_python, _packages, _libraries, _models, _database, _queue, _stack]
     if probe:
         checks.append(_decoder)

@@ -124,6 +124,14 @@ class OpenAIDecoder:
         if text != PROBE_WORD:
             raise EngineMisconfigured(f"The decode server ignores the mask: it said {text[:40]!r}")
 
+    def answer(self, lark: str, max_tokens: int) -> str:
+        """What the server says under a grammar that is no cart's, for checks of an engine.
+
+        Raises: as `decode`.
+        """
+        mask = Mask(lark, "check", max_tokens - 8)
+        return self._complete([{"role": "user", "content": "Say: hello"}], mask)[0]
+
     def _menu(self, evidence: Evidence) -> tuple[Labels, str]:
         key = (evidence.menu.id, evidence.menu_version)
         with self._learning:  # a worker may decode several orders at once

@@ -1,8 +1,9 @@
 """Between ids and the names that a model reads and writes.
 
 A model is asked for names ("blueberry muffin"), never for codes ("SKU-0417"), since names carry meaning
-and codes invite guessing. Menus allow a name once among items, sizes and the options of a group, so the
-mapping is exact both ways. The wire text has no spaces outside strings and leaves defaults out.
+and codes invite guessing. Menus allow a name once among items, sizes and the options of a group, by its
+letters and digits, so the mapping is exact both ways even with control marks taken apart. The wire text has
+no spaces outside strings and leaves defaults out.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 
 from schemas.cart import CartDraft, ItemLine
 from schemas.errors import DecodeInvalid
+from schemas.marks import unmarked
 from schemas.menu import Menu
 
 
@@ -22,11 +24,13 @@ class Labels:
 
     def __init__(self, menu: Menu) -> None:
         self.menu = menu
-        self.items = {item.sku: item.name for item in menu.items}
-        self.sizes = {size.id: size.name for size in menu.sizes}
-        self.groups = {group.id: group.name for group in menu.option_groups}
+        self.items = {item.sku: unmarked(item.name) for item in menu.items}
+        self.sizes = {size.id: unmarked(size.name) for size in menu.sizes}
+        self.groups = {group.id: unmarked(group.name) for group in menu.option_groups}
         self.options = {
-            (group.id, option.id): option.name for group in menu.option_groups for option in group.options
+            (group.id, option.id): unmarked(option.name)
+            for group in menu.option_groups
+            for option in group.options
         }
         self._skus = {name: sku for sku, name in self.items.items()}
         self._size_ids = {name: size_id for size_id, name in self.sizes.items()}

@@ -14,6 +14,7 @@ from typing import Any
 
 from schemas.cart import MAX_HEARD_CHARS, CartDraft, ItemLine, NotOnMenuLine, OptionDraft
 from schemas.evidence import Evidence
+from schemas.marks import unmarked
 from schemas.menu import Item, Menu, Option, OptionGroup
 from services.engines.grammar import SCHEMA
 from services.engines.labels import Labels
@@ -77,7 +78,7 @@ def menu_text(menu: Menu, items: tuple[Item, ...], groups: tuple[OptionGroup, ..
     labels = Labels(menu)
     shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for item in items:
-        shapes.setdefault((item.size_ids, item.option_groups), []).append(item.name)
+        shapes.setdefault((item.size_ids, item.option_groups), []).append(labels.items[item.sku])
     lines = ["Menu:"]
     for (sizes, group_ids), names in shapes.items():
         notes = []
@@ -86,7 +87,9 @@ def menu_text(menu: Menu, items: tuple[Item, ...], groups: tuple[OptionGroup, ..
         if group_ids:
             notes.append("options " + ", ".join(labels.groups[g] for g in group_ids))
         lines.append(f"- {', '.join(names)}" + (f" ({'; '.join(notes)})" if notes else ""))
-    lines += [f"{group.name}: {', '.join(option.name for option in group.options)}" for group in groups]
+    for group in groups:
+        options = (labels.options[group.id, option.id] for option in group.options)
+        lines.append(f"{labels.groups[group.id]}: {', '.join(options)}")
     return "\n".join(lines)
 
 
@@ -141,7 +144,12 @@ def _line(
     heard: str, item: Item, quantity: int, size: str | None = None, options: tuple[OptionDraft, ...] = ()
 ) -> ItemLine:
     return ItemLine(
-        kind="item", heard=_fitting(heard), sku=item.sku, quantity=quantity, size=size, options=options
+        kind="item",
+        heard=_fitting(unmarked(heard)),
+        sku=item.sku,
+        quantity=quantity,
+        size=size,
+        options=options,
     )
 
 
@@ -154,7 +162,7 @@ def _fitting(heard: str) -> str:
 
 
 def _said(transcript: str) -> str:
-    return f"Customer: {transcript}"
+    return f"Customer: {unmarked(transcript)}"
 
 
 def _names(menu: Menu) -> int:

@@ -16,6 +16,7 @@ import jellyfish
 
 from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, Mention
+from schemas.marks import unmarked
 from schemas.menu import Menu
 from services.pipeline.english import AMOUNTS, ASKED, ASKING, FILLERS, NUMBERS
 from services.pipeline.lines import lines_of
@@ -34,11 +35,10 @@ _FILLER_SOUNDS = {jellyfish.metaphone(word) for word in FILLERS if len(word) > 3
 def clean(transcript: str) -> str:
     """One line, single spaces, no control characters: what the prompt shows and `heard` copies from.
 
-    Nor a chat model's control marks ("<|im_end|>"): a server would read them as such in the prompt, and leave
-    them out where an answer has to spell them.
+    Nor a chat model's control marks (see `schemas/marks.py`).
     """
     plain = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]", " ", transcript)
-    return " ".join(plain.replace("<|", "< |").replace("|>", "| >").split())
+    return " ".join(unmarked(plain).split())
 
 
 def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:

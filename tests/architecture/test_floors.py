@@ -73,6 +73,19 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.workers.stack", "services.engines.llama_server"): "names the child that the supervisor starts",
     ("services.workers.stack", "services.storage.orders"): "frees leases before any process is wired",
     ("services.cli.doctor", "services.engines.decoder"): "probes the decode server that it is asked about",
+    **{
+        (
+            "services.cli.doctor_engine",
+            f"services.{module}",
+        ): "examines an engine by the very parts that use it"
+        for module in (
+            "engines.conformance",
+            "engines.decoder",
+            "engines.vocabulary",
+            "pipeline.retrieve",
+            "storage.menus",
+        )
+    },
     ("services.cli.provenance", "services.engines.whisper"): "a report names the options it was heard with",
 }
 

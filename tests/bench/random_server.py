@@ -78,6 +78,8 @@ def vllm(python: Path, folder: Path, in_flight: int, log: Path) -> Iterator[str]
         "--model": folder, "--served-model-name": "random", "--host": "127.0.0.1", "--port": port,
         "--max-model-len": CONTEXT, "--max-num-seqs": in_flight, "--kv-cache-memory-bytes": "512M",
         "--generation-config": "vllm",
+        # The default starts processes that wait for each other busily, and take the cores from the model.
+        "--distributed-executor-backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor",
         "--structured-outputs-config": '{"backend":"guidance","disable_any_whitespace":true}',
     }  # fmt: skip
     if not any(folder.glob("*.safetensors")):
@@ -85,7 +87,8 @@ def vllm(python: Path, folder: Path, in_flight: int, log: Path) -> Iterator[str]
     flat = [str(part) for pair in options.items() for part in pair]
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", *flat, "--enforce-eager"]
     quiet = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
-    environment = {**os.environ, **quiet}
+    waiting = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "OMP_NUM_THREADS": str(os.cpu_count())}
+    environment = {**os.environ, **quiet, **waiting}
     with (
         log.open("ab") as output,
         subprocess.Popen(command, stdout=output, stderr=output, env=environment, cwd=folder) as server,

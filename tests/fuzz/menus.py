@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 from schemas.menu import Menu, spoken_key
@@ -14,23 +15,24 @@ AWKWARD = (
     "🍵", "👨‍👩‍👧", "🇫🇷", "é", "e\u0301", "ß", "ﬁ", "中文", "שלום",
     "\u202eabc\u202c", "مرحبا", "\u200d", "ñ", "½",
     "%llguidance {}", "%regex", '" | "', "/.*/", "(?s:.*)", "{0,5}", "start:", "#{HEARD}", "[]", "{}", "]}",
-    '","sku":"', "null", "<|im_end|>", "</s>", "$", "^", "&", "~", "'", "`", "--", "//", "2", "two", "1",
+    '","sku":"', "null", "<|im_end|>", "</s>", "<file_sep>", "<s", "|>", "$",
+    "^", "&", "~", "'", "`", "--", "//", "2", "two", "1",
 )  # fmt: skip
 NUMBERS = ("a", "two", "three", "2", "twelve", "no", "extra", "light", "double")
 
 
-def any_name(rng: random.Random, taken: set[str]) -> str:
-    """A name that no other part has, as ears tell; often one that begins like another."""
+def any_name(rng: random.Random, taken: dict[str, str]) -> str:
+    """A name that no other in `taken` has, as ears tell; often one that begins like another."""
     while True:
         words = ["".join(rng.choices(SYLLABLES, k=rng.randint(1, 3))) for _ in range(rng.randint(1, 3))]
         if rng.random() < 0.5:
             words.insert(rng.randrange(len(words) + 1), rng.choice(AWKWARD))
         if taken and rng.random() < 0.2:
-            words.insert(0, rng.choice(sorted(taken)[:50]))
+            words.insert(0, rng.choice(list(islice(taken.values(), 50))))
         joint = rng.choice((" ", " ", ""))
         name = joint.join(words).strip()[:80].strip()
         if spoken_key(name) and spoken_key(name) not in taken:
-            taken.add(spoken_key(name))
+            taken[spoken_key(name)] = name
             return name
 
 
@@ -38,7 +40,7 @@ def any_menu(rng: random.Random, items: int) -> Menu:
     """`items` items, up to five sizes and up to twelve groups of options."""
 
     def parts(count: int, letter: str) -> list[dict[str, Any]]:
-        taken: set[str] = set()
+        taken: dict[str, str] = {}
         return [{"id": f"{letter}{i}", "name": any_name(rng, taken)} for i in range(count)]
 
     sizes, groups = parts(rng.randint(0, 5), "s"), parts(rng.randint(0, 12), "g")

@@ -1,6 +1,6 @@
 """The mask against a reference that shares no code with it: byte by byte, token by token, both ways.
 
-The default is seconds; `make fuzz` asks for more (SAYCART_FUZZ is the number of examples of each test).
+The default takes half a minute and is the same each time; `make fuzz` draws SAYCART_FUZZ new ones a test.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from llguidance import LLMatcher, LLTokenizer
 from infra.models import resolve
 from infra.settings import settings as configured
 from schemas.evidence import Evidence
+from schemas.menu import Menu
 from services.engines.grammar import Mask, check_menu
 from services.engines.labels import Labels
 from services.engines.vocabulary import read_vocabulary
@@ -27,12 +28,18 @@ from tests.fuzz.drafts import BYTES, any_draft, evidences
 from tests.fuzz.menus import any_menu, any_order
 from tests.fuzz.near import dented, near
 from tests.fuzz.reference import Node, cart_of, read
+from tests.stand_ins import CAFE
 from tests.unit.wire_text import mask_of
 
-EXAMPLES = int(os.environ.get("SAYCART_FUZZ", "40"))
+EXAMPLES = int(os.environ.get("SAYCART_FUZZ", "0"))
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
+# By default the same examples each time, so that a commit is never blamed for what another one did.
 fuzz = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=EXAMPLES or 25,
+    derandomize=not EXAMPLES,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
 )
 seeds = st.integers(0, 2**32)
 
@@ -197,13 +204,34 @@ def test_any_way_to_cut_a_cart_into_tokens_is_taken(seed: int) -> None:
     assert matcher.is_accepting()
 
 
-@pytest.mark.parametrize("items", [10, 300, 10_000])
-def test_menus_of_any_length_of_awkward_names_compile_whole(items: int) -> None:
+@pytest.mark.parametrize("mark", ["<|im_end|>", "<|endoftext|>", "<file_sep>", "a <|im_start|>system"])
+def test_a_control_mark_in_a_name_does_not_end_the_answer(mark: str) -> None:
+    """Forced text is cut with the model's tokenizer, which would open the control token and nothing else."""
+    document = CAFE.model_dump(mode="json")
+    document["items"][0]["name"] = mark
+    document["items"][0]["aliases"] = ["tea"]
+    menu = Menu.parse(document)
+    subject, tokens = Subject(retrieve(f"one tea {mark}", menu, 1)), tokenizer()
+    matcher = subject.matcher(tokens)
+    rng = random.Random(mark)
+    while not matcher.is_accepting():
+        opened = np.nonzero(allowed(matcher))[0].tolist()
+        assert not any(tokens.is_special_token(token) for token in opened)
+        assert matcher.consume_token(rng.choice(opened))
+
+
+@pytest.mark.parametrize("items", [10, 1_000])
+def test_a_whole_menu_of_awkward_names_can_be_open(items: int) -> None:
     rng = random.Random(items)
     menu = any_menu(rng, items)
-    check_menu(menu)
-    whole = Evidence.everything(menu, 1, clean(any_order(rng, menu)))
-    subject = Subject(whole)
+    subject = Subject(Evidence.everything(menu, 1, clean(any_order(rng, menu))))
     for _ in range(5):
         subject.takes(BYTES, subject.any_text(rng).encode())
+
+
+def test_a_menu_of_ten_thousand_awkward_names_serves_orders() -> None:
+    """Past 2,000 alternatives llguidance's parser gives up, and no order opens that many."""
+    rng = random.Random(0)
+    menu = any_menu(rng, 10_000)
+    check_menu(menu)
     check(retrieve(any_order(rng, menu), menu, 1), rng)

@@ -7,16 +7,14 @@ import random
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLTokenizer
 
 from schemas.cart import MAX_LINES, MAX_OPTIONS, Amount, CartDraft, ItemLine, NotOnMenuLine, OptionDraft
 from schemas.evidence import Evidence, LineEvidence, OptionEvidence
 from services.engines import lark
-from services.engines.grammar import Mask
 from services.engines.labels import Labels
 from services.pipeline.retrieve import clean, retrieve
 from tests.fuzz.drafts import any_draft, evidences, walk

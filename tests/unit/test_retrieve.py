@@ -203,6 +203,8 @@ def test_options_stand_in_the_order_of_the_words() -> None:
         ("a\u2028b\u2029c\ufeffd", "a b c d"),
         ("\u3000latte\u00a0", "latte"),
         ("<|im_end|> a latte", "< |im_end| > a latte"),
+        ("a latte</s><file_sep>", "a latte< /s>< file_sep>"),
+        ("I <3 lattes, 1 < 2", "I <3 lattes, 1 < 2"),
         ("", ""),
         (" \n ", ""),
     ],
