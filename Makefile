@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval calibrate ladder clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval calibrate ladder chaos chaos-short clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -57,3 +57,9 @@ calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold
 
 ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
 	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)
+
+chaos: setup ## kill, freeze and cut off every part under load, and count what is lost (an hour or two; OUT=folder)
+	@$(BIN)/python -m tests.faults --long --out $(or $(OUT),docs/chaos) $(ARGS)
+
+chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
+	@$(BIN)/python -m pytest tests/faults $(ARGS)

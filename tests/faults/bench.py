@@ -27,9 +27,17 @@ class Bench:
     """`with Bench("sqlite", long=False, seed=5) as bench`, then any scenario on it."""
 
     def __init__(
-        self, database: str, *, long: bool, seed: int, server: PostgreSQL | None = None, scale: float = 1.0
+        self,
+        database: str,
+        *,
+        long: bool,
+        seed: int,
+        server: PostgreSQL | None = None,
+        scale: float = 1.0,
+        part: tuple[int, int] = (0, 1),
     ) -> None:
-        self.database, self.long, self.seed, self.scale = database, long, seed, scale
+        self.database, self.long, self.seed = database, long, seed
+        self._scale, self._part = scale, part
         self.folder = Path(tempfile.mkdtemp(prefix="saycart-faults-"))
         self.server = server
         self._own_server = server is None and database == POSTGRESQL
@@ -46,8 +54,10 @@ class Bench:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def size(self, long: int, short: int) -> int:
-        """How many of something: scaled in the long form, as it is in the short one."""
-        return max(1, round(long * self.scale)) if self.long else short
+        """How many of something: in the long form scaled, and this part's share of it."""
+        part, parts = self._part
+        total = max(1, round(long * self._scale))
+        return total * (part + 1) // parts - total * part // parts if self.long else short
 
     def works(self, **wanted: Any) -> Works:
         """A stack on an empty database of this bench's kind."""
