@@ -23,8 +23,8 @@ from tests.faults.bench import POSTGRESQL, SQLITE, Bench
 BOTH = (SQLITE, POSTGRESQL)
 # Each with the databases that it is run on.
 SCENARIOS: dict[str, tuple[Callable[[Bench], dict[str, Any]], tuple[str, ...]]] = {
-    "boundaries": (kills.boundaries, BOTH),
     "chaos": (kills.chaos, BOTH),
+    "boundaries": (kills.boundaries, BOTH),
     "sigstop": (kills.sigstop, BOTH),
     "tripled": (claims.tripled, BOTH),
     "claims": (claims.claims, BOTH),
@@ -40,11 +40,17 @@ SCENARIOS: dict[str, tuple[Callable[[Bench], dict[str, Any]], tuple[str, ...]]] 
 
 
 # The long form of these is cut into parts that each fit into some minutes, with seeds of their own.
-PARTS = {("chaos", SQLITE): 4, ("boundaries", SQLITE): 5, ("boundaries", POSTGRESQL): 5}
+PARTS = {
+    ("chaos", SQLITE): 4,
+    ("boundaries", SQLITE): 5,
+    ("boundaries", POSTGRESQL): 5,
+    ("restarts", SQLITE): 5,
+}
 
 
 def main() -> int:
     asked = arguments()
+    until = time.monotonic() + asked.within
     results = asked.out / "results"
     results.mkdir(parents=True, exist_ok=True)
     for name, (scenario, databases) in SCENARIOS.items():
@@ -54,7 +60,7 @@ def main() -> int:
             parts = PARTS.get((name, database), 1) if asked.long else 1
             for part in range(parts):
                 file = results / f"{name}-{database}-{part + 1}.json"
-                if not file.exists():
+                if not file.exists() and time.monotonic() < until:
                     entry = _run(asked, scenario, name, database, (part, parts))
                     file.write_text(json.dumps(entry, indent=1) + "\n")
     report.write(asked.out)
@@ -108,6 +114,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--database", choices=BOTH)
     parser.add_argument("--long", action="store_true", help="as many kills and orders as the targets ask for")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the long form's numbers")
+    parser.add_argument("--within", type=float, default=1e9, help="seconds after which nothing more is begun")
     parser.add_argument("--seed", type=int, default=20261121)
     return parser.parse_args()
 

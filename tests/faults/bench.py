@@ -11,8 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import redis
-
+from infra import redis_server
 from tests.faults.judge import Scene, judge, until_quiet
 from tests.faults.ledger import Ledger
 from tests.faults.works import Wanted, Works
@@ -46,6 +45,11 @@ class Bench:
     def __enter__(self) -> Bench:
         if self._own_server:
             self.server = PostgreSQL()
+        self.versions["Redis"] = redis_server.version().split("v=")[-1].split()[0]
+        if self.server is not None:
+            self.versions["PostgreSQL"] = self.server.version()
+        else:
+            self.versions["SQLite"] = sqlite3.sqlite_version
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,22 +67,17 @@ class Bench:
         """A stack on an empty database of this bench's kind."""
         folder = self.folder / f"works{next(_NUMBERS)}"
         defaults = Wanted(folder, folder / "home", database_url=self.url())
-        works = Works(replace(defaults, **wanted))
-        self.versions["Redis"] = "embedded"
-        return works
+        return Works(replace(defaults, **wanted))
 
     def url(self) -> str:
         """Of an empty database; empty for the default one, SQLite in the stack's home."""
         if self.database == SQLITE:
-            self.versions["SQLite"] = sqlite3.sqlite_version
             return ""
         assert self.server is not None
-        self.versions["PostgreSQL"] = self.server.version()
         return self.server.create(f"faults_{time.time_ns()}")
 
     def verdict(self, works: Works, ledger: Ledger, since: float | None = None) -> dict[str, Any]:
         """Wait until nothing waits any more, then judge. `since`: when the last fault was (monotonic)."""
-        self.versions["Redis"] = _redis_version(works)
         return {**settle(works, since), **judge(works, ledger)}
 
 
@@ -90,11 +89,3 @@ def settle(scene: Scene, since: float | None = None) -> dict[str, Any]:
         "drained s": None if orders is None else round(passed + orders, 1),
         "messages drained s": None if messages is None else round(passed + messages, 1),
     }
-
-
-def _redis_version(works: Works) -> str:
-    try:
-        with works.redis() as client:
-            return str(client.info("server")["redis_version"])
-    except redis.RedisError:
-        return "no answer"
