@@ -41,6 +41,7 @@ class Bench:
         self.server = server
         self._own_server = server is None and database == POSTGRESQL
         self.versions: dict[str, str] = {}
+        self._keep = False
 
     def __enter__(self) -> Bench:
         if self._own_server:
@@ -52,10 +53,13 @@ class Bench:
             self.versions["SQLite"] = sqlite3.sqlite_version
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._own_server and self.server is not None:
             self.server.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._keep or kind is not None:
+            print(f"logs and databases are kept in {self.folder}", flush=True)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def size(self, long: int, short: int) -> int:
         """How many of something: in the long form scaled, and this part's share of it."""
@@ -78,7 +82,9 @@ class Bench:
 
     def verdict(self, works: Works, ledger: Ledger, since: float | None = None) -> dict[str, Any]:
         """Wait until nothing waits any more, then judge. `since`: when the last fault was (monotonic)."""
-        return {**settle(works, since), **judge(works, ledger)}
+        found = {**settle(works, since), **judge(works, ledger)}
+        self._keep = self._keep or bool(found["trouble"])
+        return found
 
 
 def settle(scene: Scene, since: float | None = None) -> dict[str, Any]:
