@@ -76,7 +76,7 @@ def write(out: Path) -> None:
     lines = [
         "# Faults: what was done to the stack, and what was lost",
         "",
-        "Written by `make chaos` (see docs/operations.md). The judge is the client's ledger of every 202,",
+        "Written by `make chaos` (infra/adr/0021). The judge is the client's ledger of every 202,",
         "compared at the end with the API, the database and the webhook receiver. Short stand-ins take the",
         "place of Whisper and the language model except where it says otherwise; all else is the product.",
         "",

@@ -1,4 +1,4 @@
-"""The short form of the fault runs, with a fixed seed: what `make chaos` does at length (docs/operations.md).
+"""The short form of the fault runs, with a fixed seed: what `make chaos` does at length.
 
 Four runs of some twenty seconds each. Times are reported and not asserted: a slow machine is no fault.
 """
