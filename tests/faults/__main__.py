@@ -1,6 +1,6 @@
 """`python -m tests.faults [--only NAME] [--long] [--database sqlite] --out DIR`: run scenarios and report.
 
-Each scenario writes `DIR/results/NAME-DATABASE.json` when it ends, and one that has its file is not run
+Each scenario writes `DIR/results/NAME-DATABASE-PART.json` when it ends, and one that has its file is not run
 again, so a long series may be cut into pieces. The report is made from those files.
 """
 
@@ -23,8 +23,8 @@ from tests.faults.bench import POSTGRESQL, SQLITE, Bench
 BOTH = (SQLITE, POSTGRESQL)
 # Each with the databases that it is run on.
 SCENARIOS: dict[str, tuple[Callable[[Bench], dict[str, Any]], tuple[str, ...]]] = {
-    "boundaries": (kills.boundaries, BOTH),
     "chaos": (kills.chaos, BOTH),
+    "boundaries": (kills.boundaries, BOTH),
     "sigstop": (kills.sigstop, BOTH),
     "tripled": (claims.tripled, BOTH),
     "claims": (claims.claims, BOTH),
@@ -39,34 +39,54 @@ SCENARIOS: dict[str, tuple[Callable[[Bench], dict[str, Any]], tuple[str, ...]]] 
 }
 
 
+# The long form of these is cut into parts that each fit into some minutes, with seeds of their own.
+PARTS = {
+    ("chaos", SQLITE): 4,
+    ("boundaries", SQLITE): 5,
+    ("boundaries", POSTGRESQL): 5,
+    ("restarts", SQLITE): 5,
+}
+
+
 def main() -> int:
     asked = arguments()
+    until = time.monotonic() + asked.within
     results = asked.out / "results"
     results.mkdir(parents=True, exist_ok=True)
     for name, (scenario, databases) in SCENARIOS.items():
         for database in databases:
-            file = results / f"{name}-{database}.json"
-            wanted = not asked.only or name in asked.only
-            if not wanted or asked.database not in (None, database) or file.exists():
+            if (asked.only and name not in asked.only) or asked.database not in (None, database):
                 continue
-            print(f"{name} on {database} ...", flush=True)
-            with Bench(database, long=asked.long, seed=asked.seed, scale=asked.scale) as bench:
-                began = time.monotonic()
-                figures = scenario(bench)
-                took = round(time.monotonic() - began, 1)
-            entry = {
-                "scenario": name,
-                "database": database,
-                **_setting(asked, bench, took),
-                "figures": figures,
-            }
-            file.write_text(json.dumps(entry, indent=1) + "\n")
-            print(json.dumps(figures), flush=True)
+            parts = PARTS.get((name, database), 1) if asked.long else 1
+            for part in range(parts):
+                file = results / f"{name}-{database}-{part + 1}.json"
+                if not file.exists() and time.monotonic() < until:
+                    entry = _run(asked, scenario, name, database, (part, parts))
+                    file.write_text(json.dumps(entry, indent=1) + "\n")
     report.write(asked.out)
     bad = report.broken(asked.out)
     for line in bad:
         print(f"MISSED: {line}")
     return 1 if bad else 0
+
+
+def _run(
+    asked: argparse.Namespace,
+    scenario: Callable[[Bench], dict[str, Any]],
+    name: str,
+    database: str,
+    part: tuple[int, int],
+) -> dict[str, Any]:
+    seed = asked.seed + part[0]
+    said = f", part {part[0] + 1} of {part[1]}" if part[1] > 1 else ""
+    print(f"{name} on {database}{said} ...", flush=True)
+    with Bench(database, long=asked.long, seed=seed, scale=asked.scale, part=part) as bench:
+        began = time.monotonic()
+        figures = scenario(bench)
+        took = round(time.monotonic() - began, 1)
+    print(json.dumps(figures), flush=True)
+    shown = {"scenario": name, "database": database, "part": part[0] + 1, "parts": part[1], "seed": seed}
+    return {**shown, **_setting(asked, bench, took), "figures": figures}
 
 
 def _setting(asked: argparse.Namespace, bench: Bench, took: float) -> dict[str, Any]:
@@ -76,7 +96,6 @@ def _setting(asked: argparse.Namespace, bench: Bench, took: float) -> dict[str, 
         "command": f"python -m tests.faults {' '.join(sys.argv[1:])}",
         "form": "long" if asked.long else "short",
         "scale": asked.scale,
-        "seed": asked.seed,
         "cores": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "python": platform.python_version(),
@@ -95,6 +114,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--database", choices=BOTH)
     parser.add_argument("--long", action="store_true", help="as many kills and orders as the targets ask for")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the long form's numbers")
+    parser.add_argument("--within", type=float, default=1e9, help="seconds after which nothing more is begun")
     parser.add_argument("--seed", type=int, default=20261121)
     return parser.parse_args()
 

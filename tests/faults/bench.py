@@ -11,8 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import redis
-
+from infra import redis_server
 from tests.faults.judge import Scene, judge, until_quiet
 from tests.faults.ledger import Ledger
 from tests.faults.works import Wanted, Works
@@ -27,49 +26,65 @@ class Bench:
     """`with Bench("sqlite", long=False, seed=5) as bench`, then any scenario on it."""
 
     def __init__(
-        self, database: str, *, long: bool, seed: int, server: PostgreSQL | None = None, scale: float = 1.0
+        self,
+        database: str,
+        *,
+        long: bool,
+        seed: int,
+        server: PostgreSQL | None = None,
+        scale: float = 1.0,
+        part: tuple[int, int] = (0, 1),
     ) -> None:
-        self.database, self.long, self.seed, self.scale = database, long, seed, scale
+        self.database, self.long, self.seed = database, long, seed
+        self._scale, self._part = scale, part
         self.folder = Path(tempfile.mkdtemp(prefix="saycart-faults-"))
         self.server = server
         self._own_server = server is None and database == POSTGRESQL
         self.versions: dict[str, str] = {}
+        self._keep = False
 
     def __enter__(self) -> Bench:
         if self._own_server:
             self.server = PostgreSQL()
+        self.versions["Redis"] = redis_server.version().split("v=")[-1].split()[0]
+        if self.server is not None:
+            self.versions["PostgreSQL"] = self.server.version()
+        else:
+            self.versions["SQLite"] = sqlite3.sqlite_version
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._own_server and self.server is not None:
             self.server.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._keep or kind is not None:
+            print(f"logs and databases are kept in {self.folder}", flush=True)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def size(self, long: int, short: int) -> int:
-        """How many of something: scaled in the long form, as it is in the short one."""
-        return max(1, round(long * self.scale)) if self.long else short
+        """How many of something: in the long form scaled, and this part's share of it."""
+        part, parts = self._part
+        total = max(1, round(long * self._scale))
+        return total * (part + 1) // parts - total * part // parts if self.long else short
 
     def works(self, **wanted: Any) -> Works:
         """A stack on an empty database of this bench's kind."""
         folder = self.folder / f"works{next(_NUMBERS)}"
         defaults = Wanted(folder, folder / "home", database_url=self.url())
-        works = Works(replace(defaults, **wanted))
-        self.versions["Redis"] = "embedded"
-        return works
+        return Works(replace(defaults, **wanted))
 
     def url(self) -> str:
         """Of an empty database; empty for the default one, SQLite in the stack's home."""
         if self.database == SQLITE:
-            self.versions["SQLite"] = sqlite3.sqlite_version
             return ""
         assert self.server is not None
-        self.versions["PostgreSQL"] = self.server.version()
         return self.server.create(f"faults_{time.time_ns()}")
 
     def verdict(self, works: Works, ledger: Ledger, since: float | None = None) -> dict[str, Any]:
         """Wait until nothing waits any more, then judge. `since`: when the last fault was (monotonic)."""
-        self.versions["Redis"] = _redis_version(works)
-        return {**settle(works, since), **judge(works, ledger)}
+        found = {**settle(works, since), **judge(works, ledger)}
+        self._keep = self._keep or bool(found["trouble"])
+        return found
 
 
 def settle(scene: Scene, since: float | None = None) -> dict[str, Any]:
@@ -80,11 +95,3 @@ def settle(scene: Scene, since: float | None = None) -> dict[str, Any]:
         "drained s": None if orders is None else round(passed + orders, 1),
         "messages drained s": None if messages is None else round(passed + messages, 1),
     }
-
-
-def _redis_version(works: Works) -> str:
-    try:
-        with works.redis() as client:
-            return str(client.info("server")["redis_version"])
-    except redis.RedisError:
-        return "no answer"

@@ -81,7 +81,7 @@ def outage(
     bench: Bench, works: Works, cut: Callable[[], None], mend: Callable[[], None], *, hold_s: float
 ) -> dict[str, Any]:
     """Under a light load: cut, hold, mend; how long until a new order completes, and the verdict."""
-    ledger = Ledger(works.url, threads=3, pace_s=0.3)
+    ledger = Ledger(works.url, threads=3, pace_s=1.0)
     ledger.start()
     time.sleep(4.0)
     before = Counter(ledger.answers)

@@ -53,8 +53,10 @@ def chaos(bench: Bench) -> dict[str, Any]:
     """Random kills of API, workers, sweepers, courier and Redis, flushes, and workers put to sleep."""
     full = CHAOS_ORDERS_POSTGRESQL if bench.database == POSTGRESQL else CHAOS_ORDERS
     orders = bench.size(full, 150)
-    share = orders / CHAOS_ORDERS
-    counts = {kind: max(1, round(number * share)) for kind, number in FAULTS.items()}
+    counts = {
+        kind: bench.size(max(1, number * full // CHAOS_ORDERS), max(1, number * orders // CHAOS_ORDERS))
+        for kind, number in FAULTS.items()
+    }
     with bench.works(settings=BACKLOG) as works:
         ledger = Ledger(works.url)
         faults = schedule(bench.seed, orders, counts)

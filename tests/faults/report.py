@@ -28,7 +28,7 @@ def entries(out: Path) -> list[dict[str, Any]]:
     """Results so far, in the order of the table above."""
     found = [json.loads(file.read_text()) for file in (out / "results").glob("*.json")]
     names = list(TITLES)
-    return sorted(found, key=lambda entry: (names.index(entry["scenario"]), entry["database"]))
+    return sorted(found, key=lambda entry: (names.index(entry["scenario"]), entry["database"], entry["part"]))
 
 
 def misses(entry: dict[str, Any]) -> list[str]:
@@ -76,7 +76,7 @@ def write(out: Path) -> None:
     lines = [
         "# Faults: what was done to the stack, and what was lost",
         "",
-        "Written by `make chaos` (see docs/operations.md). The judge is the client's ledger of every 202,",
+        "Written by `make chaos` (infra/adr/0021). The judge is the client's ledger of every 202,",
         "compared at the end with the API, the database and the webhook receiver. Short stand-ins take the",
         "place of Whisper and the language model except where it says otherwise; all else is the product.",
         "",
@@ -93,7 +93,7 @@ def _row(entry: dict[str, Any]) -> str:
     figures = entry["figures"]
     missed = misses(entry)
     cells = [
-        TITLES[entry["scenario"]],
+        TITLES[entry["scenario"]] + _part(entry),
         entry["database"],
         _done(figures),
         figures.get("lost", ""),
@@ -103,6 +103,10 @@ def _row(entry: dict[str, Any]) -> str:
         "missed: " + "; ".join(missed) if missed else "met",
     ]
     return f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+def _part(entry: dict[str, Any]) -> str:
+    return f", part {entry['part']} of {entry['parts']}" if entry["parts"] > 1 else ""
 
 
 def _done(figures: dict[str, Any]) -> str:
@@ -125,7 +129,7 @@ def _times(figures: dict[str, Any]) -> str:
 def _section(entry: dict[str, Any]) -> list[str]:
     versions = ", ".join(f"{name} {number}" for name, number in sorted(entry["versions"].items()))
     return [
-        f"## {entry['scenario']} on {entry['database']}",
+        f"## {entry['scenario']} on {entry['database']}{_part(entry)}",
         "",
         f"{entry['at']}, {entry['form']} form at scale {entry['scale']}, seed {entry['seed']}, "
         f"{entry['seconds']} s on {entry['cores']} cores; Linux {entry['kernel']}, Python {entry['python']}"

@@ -72,11 +72,11 @@ def rolling(bench: Bench) -> dict[str, Any]:
     os.environ["FAULTS_RUNS"] = str(home / "runs")
     (home / "runs").touch()
     with _health() as llm, _received(home) as (receiver, inbox):
-        stack = ShortStack(_settings(home, receiver, llm_url=llm))
+        stack = ShortStack(_settings(home, receiver, llm_url=llm, max_backlog=0, client_backlog=0))
         with stack:
             running = Running(stack.base_url, Database(stack.settings.database), inbox, home / "runs")
             MenuStore(running.database).put(CAFE)
-            ledger = Ledger(stack.base_url, threads=3, pace_s=0.1)
+            ledger = Ledger(stack.base_url, threads=3, pace_s=0.3)
             ledger.start()
             began = time.monotonic()
             done, failures = _restart_all(stack, each)
