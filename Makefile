@@ -4,14 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-<<<<<<< HEAD
 VLLM_PYTHON ?= .venv-vllm/bin/python
 VLLM_MODEL  ?= .venv-vllm/models/qwen2.5-coder-0.5b-instruct
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine calibrate ladder clean help
-=======
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval calibrate ladder chaos chaos-short clean help
->>>>>>> chaos
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine calibrate ladder chaos chaos-short clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -75,7 +71,6 @@ calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold
 ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
 	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)
 
-<<<<<<< HEAD
 .PHONY: fuzz random-weights
 fuzz: setup ## the mask against a second account of what it should allow, N examples of each test (N=2000)
 	@$(BIN)/saycart models fetch --tests
@@ -84,10 +79,9 @@ fuzz: setup ## the mask against a second account of what it should allow, N exam
 random-weights: setup ## random weights under the mask on vLLM, 10,000 decodes (VLLM_PYTHON=its environment's; goes on where it stopped)
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 	@$(BIN)/python -m tests.bench.random_weights --vllm $(or $(VLLM_PYTHON),.venv-vllm/bin/python) $(ARGS)
-=======
+
 chaos: setup ## kill, freeze and cut off every part under load, and count what is lost (an hour or two; OUT=folder)
 	@$(BIN)/python -m tests.faults --long --out $(or $(OUT),docs/chaos) $(ARGS)
 
 chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 	@$(BIN)/python -m pytest tests/faults $(ARGS)
->>>>>>> chaos
