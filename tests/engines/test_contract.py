@@ -112,7 +112,7 @@ def test_the_fixed_part_of_the_prompt_is_kept_for_the_next_order(engine: Engine)
 
 def test_thirty_two_orders_at_once(engine: Engine) -> None:
     decoder = engine.decoder(timeout_s=300.0)
-    orders = [evidence(f"{number} {SHORT}") for number in ("one", "two", "three", "four") * 8]
+    orders = [evidence(f"{number} blueberry muffins") for number in ("one", "two", "three", "four") * 8]
     with ThreadPoolExecutor(32) as pool:
         drafts = [decoded.draft for decoded in pool.map(decoder.decode, orders)]
     quantities = [next(line.quantity for line in draft.lines if line.kind == "item") for draft in drafts]
