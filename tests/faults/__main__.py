@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -96,12 +97,18 @@ def _setting(asked: argparse.Namespace, bench: Bench, took: float) -> dict[str, 
         "command": f"python -m tests.faults {' '.join(sys.argv[1:])}",
         "form": "long" if asked.long else "short",
         "scale": asked.scale,
+        "commit": _commit(),
         "cores": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "python": platform.python_version(),
         "versions": bench.versions,
         "seconds": took,
     }
+
+
+def _commit() -> str:
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
 
 
 def arguments() -> argparse.Namespace:
