@@ -139,8 +139,8 @@ def _section(entry: dict[str, Any]) -> list[str]:
         f"## {entry['scenario']} on {entry['database']}{_part(entry)}",
         "",
         f"{entry['at']}, {entry['form']} form at scale {entry['scale']}, seed {entry['seed']}, "
-        f"{entry['seconds']} s on {entry['cores']} cores, commit {entry['commit']}; Linux {entry['kernel']}, Python {entry['python']}"
-        + (f", {versions}" if versions else ""),
+        f"{entry['seconds']} s on {entry['cores']} cores, commit {entry['commit']}; "
+        f"Linux {entry['kernel']}, Python {entry['python']}" + (f", {versions}" if versions else ""),
         "",
         f"`{entry['command']}`",
         "",
