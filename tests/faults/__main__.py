@@ -81,7 +81,8 @@ def _run(
     seed = asked.seed + part[0]
     said = f", part {part[0] + 1} of {part[1]}" if part[1] > 1 else ""
     print(f"{name} on {database}{said} ...", flush=True)
-    with Bench(database, long=asked.long, seed=seed, scale=asked.scale, part=part) as bench:
+    form = {"long": asked.long, "scale": asked.scale, "part": part, "pace_s": asked.pace}
+    with Bench(database, seed=seed, **form) as bench:
         began = time.monotonic()
         figures = scenario(bench)
         took = round(time.monotonic() - began, 1)
@@ -121,6 +122,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--database", choices=BOTH)
     parser.add_argument("--long", action="store_true", help="as many kills and orders as the targets ask for")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the long form's numbers")
+    parser.add_argument("--pace", type=float, default=0.0, help="seconds between two orders of a client")
     parser.add_argument("--within", type=float, default=1e9, help="seconds after which nothing more is begun")
     parser.add_argument("--seed", type=int, default=20261121)
     return parser.parse_args()

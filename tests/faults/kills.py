@@ -36,7 +36,7 @@ def boundaries(bench: Bench) -> dict[str, Any]:
     random.Random(bench.seed).shuffle(deaths)
     plan = dict(enumerate(deaths, start=1))
     with bench.works(workers=4, strikes=True, lease_s=4.0, settings=BACKLOG) as works:
-        ledger = Ledger(works.url, kill=plan.__getitem__)
+        ledger = Ledger(works.url, kill=plan.__getitem__, pace_s=bench.pace_s)
         ledger.start(plan)
         ledger.join()
         found = bench.verdict(works, ledger, time.monotonic())
@@ -60,7 +60,7 @@ def chaos(bench: Bench) -> dict[str, Any]:
         for kind, number in FAULTS.items()
     }
     with bench.works(settings=BACKLOG) as works:
-        ledger = Ledger(works.url)
+        ledger = Ledger(works.url, pace_s=bench.pace_s)
         faults = schedule(bench.seed, orders, counts)
         monkey = Monkey(works, faults, lambda: settled(works.orders.counts), bench.seed)
         began = time.monotonic()
