@@ -10,8 +10,10 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +55,7 @@ def main() -> int:
     until = time.monotonic() + asked.within
     results = asked.out / "results"
     results.mkdir(parents=True, exist_ok=True)
+    failed: list[str] = []
     for name, (scenario, databases) in SCENARIOS.items():
         for database in databases:
             if (asked.only and name not in asked.only) or asked.database not in (None, database):
@@ -60,11 +63,18 @@ def main() -> int:
             parts = PARTS.get((name, database), 1) if asked.long else 1
             for part in range(parts):
                 file = results / f"{name}-{database}-{part + 1}.json"
-                if not file.exists() and time.monotonic() < until:
+                if file.exists() or time.monotonic() > until:
+                    continue
+                try:
                     entry = _run(asked, scenario, name, database, (part, parts))
+                except Exception:
+                    # A scenario that can't be run here (no root, say) must not keep the others from it.
+                    traceback.print_exc()
+                    failed.append(f"{name} on {database} could not be run")
+                else:
                     file.write_text(json.dumps(entry, indent=1) + "\n")
     report.write(asked.out)
-    bad = report.broken(asked.out)
+    bad = report.broken(asked.out) + failed
     for line in bad:
         print(f"MISSED: {line}")
     return 1 if bad else 0
@@ -80,7 +90,8 @@ def _run(
     seed = asked.seed + part[0]
     said = f", part {part[0] + 1} of {part[1]}" if part[1] > 1 else ""
     print(f"{name} on {database}{said} ...", flush=True)
-    with Bench(database, long=asked.long, seed=seed, scale=asked.scale, part=part) as bench:
+    form = {"long": asked.long, "scale": asked.scale, "part": part, "pace_s": asked.pace}
+    with Bench(database, seed=seed, **form) as bench:
         began = time.monotonic()
         figures = scenario(bench)
         took = round(time.monotonic() - began, 1)
@@ -96,12 +107,18 @@ def _setting(asked: argparse.Namespace, bench: Bench, took: float) -> dict[str, 
         "command": f"python -m tests.faults {' '.join(sys.argv[1:])}",
         "form": "long" if asked.long else "short",
         "scale": asked.scale,
+        "commit": _commit(),
         "cores": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "python": platform.python_version(),
         "versions": bench.versions,
         "seconds": took,
     }
+
+
+def _commit() -> str:
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
 
 
 def arguments() -> argparse.Namespace:
@@ -114,6 +131,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--database", choices=BOTH)
     parser.add_argument("--long", action="store_true", help="as many kills and orders as the targets ask for")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the long form's numbers")
+    parser.add_argument("--pace", type=float, default=0.0, help="seconds between two orders of a client")
     parser.add_argument("--within", type=float, default=1e9, help="seconds after which nothing more is begun")
     parser.add_argument("--seed", type=int, default=20261121)
     return parser.parse_args()

@@ -34,8 +34,9 @@ class Bench:
         server: PostgreSQL | None = None,
         scale: float = 1.0,
         part: tuple[int, int] = (0, 1),
+        pace_s: float = 0.0,
     ) -> None:
-        self.database, self.long, self.seed = database, long, seed
+        self.database, self.long, self.seed, self.pace_s = database, long, seed, pace_s
         self._scale, self._part = scale, part
         self.folder = Path(tempfile.mkdtemp(prefix="saycart-faults-"))
         self.server = server

@@ -39,6 +39,8 @@ def misses(entry: dict[str, Any]) -> list[str]:
         for name in ("lost", "doubled", "broken histories", "refused", "phantom orders")
         if figures.get(name)
     ]
+    if "ended" in figures and entry["scenario"] != "engines" and not mostly_completed(figures):
+        missed.append(f"ended: {figures['ended']}")
     if figures.get("errors seen by clients") or figures.get("restarts that failed"):
         missed.append(f"{figures['errors seen by clients']} errors seen by clients")
     if entry["scenario"] == "chaos":
@@ -54,6 +56,11 @@ def misses(entry: dict[str, Any]) -> list[str]:
     if entry["scenario"] == "sigstop" and figures["overtaken while asleep"] < figures["rounds"]:
         missed.append(f"{figures['overtaken while asleep']} of {figures['rounds']} orders were overtaken")
     return missed
+
+
+def mostly_completed(figures: dict[str, Any]) -> bool:
+    """A worker that dies again and again over one order leads it to a human; that must be rare."""
+    return bool(figures["ended"].get("completed", 0) >= 0.95 * figures["accepted"])
 
 
 def within(seconds: float | None, limit: float) -> bool:
@@ -132,8 +139,8 @@ def _section(entry: dict[str, Any]) -> list[str]:
         f"## {entry['scenario']} on {entry['database']}{_part(entry)}",
         "",
         f"{entry['at']}, {entry['form']} form at scale {entry['scale']}, seed {entry['seed']}, "
-        f"{entry['seconds']} s on {entry['cores']} cores; Linux {entry['kernel']}, Python {entry['python']}"
-        + (f", {versions}" if versions else ""),
+        f"{entry['seconds']} s on {entry['cores']} cores, commit {entry['commit']}; "
+        f"Linux {entry['kernel']}, Python {entry['python']}" + (f", {versions}" if versions else ""),
         "",
         f"`{entry['command']}`",
         "",

@@ -7,6 +7,7 @@ at a boundary that an order names (see `points.py`), and ring more than once whe
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -51,11 +52,12 @@ class ShortTranscriber:
 
 
 class ShortDecoder:
-    """Decodes that sentence."""
+    """Decodes that sentence. It can't be called off, as an engine may be slow to notice: so a worker that
+    has lost its order does come to its commit, which must be refused."""
 
     name = "short"
 
-    def decode(self, evidence: Evidence) -> Decoded:
+    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
         time.sleep(WORK_S)
         return Decoded(RIGHT, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=WORK_S)
 
