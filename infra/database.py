@@ -139,10 +139,15 @@ class Database:
         if self.is_sqlite:
             lock = FileLock(f"{self.url.database}.{name}.lock")
             try:
-                with lock.acquire(blocking=False):
-                    yield True
+                lock.acquire(blocking=False)
             except Timeout:
-                yield False
+                pass
+            except OSError as error:
+                raise DatabaseUnavailable(f"no place for a lock: {error}") from error
+            try:
+                yield lock.is_locked
+            finally:
+                lock.release()
             return
         options = {"isolation_level": "AUTOCOMMIT"}
         with neutral_errors(), self._engine.connect().execution_options(**options) as connection:

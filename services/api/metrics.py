@@ -29,7 +29,9 @@ class _Orders(Collector):
     def collect(self) -> Iterable[Metric]:
         events = CounterMetricFamily("saycart_order_events", "events of all orders by type", labels=["type"])
         codes = CounterMetricFamily(
-            "saycart_order_codes", "failures, findings and review reasons", labels=["kind", "code"]
+            "saycart_order_codes",
+            "failures, findings, review reasons, dropped results, extra runs",
+            labels=["kind", "code"],
         )
         up = GaugeMetricFamily("saycart_database_up", "1 when the orders could be counted")
         orders = GaugeMetricFamily("saycart_orders", "orders by state", labels=["state"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, select
+from sqlalchemy import ColumnElement, and_, not_, or_, select
 from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict
@@ -35,10 +35,9 @@ def replay(session: Session, now: datetime, row: OrderRow) -> OrderRecord:
             f"Order {order.id} is {STATUS[order.state]}",
             hint="Only an order in error or in review can be replayed.",
         )
-    held = select(ReviewRow.claimed_by).where(ReviewRow.order_id == order.id, _held(now))
-    if (reviewer := session.scalars(held).first()) is not None:
+    if session.scalars(select(ReviewRow.id).where(ReviewRow.order_id == order.id, _held(now))).first():
         raise Conflict(
-            f"{reviewer} is settling order {order.id}", hint="Leave it to them, or wait until it is released."
+            f"A reviewer is settling order {order.id}", hint="Leave it to them, or wait until it is released."
         )
     withdraw_review(session, order.id)
     heard = order.transcript is not None and order.transcript.text.strip()
@@ -59,11 +58,13 @@ def doubted(session: Session, now: datetime, reason: ReviewReason) -> list[str]:
     """Ids of orders whose open review gives `reason`."""
     query = (
         select(ReviewRow.order_id, ReviewRow.reasons)
-        .where(ReviewRow.status.in_(["open", "claimed"]), ~_held(now))
+        .where(ReviewRow.status.in_(["open", "claimed"]), not_(_held(now)))
         .order_by(ReviewRow.created_at, ReviewRow.id)
     )
     return [order_id for order_id, reasons in session.execute(query) if reason.value in reasons]
 
 
 def _held(now: datetime) -> ColumnElement[bool]:
-    return and_(ReviewRow.status == "claimed", ReviewRow.lease_until > now)
+    """Somebody is at it now, or has decided and waits for a second to agree."""
+    claimed = and_(ReviewRow.status == "claimed", ReviewRow.lease_until > now)
+    return or_(claimed, and_(ReviewRow.status.in_(["open", "claimed"]), ReviewRow.standing.is_not(None)))

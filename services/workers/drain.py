@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 
@@ -39,11 +40,13 @@ class Drain:
     def _wait(self) -> None:
         os.read(self._read, 1)
         time.sleep(self._limit_s)
-        # Still here: a stage is at work. Its process goes first, so that it can't claim another.
-        for pid in self._children():
-            os.kill(pid, signal.SIGKILL)
+        # Still here: a stage is at work. Its orders go first: with its children gone the process might end
+        # by itself before it has given anything back.
         try:
             log.warning("worker.gave_back", orders=self._give_back())
         except Exception:
             log.exception("worker.gave_nothing_back")
+        for pid in self._children():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         os._exit(0)

@@ -152,7 +152,7 @@ class Stack:
         for name, queues in WORKERS.items():
             needs = queue + model if name == "decode" else queue
             threads = config.decode_concurrency if name == "decode" else 1
-            argv = _celery(name, queues, threads, config.log_level)
+            argv = celery_argv(name, queues, threads, config.log_level)
             children.append(self._worker(name, argv, environment, needs))
         sweeper = (sys.executable, "-m", "services.workers.sweeper")
         children.append(self._worker("sweeper", sweeper, environment, queue))
@@ -249,7 +249,7 @@ def as_environment(settings: Settings) -> dict[str, str]:
     return values | {"PYTHONUNBUFFERED": "1", "PATH": os.environ.get("PATH", os.defpath)}
 
 
-def _celery(name: str, queues: str, threads: int, log_level: str) -> tuple[str, ...]:
+def celery_argv(name: str, queues: str, threads: int, log_level: str) -> tuple[str, ...]:
     """One worker. More threads than one suit a stage that waits for a server; a process has a hard limit."""
     # Gossip, mingle and heartbeats are for workers that watch each other; here the supervisor watches.
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")

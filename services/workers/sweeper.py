@@ -14,6 +14,7 @@ from pathlib import Path
 
 import structlog
 
+from infra.database import DatabaseUnavailable
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
@@ -65,8 +66,8 @@ def main() -> None:
                 container.orders.forget_keys(config.idempotency_days * 86_400)
                 next_forgetting = time.monotonic() + FORGET_EVERY_S
             idle_s = config.sweep_idle_s
-        except StorageUnavailable as error:
-            log.warning("sweep.storage_away", error=error.detail)
+        except (StorageUnavailable, DatabaseUnavailable) as error:
+            log.warning("sweep.storage_away", error=str(error))
         if stop.wait(config.sweep_interval_s):
             break
     container.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,14 +20,15 @@ from infra.settings import Settings
 from infra.supervisor import Supervisor
 from schemas.lifecycle import State
 from services.bootstrap import Container
-from services.workers.stack import as_environment
+from services.workers.stack import as_environment, celery_argv
 from services.workers.sweeper import sweep
 from tests.stand_ins import Works
 
 LEASE_S = 1.5
 # Long enough for any stage here, however slow the machine; or so short that one that is held never ends.
 PATIENT_S, SHORT_S = 60.0, 1.0
-STARTED_S, SOON_S = 60, 20
+APP = "services.workers.app"
+STARTED_S, SOON_S = 90, 60
 # What the database has no part in is tried once.
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
@@ -36,7 +36,7 @@ ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 class Worker:
     """One decode worker on a database and a Redis of its own; `hold` keeps its decodes from ending."""
 
-    def __init__(self, database_url: str, home: Path, drain_s: float, *pool: str) -> None:
+    def __init__(self, database_url: str, home: Path, drain_s: float, threads: int) -> None:
         self.home = home
         server = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
         self._supervisor = Supervisor(home)
@@ -52,10 +52,14 @@ class Worker:
         self.world = Works(self.parts.database, Blobs(home / "blobs"))
         self.redis = redis.Redis.from_url(server.url)
         self._ready = home / "ready"
-        command = ("-m", "celery", "-A", "tests.standing_worker", "worker", "-Q", "decode", *pool)
+        # As the stack starts it, but for the decoder.
+        argv = [
+            "tests.standing_worker" if word == APP else word
+            for word in celery_argv("decode", "decode", threads, "INFO")
+        ]
         with (home / "worker.log").open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, *command, "--loglevel=INFO", "--without-mingle", "--without-gossip"],
+                argv,
                 env={**os.environ, **as_environment(settings), "SAYCART_READY_FILE": str(self._ready)},
                 stdout=log,
                 stderr=log,
@@ -113,8 +117,8 @@ class Worker:
 def start(database_url: str, database: Database, tmp_path: Path) -> Iterator[Callable[..., Worker]]:
     started: list[Worker] = []
 
-    def begin(drain_s: float, *pool: str) -> Worker:
-        started.append(Worker(database_url, tmp_path, drain_s, *pool))
+    def begin(drain_s: float, threads: int) -> Worker:
+        started.append(Worker(database_url, tmp_path, drain_s, threads))
         return started[-1].until_ready()
 
     yield begin
@@ -123,7 +127,7 @@ def start(database_url: str, database: Database, tmp_path: Path) -> Iterator[Cal
 
 
 def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worker]) -> None:
-    worker = start(SHORT_S, "--pool=prefork", "--concurrency=1")
+    worker = start(SHORT_S, threads=1)
     world = worker.world
 
     # A decode that takes three leases keeps its order: nobody else can claim it.
@@ -171,7 +175,7 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
 
 @ON_SQLITE
 def test_a_worker_that_can_finish_in_time_does(start: Callable[..., Worker]) -> None:
-    worker = start(PATIENT_S, "--pool=prefork", "--concurrency=1")
+    worker = start(PATIENT_S, threads=1)
     worker.hold(True)
     order_id = worker.order()
     worker.until(lambda: worker.asked() == 1)
@@ -184,7 +188,7 @@ def test_a_worker_that_can_finish_in_time_does(start: Callable[..., Worker]) -> 
 
 
 def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker]) -> None:
-    worker = start(SHORT_S, "--pool=threads", "--concurrency=8")
+    worker = start(SHORT_S, threads=8)
     world = worker.world
     worker.hold(True)
     orders = [worker.order() for _ in range(8)]
@@ -206,6 +210,6 @@ def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker])
 
 @ON_SQLITE
 def test_an_idle_worker_goes_at_once(start: Callable[..., Worker]) -> None:
-    worker = start(PATIENT_S, "--pool=threads", "--concurrency=2")
+    worker = start(PATIENT_S, threads=2)
     assert worker.told_to_stop() == 0
     assert "gave_back" not in worker.log()
