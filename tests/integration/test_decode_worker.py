@@ -18,7 +18,7 @@ from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Supervisor
 from services.engines.decoder import PROBE_WORD
-from services.workers.stack import WORKERS, _celery, as_environment
+from services.workers.stack import WORKERS, as_environment, celery_argv
 from tests.staged_server import Answer, completion, staged_server
 
 TIMEOUT_S = 60.0
@@ -40,7 +40,7 @@ def worker(name: str, home: Path, **settings: Any) -> subprocess.Popen[str]:
     database.migrate()
     database.close()
     environment = {**os.environ, **as_environment(config), "SAYCART_READY_FILE": str(home / "ready")}
-    argv = _celery(name, WORKERS[name], 1, "INFO")
+    argv = celery_argv(name, WORKERS[name], 1, "INFO")
     return subprocess.Popen(
         argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
     )
