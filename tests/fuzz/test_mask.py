@@ -26,7 +26,7 @@ from services.engines.vocabulary import read_vocabulary
 from services.pipeline.retrieve import clean, retrieve
 from tests.fuzz.drafts import BYTES, any_draft, evidences
 from tests.fuzz.menus import any_menu, any_order
-from tests.fuzz.near import dented, near
+from tests.fuzz.near import dented, near, perhaps
 from tests.fuzz.reference import Node, cart_of, read
 from tests.stand_ins import CAFE
 from tests.unit.wire_text import mask_of
@@ -159,6 +159,8 @@ def check(evidence: Evidence, rng: random.Random) -> None:
     assert subject.agrees(text.encode())
     for what, other in near(text, evidence, rng).items():
         assert other == text or not subject.agrees(other.encode()), what
+    for other in perhaps(text, rng).values():
+        subject.agrees(other.encode())
     for _ in range(10):
         subject.agrees(dented(text.encode(), rng))
 
@@ -176,16 +178,26 @@ def test_any_menu(seed: int) -> None:
     check(evidence, rng)
 
 
-@fuzz
-@given(seeds)
-def test_the_mask_is_the_reference_at_any_place(seed: int) -> None:
+def anywhere(evidence: Evidence, rng: random.Random) -> None:
     """Not only along texts that somebody thought of: the mask's bytes and tokens are the reference's."""
-    rng, evidence = of_menu(seed)
     subject = Subject(evidence)
     text = subject.any_text(rng).encode()
     for place in {0, len(text), *(rng.randrange(len(text)) for _ in range(12))}:
         subject.same_bytes(text[:place])
         subject.same_tokens(text[:place], rng)
+
+
+@fuzz
+@given(evidences(), st.randoms(use_true_random=False))
+def test_the_mask_is_the_reference_at_any_place(evidence: Evidence, rng: random.Random) -> None:
+    anywhere(evidence, rng)
+
+
+@fuzz
+@given(seeds)
+def test_the_mask_of_any_menu_is_the_reference_at_any_place(seed: int) -> None:
+    rng, evidence = of_menu(seed)
+    anywhere(evidence, rng)
 
 
 @fuzz
