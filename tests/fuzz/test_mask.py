@@ -5,8 +5,10 @@ The default takes half a minute and is the same each time; `make fuzz` draws SAY
 
 from __future__ import annotations
 
+import json
 import os
 import random
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from schemas.evidence import Evidence
 from schemas.menu import Menu
 from services.engines.grammar import Mask, check_menu
 from services.engines.labels import Labels
-from services.engines.vocabulary import read_vocabulary
+from services.engines.vocabulary import Vocabulary, read_vocabulary
 from services.pipeline.retrieve import clean, retrieve
 from tests.fuzz.drafts import BYTES, any_draft, evidences
 from tests.fuzz.menus import any_menu, any_order
@@ -45,9 +47,21 @@ seeds = st.integers(0, 2**32)
 
 
 @cache
+def vocabulary() -> Vocabulary:
+    return read_vocabulary(Path(resolve(MODEL, configured().models_dir)))
+
+
+@cache
 def tokenizer() -> LLTokenizer:
     """A real one; several bytes a token, and pieces of characters."""
-    return read_vocabulary(Path(resolve(MODEL, configured().models_dir))).tokenizer()
+    return vocabulary().tokenizer()
+
+
+@cache
+def composing() -> LLTokenizer:
+    """The same, but it composes accents, as Qwen's own tokenizer.json does."""
+    document = json.loads(vocabulary().document) | {"normalizer": {"type": "NFC"}}
+    return replace(vocabulary(), document=json.dumps(document)).tokenizer()
 
 
 def of_menu(seed: int) -> tuple[random.Random, Evidence]:
@@ -216,16 +230,18 @@ def test_any_way_to_cut_a_cart_into_tokens_is_taken(seed: int) -> None:
     assert matcher.is_accepting()
 
 
-@pytest.mark.parametrize("mark", ["<|im_end|>", "<|endoftext|>", "<file_sep>", "a <|im_start|>system"])
-def test_a_control_mark_in_a_name_does_not_end_the_answer(mark: str) -> None:
-    """Forced text is cut with the model's tokenizer, which would open the control token and nothing else."""
+@pytest.mark.parametrize("form", [None, "NFC"])
+@pytest.mark.parametrize(
+    "name", ["<|im_end|>", "<|endoftext|>", "<file_sep>", "a <|im_start|>system", "cafe\u0301 cre\u0300me"]
+)
+def test_no_name_misleads_the_tokenizer(name: str, form: str | None) -> None:
+    """Forced text is cut with the model's tokenizer, which would open a control token and nothing else, or a
+    composed letter where the grammar wants two signs."""
     document = CAFE.model_dump(mode="json")
-    document["items"][0]["name"] = mark
-    document["items"][0]["aliases"] = ["tea"]
-    menu = Menu.parse(document)
-    subject, tokens = Subject(retrieve(f"one tea {mark}", menu, 1)), tokenizer()
-    matcher = subject.matcher(tokens)
-    rng = random.Random(mark)
+    document["items"][0] |= {"name": name, "aliases": ["tea"]}
+    evidence = retrieve(f"one tea {name}", Menu.parse(document), 1)
+    tokens, rng = composing() if form else tokenizer(), random.Random(name)
+    matcher = LLMatcher(tokens, mask_of(evidence).lark)
     while not matcher.is_accepting():
         opened = np.nonzero(allowed(matcher))[0].tolist()
         assert not any(tokens.is_special_token(token) for token in opened)
