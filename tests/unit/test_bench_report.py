@@ -23,7 +23,7 @@ def row(number: int, *, exact: bool = True, failure: str | None = None, catalog:
         "id": f"x-{number}", "failure": failure, "first_failure": failure, "exact": exact,
         "catalog": ["unknown item"] * catalog, "words_not_said": catalog, "calls": 1 + bool(failure),
         "prompt_tokens": 100, "cached_tokens": 50, "completion_tokens": 10 * number, "seconds": float(number),
-        "load": 1.0,
+        "load": 1.0, "gold_lines": 2, "right_lines": 2 * exact,
     }  # fmt: skip
 
 
@@ -47,6 +47,7 @@ def test_pairs_are_of_orders_that_both_have() -> None:
     assert (found["orders"], found["only_before"], found["only_after"]) == (3, 0, 2)
     assert found["p"] == 0.5
     assert (found["exact_before"], found["exact_after"]) == (1, 3)
+    assert (found["gold_lines"], found["right_lines_before"], found["right_lines_after"]) == (6, 2, 6)
 
 
 def test_a_row_cut_short_is_asked_again(tmp_path: Path) -> None:
@@ -73,11 +74,14 @@ def test_the_report_has_tables_data_and_plots(
     monkeypatch.setattr("sys.argv", ["report", "--results", str(results(tmp_path)), "--out", str(out)])
     assert report.main() == 0
     shown = capsys.readouterr().out
-    assert "| prompt only | 1 of 4 (4.6%–69.9%) | 1 no JSON | 2 (15.0%–85.0%) | 1 | 1.25 | 25 |" in shown
+    assert (
+        "| prompt only | 1 of 4 (4.6%–69.9%) | 1 no JSON | 2 (15.0%–85.0%) | 4 of 8 | 1 | 1.25 | 25 |"
+        in shown
+    )
     assert "| catalog errors | unknown item | words that nobody said |" in shown
     assert "| prompt only | 2 | 1 |" in shown
     assert "| prompt only | 4 | 2 | 4 | 0 | 2 | 0.500 |" in shown
-    assert "| kind last | 4 | 2 | 4 | 0 | 2 | 0.500 |" in shown
+    assert "| kind last | 4 | 2 | 4 | 0 | 2 | 0.500 | 4, 8 of 8 | 0 | 0 | 25 |" in shown
     data = json.loads((out / "techniques.json").read_text())
     assert data["techniques"]["0.7"]["evidence"]["exact"] == 4
     for name in ("exact", "failures", "latency", "tokens"):

@@ -60,8 +60,8 @@ def technique_table(found: Mapping[str, Figures]) -> Table:
     """One row a technique: form, truth, cost."""
     names = {m.name: m.says for m in METHODS}
     table = [
-        ["technique", "parse failures (95%)", "of them", "exact carts (95%)", "carts with catalog errors",
-         "calls", "tokens out", "p50 / p95 s"],
+        ["technique", "parse failures (95%)", "of them", "exact carts (95%)", "lines right",
+         "carts with catalog errors", "calls", "tokens out", "p50 / p95 s"],
     ]  # fmt: skip
     for name, f in found.items():
         kinds = ", ".join(f"{count} {kind}" for kind, count in f["failures_by_kind"].items())
@@ -71,6 +71,7 @@ def technique_table(found: Mapping[str, Figures]) -> Table:
                 f"{f['parse_failures']} of {f['orders']} ({_span(f['parse_failures_ci'])})",
                 kinds or "–",
                 f"{f['exact']} ({_span(f['exact_ci'])})",
+                f"{f['right_lines']} of {f['gold_lines']}",
                 str(f["with_catalog_errors"]),
                 f"{f['calls']:.2f}",
                 f"{f['completion_tokens']:.0f}",
@@ -106,11 +107,17 @@ def form_table(found: Mapping[str, Figures]) -> Table:
     names = {m.name: m.says for m in VARIANTS}
     table = [
         ["one change", "orders", "exact as it is", "exact changed", "lost", "gained", "p (McNemar)",
-         "parse failures", "carts with catalog errors", "tokens out"],
+         "lines right: as it is, changed", "parse failures", "carts with catalog errors", "tokens out"],
     ]  # fmt: skip
     for name, f in found.items():
         counts = (f[k] for k in ("orders", "exact_before", "exact_after", "only_before", "only_after"))
-        rest = (str(f["parse_failures"]), str(f["with_catalog_errors"]), f"{f['completion_tokens']:.0f}")
+        lines = f"{f['right_lines_before']}, {f['right_lines_after']} of {f['gold_lines']}"
+        rest = (
+            lines,
+            str(f["parse_failures"]),
+            str(f["with_catalog_errors"]),
+            f"{f['completion_tokens']:.0f}",
+        )
         table.append([names[name], *(str(count) for count in counts), _p(f["p"]), *rest])
     return table
 
