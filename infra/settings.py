@@ -177,6 +177,11 @@ class Settings(BaseSettings):
         return self.home / "recordings"
 
 
+def addresses(urls: str) -> list[str]:
+    """The servers that one setting names, with commas between."""
+    return [url.strip() for url in urls.split(",") if url.strip()]
+
+
 @lru_cache(maxsize=1)
 def settings() -> Settings:
     """The process's settings, read once."""

@@ -10,7 +10,7 @@ import structlog
 
 from infra.blobs import Blobs
 from infra.database import Database
-from infra.settings import Settings
+from infra.settings import Settings, addresses
 from schemas.errors import Conflict, EngineUnavailable, InputError, SaycartError
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
@@ -107,14 +107,14 @@ class Container:
             )
         decoders = [
             OpenAIDecoder(
-                url.strip(),
+                url,
                 dialect=dialect,
                 model=config.llm_model,
                 timeout_s=config.llm_timeout_s,
                 api_key=config.llm_api_key,
                 score=config.score_drafts,
             )
-            for url in urls.split(",")
+            for url in addresses(urls)
         ]
         # A quarter: with the full time of a second server it stays under the stage's limit.
         return Servers(decoders, patience_s=config.llm_timeout_s / 4)

@@ -17,7 +17,7 @@ from rich.markup import escape
 
 from infra.models import ModelError, resolve
 from infra.redis_server import version as redis_version
-from infra.settings import Settings, settings
+from infra.settings import Settings, addresses, settings
 from schemas.errors import SaycartError
 
 # (what, how it is, how to mend it; empty when it is well)
@@ -141,10 +141,12 @@ def _decoder(config: Settings) -> Iterator[Check]:
 
     def masked() -> str:
         with decode_server(config) as here:
-            OpenAIDecoder(
-                here.llm_url, dialect=here.llm_dialect, model=here.llm_model, api_key=here.llm_api_key
-            ).probe()
-            return f"{here.llm_dialect} applies the mask"
+            urls = addresses(here.llm_url)
+            for url in urls:
+                OpenAIDecoder(
+                    url, dialect=here.llm_dialect, model=here.llm_model, api_key=here.llm_api_key
+                ).probe()
+            return f"{here.llm_dialect} applies the mask" + (f", all {len(urls)}" if len(urls) > 1 else "")
 
     yield from _tried("decoder", masked, "Check SAYCART_LLM_URL and SAYCART_LLM_DIALECT.")
 

@@ -1,4 +1,4 @@
-"""An order that is cancelled while it is decoded: the decode server is told to stop, and nothing is stored."""
+"""An order that is cancelled while it is decoded: the server is told to stop, nothing is stored."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Supervisor
 from services.engines.decoder import PROBE_WORD
-from services.workers.stack import WORKERS, celery_argv, as_environment
+from services.workers.stack import WORKERS, as_environment, celery_argv
 from tests.staged_server import Answer, completion, staged_server
 
 TIMEOUT_S = 60.0

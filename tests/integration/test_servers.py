@@ -6,12 +6,15 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.ports import any_free
+from infra.settings import Settings
 from schemas.errors import DecodeInvalid, EngineMisconfigured, EngineUnavailable
+from services.bootstrap import bootstrap
 from services.engines.decoder import PROBE_WORD, OpenAIDecoder
 from services.engines.labels import Labels
 from services.engines.servers import Servers
@@ -202,3 +205,16 @@ def test_a_server_too_busy_for_the_probe_is_ready(two: tuple[StagedServer, Stage
     two[0].answer = busy
     assert behind_one_name(two[0]).state(0.2) == "ok"
     done.set()
+
+
+def test_one_setting_names_them_all(two: tuple[StagedServer, StagedServer], tmp_path: Path) -> None:
+    urls = f"{two[0].url}, {two[1].url}"
+    parts = bootstrap(Settings(home=tmp_path, llm_url=urls, llm_model="qwen"))
+    parts.prove_decoder()
+    assert [parts.decoder.decode(EVIDENCE).draft for _ in range(2)] == [RIGHT] * 2
+    assert [orders(server) for server in two] == [1, 1]
+    assert parts.ready()["decoder"] == "ok"
+    for server in two:
+        server.health = 503
+    assert parts.ready()["decoder"] == "answers 503"
+    parts.close()

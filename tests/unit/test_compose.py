@@ -14,6 +14,7 @@ import yaml
 
 from infra.models import lock
 from infra.settings import REPOSITORY, Settings
+from services.engines import vllm_server
 from services.pipeline.flow import BY_NAME
 from services.workers.stack import WORKERS
 
@@ -118,10 +119,13 @@ def test_only_the_api_is_published_and_on_loopback() -> None:
     assert published == {"api": ["127.0.0.1:8420:8420"]}
 
 
-def test_vllm_is_told_to_use_llguidance() -> None:
+def test_vllm_is_started_with_the_settings_that_matter() -> None:
     command = SERVICES["vllm"]["command"]
-    assert yaml.safe_load(after(command, "--structured-outputs-config"))["backend"] == "guidance"
-    assert "--enable-prefix-caching" in command
+    assert [word for word in command if not word.startswith("--model=")] == [
+        *(f"{option}={value}" for option, value in vllm_server.SERVING.items()),
+        *vllm_server.FLAGS,
+    ]
+    assert vllm_server.STRUCTURED["backend"] == "guidance"
     assert SERVICES["vllm"]["profiles"] == ["gpu"]
 
 

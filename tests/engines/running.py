@@ -1,0 +1,122 @@
+"""Engines that run for the contract suite: the embedded llama.cpp server, and vLLM where it is to be had.
+
+vLLM is started from the environment that SAYCART_TEST_VLLM_PYTHON names (`make test-vllm`), or asked where
+SAYCART_TEST_VLLM_URL says that one runs already, for the model SAYCART_TEST_VLLM_MODEL.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from infra.models import resolve
+from infra.ports import any_free
+from infra.settings import settings
+from infra.supervisor import Child, Supervisor
+from services.engines import llama_server, vllm_server
+from services.engines.decoder import OpenAIDecoder
+
+SMALL = "smollm2-135m-instruct-q4_1.gguf"
+VLLM = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+# Gauges and counters of each server's /metrics.
+RUNNING = {"llama.cpp": "llamacpp:requests_processing", "vllm": "vllm:num_requests_running"}
+WAITING = {"llama.cpp": "llamacpp:requests_deferred", "vllm": "vllm:num_requests_waiting"}
+START_S = 400.0
+SOON_S = 60.0
+
+
+@dataclass
+class Engine:
+    """One server. `crash` kills it, and its supervisor starts it anew; None where it is not ours to kill."""
+
+    dialect: str
+    url: str
+    model: str
+    crash: Callable[[], None] | None
+    slow: int
+    """How many times slower than the embedded server with a tiny model; stretches time limits alone."""
+
+    def decoder(self, **more: Any) -> OpenAIDecoder:
+        return OpenAIDecoder(
+            self.url, dialect=self.dialect, model=self.model, **{"timeout_s": 60.0 * self.slow, **more}
+        )
+
+    def gauge(self, name: str) -> float:
+        """One of its metrics, summed over labels."""
+        text = httpx.get(f"{self.url}/metrics", timeout=10, trust_env=False).text
+        samples = (s for family in text_string_to_metric_families(text) for s in family.samples)
+        return sum(sample.value for sample in samples if sample.name == name)
+
+    def busy(self) -> float:
+        """Requests that it decodes or has queued."""
+        return self.gauge(RUNNING[self.dialect]) + self.gauge(WAITING[self.dialect])
+
+    def until(self, true: Callable[[], object], seconds: float = SOON_S) -> None:
+        end = time.monotonic() + seconds * self.slow
+        while not true():
+            assert time.monotonic() < end, "it did not come about"
+            time.sleep(0.05)
+
+    def answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/health", timeout=1, trust_env=False).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+
+@contextmanager
+def _started(
+    home: Path, dialect: str, url: str, model: str, argv: Any, env: Any, slow: int
+) -> Iterator[Engine]:
+    engine = Engine(dialect, url, model, None, slow)
+    supervisor = Supervisor(home)
+    child = Child("engine", argv, home / "log", engine.answers, ready_timeout_s=START_S, env=env)
+    supervisor.start([child])
+
+    def crash() -> None:
+        pid = supervisor.pid("engine")
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+
+    engine.crash = crash
+    try:
+        yield engine
+    finally:
+        supervisor.stop()
+
+
+@contextmanager
+def llama(home: Path) -> Iterator[Engine]:
+    port = any_free()
+    model = Path(resolve(SMALL, settings().models_dir))
+    argv = llama_server.command(model, port, slots=2, context=8192)
+    with _started(
+        home, "llama.cpp", f"http://127.0.0.1:{port}", SMALL, argv, llama_server.OPENMP_ENV, slow=1
+    ) as engine:
+        yield engine
+
+
+@contextmanager
+def vllm(home: Path) -> Iterator[Engine]:
+    if url := os.environ.get("SAYCART_TEST_VLLM_URL"):
+        yield Engine("vllm", url, os.environ.get("SAYCART_TEST_VLLM_MODEL", VLLM), None, slow=10)
+        return
+    python, port = Path(os.environ["SAYCART_TEST_VLLM_PYTHON"]).absolute(), any_free()
+    model, name = vllm_server.weights(VLLM, settings().models_dir, python)
+    argv = vllm_server.command(python, model, name, port, host="127.0.0.1", device="cpu")
+    env = {**vllm_server.environment("cpu", threads=2), "HF_HUB_OFFLINE": "1"}
+    with _started(home, "vllm", f"http://127.0.0.1:{port}", name, argv, env, slow=10) as engine:
+        yield engine
+
+
+def has_vllm() -> bool:
+    return any(os.environ.get(name) for name in ("SAYCART_TEST_VLLM_URL", "SAYCART_TEST_VLLM_PYTHON"))

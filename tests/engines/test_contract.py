@@ -1,0 +1,192 @@
+"""What a decode server must do for us, asked of llama.cpp and of vLLM alike, with real weights.
+
+llama.cpp is in every run, with a tiny model: the mask makes its carts whole, the model need not be clever.
+vLLM joins where its environment is (`make test-vllm`).
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, EngineUnavailable
+from schemas.evidence import Evidence
+from schemas.menu import Menu
+from services.engines import decoder as client
+from services.engines import grammar
+from services.engines.grammar import Mask, build_mask
+from services.engines.labels import Labels
+from services.engines.servers import Servers
+from services.pipeline.retrieve import retrieve
+from tests.engines.running import Engine, has_vllm, llama, vllm
+from tests.stand_ins import CAFE, SAID, sample_menu
+
+pytestmark = pytest.mark.models
+
+ENGINES = {"llama.cpp": llama, "vllm": vllm}
+NO_VLLM = pytest.mark.skipif(not has_vllm(), reason="no environment with vLLM: `make test-vllm` has one")
+
+ORDERS = {
+    "harbor-coffee": (
+        "two large oat lattes please",
+        "a small mocha with an extra shot and a blueberry muffin",
+        "uh can I get an iced americano, no wait, make that a cold brew",
+        "three croissants, one toasted",
+        "a flat white with soy and light foam",
+        "do you have any dragon fruit tea, and a hot chocolate",
+    ),
+    "copper-skillet": (
+        "a cheeseburger with no onions and large fries",
+        "two pancakes with extra syrup and a black coffee",
+        "one club sandwich on rye, hold the mayo",
+        "I'd like the eggs benedict and an orange juice",
+        "a bowl of tomato soup and garlic bread for the kids",
+        "four milkshakes, two vanilla and two chocolate",
+    ),
+}
+SHORT = "a large latte with oat milk"
+BEYOND = '%llguidance {}\nstart: %json {"type": "object", "not": {"required": ["price"]}}\n'
+LONG = " and ".join(f"a {word} latte with oat milk" for word in ("large", "small", "medium") * 3)
+
+
+@pytest.fixture(
+    scope="module", params=["llama.cpp", pytest.param("vllm", marks=NO_VLLM)], ids=["llama.cpp", "vllm"]
+)
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with ENGINES[request.param](tmp_path_factory.mktemp("engine")) as running:
+        yield running
+
+
+def evidence(said: str, menu: Menu = CAFE) -> Evidence:
+    return retrieve(said, menu, 1)
+
+
+def test_it_passes_the_probe(engine: Engine) -> None:
+    engine.decoder().probe()
+
+
+@pytest.mark.parametrize("menu_id", ORDERS)
+def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) -> None:
+    menu, decoder = sample_menu(menu_id), engine.decoder()
+    for said in ORDERS[menu_id]:
+        heard = evidence(said, menu)
+        decoded = decoder.decode(heard)
+        # The client refuses anything else; this asks the mask once more, of the cart that was read.
+        mask = build_mask(heard, Labels(menu), decoded.grammar)
+        assert mask.accepts(Labels(menu).to_wire(decoded.draft)), said
+        assert decoded.engine == f"{engine.dialect}:{engine.model}"
+        assert decoded.completion_tokens > 0
+
+
+def test_what_is_plainly_said_leaves_no_model_a_choice(engine: Engine) -> None:
+    (line,) = engine.decoder().decode(evidence("two large oat lattes")).draft.lines[:1]
+    assert (line.kind, line.quantity) == ("item", 2)
+    assert line.model_dump()["sku"] == "latte"
+
+
+def test_a_cart_that_was_cut_off_is_an_error(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tight(*of: Any) -> Mask:
+        return replace(build_mask(*of), longest=0)
+
+    monkeypatch.setattr(client, "build_mask", tight)
+    with pytest.raises(DecodeTruncated, match="length"):
+        engine.decoder().decode(evidence(SAID))
+
+
+def test_the_fixed_part_of_the_prompt_is_kept_for_the_next_order(engine: Engine) -> None:
+    menu = sample_menu("harbor-coffee")
+    decoder = engine.decoder()
+    decoder.warm(evidence("hello", menu))
+    decoded = decoder.decode(evidence("a cappuccino", menu))
+    # vLLM keeps whole blocks of 128 tokens.
+    assert decoded.cached_tokens > decoded.prompt_tokens - 200
+    assert decoded.cached_tokens > 500
+
+
+def test_a_cart_is_scored_without_the_mask_where_the_server_can(engine: Engine) -> None:
+    decoded = engine.decoder(score=True).decode(evidence(SAID))
+    if engine.dialect == "llama.cpp":
+        assert decoded.scored is None
+        return
+    assert decoded.scored is not None
+    fields = {"/lines/0/kind", "/lines/0/heard", "/lines/0/sku", "/lines/0/quantity", "/lines/0/size"}
+    assert fields <= set(decoded.scored.probability)
+    assert all(0 <= probability <= 1 for probability in decoded.scored.probability.values())
+    assert set(decoded.scored.overruled) <= {"", *decoded.scored.probability}
+    # Were the scores those of masked tokens, each would be 1 wherever the mask leaves one way only.
+    assert decoded.scored.probability["/lines/0/kind"] < 1
+
+
+def test_thirty_two_orders_at_once(engine: Engine) -> None:
+    decoder = engine.decoder(timeout_s=300.0)
+    orders = [evidence(f"{number} blueberry muffins") for number in ("one", "two", "three", "four") * 8]
+    with ThreadPoolExecutor(32) as pool:
+        drafts = [decoded.draft for decoded in pool.map(decoder.decode, orders)]
+    quantities = [next(line.quantity for line in draft.lines if line.kind == "item") for draft in drafts]
+    assert quantities == [1, 2, 3, 4] * 8, "answers were mixed up between orders"
+    engine.until(lambda: engine.busy() == 0)
+
+
+def test_a_decode_that_is_called_off_is_stopped_on_the_server(engine: Engine) -> None:
+    decoder, called_off = engine.decoder(), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(decoder.decode, evidence(LONG), called_off)
+        engine.until(lambda: engine.busy() > 0 or work.done())
+        called_off.set()
+        with pytest.raises(DecodeCancelled):
+            work.result(30)
+    engine.until(lambda: engine.busy() == 0, 5)
+    assert decoder.decode(evidence(SHORT)).draft.lines
+
+
+def test_a_decode_past_its_time_is_an_outage_and_stopped_too(engine: Engine) -> None:
+    began = time.monotonic()
+    with pytest.raises(EngineUnavailable, match="did not answer within"):
+        engine.decoder(timeout_s=0.3).decode(evidence(LONG))
+    assert time.monotonic() - began < 20
+    engine.until(lambda: engine.busy() == 0, 5)
+    assert engine.decoder().decode(evidence(SHORT)).draft.lines
+
+
+def test_a_schema_that_no_mask_can_be_made_of_is_refused_when_a_menu_comes_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grammar.check_menu(CAFE)
+    schema = copy.deepcopy(grammar.SCHEMA)
+    schema["$defs"]["ItemLine"]["properties"]["note"] = {"type": "string", "pattern": "^[a-z]+$"}
+    monkeypatch.setattr(grammar, "SCHEMA", schema)
+    with pytest.raises(TypeError, match="No mask for this part"):
+        grammar.check_menu(CAFE)
+
+
+def test_a_feature_that_llguidance_lacks_never_reaches_the_server(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sent all the same it would be lost in silence: llama.cpp answers 200, without a mask."""
+    beyond = Mask(BEYOND, "beyond", 100)
+    monkeypatch.setattr(client, "build_mask", lambda *of: beyond)
+    with pytest.raises(DecodeInvalid, match="does not compile"):
+        engine.decoder().decode(evidence(SHORT))
+
+
+def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(engine: Engine) -> None:
+    if engine.crash is None:
+        pytest.skip("this server is not ours to kill")
+    servers = Servers([engine.decoder()], patience_s=1.0)
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(servers.decode, evidence(LONG))
+        engine.until(lambda: engine.busy() > 0 or work.done())
+        engine.crash()
+        with pytest.raises(EngineUnavailable):
+            work.result(60)
+    with pytest.raises(EngineUnavailable):
+        servers.decode(evidence(SHORT))
+    engine.until(engine.answers)
+    assert servers.decode(evidence(SHORT)).draft.lines
