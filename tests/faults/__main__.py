@@ -104,7 +104,7 @@ def _setting(asked: argparse.Namespace, bench: Bench, took: float) -> dict[str, 
     """What a reader must know to judge or repeat the figures."""
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": f"python -m tests.faults {' '.join(sys.argv[1:])}",
+        "command": _command(asked),
         "form": "long" if asked.long else "short",
         "scale": asked.scale,
         "commit": _commit(),
@@ -114,6 +114,15 @@ def _setting(asked: argparse.Namespace, bench: Bench, took: float) -> dict[str, 
         "versions": bench.versions,
         "seconds": took,
     }
+
+
+def _command(asked: argparse.Namespace) -> str:
+    """As it would be typed again, without the folder of this machine."""
+    said = ["python -m tests.faults", *(["--long"] if asked.long else [])]
+    said += [f"--only {name}" for name in asked.only or ()]
+    said += [f"--database {asked.database}"] if asked.database else []
+    said += [f"--pace {asked.pace:g}"] if asked.pace else []
+    return " ".join([*said, f"--seed {asked.seed}", "--out DIR"])
 
 
 def _commit() -> str:
