@@ -24,6 +24,7 @@ def row(number: int, *, exact: bool = True, failure: str | None = None, catalog:
         "catalog": ["unknown item"] * catalog, "words_not_said": catalog, "calls": 1 + bool(failure),
         "prompt_tokens": 100, "cached_tokens": 50, "completion_tokens": 10 * number, "seconds": float(number),
         "load": 1.0, "gold_lines": 2, "right_lines": 2 * exact,
+        "exact_tidied": True,
     }  # fmt: skip
 
 
@@ -75,10 +76,10 @@ def test_the_report_has_tables_data_and_plots(
     assert report.main() == 0
     shown = capsys.readouterr().out
     assert (
-        "| prompt only | 1 of 4 (4.6%–69.9%) | 1 no JSON | 2 (15.0%–85.0%) | 4 of 8 | 1 | 1.25 | 25 |"
+        "| prompt only | 1 of 4 (4.6%–69.9%) | 1 no JSON | 2 (15.0%–85.0%) | 4 | 4 of 8 | 1 | 1.25 | 25 |"
         in shown
     )
-    assert "| catalog errors | unknown item | words that nobody said |" in shown
+    assert "| catalog errors | unknown item | carts with words that nobody said |" in shown
     assert "| prompt only | 2 | 1 |" in shown
     assert "| prompt only | 4 | 2 | 4 | 0 | 2 | 0.500 |" in shown
     assert "| kind last | 4 | 2 | 4 | 0 | 2 | 0.500 | 4, 8 of 8 | 0 | 0 | 25 |" in shown
