@@ -3,10 +3,10 @@ PYTHON ?= python3.11
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
-ARGS   ?=
-
 VLLM_PYTHON ?= $(VLLM)/bin/python
-VLLM_MODEL  ?= $(VLLM)/models/qwen2.5-coder-0.5b-instruct
+# Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
+VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
+ARGS   ?=
 
 .PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine calibrate ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
@@ -57,13 +57,13 @@ bench-retrieval: setup ## recall of retrieval on the golden sets, and its cost o
 	@$(BIN)/python tests/bench/retrieval.py $(ARGS)
 
 bench-techniques: setup ## prompt, repair, JSON mode, three maskers and ours, side by side on vLLM (about 45 minutes; docs/benchmarks)
-	@$(BIN)/python -m tests.bench.techniques --python $(VLLM_PYTHON) --model $(VLLM_MODEL) $(ARGS)
+	@$(BIN)/python -m tests.bench.techniques --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 	@$(BIN)/python -m tests.bench.techniques.streams
-	@$(VLLM_PYTHON) tests/bench/techniques/masks.py --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json
+	@$(VLLM)/bin/python tests/bench/techniques/masks.py --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json
 	@$(BIN)/python -m tests.bench.techniques.report
 
 bench-engine: setup ## what the engine carries: orders in flight, mask, prefix cache (ARGS="--device cuda --shape 7b" on a GPU)
-	@$(BIN)/python -m tests.bench.engine --python $(VLLM_PYTHON) --model $(VLLM_MODEL) $(ARGS)
+	@$(BIN)/python -m tests.bench.engine --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 	@$(BIN)/python -m tests.bench.engine_report
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)

@@ -24,6 +24,7 @@ def row(number: int, *, exact: bool = True, failure: str | None = None, catalog:
         "catalog": ["unknown item"] * catalog, "words_not_said": catalog, "calls": 1 + bool(failure),
         "prompt_tokens": 100, "cached_tokens": 50, "completion_tokens": 10 * number, "seconds": float(number),
         "load": 1.0, "gold_lines": 2, "right_lines": 2 * exact,
+        "exact_tidied": True,
     }  # fmt: skip
 
 
@@ -75,10 +76,10 @@ def test_the_report_has_tables_data_and_plots(
     assert report.main() == 0
     shown = capsys.readouterr().out
     assert (
-        "| prompt only | 1 of 4 (4.6%–69.9%) | 1 no JSON | 2 (15.0%–85.0%) | 4 of 8 | 1 | 1.25 | 25 |"
+        "| prompt only | 1 of 4 (4.6%–69.9%) | 1 no JSON | 2 (15.0%–85.0%) | 4 | 4 of 8 | 1 | 1.25 | 25 |"
         in shown
     )
-    assert "| catalog errors | unknown item | words that nobody said |" in shown
+    assert "| catalog errors | unknown item | carts with words that nobody said |" in shown
     assert "| prompt only | 2 | 1 |" in shown
     assert "| prompt only | 4 | 2 | 4 | 0 | 2 | 0.500 |" in shown
     assert "| kind last | 4 | 2 | 4 | 0 | 2 | 0.500 | 4, 8 of 8 | 0 | 0 | 25 |" in shown
@@ -131,9 +132,11 @@ def test_the_engines_report_keeps_orders_texts_out(
         "about": {"model": "tiny"},
         "load 1 masked": {**level, "tokens": [10] * 8, "texts": {"x-1": "secret"}},
         "load 1 free": level,
-        "prefix off 8": level,
+        "prefix off, first token": level,
         "limit 0.5": level,
-        "pipeline": {"1": {"orders": 160, "p50_ms": 8.0, "p95_ms": 12.0, "orders_per_s": 100.0}},
+        "pipeline": {
+            "1": {"orders": 160, "p50_ms": 8.0, "p95_ms": 12.0, "cpu_p50_ms": 7.0, "orders_per_s": 100.0}
+        },
     }
     file = tmp_path / "engine.json"
     file.write_text(json.dumps(found))
@@ -141,8 +144,13 @@ def test_the_engines_report_keeps_orders_texts_out(
     monkeypatch.setattr("sys.argv", ["report", "--results", str(file), "--out", str(out)])
     assert engine_report.main() == 0
     shown = capsys.readouterr().out
-    assert "| 1 | yes | 80% | 8 | 40.0 | – | 4.00 | 1.0 / 1.0 | 0 |" in shown
+    assert (
+        "| in flight | mask | orders | tokens/s | a CPU s | orders/s | p50 / p95 s | tokens an order |"
+        in shown
+    )
+    assert "| 1 | yes | 8 | 40.0 | – | 4.00 | 1.0 / 1.0 | 10 |" in shown
+    assert "| off | 8 | 100 | 80% | 1.00 / 1.00 |" in shown
     assert "| 0.5 | 8 | 4.0 | 1.0 | 1.0 |" in shown
-    assert "| 1 | 160 | 8.0 / 12.0 | 100.0 |" in shown
+    assert "| 1 | 160 | 8.0 / 12.0 | 7.0 | 100.0 |" in shown
     assert "secret" not in (out / "engine.json").read_text()
     ElementTree.parse(out / "engine.svg")

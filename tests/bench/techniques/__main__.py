@@ -26,7 +26,7 @@ from services.evaluation.score import score
 from tests.bench.chat import Chat
 from tests.bench.orders import Order, sample
 from tests.bench.techniques.methods import BY_NAME, METHODS, Method
-from tests.bench.techniques.reading import exact, read
+from tests.bench.techniques.reading import exact, exact_when_tidied, read
 from tests.bench.vllm_server import about, add_arguments, vllm_server
 
 FIRST_PORT = 9101
@@ -45,6 +45,7 @@ def judged(method: Method, chat: Chat, order: Order, temperature: float) -> dict
         "failure": last.failure,
         "first_failure": readings[0].failure,
         "exact": exact(last, order.gold),
+        "exact_tidied": exact_when_tidied(last, order.gold, order.evidence()),
         "catalog": last.catalog,
         "words_not_said": last.words_not_said,
         "gold_lines": lines.gold_lines,
@@ -112,7 +113,7 @@ def main() -> int:
     parser.add_argument("--url", action="append", default=[], metavar="BACKEND=URL")
     parser.add_argument("--orders", type=int, default=40, help="at temperature 0")
     parser.add_argument("--warm-orders", type=int, default=20, help="at temperature 0.7")
-    parser.add_argument("--in-flight", type=int, default=8)
+    parser.add_argument("--in-flight", type=int, default=16)
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that servers are ended too
     args.out.mkdir(parents=True, exist_ok=True)

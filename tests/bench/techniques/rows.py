@@ -37,6 +37,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         "first_answer_failures": sum(bool(row["first_failure"]) for row in rows),
         "exact": exact,
         "exact_ci": wilson(exact, count),
+        "exact_tidied": sum(row["exact_tidied"] for row in rows),
         "gold_lines": sum(row["gold_lines"] for row in rows),
         "right_lines": sum(row["right_lines"] for row in rows),
         "with_catalog_errors": wrong_catalog,
