@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ TITLES = {
     "restarts": "rolling restarts of every part under load",
     "engines": "kills under real Whisper and the real language model",
 }
+_COUNTED = {"faults", "restarts"}
 DRAIN_S, RECOVER_S, EXTRA_PERCENT = 120.0, 60.0, 5.0
 
 
@@ -89,19 +92,21 @@ def write(out: Path) -> None:
         "",
         "| fault | database | done | lost | doubled | extra runs | drained / recovered | targets |",
         "|---|---|---|---|---|---|---|---|",
-        *(_row(entry) for entry in found),
+        *(_row(list(parts)) for _, parts in groupby(found, lambda e: (e["scenario"], e["database"]))),
         "",
         *(line for entry in found for line in _section(entry)),
     ]
     (out / "report.md").write_text("\n".join(lines))
 
 
-def _row(entry: dict[str, Any]) -> str:
-    figures = entry["figures"]
-    missed = misses(entry)
+def _row(parts: list[dict[str, Any]]) -> str:
+    """One line for all parts of a scenario that were run."""
+    figures, first = together([part["figures"] for part in parts]), parts[0]
+    missed = [what for part in parts for what in misses(part)]
+    run = f" ({len(parts)} of {first['parts']} parts)" if first["parts"] > 1 else ""
     cells = [
-        TITLES[entry["scenario"]] + _part(entry),
-        entry["database"],
+        TITLES[first["scenario"]] + run,
+        first["database"],
         _done(figures),
         figures.get("lost", ""),
         figures.get("doubled", ""),
@@ -110,6 +115,24 @@ def _row(entry: dict[str, Any]) -> str:
         "missed: " + "; ".join(missed) if missed else "met",
     ]
     return f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Figures of several parts as one: numbers of things added up, times the longest, shares anew."""
+    if len(parts) == 1:
+        return parts[0]
+    sums: dict[str, Any] = {}
+    for name, value in parts[0].items():
+        values = [part[name] for part in parts]
+        if isinstance(value, dict):
+            sums[name] = sum((Counter(v) for v in values), Counter[str]()) if name in _COUNTED else value
+        elif name.endswith(" s"):
+            sums[name] = None if None in values else max(values)
+        else:
+            sums[name] = sum(values)
+    if "extra runs" in sums:
+        sums["extra runs %"] = round(100 * sums["extra runs"] / (sums["stage runs"] - sums["extra runs"]), 2)
+    return sums
 
 
 def _part(entry: dict[str, Any]) -> str:
