@@ -13,6 +13,8 @@ from services.evaluation.statistics import wilson
 from tests.bench import engine_report
 from tests.bench.chat import Answer
 from tests.bench.engine import Spent, arrivals, rates
+from tests.bench.orders import sample
+from tests.bench.pipeline_cost import ROUNDS, pipeline_cost
 from tests.bench.techniques import report
 from tests.bench.techniques.__main__ import done
 from tests.bench.techniques.rows import figures, paired
@@ -154,3 +156,17 @@ def test_the_engines_report_keeps_orders_texts_out(
     assert "| 1 | 160 | 8.0 / 12.0 | 7.0 | 100.0 |" in shown
     assert "secret" not in (out / "engine.json").read_text()
     ElementTree.parse(out / "engine.svg")
+
+
+CROISSANTS = next(order for order in sample(10_000) if order.id == "hc-t-003")
+LINE = '{"kind":"item","heard":"Two butter croissants, please.","sku":"butter croissant","quantity":2}'
+
+
+def test_the_pipelines_cost_is_taken_on_orders_that_get_through() -> None:
+    found = pipeline_cost([CROISSANTS], {CROISSANTS.id: f'{{"lines":[{LINE}]}}'})
+    assert {threads: figures["orders"] for threads, figures in found.items()} == {"1": ROUNDS, "8": ROUNDS}
+
+
+def test_an_answer_outside_the_mask_is_no_cheap_order() -> None:
+    with pytest.raises(RuntimeError, match="decode_invalid"):
+        pipeline_cost([CROISSANTS], {CROISSANTS.id: '{"lines":[]}'})
