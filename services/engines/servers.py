@@ -21,8 +21,8 @@ log = structlog.get_logger()
 
 REST_S = 5.0
 """A server that failed is asked after all others for this long."""
-PROBE_S = 30.0
-"""The probe waits its turn behind the orders that a busy server has."""
+PROBE_S = 60.0
+"""The probe waits its turn behind the orders and prompts that a busy server has."""
 
 
 class _Server:

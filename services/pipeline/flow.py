@@ -33,7 +33,7 @@ FLOW: dict[State, Stage] = {
     stage.state: stage
     for stage in (
         Stage("transcribe", State.RECEIVED, stages.transcribe, limit_s=150),
-        Stage("decode", State.TRANSCRIBED, stages.decode, limit_s=170),
+        Stage("decode", State.TRANSCRIBED, stages.decode, limit_s=200),
         Stage("validate", State.DECODED, stages.validate, limit_s=30),
         Stage("triage", State.VALIDATED, stages.triage, limit_s=30),
     )
