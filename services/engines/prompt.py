@@ -14,8 +14,8 @@ from typing import Any
 
 from schemas.cart import MAX_HEARD_CHARS, CartDraft, ItemLine, NotOnMenuLine, OptionDraft
 from schemas.evidence import Evidence
-from schemas.marks import unmarked
 from schemas.menu import Item, Menu, Option, OptionGroup
+from schemas.writable import writable
 from services.engines.grammar import SCHEMA
 from services.engines.labels import Labels
 
@@ -145,7 +145,7 @@ def _line(
 ) -> ItemLine:
     return ItemLine(
         kind="item",
-        heard=_fitting(unmarked(heard)),
+        heard=_fitting(writable(heard)),
         sku=item.sku,
         quantity=quantity,
         size=size,
@@ -162,7 +162,7 @@ def _fitting(heard: str) -> str:
 
 
 def _said(transcript: str) -> str:
-    return f"Customer: {unmarked(transcript)}"
+    return f"Customer: {writable(transcript)}"
 
 
 def _names(menu: Menu) -> int:

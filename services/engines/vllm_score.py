@@ -4,7 +4,8 @@ vLLM's own `logprobs` are taken after the mask, where a forced token always has 
 tokens of prompt and answer go in once more, as a prompt (`prompt_logprobs`), where no mask acts. llama.cpp's
 server gives no probabilities of prompt tokens: there nothing is scored.
 
-Cost: one prefill of prompt and cart, without the prefix cache, since each position's logits are wanted.
+Cost: one prefill of prompt and cart, without the prefix cache, since each position's logits are wanted; on
+CPU with the 0.5B model 1 GB of memory more for as long as it takes.
 """
 
 from __future__ import annotations

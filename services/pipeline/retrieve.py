@@ -16,8 +16,8 @@ import jellyfish
 
 from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, Mention
-from schemas.marks import unmarked
 from schemas.menu import Menu
+from schemas.writable import writable
 from services.pipeline.english import AMOUNTS, ASKED, ASKING, FILLERS, NUMBERS
 from services.pipeline.lines import lines_of
 from services.pipeline.mentions import SENTENCE_ENDS, Token, span, tokenize
@@ -35,10 +35,10 @@ _FILLER_SOUNDS = {jellyfish.metaphone(word) for word in FILLERS if len(word) > 3
 def clean(transcript: str) -> str:
     """One line, single spaces, no control characters: what the prompt shows and `heard` copies from.
 
-    Nor a chat model's control marks (see `schemas/marks.py`).
+    Nor what a model can't write back (`schemas/writable.py`).
     """
     plain = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]", " ", transcript)
-    return " ".join(unmarked(plain).split())
+    return " ".join(writable(plain).split())
 
 
 def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:

@@ -68,9 +68,9 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
 @worker_init.connect  # type: ignore[untyped-decorator]
 def _trust_decoder(**_: Any) -> None:
     """In the main process, before the first order: no work for a server that ignores the mask (ADR 0022)."""
+    configure_logging(settings().log_level, as_json=settings().log_json)
     if "decode" not in _queues:
         return
-    configure_logging(settings().log_level, as_json=settings().log_json)
     container = bootstrap(settings())
     try:
         container.prove_decoder()

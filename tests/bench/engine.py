@@ -5,7 +5,8 @@
 Four questions, each written to OUT when it is answered, and not asked again when it is there:
 - load: 1, 8, 32 and 128 orders in flight; each free answer is as long as the masked one of the same order,
   so that the two differ in the mask alone.
-- prefix: the same with a cache salt of each request's own, so that no prompt finds its prefix in the cache.
+- prefix: time to the first token with the cache, and with a cache salt of each request's own, so that no
+  prompt finds its prefix there.
 - pipeline: our own steps around an engine that answers at once, from what the load gave.
 - limit: orders that arrive at random, more and more a second, until the 95th percentile passes 2 s.
 
@@ -39,6 +40,7 @@ from tests.bench.vllm_server import SHAPES, about, add_arguments, cpu_seconds, d
 LEVELS = (1, 8, 32, 128)
 LEAST = 6  # orders at levels below this many
 RATES = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+PREFIX_ORDERS = 4
 LIMIT_S = 2.0
 # On a CPU 128 whole carts take minutes; tokens a second are seen from fewer, and the carts count as cut off.
 CPU_TOKENS = {128: 24}
@@ -154,6 +156,14 @@ def load(chat: Chat, orders: Sequence[Order], level: int, results: Results, most
     results.ask(f"load {level} free", lambda: rates(together(chat, jobs, level)))
 
 
+def prefix(chat: Chat, orders: Sequence[Order], results: Results) -> None:
+    """One order at a time and one token each: what is left is reading the prompt."""
+    cached = [masked(o, max_tokens=1) for o in orders]
+    alone = [masked(o, max_tokens=1, cache_salt=f"first-{n}") for n, o in enumerate(orders)]
+    results.ask("prefix on, first token", lambda: rates(together(chat, cached, 1)))
+    results.ask("prefix off, first token", lambda: rates(together(chat, alone, 1)))
+
+
 def limit(chat: Chat, orders: Sequence[Order], results: Results) -> None:
     """More and more orders a second, at least 16 of each rate, until the 95th percentile is over 2 s.
 
@@ -200,9 +210,7 @@ def main() -> int:
             masked(order)(chat)  # the fixed part of each prompt is cached, as in service
         for level in LEVELS:
             load(chat, orders, level, results, CPU_TOKENS.get(level) if args.device == "cpu" else None)
-        for level in (1, 8):
-            jobs = [masked(o, cache_salt=f"{level}-{n}") for n, o in enumerate(islice(orders, LEAST))]
-            results.ask(f"prefix off {level}", lambda j=jobs, n=level: rates(together(chat, j, n)))
+        prefix(chat, orders[:PREFIX_ORDERS], results)
         limit(chat, orders, results)
     texts = {
         key: text for level in LEVELS for key, text in results.found[f"load {level} masked"]["texts"].items()

@@ -30,30 +30,29 @@ def slim(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_table(found: Mapping[str, Any]) -> Table:
-    """One row a level and mode, then the runs without a shared prefix."""
-    table = [
-        [
-            "in flight",
-            "mask",
-            "prefix cached",
-            "orders",
-            "tokens/s",
-            "a CPU s",
-            "orders/s",
-            "p50 / p95 s",
-            "cut off",
-        ]
-    ]
+    """One row a level and mode."""
+    columns = "in flight,mask,orders,tokens/s,a CPU s,orders/s,p50 / p95 s,tokens an order"
+    table = [columns.split(",")]
     rows = [(f"load {level} {mode}", level, mode == "masked") for level in LEVELS for mode in MODES]
-    rows += [(f"prefix off {level}", level, True) for level in LEVELS]
     for name, level, masked in rows:
         if name not in found:
             continue
         f = found[name]
-        head = [str(level), "yes" if masked else "no", f"{f['cached_share']:.0%}", str(f["orders"])]
+        head = [str(level), "yes" if masked else "no", str(f["orders"])]
         cpu = f.get("tokens_per_cpu_s")
         speed = [f"{f['tokens_per_s']:.1f}", str(cpu or "–"), f"{f['orders_per_s']:.2f}"]
-        table.append([*head, *speed, f"{f['p50_s']:.1f} / {f['p95_s']:.1f}", str(f["cut_off"])])
+        table.append([*head, *speed, f"{f['p50_s']:.1f} / {f['p95_s']:.1f}", f"{f['tokens_per_order']:.0f}"])
+    return table
+
+
+def prefix_table(found: Mapping[str, Any]) -> Table:
+    """Time to the first token, with the prompt's fixed part in the cache and without."""
+    table = [["prefix cache", "orders", "prompt tokens", "of them cached", "first token p50 / p95 s"]]
+    for name, f in found.items():
+        if name.startswith("prefix "):
+            tokens = [str(f["prompt_tokens_per_order"]), f"{f['cached_share']:.0%}"]
+            used = name.split()[1].strip(",")
+            table.append([used, str(f["orders"]), *tokens, f"{f['p50_s']:.2f} / {f['p95_s']:.2f}"])
     return table
 
 
@@ -69,9 +68,17 @@ def limit_table(found: Mapping[str, Any]) -> Table:
 
 def pipeline_table(found: Mapping[str, Any]) -> Table:
     """Our own steps around an engine that answers at once."""
-    table = [["threads", "orders", "p50 / p95 ms", "orders/s of one process"]]
+    table = [["threads", "orders", "p50 / p95 ms", "CPU p50 ms", "orders/s of one process"]]
     for threads, f in found.get("pipeline", {}).items():
-        table.append([threads, str(f["orders"]), f"{f['p50_ms']} / {f['p95_ms']}", str(f["orders_per_s"])])
+        table.append(
+            [
+                threads,
+                str(f["orders"]),
+                f"{f['p50_ms']} / {f['p95_ms']}",
+                str(f["cpu_p50_ms"]),
+                str(f["orders_per_s"]),
+            ]
+        )
     return table
 
 
@@ -109,7 +116,7 @@ def main() -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "engine.json").write_text(json.dumps(slim(found), indent=1) + "\n")
     draw(found, args.out)
-    for table in (load_table(found), limit_table(found), pipeline_table(found)):
+    for table in (load_table(found), prefix_table(found), limit_table(found), pipeline_table(found)):
         if len(table) > 1:
             print(markdown(table))
     return 0

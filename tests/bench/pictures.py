@@ -12,7 +12,7 @@ svg { --text: #1b2330; --quiet: #5a6577; --grid: #e6eaf0; --card: #fff; --first:
   --card: #1a202a; --first: #6ea8fe; --second: #f0a35e; } }
 text { fill: var(--text); font: 14px system-ui, sans-serif; }
 .name, .legend { fill: var(--quiet); } .grid { stroke: var(--grid); fill: none; }
-.axis { stroke: var(--quiet); fill: none; } .line { fill: none; stroke-width: 2; } .faint { opacity: .3; }
+.axis { stroke: var(--quiet); fill: none; } .line { fill: none; stroke-width: 2; } .faint { opacity: 0; }
 .first { stroke: var(--first); } .second { stroke: var(--second); }
 .mark { stroke: var(--card); stroke-width: 1.5; } .mark.first { fill: var(--first); }
 .mark.second { fill: var(--second); } .bar { fill: var(--first); } .bar.pale { opacity: .3; }

@@ -35,10 +35,11 @@ def write_model(folder: Path, gguf: Path, tokens: int) -> dict[str, Any]:
     if tokens:
         known = {token: n for token, n in document["model"]["vocab"].items() if n < tokens}
         marks = [mark for mark in document["added_tokens"] if mark["content"] in MARKS]
-        for number, mark in enumerate(marks, start=tokens):
+        beyond = [mark for mark in marks if mark["content"] not in known]
+        for number, mark in enumerate(beyond, start=tokens):
             mark["id"] = known[mark["content"]] = number
         merges = [m for m in document["model"]["merges"] if {*m, "".join(m)} <= known.keys()]
-        document["added_tokens"], size = marks, tokens + len(marks)
+        document["added_tokens"], size = marks, len(known)
         document["model"] |= {"vocab": known, "merges": merges}
     ids = document["model"]["vocab"]
     config = {

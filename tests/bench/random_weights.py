@@ -205,7 +205,7 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=8192, help="tokens; 0 for all")
     parser.add_argument("--weights", choices=("normal", "dummy"), default="normal")
     parser.add_argument("--in-flight", type=int, default=64)
-    parser.add_argument("--seconds", type=float, default=3600.0, help="ask nothing new after this time")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="ask for this long; 0: report only")
     parser.add_argument("--work", type=Path, default=ROOT / ".saycart" / "random-weights")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks" / "random-weights.json")
     args = parser.parse_args()
@@ -217,8 +217,9 @@ def main() -> None:
         made = Path(__file__).with_name("random_model.py")
         subprocess.run([args.vllm, made, folder], check=True)
     file = args.work / f"{name}.jsonl"
-    with vllm(args.vllm, folder, args.in_flight, args.work / "vllm.log") as url:
-        asyncio.run(Run(url, file, args.in_flight, args.seconds).all(args.orders, args.free))
+    if args.seconds:
+        with vllm(args.vllm, folder, args.in_flight, args.work / "vllm.log") as url:
+            asyncio.run(Run(url, file, args.in_flight, args.seconds).all(args.orders, args.free))
     answered = rows(file)
     report = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else {}
     report[name] = {

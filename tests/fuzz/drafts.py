@@ -10,7 +10,17 @@ import numpy as np
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
-from schemas.cart import MAX_LINES, MAX_OPTIONS, Amount, CartDraft, ItemLine, NotOnMenuLine, OptionDraft
+from schemas.cart import (
+    MAX_COUNT,
+    MAX_LINES,
+    MAX_OPTIONS,
+    MAX_QUANTITY,
+    Amount,
+    CartDraft,
+    ItemLine,
+    NotOnMenuLine,
+    OptionDraft,
+)
 from schemas.evidence import Evidence, LineEvidence, OptionEvidence
 from services.engines.grammar import Mask
 from tests.fuzz.reference import spans
@@ -20,6 +30,10 @@ BYTES = LLTokenizer("byte")
 WORDS = st.lists(st.text("aé🍵\"\\ñ'/{<", min_size=1, max_size=6), min_size=1, max_size=7)
 
 
+# Past the schema's bounds as well: what was said may be more than anybody may order.
+MAYBE_TOO_MANY, FEW = st.integers(1, MAX_QUANTITY + 200), st.integers(1, MAX_COUNT + 3)
+
+
 @st.composite
 def line_evidences(draw: st.DrawFn, menu: Any) -> LineEvidence:
     words = draw(WORDS)
@@ -27,12 +41,14 @@ def line_evidences(draw: st.DrawFn, menu: Any) -> LineEvidence:
     last = draw(st.integers(first, len(words) - 1))
     pairs = [(g.id, o.id) for g in menu.option_groups for o in g.options]
     amounts = st.lists(st.sampled_from(list(Amount)), unique=True, min_size=1).map(tuple)
-    counts = st.sets(st.integers(1, 12), min_size=1, max_size=2).map(lambda s: tuple(sorted(s)))
+    counts = st.builds(
+        lambda one, more: tuple(sorted({one, *more})), st.integers(1, 12), st.sets(FEW, max_size=1)
+    )
     return LineEvidence(
         items=tuple(draw(st.lists(st.sampled_from([i.sku for i in menu.items]), unique=True, min_size=1))),
         region=" ".join(words),
         anchor=" ".join(words[first : last + 1]) if draw(st.booleans()) else "",
-        quantities=tuple(sorted(draw(st.sets(st.integers(1, 999), min_size=1, max_size=3)))),
+        quantities=tuple(sorted({draw(st.integers(1, 999)), *draw(st.sets(MAYBE_TOO_MANY, max_size=2))})),
         sizes=tuple(draw(st.lists(st.sampled_from([s.id for s in menu.sizes]), unique=True))),
         size_required=draw(st.booleans()),
         options=tuple(
@@ -78,10 +94,15 @@ def any_item(rng: random.Random, evidence: Evidence, line: LineEvidence) -> Item
         kind="item",
         heard=span(rng, line.region, line.anchor),
         sku=chosen.sku,
-        quantity=rng.choice(line.quantities),
+        quantity=rng.choice([n for n in line.quantities if n <= MAX_QUANTITY]),
         size=rng.choice(sizes if line.size_required else [None, *sizes]) if sizes else None,
         options=tuple(
-            OptionDraft(group=o.group, id=o.id, amount=rng.choice(o.amounts), count=rng.choice(o.counts))
+            OptionDraft(
+                group=o.group,
+                id=o.id,
+                amount=rng.choice(o.amounts),
+                count=rng.choice([n for n in o.counts if n <= MAX_COUNT]),
+            )
             for o in taken
         ),
     )

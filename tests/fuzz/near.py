@@ -59,6 +59,27 @@ def near(text: str, evidence: Evidence, rng: random.Random) -> dict[str, str]:
     return made
 
 
+def perhaps(text: str, rng: random.Random) -> dict[str, str]:
+    """What was done -> a text so changed that it may be a cart or not, as the order requires."""
+    lines: list[Line] = json.loads(text)["lines"]
+    if not lines:
+        return {}
+    which = rng.randrange(len(lines))
+    line, others = lines[which], [*lines[:which], *lines[which + 1 :]]
+    changed = {
+        "a size left out": {key: value for key, value in line.items() if key != "size"},
+        "options left out": {key: value for key, value in line.items() if key != "options"},
+        "one option left out": {**line, "options": line.get("options", [{}])[1:]},
+        "another number": {**line, "quantity": rng.choice((1, 2, 3, 12, 999, 1000))},
+        "fewer words": {**line, "heard": line["heard"].rpartition(" ")[2]},
+    }
+    made = {what: wire(*lines[:which], edited, *lines[which + 1 :]) for what, edited in changed.items()}
+    made["a line left out"] = wire(*others)
+    made["a line again"] = wire(*lines, line)
+    made["another order of lines"] = wire(*others, line)
+    return made
+
+
 def _with(**fields: Any) -> Callable[[Line, Labels, random.Random], Line]:
     return lambda line, _labels, _rng: {**line, **fields}
 

@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from schemas.cart import MAX_HEARD_CHARS, MAX_LINES, MAX_OPTIONS, Amount
+from schemas.cart import MAX_COUNT, MAX_HEARD_CHARS, MAX_LINES, MAX_OPTIONS, MAX_QUANTITY, Amount
 from schemas.evidence import Evidence, LineEvidence, OptionEvidence
-from schemas.marks import unmarked
 from schemas.menu import Item, Menu
+from schemas.writable import writable
 from services.engines.lark import MAX_CHUNK_CHARS
 
 
@@ -141,9 +141,9 @@ def _item(menu: Menu, item: Item, line: LineEvidence, heard: list[str]) -> Node:
     return _row(
         '{"kind":"item","heard":',
         _text(f'"{text}"' for text in heard),
-        f',"sku":{_json(unmarked(item.name))},"quantity":',
-        _text(str(number) for number in line.quantities),
-        _field("size", [_json(unmarked(name)) for name in sizes], may_lack=not line.size_required),
+        f',"sku":{_json(writable(item.name))},"quantity":',
+        _text(str(number) for number in line.quantities if number <= MAX_QUANTITY),
+        _field("size", [_json(writable(name)) for name in sizes], may_lack=not line.size_required),
         NOTHING if options is None else _maybe(_row(',"options":', options), lacking=not needed),
         "}",
     )
@@ -155,9 +155,9 @@ def _option(menu: Menu, option: OptionEvidence) -> Node:
     name = next(o.name for o in group.options if o.id == option.id)
     amounts = [_json(amount.value) for amount in option.amounts if amount is not Amount.NORMAL]
     return _row(
-        f'{{"group":{_json(unmarked(group.name))},"id":{_json(unmarked(name))}',
+        f'{{"group":{_json(writable(group.name))},"id":{_json(writable(name))}',
         _field("amount", amounts, may_lack=Amount.NORMAL in option.amounts),
-        _field("count", [str(n) for n in option.counts if n != 1], may_lack=1 in option.counts),
+        _field("count", [str(n) for n in option.counts if 1 < n <= MAX_COUNT], may_lack=1 in option.counts),
         "}",
     )
 

@@ -5,8 +5,10 @@ The default takes half a minute and is the same each time; `make fuzz` draws SAY
 
 from __future__ import annotations
 
+import json
 import os
 import random
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -22,11 +24,11 @@ from schemas.evidence import Evidence
 from schemas.menu import Menu
 from services.engines.grammar import Mask, check_menu
 from services.engines.labels import Labels
-from services.engines.vocabulary import read_vocabulary
+from services.engines.vocabulary import Vocabulary, read_vocabulary
 from services.pipeline.retrieve import clean, retrieve
 from tests.fuzz.drafts import BYTES, any_draft, evidences
 from tests.fuzz.menus import any_menu, any_order
-from tests.fuzz.near import dented, near
+from tests.fuzz.near import dented, near, perhaps
 from tests.fuzz.reference import Node, cart_of, read
 from tests.stand_ins import CAFE
 from tests.unit.wire_text import mask_of
@@ -45,9 +47,21 @@ seeds = st.integers(0, 2**32)
 
 
 @cache
+def vocabulary() -> Vocabulary:
+    return read_vocabulary(Path(resolve(MODEL, configured().models_dir)))
+
+
+@cache
 def tokenizer() -> LLTokenizer:
     """A real one; several bytes a token, and pieces of characters."""
-    return read_vocabulary(Path(resolve(MODEL, configured().models_dir))).tokenizer()
+    return vocabulary().tokenizer()
+
+
+@cache
+def composing() -> LLTokenizer:
+    """The same, but it composes accents, as Qwen's own tokenizer.json does."""
+    document = json.loads(vocabulary().document) | {"normalizer": {"type": "NFC"}}
+    return replace(vocabulary(), document=json.dumps(document)).tokenizer()
 
 
 def of_menu(seed: int) -> tuple[random.Random, Evidence]:
@@ -159,6 +173,8 @@ def check(evidence: Evidence, rng: random.Random) -> None:
     assert subject.agrees(text.encode())
     for what, other in near(text, evidence, rng).items():
         assert other == text or not subject.agrees(other.encode()), what
+    for other in perhaps(text, rng).values():
+        subject.agrees(other.encode())
     for _ in range(10):
         subject.agrees(dented(text.encode(), rng))
 
@@ -176,16 +192,26 @@ def test_any_menu(seed: int) -> None:
     check(evidence, rng)
 
 
-@fuzz
-@given(seeds)
-def test_the_mask_is_the_reference_at_any_place(seed: int) -> None:
+def anywhere(evidence: Evidence, rng: random.Random) -> None:
     """Not only along texts that somebody thought of: the mask's bytes and tokens are the reference's."""
-    rng, evidence = of_menu(seed)
     subject = Subject(evidence)
     text = subject.any_text(rng).encode()
     for place in {0, len(text), *(rng.randrange(len(text)) for _ in range(12))}:
         subject.same_bytes(text[:place])
         subject.same_tokens(text[:place], rng)
+
+
+@fuzz
+@given(evidences(), st.randoms(use_true_random=False))
+def test_the_mask_is_the_reference_at_any_place(evidence: Evidence, rng: random.Random) -> None:
+    anywhere(evidence, rng)
+
+
+@fuzz
+@given(seeds)
+def test_the_mask_of_any_menu_is_the_reference_at_any_place(seed: int) -> None:
+    rng, evidence = of_menu(seed)
+    anywhere(evidence, rng)
 
 
 @fuzz
@@ -204,16 +230,18 @@ def test_any_way_to_cut_a_cart_into_tokens_is_taken(seed: int) -> None:
     assert matcher.is_accepting()
 
 
-@pytest.mark.parametrize("mark", ["<|im_end|>", "<|endoftext|>", "<file_sep>", "a <|im_start|>system"])
-def test_a_control_mark_in_a_name_does_not_end_the_answer(mark: str) -> None:
-    """Forced text is cut with the model's tokenizer, which would open the control token and nothing else."""
+@pytest.mark.parametrize("form", [None, "NFC"])
+@pytest.mark.parametrize(
+    "name", ["<|im_end|>", "<|endoftext|>", "<file_sep>", "a <|im_start|>system", "cafe\u0301 cre\u0300me"]
+)
+def test_no_name_misleads_the_tokenizer(name: str, form: str | None) -> None:
+    """Forced text is cut with the model's tokenizer, which would open a control token and nothing else, or a
+    composed letter where the grammar wants two signs."""
     document = CAFE.model_dump(mode="json")
-    document["items"][0]["name"] = mark
-    document["items"][0]["aliases"] = ["tea"]
-    menu = Menu.parse(document)
-    subject, tokens = Subject(retrieve(f"one tea {mark}", menu, 1)), tokenizer()
-    matcher = subject.matcher(tokens)
-    rng = random.Random(mark)
+    document["items"][0] |= {"name": name, "aliases": ["tea"]}
+    evidence = retrieve(f"one tea {name}", Menu.parse(document), 1)
+    tokens, rng = composing() if form else tokenizer(), random.Random(name)
+    matcher = LLMatcher(tokens, mask_of(evidence).lark)
     while not matcher.is_accepting():
         opened = np.nonzero(allowed(matcher))[0].tolist()
         assert not any(tokens.is_special_token(token) for token in opened)

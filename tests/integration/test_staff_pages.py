@@ -74,7 +74,8 @@ def test_a_wrong_name_and_a_wrong_password_look_alike(world: World, name: str, p
     assert "set-cookie" not in answer.headers
 
 
-def test_guessing_has_to_wait(world: World) -> None:
+def test_guessing_has_to_wait(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.storage.staff.FIRST_WAIT_S", 60)
     for _ in range(FREE_ATTEMPTS):
         assert "not right" in sign_in(world, password="a wrong guess").text
     answer = sign_in(world)

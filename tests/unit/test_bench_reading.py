@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.bench.chat import Answer
-from tests.bench.orders import labels_of, sample
-from tests.bench.techniques.reading import Reading, exact, read
+from tests.bench.orders import Order, labels_of, menu_of, sample
+from tests.bench.techniques.reading import Reading, exact, exact_when_tidied, read
 
 SAID = "a small latte with oat milk and a bicycle"
 LINE: dict[str, Any] = {
@@ -81,6 +81,16 @@ def test_a_cart_of_what_the_menu_lacks_is_no_parse_failure(change: dict[str, Any
     assert reading.failure is None
     assert reading.catalog == (error,)
     assert not exact(reading, [{"sku": "latte", "quantity": 1, "size": "S", "options": []}])
+
+
+def test_a_line_that_only_echoes_another_is_tidied_away_beside_the_bare_score() -> None:
+    order = Order("x", "a small latte please", menu_of("harbor-coffee"), [])
+    gold = [{"sku": "latte", "quantity": 1, "size": "S", "options": []}]
+    echo = {"kind": "not_on_menu", "heard": "latte", "quantity": 1}
+    reading = answered(lines(LINE, echo))
+    assert not exact(reading, gold)
+    assert exact_when_tidied(reading, gold, order.evidence())
+    assert not exact_when_tidied(answered("no cart"), gold, order.evidence())
 
 
 def test_words_that_nobody_said_are_counted() -> None:

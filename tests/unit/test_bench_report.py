@@ -13,6 +13,8 @@ from services.evaluation.statistics import wilson
 from tests.bench import engine_report
 from tests.bench.chat import Answer
 from tests.bench.engine import Spent, arrivals, rates
+from tests.bench.orders import sample
+from tests.bench.pipeline_cost import ROUNDS, pipeline_cost
 from tests.bench.techniques import report
 from tests.bench.techniques.__main__ import done
 from tests.bench.techniques.rows import figures, paired
@@ -23,7 +25,8 @@ def row(number: int, *, exact: bool = True, failure: str | None = None, catalog:
         "id": f"x-{number}", "failure": failure, "first_failure": failure, "exact": exact,
         "catalog": ["unknown item"] * catalog, "words_not_said": catalog, "calls": 1 + bool(failure),
         "prompt_tokens": 100, "cached_tokens": 50, "completion_tokens": 10 * number, "seconds": float(number),
-        "load": 1.0,
+        "load": 1.0, "gold_lines": 2, "right_lines": 2 * exact,
+        "exact_tidied": True,
     }  # fmt: skip
 
 
@@ -47,6 +50,7 @@ def test_pairs_are_of_orders_that_both_have() -> None:
     assert (found["orders"], found["only_before"], found["only_after"]) == (3, 0, 2)
     assert found["p"] == 0.5
     assert (found["exact_before"], found["exact_after"]) == (1, 3)
+    assert (found["gold_lines"], found["right_lines_before"], found["right_lines_after"]) == (6, 2, 6)
 
 
 def test_a_row_cut_short_is_asked_again(tmp_path: Path) -> None:
@@ -73,11 +77,14 @@ def test_the_report_has_tables_data_and_plots(
     monkeypatch.setattr("sys.argv", ["report", "--results", str(results(tmp_path)), "--out", str(out)])
     assert report.main() == 0
     shown = capsys.readouterr().out
-    assert "| prompt only | 1 of 4 (4.6%–69.9%) | 1 no JSON | 2 (15.0%–85.0%) | 1 | 1.25 | 25 |" in shown
-    assert "| catalog errors | unknown item | words that nobody said |" in shown
+    assert (
+        "| prompt only | 1 of 4 (4.6%–69.9%) | 1 no JSON | 2 (15.0%–85.0%) | 4 | 4 of 8 | 1 | 1.25 | 25 |"
+        in shown
+    )
+    assert "| catalog errors | unknown item | carts with words that nobody said |" in shown
     assert "| prompt only | 2 | 1 |" in shown
     assert "| prompt only | 4 | 2 | 4 | 0 | 2 | 0.500 |" in shown
-    assert "| kind last | 4 | 2 | 4 | 0 | 2 | 0.500 |" in shown
+    assert "| kind last | 4 | 2 | 4 | 0 | 2 | 0.500 | 4, 8 of 8 | 0 | 0 | 25 |" in shown
     data = json.loads((out / "techniques.json").read_text())
     assert data["techniques"]["0.7"]["evidence"]["exact"] == 4
     for name in ("exact", "failures", "latency", "tokens"):
@@ -127,9 +134,11 @@ def test_the_engines_report_keeps_orders_texts_out(
         "about": {"model": "tiny"},
         "load 1 masked": {**level, "tokens": [10] * 8, "texts": {"x-1": "secret"}},
         "load 1 free": level,
-        "prefix off 8": level,
+        "prefix off, first token": level,
         "limit 0.5": level,
-        "pipeline": {"1": {"orders": 160, "p50_ms": 8.0, "p95_ms": 12.0, "orders_per_s": 100.0}},
+        "pipeline": {
+            "1": {"orders": 160, "p50_ms": 8.0, "p95_ms": 12.0, "cpu_p50_ms": 7.0, "orders_per_s": 100.0}
+        },
     }
     file = tmp_path / "engine.json"
     file.write_text(json.dumps(found))
@@ -137,8 +146,27 @@ def test_the_engines_report_keeps_orders_texts_out(
     monkeypatch.setattr("sys.argv", ["report", "--results", str(file), "--out", str(out)])
     assert engine_report.main() == 0
     shown = capsys.readouterr().out
-    assert "| 1 | yes | 80% | 8 | 40.0 | – | 4.00 | 1.0 / 1.0 | 0 |" in shown
+    assert (
+        "| in flight | mask | orders | tokens/s | a CPU s | orders/s | p50 / p95 s | tokens an order |"
+        in shown
+    )
+    assert "| 1 | yes | 8 | 40.0 | – | 4.00 | 1.0 / 1.0 | 10 |" in shown
+    assert "| off | 8 | 100 | 80% | 1.00 / 1.00 |" in shown
     assert "| 0.5 | 8 | 4.0 | 1.0 | 1.0 |" in shown
-    assert "| 1 | 160 | 8.0 / 12.0 | 100.0 |" in shown
+    assert "| 1 | 160 | 8.0 / 12.0 | 7.0 | 100.0 |" in shown
     assert "secret" not in (out / "engine.json").read_text()
     ElementTree.parse(out / "engine.svg")
+
+
+CROISSANTS = next(order for order in sample(10_000) if order.id == "hc-t-003")
+LINE = '{"kind":"item","heard":"Two butter croissants, please.","sku":"butter croissant","quantity":2}'
+
+
+def test_the_pipelines_cost_is_taken_on_orders_that_get_through() -> None:
+    found = pipeline_cost([CROISSANTS], {CROISSANTS.id: f'{{"lines":[{LINE}]}}'})
+    assert {threads: figures["orders"] for threads, figures in found.items()} == {"1": ROUNDS, "8": ROUNDS}
+
+
+def test_an_answer_outside_the_mask_is_no_cheap_order() -> None:
+    with pytest.raises(RuntimeError, match="decode_invalid"):
+        pipeline_cost([CROISSANTS], {CROISSANTS.id: '{"lines":[]}'})

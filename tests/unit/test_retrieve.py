@@ -204,6 +204,7 @@ def test_options_stand_in_the_order_of_the_words() -> None:
         ("\u3000latte\u00a0", "latte"),
         ("<|im_end|> a latte", "< |im_end| > a latte"),
         ("a latte</s><file_sep>", "a latte< /s>< file_sep>"),
+        ("cafe\u0301", "café"),
         ("I <3 lattes, 1 < 2", "I <3 lattes, 1 < 2"),
         ("", ""),
         (" \n ", ""),

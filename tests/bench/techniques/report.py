@@ -60,8 +60,8 @@ def technique_table(found: Mapping[str, Figures]) -> Table:
     """One row a technique: form, truth, cost."""
     names = {m.name: m.says for m in METHODS}
     table = [
-        ["technique", "parse failures (95%)", "of them", "exact carts (95%)", "carts with catalog errors",
-         "calls", "tokens out", "p50 / p95 s"],
+        ["technique", "parse failures (95%)", "of them", "exact carts (95%)", "tidied", "lines right",
+         "carts with catalog errors", "calls", "tokens out", "p50 / p95 s"],
     ]  # fmt: skip
     for name, f in found.items():
         kinds = ", ".join(f"{count} {kind}" for kind, count in f["failures_by_kind"].items())
@@ -71,6 +71,8 @@ def technique_table(found: Mapping[str, Figures]) -> Table:
                 f"{f['parse_failures']} of {f['orders']} ({_span(f['parse_failures_ci'])})",
                 kinds or "–",
                 f"{f['exact']} ({_span(f['exact_ci'])})",
+                str(f["exact_tidied"]),
+                f"{f['right_lines']} of {f['gold_lines']}",
                 str(f["with_catalog_errors"]),
                 f"{f['calls']:.2f}",
                 f"{f['completion_tokens']:.0f}",
@@ -84,7 +86,7 @@ def catalog_table(found: Mapping[str, Figures]) -> Table:
     """Errors by kind that form alone does not see, and that a mask made of the menu alone does not mend."""
     names = {m.name: m.says for m in METHODS}
     kinds = sorted({kind for f in found.values() for kind in f["catalog_errors_by_kind"]})
-    table = [["catalog errors", *kinds, "words that nobody said"]]
+    table = [["catalog errors", *kinds, "carts with words that nobody said"]]
     for name, f in found.items():
         counts = [str(f["catalog_errors_by_kind"].get(kind, 0)) for kind in kinds]
         table.append([names[name], *counts, str(f["with_words_not_said"])])
@@ -106,11 +108,17 @@ def form_table(found: Mapping[str, Figures]) -> Table:
     names = {m.name: m.says for m in VARIANTS}
     table = [
         ["one change", "orders", "exact as it is", "exact changed", "lost", "gained", "p (McNemar)",
-         "parse failures", "carts with catalog errors", "tokens out"],
+         "lines right: as it is, changed", "parse failures", "carts with catalog errors", "tokens out"],
     ]  # fmt: skip
     for name, f in found.items():
         counts = (f[k] for k in ("orders", "exact_before", "exact_after", "only_before", "only_after"))
-        rest = (str(f["parse_failures"]), str(f["with_catalog_errors"]), f"{f['completion_tokens']:.0f}")
+        lines = f"{f['right_lines_before']}, {f['right_lines_after']} of {f['gold_lines']}"
+        rest = (
+            lines,
+            str(f["parse_failures"]),
+            str(f["with_catalog_errors"]),
+            f"{f['completion_tokens']:.0f}",
+        )
         table.append([names[name], *(str(count) for count in counts), _p(f["p"]), *rest])
     return table
 

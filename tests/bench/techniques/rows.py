@@ -37,6 +37,9 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         "first_answer_failures": sum(bool(row["first_failure"]) for row in rows),
         "exact": exact,
         "exact_ci": wilson(exact, count),
+        "exact_tidied": sum(row["exact_tidied"] for row in rows),
+        "gold_lines": sum(row["gold_lines"] for row in rows),
+        "right_lines": sum(row["right_lines"] for row in rows),
         "with_catalog_errors": wrong_catalog,
         "with_catalog_errors_ci": wilson(wrong_catalog, count),
         "catalog_errors_by_kind": dict(Counter(kind for row in carts for kind in row["catalog"])),
@@ -52,9 +55,10 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def paired(before: Sequence[Row], after: Sequence[Row]) -> dict[str, Any]:
-    """Exact carts of two runs on the orders that both have: exact McNemar, the difference in share."""
-    other = {row["id"]: row["exact"] for row in after}
-    pairs = [(row["exact"], other[row["id"]]) for row in before if row["id"] in other]
+    """Two runs on the orders that both have: exact carts with exact McNemar, and lines that are gold's."""
+    other = {row["id"]: row for row in after}
+    both = [(row, other[row["id"]]) for row in before if row["id"] in other]
+    pairs = [(a["exact"], b["exact"]) for a, b in both]
     lost = sum(a and not b for a, b in pairs)
     gained = sum(b and not a for a, b in pairs)
     return {
@@ -64,5 +68,8 @@ def paired(before: Sequence[Row], after: Sequence[Row]) -> dict[str, Any]:
         "only_before": lost,
         "only_after": gained,
         "p": round(mcnemar(lost, gained), 4),
+        "gold_lines": sum(a["gold_lines"] for a, _ in both),
+        "right_lines_before": sum(a["right_lines"] for a, _ in both),
+        "right_lines_after": sum(b["right_lines"] for _, b in both),
         "difference_ci": paired_interval([a for a, _ in pairs], [b for _, b in pairs]),
     }

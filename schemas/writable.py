@@ -1,0 +1,19 @@
+"""Text as any model can write it back: what a prompt shows, and what a mask spells, has gone through here.
+
+A tokenizer reads a control mark ("<|im_end|>", "</s>", "<file_sep>") as one control token wherever it stands,
+and many, Qwen's among them, compose accents (NFC of Unicode). Where the next text is forced, llguidance cuts
+it with the model's tokenizer: it would open the control token alone, and end the answer, or open a composed
+letter where the grammar wants two signs, and fail.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+
+def writable(text: str) -> str:
+    """`text` with accents composed, and a space in what may be a control mark; the same when repeated."""
+    composed = unicodedata.normalize("NFC", text)
+    apart = re.sub(r"<(?=[|｜/A-Za-z_])", "< ", composed)
+    return apart.replace("|>", "| >").replace("｜>", "｜ >")
