@@ -109,6 +109,7 @@ def _setting(asked: argparse.Namespace, bench: Bench, took: float) -> dict[str, 
         "scale": asked.scale,
         "commit": _commit(),
         "cores": len(os.sched_getaffinity(0)),
+        "load average": round(os.getloadavg()[1], 1),  # over 5 minutes; over `cores` when others worked here
         "kernel": platform.release(),
         "python": platform.python_version(),
         "versions": bench.versions,

@@ -162,7 +162,7 @@ def _section(entry: dict[str, Any]) -> list[str]:
         f"## {entry['scenario']} on {entry['database']}{_part(entry)}",
         "",
         f"{entry['at']}, {entry['form']} form at scale {entry['scale']}, seed {entry['seed']}, "
-        f"{entry['seconds']} s on {entry['cores']} cores, commit {entry['commit']}; "
+        f"{entry['seconds']} s on {entry['cores']} cores{_load(entry)}, commit {entry['commit']}; "
         f"Linux {entry['kernel']}, Python {entry['python']}" + (f", {versions}" if versions else ""),
         "",
         f"`{entry['command']}`",
@@ -170,6 +170,10 @@ def _section(entry: dict[str, Any]) -> list[str]:
         *(f"- {name}: {_shown(value)}" for name, value in entry["figures"].items()),
         "",
     ]
+
+
+def _load(entry: dict[str, Any]) -> str:
+    return f" at a load of {entry['load average']}" if "load average" in entry else ""
 
 
 def _shown(value: Any) -> str:
