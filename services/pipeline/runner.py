@@ -45,7 +45,9 @@ from services.storage.records import OrderRecord, Outcome
 log = structlog.get_logger()
 
 T = TypeVar("T")
-BACKOFF_S, BACKOFF_MOST_S = 1.0, 30.0
+# Seconds. Four tries with waits of up to 5, 10 and 20 outlast the restart of a language model, which takes
+# five seconds and more; from 1 s up they did not, and a killed model sent all that waited for it to review.
+BACKOFF_S, BACKOFF_MOST_S = 5.0, 30.0
 # Seconds. A claim that can't be stored costs nothing; a result that can't has cost a model's work.
 CLAIM_PATIENCE_S = 2.0
 AGAIN_S, AGAIN_MOST_S = 0.2, 3.0

@@ -23,7 +23,7 @@ TITLES = {
     "restarts": "rolling restarts of every part under load",
     "engines": "kills under real Whisper and the real language model",
 }
-_COUNTED = {"faults", "restarts"}
+_COUNTED = {"faults", "restarts", "ended"}
 DRAIN_S, RECOVER_S, EXTRA_PERCENT = 120.0, 60.0, 5.0
 
 
@@ -144,7 +144,9 @@ def _done(figures: dict[str, Any]) -> str:
     said = [f"{figures[name]} {name}" for name in plain if name in figures]
     said += [f"{sum(figures[name].values())} {name}" for name in ("faults", "restarts") if name in figures]
     orders = figures.get("accepted", figures.get("orders"))
-    return ", ".join([*said, f"{orders} orders"])
+    ended = figures.get("ended", {})
+    others = ", ".join(f"{number} {status}" for status, number in ended.items() if status != "completed")
+    return ", ".join([*said, f"{orders} orders" + (f" ({others})" if others else "")])
 
 
 def _times(figures: dict[str, Any]) -> str:
