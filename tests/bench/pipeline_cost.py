@@ -19,6 +19,7 @@ from typing import Any
 
 from infra.settings import Settings
 from services.bootstrap import bootstrap
+from services.engines.decoder import PROBE_WORD
 from services.evaluation.run import predict
 from services.evaluation.statistics import quantile
 from services.pipeline.ports import Tools
@@ -30,14 +31,15 @@ THREADS = (1, 8)
 
 @contextmanager
 def instant_engine(texts: Mapping[str, str]) -> Iterator[str]:
-    """An OpenAI-compatible server that gives, at once, the text that belongs to the last message."""
+    """An OpenAI-compatible server that gives, at once, the text that belongs to the last message, and the
+    probe's word to what is no order."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            text = texts[asked["messages"][-1]["content"]]
+            text = texts.get(asked["messages"][-1]["content"], PROBE_WORD)
             choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
             body = json.dumps({"choices": [choice], "usage": {}}).encode()
             self.send_response(200)

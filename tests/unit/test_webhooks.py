@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import socket
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -173,7 +174,8 @@ def test_the_stack_has_a_courier_when_there_is_somebody_to_tell(tmp_path: Path) 
     elsewhere = {"home": tmp_path, "redis_url": "redis://q", "llm_url": "http://llm"}
     for url, couriers in (("https://till.example", ["courier"]), ("", [])):
         stack = Stack(Settings(**elsewhere, webhook_url=url, webhook_secret=SECRET))  # type: ignore[arg-type]
-        names = [child.name for child in stack._children()]
+        with socket.socket() as listener:
+            names = [child.name for child in stack._children(listener)]
         assert [name for name in names if name == "courier"] == couriers
         assert names == stack.parts
 
