@@ -21,6 +21,7 @@ from pathlib import Path
 from infra.models import ModelError, resolve
 from infra.settings import REPOSITORY, settings
 from services.engines import vllm_weights
+from services.engines.llama_server import OPENMP_ENV
 
 PYTHON = REPOSITORY / ".venv-vllm" / "bin" / "python"
 # The grammar's own text allows no space outside strings, so the backend must add none.
@@ -68,7 +69,7 @@ def environment(device: str, threads: int) -> dict[str, str]:
         return quiet
     # Bound to no cores: others run beside it here.
     threading = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(threads)}
-    return {**quiet, **threading, "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+    return {**quiet, **threading, **OPENMP_ENV}
 
 
 def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:

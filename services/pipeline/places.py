@@ -136,9 +136,12 @@ def _readings(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple
         twins = [m for m in mentions if m is not mention and (m.start, m.end) == (mention.start, mention.end)]
         if mention.kind == "item":
             as_option = {g for m in twins if m.kind == "option" for g in m.groups} & offered - filled
-            counted, leads = _leading(tokens, mentions, mention, end)
-            torn = torn or bool(as_option and not counted and not leads)
-            if (as_option and not counted) or (not mention.strong and _beside(tokens, mention, strong_items)):
+            if as_option:
+                counted, leads = _leading(tokens, mentions, mention, end)
+                if not counted:
+                    torn = torn or not leads
+                    continue
+            if not mention.strong and _beside(tokens, mention, strong_items):
                 continue
             offered = set().union(*(groups_of[sku] for sku in mention.ids))
             filled, end = set(), mention.end

@@ -15,6 +15,8 @@ import httpx
 
 from infra.ports import any_free
 from services.engines.gguf import metadata
+from services.engines.vllm_server import ON_CPU, ON_CPU_FLAGS, SERVING
+from services.engines.vllm_server import environment as serving_environment
 from services.engines.vocabulary import read_vocabulary
 
 LAYERS = 2
@@ -77,19 +79,15 @@ def vllm(python: Path, folder: Path, in_flight: int, log: Path) -> Iterator[str]
     port = any_free()
     options = {
         "--model": folder, "--served-model-name": "random", "--host": "127.0.0.1", "--port": port,
-        "--max-model-len": CONTEXT, "--max-num-seqs": in_flight, "--kv-cache-memory-bytes": "512M",
-        "--generation-config": "vllm",
-        # The default starts processes that wait for each other busily, and take the cores from the model.
-        "--distributed-executor-backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor",
-        "--structured-outputs-config": '{"backend":"guidance","disable_any_whitespace":true}',
+        **SERVING, **ON_CPU, "--max-model-len": CONTEXT, "--max-num-seqs": in_flight,
     }  # fmt: skip
     if not any(folder.glob("*.safetensors")):
         options["--load-format"] = "dummy"
     flat = [str(part) for pair in options.items() for part in pair]
-    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", *flat, "--enforce-eager"]
-    quiet = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
-    waiting = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "OMP_NUM_THREADS": str(os.cpu_count())}
-    environment = {**os.environ, **quiet, **waiting}
+    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", *flat, *ON_CPU_FLAGS]
+    environment = {
+        **os.environ, **serving_environment("cpu", os.cpu_count() or 1), "HF_HUB_OFFLINE": "1"
+    }  # fmt: skip
     with (
         log.open("ab") as output,
         subprocess.Popen(command, stdout=output, stderr=output, env=environment, cwd=folder) as server,

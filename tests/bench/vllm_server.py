@@ -23,11 +23,12 @@ from pathlib import Path
 import httpx
 import psutil
 
+from services.engines.vllm_server import ON_CPU, ON_CPU_FLAGS
+from services.engines.vllm_server import environment as serving_environment
+
 START_S = 600
 # A whole menu as one regular expression takes Outlines longer than vLLM's 5 s; the bench has its own limit.
 REGEX_S = 300
-# On a CPU vLLM turns `uni` into `mp`, whose two processes wait on each other busily: 1 token/s on two cores.
-ONE_PROCESS = "vllm.v1.executor.uniproc_executor.UniProcExecutor"
 
 # Of Qwen2.5 7B: for speed where its weights are not to be had. Tokenizer and template are the folder's.
 SHAPES = {
@@ -56,8 +57,8 @@ def command(python: Path, model: Path, backend: str, port: int, device: str, ext
     words += ["--max-num-seqs", "128", "--generation-config", "vllm", "--enable-prompt-tokens-details"]
     words += ["--structured-outputs-config", json.dumps(structured)]
     if device == "cpu":
-        words += ["--enforce-eager", "--kv-cache-memory-bytes", "768M"]
-        words += ["--distributed-executor-backend", ONE_PROCESS]
+        on_cpu = {**ON_CPU, "--kv-cache-memory-bytes": "768M"}
+        words += [*ON_CPU_FLAGS, *(part for pair in on_cpu.items() for part in pair)]
     return [*words, *extra]
 
 
@@ -70,12 +71,8 @@ def environment(threads: int) -> dict[str, str]:
     """Nothing is asked of a model hub, and the CPU's threads are not bound to cores."""
     return {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        **serving_environment("cpu", threads),
         "HF_HUB_OFFLINE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        "OMP_NUM_THREADS": str(threads),
-        "OMP_WAIT_POLICY": "passive",
-        "GOMP_SPINCOUNT": "0",
         "VLLM_REGEX_COMPILATION_TIMEOUT_S": str(REGEX_S),
     }
 
