@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from schemas.evidence import Evidence, LineEvidence, OptionEvidence
+from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Item
 from services.engines.labels import Labels
 
@@ -114,7 +114,7 @@ class Compiler:
             elif each == "options":
                 slots += [self._option_slot(branch, option) for option in scope["options_open"]]
             else:
-                slots += [_Slot(self._walk(branch, scope)) for scope in self._off_menu_scopes()]
+                slots += [self._off_menu_slot(branch, words) for words in self._off_menu()]
         slots = [slot for slot in slots if slot.body is not None]
         if sum(slot.copies for slot in slots) > schema["maxItems"]:
             slots = [self._any_order(slots, schema["maxItems"])]
@@ -163,15 +163,17 @@ class Compiler:
         }
         return _Slot(self._rule("option", self._members(schema, scope)), 1, option.required)
 
-    def _off_menu_scopes(self) -> list[Scope]:
-        return [
-            {
-                "region": self._evidence.transcript,
-                "anchors": [anchor] if anchor else [],
-                "quantities": list(self._evidence.off_menu_quantities),
-            }
-            for anchor in self._evidence.off_menu or ("",)
-        ]
+    def _off_menu(self) -> tuple[OffMenuEvidence, ...]:
+        anything = OffMenuEvidence(words="", quantities=self._evidence.off_menu_quantities)
+        return self._evidence.off_menu or (anything,)
+
+    def _off_menu_slot(self, schema: dict[str, Any], off_menu: OffMenuEvidence) -> _Slot:
+        scope = {
+            "region": self._evidence.transcript,
+            "anchors": [off_menu.words] if off_menu.words else [],
+            "quantities": list(off_menu.quantities),
+        }
+        return _Slot(self._walk(schema, scope), required=off_menu.required)
 
     def _object(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
         return self._rule(schema["title"].lower(), self._members(schema, scope))

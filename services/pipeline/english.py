@@ -54,7 +54,7 @@ AMOUNTS = {
     word: amount
     for amount, words in {
         Amount.NONE: "no without hold minus skip avoid",
-        Amount.LIGHT: "light lightly little less easy lite splash touch bit drop",
+        Amount.LIGHT: "light lightly little less easy lite splash touch bit drop hardly barely",
         Amount.EXTRA: "extra more much lot heavy plenty loads tons additional",
     }.items()
     for word in words.split()
@@ -131,6 +131,35 @@ REFUSING = frozenset("no hold without minus lose".split())
 # Taking back that no rule here reads: of what was said before, and of anything.
 UNSURE = _phrases("instead,change,swap,switch")
 NEGATING = _phrases("not,dont,isnt,wont,doesnt,wouldnt,without the")
+# Bring back what was taken back ("actually, keep the quiche").
+KEEPING = _phrases("keep,put back,leave on,leave them on,leave it on")
+# Verbs that take back or bring back by a word that comes later ("take the mustard off").
+PARTICLES = {"take": ("off", "out"), "leave": ("off", "out"), "put": ("back",)}
+# Belongs to somebody's talk, not to the order, where nothing of the kind was ordered.
+OTHERS = frozenset("that this his her their your our my".split())
+# Refuse what follows ("don't put any foam on it"); without them it is only not that one.
+WISHING = frozenset("put add want need get give".split())
+# What a number before them counts is no wish ("we're five people").
+UNWISHED = frozenset("people person minute minutes hour hours min mins".split())
+# Hold what is wished for ("a slice of pizza").
+VESSELS = frozenset("slice piece bottle glass cup bowl order side plate bag can scoop pair".split())
+# A sentence that tells of something else than this order.
+TALE = re.compile(
+    r"\b(last (time|night|week)|yesterday|used to|(was|were) (going to|gonna)"
+    r"|(we|i|he|she|they) had|spilled|every (night|day|morning|week)|(he|she|cousin) makes)\b",
+    re.IGNORECASE,
+)
+# Everyday names for what a menu calls by its full one.
+NICKNAMES = {
+    "oj": "orange juice", "shroom": "mushroom", "mater": "tomato", "a la mode": "ice cream",
+    "joe": "coffee", "java": "coffee", "pop": "soda", "za": "pizza", "pie": "pizza", "nana": "banana",
+}  # fmt: skip
+# Said before a question begins.
+BEFORE_ASKING = frozenset("oh hi hey hello okay ok so and well um uh yeah good quick question".split())
+# Begin a wish that is put as a question ("could you do one of those").
+REQUESTING = _phrases(
+    "do me,do us,can i,could i,may i,can we,could we,can you,could you,will you,would you,might i"
+)
 BETWEEN_CUES = frozenset("oh uh um er erm ah hmm well please and so".split())
 ARTICLES = frozenset("a an the that those my it to with just be of them one's".split())
 
@@ -141,8 +170,29 @@ OF_EACH = frozenset(
     "of them those these with in on for made as are should be to get one please a an the is no".split()
 )
 THE_OTHER = frozenset("other rest".split())
-AGAIN = _phrases("another 1,another of those,another of them,1 more of those,1 more,the same,same again,same")
+AGAIN = _phrases(
+    "another 1,another of those,another of them,1 more of those,1 more,the same,same again,same"
+    ",that too,that as well"
+)
 
+# Some of several that were ordered ("one of them", "just one", "in the one").
+ONE_OF = _phrases(
+    "1 of them,1 of those,2 of them,2 of those,3 of them,3 of those,4 of them,4 of those,1 of the,2 of the"
+    ",just 1,just the 1,only 1,some of those,some of them,2 of the,3 of the"
+)
+# "We don't need anything" takes everything back.
+NOTHING = frozenset("anything nothing".split())
+# Options that only say that nothing is wished for.
+PLAIN = frozenset("plain regular".split())
+# Points at what was asked about, or ordered before ("I'd like some of those").
+POINTING = frozenset("that those it them some these".split())
+ORDINALS = {"first": 0, "second": 1, "third": 2, "last": -1}
+# Nothing at all is wished for, after all.
+ALL_BACK = _phrases("leave it all,nothing for me,nothing from me,nothing for us,want any of it,dont want any")
+# After a word of removing: everything that was ordered.
+ALL_OF_IT = _phrases(
+    "all of it,all of that,everything,it,all that,whole thing,whole order,order,my order,all"
+)
 ADDS = frozenset("another more other second third extra".split())
 
 # Begin a question about the menu, where the sentence ends as one.

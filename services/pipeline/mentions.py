@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
@@ -19,7 +19,16 @@ from rapidfuzz import fuzz, process
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.english import AMOUNTS, FILLERS, HESITATIONS, JOINTS, LIKING, NUMBERS, PERSONS
+from services.pipeline.english import (
+    AMOUNTS,
+    FILLERS,
+    HESITATIONS,
+    JOINTS,
+    LIKING,
+    NICKNAMES,
+    NUMBERS,
+    PERSONS,
+)
 from services.pipeline.guesses import guess
 
 EXACT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.97, 0.6, 0.45, 0.4
@@ -31,6 +40,7 @@ STRONG = 0.8
 FUZZY_WORD = 0.5
 SENTENCE_ENDS = (".", "?", "!")
 PAUSES = (*SENTENCE_ENDS, ",", ";", ":")
+_QUOTES = " \t\n'\"‘’“”()[]*"
 MAX_GAP = 2
 MAX_SHARED = 8
 # Number words that are more than their number: "a double", "half a dozen", "vanilla twice".
@@ -85,7 +95,8 @@ def tokenize(text: str) -> list[Token]:
     found = list(re.finditer(r"\w+(?:['’]\w+)?|%", text))
     ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
     return [
-        Token(fold(m.group()), m.start(), m.end(), text[m.end() : end].strip())
+        # Of "..." one point is enough, and a quotation mark is no pause.
+        Token(fold(m.group()), m.start(), m.end(), text[m.end() : end].strip(_QUOTES)[:1])
         for m, end in zip(found, ends, strict=True)
     ]
 
@@ -151,6 +162,7 @@ class Lexicon:
         for words in {tuple(token.folded for token in tokenize(name)) for name in names}:
             if words:
                 self._phrases.append((words, kind, group, ref))
+                self._phrases += [(nick, kind, group, ref) for nick in _nicknames(words)]
 
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
@@ -257,6 +269,7 @@ class Lexicon:
                 len(token.folded) < 3
                 or token.folded in JOINTS
                 or token.folded in NUMBERS
+                or token.folded in AMOUNTS  # "heavy on the sugar" is no cream
                 or token.folded == "half"
                 or token.folded in FILLERS  # "a side of ranch" is no side salad
             ):
@@ -288,6 +301,15 @@ class Lexicon:
             if set(core) - parts:
                 found.append(Found(kind, group, ref, core, GUESS))
         return found
+
+
+def _nicknames(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """A name with an everyday one in the place of the same in full ("OJ")."""
+    for nick, full in NICKNAMES.items():
+        whole = tuple(full.split())
+        for i in range(len(words) - len(whole) + 1):
+            if words[i : i + len(whole)] == whole:
+                yield (*words[:i], *nick.split(), *words[i + len(whole) :])
 
 
 def _settle(found: list[Found]) -> list[Found]:

@@ -192,7 +192,7 @@ def _joint(tokens: list[Token], end: int, first: int) -> str | None:
 
 def names_something(tokens: list[Token], at: int) -> bool:
     """Whether the number at `at` is the name of something: "number twelve"."""
-    return at > 0 and tokens[at - 1].folded in NAMING
+    return at > 0 and tokens[at - 1].folded in NAMING and not tokens[at - 1].after
 
 
 def number_value(word: str) -> int | None:

@@ -24,9 +24,12 @@ _LEXICONS_KEPT = 16
 class Reading:
     """Words, names, numbers and places. `everywhere` is said of every line. By the first token of a place,
     `splits` holds the parts that its words tell apart and `more` how many more of it were wished for after.
+    `said` and `heard` are all words and names, before anything was struck out.
     `corrected`, `shared`, `parted` and `likewise` tell of what no rule could read: it is left to the model,
     and a doubt."""
 
+    said: list[Token]
+    heard: list[Mention]
     tokens: list[Token]
     mentions: list[Mention]
     numbers: list[Number]
@@ -50,6 +53,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     names = lexicon(menu, menu_version)
     tokens = fluent(tokenize(text), names.words)
     mentions = names.find(text, tokens) if tokens else []
+    said, heard = tokens, mentions
     revised = revise(tokens, mentions, menu)
     if revised is not None:
         tokens, mentions = revised
@@ -70,6 +74,8 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     )
     unclear = unclear or torn or (len(places) > 1 and (backward or _outside(LIKEWISE, text, mentions)))
     return Reading(
+        said=said,
+        heard=heard,
         tokens=tokens,
         mentions=mentions,
         numbers=numbers,

@@ -15,20 +15,25 @@ from collections.abc import Iterator
 import jellyfish
 
 from schemas.cart import MAX_LINES, MAX_QUANTITY
-from schemas.evidence import Evidence, LineEvidence, Mention
+from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence
 from schemas.menu import Menu
 from schemas.writable import writable
-from services.pipeline.english import AMOUNTS, ASKED, ASKING, FILLERS, NUMBERS
+from services.pipeline.english import AMOUNTS, AND, ASKED, ASKING, FILLERS, NUMBERS, PERSONS
 from services.pipeline.lines import lines_of
 from services.pipeline.mentions import SENTENCE_ENDS, Token, span, tokenize
-from services.pipeline.quantifiers import BETWEEN_COUNT, names_something
-from services.pipeline.reading import Reading, read
+from services.pipeline.quantifiers import BETWEEN_COUNT, Number, find_numbers, names_something
+from services.pipeline.reading import read
+from services.pipeline.retelling import retell
 from services.pipeline.sharing import repeated
 from services.pipeline.weighing import weighs
 
 # Lines off the menu that one order may have; more are a conversation, not an order.
 _OFF_MENU_LINES = 3
 _ASKED_CHARS = 40
+# "With me", "with that": nothing is wished for beside an item.
+_COMPANY = (
+    PERSONS | AMOUNTS.keys() | frozenset("me us him her them that it this those these my our your".split())
+)
 _FILLER_SOUNDS = {jellyfish.metaphone(word) for word in FILLERS if len(word) > 3}
 
 
@@ -46,7 +51,7 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     text = clean(transcript)
     reading = read(text, menu, menu_version)
     # What was only guessed at stays unexplained: a guess never spares the review.
-    odd = _unexplained(text, reading, menu)
+    odd = _unexplained(text, reading.tokens, reading.mentions, reading.numbers, menu)
     clusters = list(_clusters(odd))[:_OFF_MENU_LINES]
     room = MAX_LINES - max(1, len(clusters))
     crowded = sum(len(reading.splits.get(place.first, "1")) for place in reading.places) > room
@@ -58,12 +63,17 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         for line in lines_of(text, reading, place, odd=odd, sure=not (asked or crowded or weighed))
     )
     said = sorted({1, *(n.value for n in reading.numbers if n.value <= MAX_QUANTITY)})
-    return Evidence(
+    evidence = Evidence(
         transcript=text,
         menu=menu,
         menu_version=menu_version,
         lines=_fitting(lines, room),
-        off_menu=tuple(text[reading.tokens[i].start : reading.tokens[i].end] for i in clusters),
+        off_menu=tuple(
+            OffMenuEvidence(
+                words=text[reading.tokens[i].start : reading.tokens[i].end], quantities=tuple(said)
+            )
+            for i in clusters
+        ),
         off_menu_quantities=tuple(said),
         mentions=tuple(reading.mentions),
         numbers=tuple(n.value for n in reading.numbers if n.likely),
@@ -76,6 +86,8 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         likewise=reading.likewise,
         repeated=repeated(reading.tokens, reading.mentions, reading.places),
     )
+    numbers = list(find_numbers(reading.said, _taken(reading.said, reading.heard), reading.heard, menu))
+    return retell(evidence, reading, _unexplained(text, reading.said, reading.heard, numbers, menu))
 
 
 def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
@@ -114,20 +126,38 @@ def _fitting(lines: tuple[LineEvidence, ...], room: int) -> tuple[LineEvidence, 
     return tuple(fitted)
 
 
-def _unexplained(text: str, reading: Reading, menu: Menu) -> list[int]:
+def _taken(tokens: list[Token], mentions: list[Mention]) -> set[int]:
+    return {i for m in mentions for i in range(*span(tokens, m))}
+
+
+def _unexplained(
+    text: str, tokens: list[Token], mentions: list[Mention], numbers: list[Number], menu: Menu
+) -> list[int]:
     """Positions of words that are no name, number, amount, correction or filler: perhaps a wish that was
     misheard. Names of categories and groups ("tea", "syrup") say nothing new beside what they belong to."""
-    tokens = reading.tokens
-    sure = {i for m in reading.mentions if not m.guessed for i in range(*span(tokens, m))}
+    sure = _taken(tokens, [m for m in mentions if not m.guessed])
     kinds = [item.category for item in menu.items] + [group.name for group in menu.option_groups]
     generic = {token.folded for kind in set(kinds) for token in tokenize(kind)}
-    counted = {i for n in reading.numbers for i in range(n.start, n.end)}
+    counted = {i for n in numbers for i in range(n.start, n.end)}
     odd = []
     for i, token in enumerate(tokens):
         plain = text[token.start : token.end].casefold().replace("'", "").replace("’", "")
         known = {token.folded, plain} & (FILLERS | AMOUNTS.keys() | NUMBERS.keys() | BETWEEN_COUNT | generic)
         # "Brue me a coffee": the first word is a verb more often than a wish.
         verb = i == 0 and jellyfish.metaphone(plain) in _FILLER_SOUNDS
-        if i not in sure and i not in counted and (not known or names_something(tokens, i)) and not verb:
+        if i in sure or i in counted or verb:
+            continue
+        dangling = token.folded == "with" and _leads_nowhere(tokens, i, sure | counted)
+        if not known or names_something(tokens, i) or dangling:
             odd.append(i)
     return odd
+
+
+def _leads_nowhere(tokens: list[Token], at: int, known: set[int]) -> bool:
+    """Whether a "with" is followed by little words alone: "with may oh" was perhaps a wish."""
+    for i in range(at + 1, len(tokens)):
+        if i in known or tokens[i].folded in _COMPANY or tokens[i].folded not in FILLERS:
+            return False
+        if tokens[i].after or tokens[i].folded in AND:
+            break
+    return at + 1 < len(tokens) and not tokens[at].after

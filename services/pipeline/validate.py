@@ -123,11 +123,13 @@ def _open_ends(evidence: Evidence) -> Iterator[Finding]:
         "weighed": (evidence.weighed, "The words leave a choice open; what is meant?"),
         "said_likewise": (evidence.likewise, "Something was to be like another line; is it so?"),
         "too_many_lines": (evidence.crowded, f"More was ordered than the {MAX_LINES} lines of one cart"),
+        "read_otherwise": (evidence.otherwise, f"The words may as well mean {evidence.otherwise}"),
         "said_twice": (evidence.repeated, f"“{evidence.repeated}” was said twice; is it two?"),
     }
     found = [Finding.blocking(code, message) for code, (told, message) in ways.items() if told]
     yield from found
-    if not found and not all(line.settled(evidence.menu) for line in evidence.lines):
+    settled = all(line.settled(evidence.menu) for line in evidence.lines)
+    if not found and (evidence.retold or not settled):
         yield Finding.blocking("left_open", "The words leave something about a line open; is it as meant?")
 
 

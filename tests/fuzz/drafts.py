@@ -21,7 +21,7 @@ from schemas.cart import (
     NotOnMenuLine,
     OptionDraft,
 )
-from schemas.evidence import Evidence, LineEvidence, OptionEvidence
+from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from services.engines.grammar import Mask
 from tests.fuzz.reference import spans
 from tests.stand_ins import CAFE, NASTY, sample_menu
@@ -67,13 +67,20 @@ def evidences(draw: st.DrawFn) -> Evidence:
     menu = draw(st.sampled_from([CAFE, NASTY, sample_menu("copper-skillet")]))
     lines = draw(st.lists(line_evidences(menu), max_size=4))
     words = draw(WORDS) + [word for line in lines for word in line.region.split()]
+    quantities = (1, *sorted(draw(st.sets(st.integers(2, 999), max_size=2))))
+    off_menu = st.builds(
+        OffMenuEvidence,
+        words=st.sampled_from(words),
+        quantities=st.just(quantities),
+        required=st.booleans(),
+    )
     return Evidence(
         transcript=" ".join(words),
         menu=menu,
         menu_version=1,
         lines=tuple(lines),
-        off_menu=tuple(draw(st.lists(st.sampled_from(words), max_size=2))),
-        off_menu_quantities=(1, *sorted(draw(st.sets(st.integers(2, 999), max_size=2)))),
+        off_menu=tuple(draw(st.lists(off_menu, max_size=2))),
+        off_menu_quantities=quantities,
     )
 
 
@@ -119,11 +126,12 @@ def any_draft(rng: random.Random, evidence: Evidence) -> CartDraft:
     lines += [
         NotOnMenuLine(
             kind="not_on_menu",
-            heard=span(rng, evidence.transcript, anchor),
-            quantity=rng.choice(evidence.off_menu_quantities),
+            heard=span(rng, evidence.transcript, off_menu.words),
+            quantity=rng.choice(off_menu.quantities),
         )
-        for anchor in evidence.off_menu or ("",)
-        if evidence.transcript.strip() and rng.random() < 0.5
+        for off_menu in evidence.off_menu
+        or (OffMenuEvidence(words="", quantities=evidence.off_menu_quantities),)
+        if evidence.transcript.strip() and (off_menu.required or rng.random() < 0.5)
     ]
     return CartDraft(lines=tuple(lines[:MAX_LINES]))
 

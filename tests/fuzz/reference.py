@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from schemas.cart import MAX_COUNT, MAX_HEARD_CHARS, MAX_LINES, MAX_OPTIONS, MAX_QUANTITY, Amount
-from schemas.evidence import Evidence, LineEvidence, OptionEvidence
+from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Item, Menu
 from schemas.writable import writable
 from services.engines.lark import MAX_CHUNK_CHARS
@@ -100,9 +100,10 @@ def cart_of(evidence: Evidence) -> Node:
         for line in evidence.lines
         if (node := _item_line(evidence.menu, line)) is not None
     ]
-    for anchor in evidence.off_menu or ("",):
-        node = _off_menu_line(evidence, anchor)
-        slots += [(node, 1, False)] if node is not None else []
+    anything = OffMenuEvidence(words="", quantities=evidence.off_menu_quantities)
+    for off_menu in evidence.off_menu or (anything,):
+        node = _off_menu_line(evidence, off_menu)
+        slots += [(node, 1, off_menu.required)] if node is not None else []
     return _row('{"lines":', _list(slots, MAX_LINES, empty=True) or '"never"', "}")
 
 
@@ -162,13 +163,13 @@ def _option(menu: Menu, option: OptionEvidence) -> Node:
     )
 
 
-def _off_menu_line(evidence: Evidence, anchor: str) -> Node | None:
-    heard = spans(evidence.transcript, anchor)
+def _off_menu_line(evidence: Evidence, off_menu: OffMenuEvidence) -> Node | None:
+    heard = spans(evidence.transcript, off_menu.words)
     return _row(
         '{"kind":"not_on_menu","heard":',
         _text(f'"{text}"' for text in heard),
         ',"quantity":',
-        _text(str(number) for number in evidence.off_menu_quantities),
+        _text(str(number) for number in off_menu.quantities),
         "}",
     ) if heard else None  # fmt: skip
 

@@ -165,8 +165,14 @@ def test_required_options_lead_past_optional_ones() -> None:
 def test_not_on_menu_is_open_whatever_was_said(text: str) -> None:
     evidence = said(text)
     mask = mask_of(evidence)
+    needed = [off for off in evidence.off_menu if off.required]
+    if needed:  # plainly wished for: the way out is the only way
+        assert not mask.accepts(wire())
+        whole = off_menu(evidence.transcript, needed[0].quantities[0])
+        assert len(needed) > 1 or len(evidence.transcript) > 100 or mask.accepts(wire(whole))
+        return
     assert mask.accepts(wire())
-    words = evidence.off_menu or tuple(re.findall(r"\S+", evidence.transcript)[:1])
+    words = [off.words for off in evidence.off_menu] or re.findall(r"\S+", evidence.transcript)[:1]
     for word in words:
         around = next(w for w in evidence.transcript.split() if word in w)
         assert len(around) > lark.MAX_CHUNK_CHARS or mask.accepts(wire(off_menu(around)))
@@ -223,7 +229,7 @@ def test_any_way_through_any_mask_ends_in_a_cart_of_its_evidence(
     for line in draft.lines:
         if isinstance(line, NotOnMenuLine):
             assert line.quantity in evidence.off_menu_quantities
-            assert not evidence.off_menu or any(word in line.heard for word in evidence.off_menu)
+            assert not evidence.off_menu or any(off.words in line.heard for off in evidence.off_menu)
             continue
         assert any(_backs(place, line) for place in evidence.lines), line
 

@@ -1,0 +1,168 @@
+"""What a clause adds to an order that is being told: lines, and parts of lines."""
+
+from __future__ import annotations
+
+from schemas.cart import MAX_QUANTITY, Amount
+from services.pipeline.clauses import Clause
+from services.pipeline.english import AMOUNTS, AND, ARTICLES, OTHERS, THE_OTHER
+from services.pipeline.mentions import tokenize
+from services.pipeline.pointing import Lost, Pointer
+from services.pipeline.quantifiers import is_plural
+from services.pipeline.tally import Tally, Wish
+from services.pipeline.told import Listener, Said
+
+
+class Adder:
+    """Adds to the tally what clauses order."""
+
+    def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
+        self._tokens, self._menu = listener.tokens, listener.menu
+        self._tally, self._pointer = tally, pointer
+        self._early: list[Said] = []  # what was said before any item
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something was said for which no item came."""
+        return any(said.options for said in self._early)
+
+    def forget(self) -> None:
+        """Drop what waits for an item."""
+        self._early.clear()
+
+    def early(self, said: Said, *, replaces: bool) -> None:
+        """Keep what is said before any item ("four, I mean five, croissants")."""
+        if replaces and not (said.options or said.sizes):
+            self._early = [known for known in self._early if known.options or known.sizes]
+        if said.options or said.number:
+            self._early.append(said)
+
+    def item(self, clause: Clause, said: Said, *, replaces: bool) -> None:
+        """Order an item, or say more of one that is ordered; `replaces` what was said last.
+
+        Raises:
+            Lost: how many, or of which line, can't be told.
+        """
+        assert said.item is not None
+        leading = [t.folded for t in self._tokens[clause.body : said.item.start]]
+        refusal = AMOUNTS.get(next((w for w in reversed(leading) if w not in ARTICLES), ""))
+        known = self._tally.of_item(said.skus)
+        if refusal is Amount.NONE and (known or leading[-1] in ARTICLES):
+            if known:
+                self._tally.drop(known[0])
+            return
+        if not known and leading and leading[-1] in OTHERS:
+            return  # "that coffee at work upset my stomach"
+        counted = said.number is not None or self._pointer.article(clause, said.item.start)
+        wish = self._same(clause, said, counted=counted, replaces=replaces)
+        if wish is None:
+            wish = self._new(said, counted=counted, replaces=replaces)
+        elif said.number is not None:
+            wish.quantity = said.number.value
+        if wish.quantity > MAX_QUANTITY:
+            raise Lost
+        self._pointer.give([wish], said)
+        for early in self._early:
+            self._pointer.give([wish], early)
+            wish.quantity = early.number.value if early.number and not counted else wish.quantity
+        self._early.clear()
+
+    def part(self, clause: Clause, said: Said) -> None:
+        """Sizes and options without an item: of all lines, of some, or of what was spoken of last."""
+        tally, total = self._tally, sum(w.quantity for w in self._tally.group)
+        every, some = self._pointer.every(said), self._pointer.some(clause)
+        if every is not None:
+            tally.focus = every
+        elif some is not None and total > 1:
+            tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), some)
+        elif set(said.words) & THE_OTHER and total > 1:
+            rest = tally.rest or next((w for w in tally.group if w not in tally.focus), tally.group[0])
+            tally.part(rest, rest.quantity)
+        elif (count := self._counted(clause, said)) is not None:
+            self._counted_part(clause, said, count)
+        self._pointer.give(tally.focus, said)
+
+    def _same(self, clause: Clause, said: Said, *, counted: bool, replaces: bool) -> Wish | None:
+        """The line that is spoken of again; None when it is a new one.
+
+        Raises:
+            Lost: several, and nobody said how many.
+        """
+        tally, known = self._tally, self._tally.of_item(said.skus)
+        last = tally.wishes[-1] if tally.wishes else None
+        if last is not None and len(last.items) > 1 and set(last.items) & set(said.skus):
+            # "Two muffins, blueberry": which one was open.
+            wish = tally.part(last, said.number.value if said.number else last.quantity)
+            wish.items = tuple(sku for sku in last.items if sku in said.skus)
+            return wish
+        if last is not None and last in known and (replaces or _says_again(clause, said, last, counted)):
+            tally.focus_on(last)
+            return last
+        mention = said.item.of("item") if said.item is not None else None
+        several = (
+            said.number is None and not self._early and mention is not None and is_plural(mention, self._menu)
+        )
+        if several and not known:
+            raise Lost
+        if known and (several or self._restates(said) or (replaces and said.number is not None)):
+            tally.focus_on(known[0])
+            return known[0]
+        return None
+
+    def _new(self, said: Said, *, counted: bool, replaces: bool) -> Wish:
+        tally, last = self._tally, self._tally.wishes[-1] if self._tally.wishes else None
+        assert said.item is not None
+        place, quantity = (said.item.start, said.item.end), said.number.value if said.number else 1
+        if not replaces or last is None:
+            return tally.add(Wish(said.skus, place, quantity))
+        wish = Wish(self._kin(last, said.skus), place, quantity)
+        if not counted:
+            wish.quantity, wish.size = last.quantity, last.size
+            wish.options = {c: v for c, v in last.options.items() if tally.offers(wish, c[0])}
+        tally.drop(last)
+        return tally.add(wish)
+
+    def _kin(self, old: Wish, skus: tuple[str, ...]) -> tuple[str, ...]:
+        """Of several items that a part of a name may mean, the one that goes on from the old one: after a
+        cheeseburger "the combo" is the cheeseburger combo."""
+        names = {item.sku: {t.folded for t in tokenize(item.name)} for item in self._menu.items}
+        own = set().union(*(names[sku] for sku in old.items))
+        kin = tuple(sku for sku in skus if own and own <= names[sku])
+        return kin if len(skus) > 1 and len(kin) == 1 else skus
+
+    def _restates(self, said: Said) -> bool:
+        """ "So that's four burgers"."""
+        return said.number is not None and self._tokens[said.number.start - 1].folded in ("that", "thats")
+
+    def _counted(self, clause: Clause, said: Said) -> int | None:
+        """How many a part without an item is of, by its number or article."""
+        first = min((n.start for n in clause.names), default=clause.end)
+        plain = [n for n in clause.names if not n.of("item")]
+        pronoun = said.number is not None and any(n.end == said.number.start for n in plain)
+        # "Three ranch and one blue cheese" for one item counts sauces.
+        alone = self._tally.group and sum(w.quantity for w in self._tally.group) == 1 and not said.sizes
+        sauces = said.number is not None and alone and any(n.start == said.number.end for n in plain)
+        if said.number is not None and not pronoun and not sauces:
+            return said.number.value
+        # "A root beer, a small one" says its size, "a root beer and a small one" orders another; "make his
+        # a small" does neither.
+        sized = bool(said.sizes) and clause.lead in AND and bool(self._tally.group)
+        changed = bool(clause.cue) or bool({"make", "is"} & set(said.words))
+        return 1 if sized and not changed and (pronoun or self._pointer.article(clause, first)) else None
+
+    def _counted_part(self, clause: Clause, said: Said, count: int) -> None:
+        """ "Two with oat": some of those ordered, or that many more."""
+        tally = self._tally
+        rest, base = tally.rest, tally.group[0]
+        other_size = bool(said.sizes) and base.size is not None and base.size not in said.sizes
+        more = not tally.parted and (other_size or clause.lead == "and")
+        whole = not tally.parted and base.quantity == 1
+        if more or rest is None or whole or count > rest.quantity:
+            tally.beside(Wish(base.items, base.at, count), tally.group[-1])
+        else:
+            tally.part(rest, count)
+
+
+def _says_again(clause: Clause, said: Said, last: Wish, counted: bool) -> bool:
+    """ "The nugget meal, the kids nugget meal": the same line, of which nothing was said at first."""
+    bare = not last.options and (last.size is None or last.size not in said.sizes)
+    return bare and clause.lead in (",", ".") and not counted

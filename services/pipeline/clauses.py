@@ -1,0 +1,236 @@
+"""Clauses: the words of an order cut where one thing that is said ends and the next begins.
+
+A clause begins after a pause or a joint ("and"), where the words lead to another item ("a latte two
+muffins"), and at words that take back or change ("actually make", "scratch", "instead of"). What it says of
+an order so far is the business of `following.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from schemas.evidence import Mention
+from services.pipeline.english import (
+    AND,
+    ASKED,
+    ASKING,
+    BEFORE_ASKING,
+    INSTEAD_OF,
+    KEEPING,
+    NEGATING,
+    PARTICLES,
+    REMOVING,
+    REPLACING,
+    REQUESTING,
+    SWAPPING,
+    TALE,
+)
+from services.pipeline.mentions import SENTENCE_ENDS, Token, span
+from services.pipeline.quantifiers import number_value
+
+Cue = Literal["", "replace", "remove", "swap", "instead", "not", "keep"]
+_NONE: tuple[Cue, int] = ("", 0)
+_CUES: tuple[tuple[Cue, tuple[tuple[str, ...], ...]], ...] = (
+    ("instead", INSTEAD_OF),
+    ("swap", SWAPPING),
+    ("keep", KEEPING),
+    ("remove", REMOVING),
+    ("not", NEGATING),
+    ("replace", REPLACING),
+)
+# Stand between a number or article and the item that it leads to.
+_LEADING = frozenset("of the more those big nice".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Words at tokens [start, end) that name something, with each reading of them."""
+
+    start: int
+    end: int
+    readings: tuple[Mention, ...]
+
+    def of(self, kind: str) -> Mention | None:
+        """Its reading as an item, option or size; None when it has none."""
+        return next((m for m in self.readings if m.kind == kind), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Tokens [start, end), how they are joined to what was before ("", ",", ".", or a joint's word), the cue
+    that they begin with, where it ends, and whether their sentence asks about the menu or tells a tale."""
+
+    start: int
+    end: int
+    lead: str
+    cue: Cue
+    body: int
+    asks: bool
+    tale: bool
+    names: tuple[Name, ...]
+
+    def item_before(self, name: Name) -> bool:
+        """Whether an item alone, and no choice, is named before `name`."""
+        return any(n.start < name.start and n.of("item") and not n.of("option") for n in self.names)
+
+
+def names_of(tokens: list[Token], mentions: Iterable[Mention]) -> list[Name]:
+    """Mentions by place; of two that overlap the one that names an item, or else the first."""
+    places: dict[tuple[int, int], list[Mention]] = {}
+    for mention in mentions:
+        places.setdefault(span(tokens, mention), []).append(mention)
+    ordered = sorted(places.items(), key=lambda p: (not any(m.kind == "item" for m in p[1]), p[0]))
+    kept: list[Name] = []
+    for (start, end), readings in ordered:
+        inside = [k for k in kept if start < k.end and k.start < end]
+        # A size or option inside a name that is said in pieces ("iced large latte") stands for itself.
+        if not any(k.start < end and start < k.end and not (k.start < start and end < k.end) for k in inside):
+            kept.append(Name(start, end, tuple(readings)))
+    return sorted(kept, key=lambda n: n.start)
+
+
+def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
+    """The clauses of an order, in its order. Joints and pauses belong to none."""
+    inside = {i for name in names for i in range(name.start, name.end)}
+    leads = _leads(tokens, names)
+    asked = [tokens_at(tokens, m.start()) for m in ASKED.finditer(text)]
+    tales = [tokens_at(tokens, m.start()) for m in TALE.finditer(text)]
+    found: list[Clause] = []
+    start, lead, body, changing = 0, "", 0, False
+    cue: Cue = ""
+
+    def close(end: int) -> None:
+        if end > start:
+            own = tuple(n for n in names if start <= n.start and n.end <= end)
+            asks = _asks(tokens, start, end, asked, own)
+            # What follows in the sentence of a tale is part of it.
+            tale = any(told < end and _sentence(tokens, told) == _sentence(tokens, start) for told in tales)
+            found.append(Clause(start, end, lead, cue, body, asks, tale, own))
+
+    i = 0
+    while i < len(tokens):
+        paused = i > 0 and bool(tokens[i - 1].after)
+        here, after = _NONE if i in inside else _cue(tokens, i)
+        joint = i not in inside and tokens[i].folded in AND | {"but", "except"}
+        another = i in leads and i > start and not changing and _holds(names, start, i)
+        if paused or joint or here or another or _next_part(tokens, names, inside, i):
+            close(i)
+            pause = tokens[i - 1].after[:1] if paused else ""
+            lead = tokens[i].folded if joint else pause if i > start or paused else lead
+            start = i + joint
+            cue, body = here, after if here else start
+            changing = here in ("swap", "instead")
+            if here:
+                i = after
+                continue
+        i += 1
+    close(len(tokens))
+    return found
+
+
+def tokens_at(tokens: list[Token], offset: int) -> int:
+    """The first token that begins at or after a character."""
+    return next((i for i, token in enumerate(tokens) if token.start >= offset), len(tokens))
+
+
+def phrase_end(tokens: list[Token], at: int, phrases: Iterable[tuple[str, ...]]) -> int | None:
+    """The end of the longest of `phrases` that stands at `at`."""
+    words = tuple(token.folded for token in tokens[at : at + 4])
+    fits = [len(p) for p in phrases if words[: len(p)] == p]
+    return at + max(fits) if fits else None
+
+
+def _cue(tokens: list[Token], at: int) -> tuple[Cue, int]:
+    """The cue that stands at `at`, and its end. "No" is one before a pause, a number or another cue."""
+    best: tuple[Cue, int] = ("", at)
+    for kind, phrases in _CUES:
+        end = phrase_end(tokens, at, phrases)
+        if end is not None and end > best[1]:
+            best = (kind, end)
+    kind, end = best
+    if tokens[at].folded == "without":
+        return _NONE  # an amount: "without the ham"
+    if kind == "replace" and tokens[at].folded == "no" and end == at + 1 and not tokens[at].after:
+        follows = end < len(tokens) and (
+            number_value(tokens[end].folded) is not None or phrase_end(tokens, end, REPLACING) is not None
+        )
+        return best if follows else ("", at)
+    return best if best[0] else _parted_verb(tokens, at)
+
+
+def _parted_verb(tokens: list[Token], at: int) -> tuple[Cue, int]:
+    """ "Take the mustard off", "put the salad back"; "I'll take" begins no such words."""
+    particles = PARTICLES.get(tokens[at].folded, ())
+    if not particles or (at > 0 and tokens[at - 1].folded in ("ill", "i", "we", "well", "to")):
+        return "", at
+    for i in range(at, min(at + 7, len(tokens))):
+        if tokens[i].folded in particles:
+            return ("keep" if particles == ("back",) else "remove"), at + 1
+        if tokens[i].after:
+            break
+    return "", at
+
+
+def _leads(tokens: list[Token], names: list[Name]) -> set[int]:
+    """Where the words that lead to an item begin: its number or article, its sizes and options."""
+    starts = {name.end: name for name in names}
+    found = set()
+    for item in (n for n in names if n.of("item")):
+        at = item.start
+        while at > 0 and not tokens[at - 1].after:
+            before = starts.get(at)
+            word = tokens[at - 1].folded
+            if before is not None and before.start < at and before.of("item") is None:
+                at = before.start
+            elif word in ("a", "an") or number_value(word) is not None:
+                at -= 1
+                break
+            elif word in _LEADING:
+                at -= 1
+            else:
+                break
+        while at < item.start and tokens[at].folded in _LEADING:
+            at += 1
+        found.add(at)
+    return found
+
+
+def _next_part(tokens: list[Token], names: list[Name], inside: set[int], i: int) -> bool:
+    """ "One small one large": a number between two sizes or options begins the next part."""
+    if i in inside or tokens[i].after or number_value(tokens[i].folded) is None:
+        return False
+    plain = [n for n in names if not n.of("item")]
+    if tokens[i + 1 : i + 2] and tokens[i + 1].folded in ("with", "without", "no"):
+        return any(n.end == i for n in names) and any(n.start == i + 2 for n in plain)
+    ended = any(n.end == i and tokens[n.start - 1].folded != "the" for n in plain)
+    return ended and any(n.start == i + 1 for n in plain)
+
+
+def _holds(names: list[Name], start: int, end: int) -> bool:
+    return any(start <= n.start < end and n.of("item") for n in names)
+
+
+def _sentence(tokens: list[Token], at: int) -> tuple[int, int]:
+    """The sentence that the token at `at` belongs to."""
+    first = min(at, len(tokens) - 1)
+    last = first + 1
+    while first > 0 and tokens[first - 1].after not in SENTENCE_ENDS:
+        first -= 1
+    while last < len(tokens) and tokens[last - 1].after not in SENTENCE_ENDS:
+        last += 1
+    return first, last
+
+
+def _asks(tokens: list[Token], start: int, end: int, asked: list[int], own: tuple[Name, ...]) -> bool:
+    """Whether the sentence of a clause asks about the menu ("do you have"), and orders nothing."""
+    first, last = _sentence(tokens, start)
+    last -= 1
+    if any(start <= at < end for at in asked):
+        return True
+    question = tokens[last].after[:1] == "?"
+    while first < last and tokens[first].folded in BEFORE_ASKING:
+        first += 1
+    begins = tokens[first].folded in ASKING
+    return question and begins and phrase_end(tokens, first, REQUESTING) is None and bool(own)

@@ -1,0 +1,179 @@
+"""Follow an order clause by clause, as an order taker does: what is added, changed, parted, taken back.
+
+The first reading (`reading.py`) looks at all words at once and gives up where one thing speaks of another
+("the same again but with soy", "make one of them a large"). Here each clause is heard with the order as it
+stands. What comes out is a second account of the words: where the first is not sure, it narrows what the
+model may write, and lifts no doubt; where the first is sure and this one differs, that is a doubt.
+"""
+
+from __future__ import annotations
+
+from schemas.evidence import Mention
+from schemas.menu import Menu
+from services.pipeline.adding import Adder
+from services.pipeline.clauses import Clause, clauses, names_of
+from services.pipeline.english import ADDING, THE_OTHER, WISHING
+from services.pipeline.mentions import Token
+from services.pipeline.pointing import Lost, Pointer
+from services.pipeline.quantifiers import find_numbers, pieces
+from services.pipeline.tally import Tally, Wish
+from services.pipeline.told import Listener, Said
+from services.pipeline.undoing import Undoer
+
+
+def follow(
+    text: str,
+    tokens: list[Token],
+    mentions: list[Mention],
+    settled: list[Mention],
+    odd: list[int],
+    menu: Menu,
+) -> list[Wish] | None:
+    """The order as told, line by line; None where a clause can't be followed.
+
+    `settled` are those of `mentions` whose reading holds where nothing is changed. `odd` are the positions
+    of words that nothing accounts for: led to by a number or article, with no item beside them, they are a
+    wish off the menu.
+    """
+    places = {(m.start, m.end) for m in settled}
+    mentions = [m for m in mentions if (m.start, m.end) in places]
+    taken = {i for n in names_of(tokens, mentions) for i in range(n.start, n.end)}
+    numbers, sizes = pieces(tokens, list(find_numbers(tokens, taken, settled, menu)), settled, menu)
+    listener = Listener(tokens, [*settled, *sizes], numbers, frozenset(odd), menu)
+    follower = _Follower(listener)
+    try:
+        for clause in clauses(text, tokens, names_of(tokens, [*mentions, *sizes])):
+            follower.hear(clause)
+    except Lost:
+        return None
+    return follower.order()
+
+
+class _Follower:
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._tally = Tally(listener.menu)
+        self._pointer = Pointer(listener, self._tally)
+        self._adder = Adder(listener, self._tally, self._pointer)
+        self._undoer = Undoer(listener, self._tally, self._pointer)
+        self._pending = False  # a word of taking back was said, and not yet what takes its place
+        self._vacant = False  # an option was taken back, for another
+        self._before: Clause | None = None
+        self._topic: Wish | None = None  # what was asked about
+
+    def order(self) -> list[Wish] | None:
+        """The lines, if it is clear what each of them is."""
+        wishes = self._tally.wishes
+        return None if self._adder.waiting or any(len(w.items) > 1 for w in wishes) else wishes
+
+    def hear(self, clause: Clause) -> None:
+        """Do to the order what a clause says.
+
+        Raises:
+            Lost: the clause can't be followed.
+        """
+        before, self._before = self._before, clause
+        if clause.tale and clause.end < len(self._listener.tokens):
+            return
+        changes = self._pending or self._vacant or clause.cue == "replace"
+        said = self._listener.said(clause, self._tally, changes=changes)
+        goes_on = before is not None and not clause.cue and clause.lead in ("and", ",")
+        if clause.asks:
+            self._ask(clause, said)
+        elif self._pointer.takes_all_back(clause):
+            self._tally.clear()
+            self._adder.forget()
+        elif clause.cue == "swap" or (goes_on and _swaps(before) and len(clause.names) > 1):
+            self._undoer.swap(clause, said)
+            self._pending = False
+        elif (clause.cue == "not" and WISHING & set(said.words)) or clause.lead == "except":
+            if not self._undoer.refuse(clause, said):
+                raise Lost
+        elif clause.cue in ("instead", "not"):
+            self._vacant = self._undoer.undo(said)
+            self._pending = False
+        elif clause.cue == "keep":
+            self._undoer.keep(said)
+            self._pending = False
+        elif clause.cue == "remove" or (goes_on and _removes(before) and said.words[:1] == ("the",)):
+            pending, self._pending = self._pending, False
+            self._pending = not self._undoer.remove(clause, said) or (pending and not said.anything)
+        else:
+            self._tell(clause, said)
+
+    def _tell(self, clause: Clause, said: Said) -> None:
+        replaces = self._pending or clause.cue == "replace"
+        if self._adopt(clause, said):
+            self._pending = False
+        elif (off := self._listener.off_menu(clause, said)) is not None:
+            self._tally.add(off)
+            self._pending = False
+        elif not said.anything:
+            self._pending = clause.cue == "replace" or (self._pending and clause.lead in ("", ","))
+            self._pointer.again(clause, said)
+        elif said.words[:1] == ("that",) and "too" in said.words and said.item is None:
+            return  # "that's too much cheese"
+        else:
+            self._pending = False
+            self._value(clause, said, replaces=replaces)
+            self._vacant = False
+            if (extra := self._listener.with_it(clause)) is not None:
+                self._tally.wishes.append(extra)
+
+    def _value(self, clause: Clause, said: Said, *, replaces: bool) -> None:
+        target = self._pointer.refers(clause, said)
+        if target is not None:
+            self._tally.focus = [target]
+            self._pointer.give([target], self._pointer.about(clause, said, target))
+        elif self._pointer.again(clause, said):
+            return
+        elif said.item is not None:
+            more = bool(set(said.words) & ADDING)
+            self._adder.item(clause, said, replaces=replaces and not more)
+        elif not self._tally.wishes:
+            self._adder.early(said, replaces=replaces)
+        elif said.number is not None and _counts_anew(clause, said, replaces=replaces):
+            self._tally.focus[-1].quantity = said.number.value
+        else:
+            if replaces:
+                self._undoer.unsay(said)
+            self._adder.part(clause, said)
+
+    def _ask(self, clause: Clause, said: Said) -> None:
+        """Remember what is asked about; nothing is ordered by it."""
+        odd = [i for i in range(clause.body, clause.end) if i in self._listener.odd]
+        name = said.item
+        if name is not None and len(said.skus) == 1 and name.start - 1 not in odd:
+            self._topic = Wish(said.skus, (name.start, name.end))
+        elif odd:
+            self._topic = Wish((), (odd[0], odd[-1] + 1))
+
+    def _adopt(self, clause: Clause, said: Said) -> bool:
+        """ "I'd like two of those": what was asked about is ordered. True where that is all."""
+        topic = self._topic
+        if topic is None or not (said.anything or "some" in said.words):
+            return False
+        pointed = self._pointer.points(clause, said)
+        self._topic = None if pointed or said.item is not None else topic
+        if said.item is not None and pointed and not topic.items:
+            self._tally.add(topic)
+        if said.item is not None or not pointed:
+            return False
+        wish = self._tally.add(topic)
+        wish.quantity = said.number.value if said.number else 1
+        self._pointer.give([wish], said)
+        return True
+
+
+def _swaps(clause: Clause | None) -> bool:
+    return clause is not None and clause.cue == "swap"
+
+
+def _removes(clause: Clause | None) -> bool:
+    return clause is not None and clause.cue == "remove"
+
+
+def _counts_anew(clause: Clause, said: Said, *, replaces: bool) -> bool:
+    """ "Churros for the kids, two orders": a number alone."""
+    bare = not (said.sizes or said.options or set(said.words) & THE_OTHER)
+    return bare and (replaces or (clause.lead == "," and len(said.words) <= 2))

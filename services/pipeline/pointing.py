@@ -1,0 +1,158 @@
+"""Words that point at what was ordered before: "the small one", "one of them", "the same again", "both"."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from schemas.cart import Amount
+from services.pipeline.clauses import Clause, phrase_end
+from services.pipeline.english import (
+    AGAIN,
+    ALL_BACK,
+    ALL_OF_IT,
+    EACH,
+    NOTHING,
+    ONE_OF,
+    ORDINALS,
+    PLAIN,
+    POINTING,
+)
+from services.pipeline.tally import Tally, Wish
+from services.pipeline.told import Listener, Said
+
+
+class Lost(Exception):
+    """A clause that can't be followed."""
+
+
+class Pointer:
+    """Finds the lines that a clause is about, and gives them what it says."""
+
+    def __init__(self, listener: Listener, tally: Tally) -> None:
+        self._listener, self._tokens, self._tally = listener, listener.tokens, tally
+
+    def give(self, wishes: list[Wish], said: Said) -> None:
+        """Give the sizes and options of a clause to lines; an option that none of them comes with goes to
+        the last line that does.
+
+        Raises:
+            Lost: nothing that was ordered comes with it.
+        """
+        if not wishes:
+            raise Lost
+        tally = self._tally
+        for size in said.sizes:
+            for wish in wishes:
+                if tally.sized(wish, size):
+                    wish.size = size
+                elif tally.sizes(wish):
+                    raise Lost
+        for choices in said.options:
+            fit = [w for w in wishes if tally.choice(w, choices)]
+            if not fit:
+                fit = [w for w in reversed(tally.wishes) if tally.choice(w, choices)][:1]
+            if not fit and not any(option.id in PLAIN for option in choices):
+                raise Lost
+            for wish in fit:
+                tally.choose(wish, choices)
+
+    def article(self, clause: Clause, until: int) -> bool:
+        """Whether "a" or "another" leads to token `until`."""
+        return any(t.folded in ("a", "an", "another") for t in self._tokens[clause.body : until])
+
+    def some(self, clause: Clause) -> int | None:
+        """How many "one of them" is about; None when no such words are said."""
+        for i in range(clause.body, clause.end):
+            if phrase_end(self._tokens, i, ONE_OF) is not None:
+                return next((n.value for n in self._listener.numbers if n.start == i), 1)
+        return None
+
+    def points(self, clause: Clause, said: Said) -> bool:
+        """Whether a clause points at what was spoken of ("one of those", "one with no onions")."""
+        number = said.number is not None and said.number.value == 1
+        return bool(POINTING & set(said.words)) or self.some(clause) is not None or number
+
+    def every(self, said: Said) -> list[Wish] | None:
+        """The lines that "both", "all" and their like are said of."""
+        each = next((word for word in said.words if word in EACH or word == "either"), None)
+        if "any" in said.words and "of" in said.words:
+            each = "all"  # "no mayo on any of them"
+        if each is None:
+            return None
+        group, total = self._tally.group, sum(w.quantity for w in self._tally.group)
+        if each in ("both", "either", "each"):
+            return list(group) if each == "each" or total == 2 else self._tally.wishes[-2:]
+        return list(self._tally.wishes)
+
+    def refers(self, clause: Clause, said: Said) -> Wish | None:
+        """The line meant by "the mocha", "the small one", "the vanilla one", "the first"."""
+        words = said.words
+        if not {"the", "that"} & set(words):
+            return None
+        found: list[Wish] = []
+        ordinal = next((ORDINALS[w] for w in words if w in ORDINALS and "a" not in words), None)
+        if said.item is not None:
+            before = self._tokens[max(clause.body, said.item.start - 1)].folded
+            found = self._tally.of_item(said.skus)[:1] if before in ("the", "that") else []
+        elif ordinal is not None:
+            whole = self._tally.rest
+            if whole is not None and whole.quantity > 1:
+                return self._tally.part(whole, 1)
+            found = self._tally.wishes[ordinal : ordinal + 1 or None]
+        elif len(self._tally.wishes) > 1:
+            found = self._held(clause, said)
+        some = self.some(clause)
+        return self._tally.part(found[0], some) if found and some else found[0] if found else None
+
+    def about(self, clause: Clause, said: Said, target: Wish) -> Said:
+        """What is said of a line that a clause points at, without what it is pointed at by."""
+        sizes = () if said.item is None and target.size in said.sizes else said.sizes
+        named = self._named(clause)
+        options = tuple(c for c in said.options if not named & {o.id for o in c})
+        return replace(said, item=None, sizes=sizes, options=options)
+
+    def _held(self, clause: Clause, said: Said) -> list[Wish]:
+        sized = [w for size in said.sizes for w in self._tally.wishes if w.size == size]
+        named = self._named(clause)
+        chosen = [w for w in self._tally.wishes if any(c[1] in named for c in w.options)]
+        return sized if len(sized) == 1 else chosen if len(chosen) == 1 else []
+
+    def _named(self, clause: Clause) -> set[str]:
+        """Options by which a line is pointed at: "the vanilla one"."""
+        named: set[str] = set()
+        for name in clause.names:
+            before, after = self._tokens[name.start - 1], self._tokens[name.end : name.end + 1]
+            pointed = after and after[0].folded in ("1", "ones")
+            if name.start > clause.body and before.folded == "the" and pointed and name.of("option"):
+                named |= {option.id for option in self._listener.options(name)}
+        return named
+
+    def again(self, clause: Clause, said: Said) -> bool:
+        """ "The same again but with soy", "another small one": order one more, changed as it is said."""
+        at = range(clause.body, clause.end)
+        same = any(phrase_end(self._tokens, i, AGAIN) is not None for i in at)
+        third = "a" in said.words and bool(ORDINALS.keys() & set(said.words))
+        if said.item is not None or not self._tally.wishes or not (same or third or "another" in said.words):
+            return False
+        last = self._tally.wishes[-1]
+        alike = last.like() if same or third else Wish(last.items, last.at)
+        alike.quantity = said.number.value if said.number else 1
+        self._tally.beside(alike, last)
+        # "The same with honey mustard": the one sauce that it had gives way.
+        for group in {o.group for choices in said.options for o in choices}:
+            held = [
+                c for c, (amount, _) in alike.options.items() if c[0] == group and amount is Amount.NORMAL
+            ]
+            if len(held) == 1 and "too" not in said.words:
+                del alike.options[held[0]]
+        self.give([alike], said)
+        return True
+
+    def takes_all_back(self, clause: Clause) -> bool:
+        """ "Cancel all of that", "we don't need anything"."""
+        at = range(clause.body, clause.end)
+        if any(phrase_end(self._tokens, i, ALL_BACK) for i in range(clause.start, clause.end)):
+            return True
+        if clause.cue == "not":
+            return bool(NOTHING & {t.folded for t in self._tokens[clause.body : clause.end]})
+        return clause.cue == "remove" and any(phrase_end(self._tokens, i, ALL_OF_IT) for i in at)

@@ -1,0 +1,134 @@
+"""Two readings of the same words, held against each other.
+
+The first (`reading.py`) looks at all words at once; the second (`following.py`) hears them clause by clause.
+They share what names and counts there are, and little else. Where the first leaves the cart open, the second
+narrows it to one proposal, and every doubt stays. Where the first leaves nothing open and the second comes to
+another cart, that is a doubt of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from schemas.cart import MAX_LINES, Amount
+from schemas.compare import canonical
+from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
+from schemas.menu import Menu
+from services.pipeline.following import follow
+from services.pipeline.mentions import Token
+from services.pipeline.places import find_places
+from services.pipeline.reading import Reading
+from services.pipeline.tally import Wish
+
+
+def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
+    """`evidence` beside the second reading of its words; `odd` are the positions, among all words that were
+    said, of those that nothing accounts for."""
+    menu, tokens = evidence.menu, reading.said
+    settled = find_places(tokens, reading.heard, menu)[1]
+    wishes = follow(evidence.transcript, tokens, reading.heard, settled, odd, menu)
+    if evidence.plain:
+        if wishes is not None and canonical(_wished(wishes)) == canonical(_left(evidence)):
+            return evidence
+        return evidence.model_copy(update={"otherwise": _in_words(wishes or [], menu)})
+    if wishes is None or len(wishes) >= MAX_LINES:
+        return evidence
+    off_menu = [_off_menu(evidence.transcript, tokens, wish) for wish in wishes if not wish.items]
+    known = " ".join(off.words for off in off_menu)
+    off_menu += [off for off in evidence.off_menu if off.words not in known]
+    lines = [_line(evidence.transcript, tokens, wish, wishes) for wish in wishes if wish.items]
+    update = {
+        "lines": tuple(lines),
+        "off_menu": tuple(off_menu[: MAX_LINES - len(lines)]),
+        "retold": True,
+    }
+    return evidence.model_copy(update=update)
+
+
+def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish]) -> LineEvidence:
+    """The line of one wish, with nothing about it left open."""
+    start, end = wish.at
+    ends = [w.at[1] for w in wishes if w.at[1] <= start]
+    starts = [w.at[0] for w in wishes if w.at[0] >= end]
+    first, last = max(ends, default=0), min(starts, default=len(tokens))
+    return LineEvidence(
+        items=wish.items,
+        region=_whole_words(text, tokens[first].start, tokens[last - 1].end),
+        anchor=text[tokens[start].start : tokens[end - 1].end],
+        quantities=(wish.quantity,),
+        sizes=(wish.size,) if wish.size else (),
+        size_required=wish.size is not None,
+        options=tuple(
+            OptionEvidence(group=group, id=ref, amounts=(amount,), counts=(count,), required=True)
+            for (group, ref), (amount, count) in wish.options.items()
+        ),
+        required=True,
+    )
+
+
+def _off_menu(text: str, tokens: list[Token], wish: Wish) -> OffMenuEvidence:
+    words = text[tokens[wish.at[0]].start : tokens[wish.at[1] - 1].end]
+    return OffMenuEvidence(words=words, quantities=(wish.quantity,), required=True)
+
+
+def _whole_words(text: str, start: int, end: int) -> str:
+    start, end = text.rfind(" ", 0, start + 1) + 1, text.find(" ", end)
+    return text[start:] if end < 0 else text[start:end]
+
+
+def _wished(wishes: Iterable[Wish]) -> list[dict[str, Any]]:
+    return [
+        {
+            "kind": "item" if wish.items else "not_on_menu",
+            "sku": wish.items[0] if wish.items else None,
+            "quantity": wish.quantity,
+            "size": wish.size,
+            "options": [
+                {"group": group, "id": ref, "amount": amount.value, "count": count}
+                for (group, ref), (amount, count) in wish.options.items()
+            ],
+        }
+        for wish in wishes
+    ]
+
+
+def _left(evidence: Evidence) -> list[dict[str, Any]]:
+    """The one cart that settled lines leave."""
+    lines = []
+    for line in evidence.lines:
+        item = evidence.menu.item(line.items[0])
+        groups, sizes = (item.option_groups, item.size_ids) if item is not None else ((), ())
+        lines.append(
+            {
+                "sku": line.items[0],
+                "quantity": line.quantities[0],
+                "size": next((size for size in line.sizes if size in sizes), None),
+                "options": [
+                    {"group": o.group, "id": o.id, "amount": o.amounts[0].value, "count": o.counts[0]}
+                    for o in line.options
+                    if o.group in groups
+                ],
+            }
+        )
+    return lines
+
+
+def _in_words(wishes: list[Wish], menu: Menu) -> str:
+    """A cart as a reviewer would say it."""
+    said = []
+    for wish in wishes:
+        item = menu.item(wish.items[0]) if wish.items else None
+        size = menu.size(wish.size) if wish.size else None
+        choices = []
+        for (group, ref), (amount, count) in wish.options.items():
+            known = menu.group(group)
+            name = next((o.name for o in known.options if o.id == ref), ref) if known else ref
+            choices.append(" ".join([*_amount(amount), *([str(count)] if count > 1 else []), name]))
+        named = " ".join(part.name for part in (size, item) if part is not None) or "something off the menu"
+        said.append(f"{wish.quantity} × {named}" + (f" ({', '.join(choices)})" if choices else ""))
+    return "; ".join(said) or "nothing that could be told"
+
+
+def _amount(amount: Amount) -> list[str]:
+    return [] if amount is Amount.NORMAL else ["no" if amount is Amount.NONE else amount.value]

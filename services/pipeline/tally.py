@@ -1,0 +1,136 @@
+"""The tally of an order while it is told: what stands in the cart so far, and what was said of it last.
+
+A customer speaks of what is already ordered ("make one of them a large", "lose the fries", "the same again
+but with soy"), so whoever follows must know what stands, in which group of lines, and which lines the next
+words are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from schemas.cart import Amount
+from schemas.evidence import OptionEvidence
+from schemas.menu import Menu
+
+Choice = tuple[str, str]  # group and option
+
+
+@dataclass(slots=True, eq=False)
+class Wish:
+    """One line as told so far. `at` are the tokens of its name; without `items` it is off the menu."""
+
+    items: tuple[str, ...]
+    at: tuple[int, int]
+    quantity: int = 1
+    size: str | None = None
+    options: dict[Choice, tuple[Amount, int]] = field(default_factory=dict)
+
+    def like(self) -> Wish:
+        """Another of the same, to be changed."""
+        return replace(self, options=dict(self.options))
+
+
+class Tally:
+    """Wishes in the order of the words. `group` are those of the item named last, `rest` what of them is not
+    yet told apart, `focus` those that the next words are about, and `gone` those that were taken back."""
+
+    def __init__(self, menu: Menu) -> None:
+        self.wishes: list[Wish] = []
+        self.group: list[Wish] = []
+        self.focus: list[Wish] = []
+        self.gone: list[Wish] = []
+        self.rest: Wish | None = None
+        self.parted = False
+        self._items = {item.sku: item for item in menu.items}
+        self._single = {group.id for group in menu.option_groups if group.choose == "one"}
+
+    def add(self, wish: Wish) -> Wish:
+        """Begin a new line, which is then what is spoken of."""
+        self.wishes.append(wish)
+        self.focus_on(wish)
+        return wish
+
+    def beside(self, wish: Wish, after: Wish) -> Wish:
+        """Another line of the same item, in the same group."""
+        self.wishes.insert(self.wishes.index(after) + 1, wish)
+        self.group = [*self.group, wish] if after in self.group else [after, wish]
+        self.focus = [wish]
+        return wish
+
+    def part(self, whole: Wish, quantity: int) -> Wish:
+        """Tell some of a line apart; what is left of it stays where it is."""
+        if whole not in self.group:
+            self.group, self.rest = [whole], whole
+        self.parted = True
+        if whole.quantity <= quantity:
+            self.focus = [whole]
+            self.rest = None if whole is self.rest else self.rest
+            return whole
+        some = whole.like()
+        some.quantity = quantity
+        whole.quantity -= quantity
+        self.wishes.insert(self.wishes.index(whole), some)
+        self.group, self.focus = [*self.group, some], [some]
+        return some
+
+    def drop(self, wish: Wish) -> None:
+        """Take a line back."""
+        self.wishes.remove(wish)
+        self.gone.append(wish)
+        self.group = [w for w in self.group if w is not wish]
+        self.focus = [w for w in self.focus if w is not wish] or self.group or self.wishes[-1:]
+        self.group = self.group or self.wishes[-1:]
+        self.rest = self.rest if self.rest in self.wishes else None
+
+    def restore(self, wish: Wish) -> None:
+        """Put back a line that was taken back."""
+        self.gone.remove(wish)
+        self.add(wish)
+
+    def clear(self) -> None:
+        """Take everything back."""
+        for wish in list(self.wishes):
+            self.drop(wish)
+
+    def of_item(self, items: Iterable[str]) -> list[Wish]:
+        """Lines of one of these items, the last first."""
+        wanted = set(items)
+        return [wish for wish in reversed(self.wishes) if wanted & set(wish.items)]
+
+    def with_choice(self, choices: Iterable[Choice]) -> list[Wish]:
+        """Lines that have one of these options, those spoken of first and then the last first."""
+        wanted = set(choices)
+        found = [wish for wish in reversed(self.wishes) if wanted & wish.options.keys()]
+        return sorted(found, key=lambda wish: wish not in self.focus)
+
+    def offers(self, wish: Wish, group: str) -> bool:
+        """Whether the item of a line comes with a group of options."""
+        return any(group in self._items[sku].option_groups for sku in wish.items)
+
+    def sized(self, wish: Wish, size: str) -> bool:
+        """Whether the item of a line comes in a size."""
+        return size in self.sizes(wish)
+
+    def sizes(self, wish: Wish) -> tuple[str, ...]:
+        """The sizes that the item of a line comes in."""
+        return tuple(size for sku in wish.items for size in self._items[sku].size_ids)
+
+    def focus_on(self, wish: Wish) -> None:
+        """Speak of one line from now on."""
+        self.group, self.focus, self.rest, self.parted = [wish], [wish], wish, False
+
+    def choice(self, wish: Wish, choices: Iterable[OptionEvidence]) -> OptionEvidence | None:
+        """Which of the options that a name may mean the item of a line comes with."""
+        return next((option for option in choices if self.offers(wish, option.group)), None)
+
+    def choose(self, wish: Wish, choices: Iterable[OptionEvidence]) -> None:
+        """Give a line an option; of a group that is chosen from once the last word counts."""
+        option = self.choice(wish, choices)
+        if option is None:
+            return
+        if option.group in self._single:
+            for known in [choice for choice in wish.options if choice[0] == option.group]:
+                del wish.options[known]
+        wish.options[option.group, option.id] = (option.amounts[-1], option.counts[-1])

@@ -1,0 +1,183 @@
+"""What one clause of an order names and counts, seen beside what was told before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.cart import Amount
+from schemas.evidence import Mention, OptionEvidence
+from schemas.menu import Menu
+from services.pipeline.clauses import Clause, Name
+from services.pipeline.english import AMOUNTS, OTHERS, UNWISHED, VESSELS
+from services.pipeline.mentions import Token
+from services.pipeline.quantifiers import Number, options_heard
+from services.pipeline.tally import Tally, Wish
+
+_CHANGING = ("swap", "instead", "not", "remove")
+_OURS = frozenset("has had got left was in my".split())
+_NO_NUMBER = frozenset("that this the which other".split())
+
+# The options that one name may mean, of different groups.
+Choices = tuple[OptionEvidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An item, sizes, options and a number; `words` are those after the cue, folded."""
+
+    item: Name | None = None
+    sizes: tuple[str, ...] = ()
+    options: tuple[Choices, ...] = ()
+    number: Number | None = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def skus(self) -> tuple[str, ...]:
+        """Items that the name may mean; empty when none is named."""
+        mention = self.item.of("item") if self.item is not None else None
+        return mention.ids if mention is not None else ()
+
+    @property
+    def anything(self) -> bool:
+        """Whether a value of any kind was said."""
+        return bool(self.item or self.sizes or self.options or self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Tells what a clause says. `odd` are positions of words that nothing accounts for; `settled` the
+    readings that hold where nothing is changed ("a coke" after a combo is its drink)."""
+
+    tokens: list[Token]
+    settled: list[Mention]
+    numbers: list[Number]
+    odd: frozenset[int]
+    menu: Menu
+
+    def said(self, clause: Clause, tally: Tally, *, changes: bool) -> Said:
+        """What `clause` says; `changes` when it is to take the place of something."""
+        names = [n for n in clause.names if not self._stranger(n, clause)]
+        item = next(
+            (n for n in names if self.is_item(n) and not self._chosen(n, clause, tally, changes)), None
+        )
+        rest = [n for n in names if n is not item]
+        options = [m for n in rest if (m := n.of("option")) is not None and self._fits(m, item, tally)]
+        sizes = [m for n in rest if (m := n.of("size")) is not None and n.of("option") is None]
+        inside = [n for n in self.numbers if clause.body <= n.start and n.end <= clause.end]
+        inside = [n for n in inside if not self._idle(n)]
+        heard, counting = options_heard(self.tokens, options, self.settled, inside, self.menu)
+        number = next((n for n in inside if n not in counting and n.likely), None)
+        if number is None and item is None and inside and self._parts(clause, inside[0], tally):
+            number = inside[0]
+            heard = [o.model_copy(update={"counts": (1,)}) for o in heard]
+        if number is None and item is not None and inside and inside[0] not in counting:
+            number = inside[0]  # "to lattes"
+        words = tuple(token.folded for token in self.tokens[clause.body : clause.end])
+        chosen = tuple(_meant(m, heard) for m in options)
+        return Said(item, tuple(m.ids[0] for m in sizes), chosen, number, words)
+
+    def options(self, name: Name) -> Choices:
+        """What a name means as an option, with the amount beside it."""
+        mention = name.of("option")
+        heard, _ = options_heard(self.tokens, [mention] if mention else [], self.settled, [], self.menu)
+        return tuple(heard)
+
+    def is_item(self, name: Name) -> bool:
+        """Whether a name is read as an item where nothing is changed."""
+        mention = name.of("item")
+        return mention is not None and (mention in self.settled or name.of("option") is None)
+
+    def off_menu(self, clause: Clause, said: Said) -> Wish | None:
+        """A wish for what the menu does not have: unknown words that a number or article leads to."""
+        odd = [i for i in range(clause.body, clause.end) if i in self.odd]
+        if not odd or (said.item is not None and not self.beside_odd(said.item)):
+            return None
+        first = odd[0] if said.item is None else min(odd[0], said.item.start)
+        known = {i for n in clause.names for i in range(n.start, n.end)} | self.odd
+        at = first
+        while at > clause.body and (at - 1 in known or self.tokens[at - 1].folded in VESSELS | {"of"}):
+            at -= 1
+        number = next((n for n in self.numbers if n.end == at and n.start >= clause.body), None)
+        led = at > clause.body and self.tokens[at - 1].folded in ("a", "an", "some", "with")
+        before = {t.folded for t in self.tokens[clause.body : at]}
+        unwished = {self.tokens[i].folded for i in odd} <= UNWISHED
+        if not (number or led) or before & _OURS or unwished:
+            return None
+        return Wish((), (first, odd[-1] + 1), number.value if number else 1)
+
+    def with_it(self, clause: Clause) -> Wish | None:
+        """Something unknown that an item is wished for with: "fries with truffle oil"."""
+        for i in range(clause.body + 1, clause.end):
+            if i in self.odd and self.tokens[i - 1].folded == "with":
+                return Wish((), (i, i + 1))
+        return None
+
+    def beside_odd(self, name: Name) -> bool:
+        """Whether an unknown word stands next to a mere part of a name: "breakfast burritos"."""
+        mention = name.of("item")
+        part = mention is not None and not mention.strong and not mention.guessed
+        return part and bool({name.start - 1, name.end} & self.odd)
+
+    def _stranger(self, name: Name, clause: Clause) -> bool:
+        """Whether words only happen to be like a name: "shoot" is no shot, and nobody on a diet has a diet
+        cola. A guess counts where something leads to it."""
+        before = self.tokens[name.start - 1].folded if name.start > clause.body else ""
+        sizes = {n.end for n in clause.names if n.of("size")}
+        if all(m.guessed for m in name.readings):
+            led = before in AMOUNTS or before in ("with", "a", "an", "and") or name.start in sizes
+            numbered = any(n.end == name.start and not self._idle(n) for n in self.numbers)
+            return not (led or numbered or (name.start, name.end) == (clause.body, clause.end))
+        if before in OTHERS and name.of("size") is not None:
+            return True  # "for my big guy"
+        mention = name.of("item")
+        if mention is None or mention.strong or len(name.readings) > 1:
+            return False
+        placed = name.start - clause.body > 1 and self.tokens[name.start - 2].folded in ("on", "in")
+        several = len(mention.ids) > 1 and self.tokens[name.end : name.end + 1]
+        pronoun = bool(several) and self.tokens[name.end].folded == "1"
+        return (placed and before in ("a", "an")) or pronoun
+
+    def _fits(self, mention: Mention, item: Name | None, tally: Tally) -> bool:
+        """Whether an option can be meant: goat cheese is no cheese, and a mere part of a name means nothing
+        where nothing ordered comes with it."""
+        named = item.of("item") if item is not None else None
+        offered = {g for i in self.menu.items if named and i.sku in named.ids for g in i.option_groups}
+        held = sum(any(tally.offers(wish, group) for wish in tally.wishes) for group in mention.groups)
+        kind = next((i for i, t in enumerate(self.tokens) if t.start == mention.start), 0) - 1 in self.odd
+        fitting = len(offered & set(mention.groups)) if named else held
+        return not kind and (mention.strong or fitting == 1)
+
+    def _idle(self, number: Number) -> bool:
+        """Whether a number counts nothing that is wished for: "that one", "we're five people"."""
+        before = self.tokens[number.start - 1].folded if number.start else ""
+        after = self.tokens[number.end].folded if number.end < len(self.tokens) else ""
+        return after in UNWISHED or (number.value == 1 and before in _NO_NUMBER)
+
+    def _chosen(self, name: Name, clause: Clause, tally: Tally, changes: bool) -> bool:
+        """Whether a name that may be either is a choice of what is spoken of."""
+        choice = name.of("option")
+        if choice is None:
+            return False
+        item = name.of("item")
+        if clause.cue == "remove" and item is not None and tally.of_item(item.ids):
+            return False
+        with_it = "with" in {t.folded for t in self.tokens[clause.body : name.start]}
+        if not (changes or clause.cue in _CHANGING or (with_it and not clause.item_before(name))):
+            return False
+        return any(tally.offers(wish, group) for wish in tally.focus for group in choice.groups)
+
+    @staticmethod
+    def _parts(clause: Clause, first: Number, tally: Tally) -> bool:
+        """ "One pepperoni and two mushroom" tells three pizzas apart, and counts no mushrooms."""
+        total = sum(wish.quantity for wish in tally.group)
+        return first.start == clause.body and 0 < first.value < total
+
+
+def _meant(mention: Mention, heard: list[OptionEvidence]) -> Choices:
+    pairs = set(zip(mention.groups, mention.ids, strict=True))
+    return tuple(o for o in heard if (o.group, o.id) in pairs)
+
+
+def refused(choices: Choices) -> Choices:
+    """The same options, with none of them wished for."""
+    return tuple(o.model_copy(update={"amounts": (Amount.NONE,), "counts": (1,)}) for o in choices)

@@ -1,0 +1,110 @@
+"""What a customer takes back, refuses, swaps or brings back of an order that is being told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from services.pipeline.clauses import Clause
+from services.pipeline.pointing import Lost, Pointer
+from services.pipeline.tally import Tally, Wish
+from services.pipeline.told import Listener, Said, refused
+
+
+class Undoer:
+    """Changes the tally as clauses of taking back ask for."""
+
+    def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
+        self._listener, self._tally, self._pointer = listener, tally, pointer
+
+    def remove(self, clause: Clause, said: Said) -> bool:
+        """ "Scratch the muffin", "lose one of the fries", "take the mustard off"; False where nothing is
+        named that could be taken back, so that it is what was said last."""
+        target = self._pointer.refers(clause, said) if said.item is None else None
+        if target is not None:
+            self._tally.drop(target)
+        elif said.item is not None:
+            found = self._tally.of_item(said.skus)[:1]
+            some = self._pointer.some(clause)
+            if found and some is not None and found[0].quantity > some:
+                found[0].quantity -= some
+            elif found:
+                self._tally.drop(found[0])
+        elif said.options and self._tally.with_choice((o.group, o.id) for c in said.options for o in c):
+            self.undo(said)
+        elif said.options:
+            return self.refuse(clause, said)
+        else:
+            return bool(said.sizes)
+        return True
+
+    def refuse(self, clause: Clause, said: Said) -> bool:
+        """ "Don't put any foam on it", "leave the drizzle off"; False before any item was named."""
+        target = self._pointer.refers(clause, said)
+        if not self._tally.wishes:
+            return False
+        none = replace(said, item=None, options=tuple(refused(c) for c in said.options))
+        self._pointer.give([target] if target is not None else self._tally.focus, none)
+        return True
+
+    def undo(self, said: Said) -> bool:
+        """ "Not the cheddar", "instead of the fries": what is named is not wished for, or no longer. True
+        where an option went, and another may take its place."""
+        vacant = False
+        choices = {(o.group, o.id) for o in said.options[0]} if said.options else set()
+        for wish in self._tally.with_choice(choices)[:1]:
+            for choice in choices:
+                wish.options.pop(choice, None)
+            self._tally.focus, vacant = [wish], True
+        for wish in self._tally.of_item(said.skus)[:1]:
+            self._tally.drop(wish)
+        if said.options[1:]:
+            self._pointer.give(self._tally.focus, Said(options=said.options[1:]))
+        return vacant
+
+    def unsay(self, said: Said) -> None:
+        """ "Swiss, no, cheddar": the option right before goes, though more of its group could be had."""
+        for wish in self._tally.focus:
+            last = next(reversed(wish.options), None)
+            if last is not None and any(o.group == last[0] for c in said.options for o in c):
+                del wish.options[last]
+
+    def keep(self, said: Said) -> None:
+        """ "Actually, keep the quiche".
+
+        Raises:
+            Lost: no such thing was ordered.
+        """
+        held = [w for w in reversed(self._tally.gone) if set(said.skus) & set(w.items)]
+        if held:
+            self._tally.restore(held[0])
+        elif not self._tally.of_item(said.skus):
+            raise Lost
+
+    def swap(self, clause: Clause, said: Said) -> None:
+        """ "Swap the rings for a salad", "switch the mocha to a cold brew".
+
+        Raises:
+            Lost: neither one option for another nor one item for another.
+        """
+        if len(clause.names) < 2:
+            raise Lost
+        old, new = clause.names[0], next((n for n in clause.names[1:] if n.of("size") is None), None)
+        choices = {(o.group, o.id) for o in self._listener.options(old)}
+        held = self._tally.with_choice(choices)[:1]
+        if held and new is not None and self._listener.options(new):
+            for choice in choices:
+                held[0].options.pop(choice, None)
+            self._tally.focus = held
+            self._pointer.give(held, Said(options=(self._listener.options(new),)))
+            return
+        gone = old.of("item")
+        lines = self._tally.of_item(gone.ids)[:1] if gone is not None else []
+        mention = new.of("item") if new is not None else None
+        if not lines or new is None or mention is None:
+            raise Lost
+        self._tally.drop(lines[0])
+        number = said.number.value if said.number else lines[0].quantity
+        wish = self._tally.add(Wish(mention.ids, (new.start, new.end), number))
+        own = {o.id for name in (old, new) for o in self._listener.options(name)}
+        options = tuple(c for c in said.options if not own & {o.id for o in c})
+        self._pointer.give([wish], replace(said, item=None, options=options))
