@@ -33,7 +33,7 @@ class Adder:
         """Keep what is said before any item ("four, I mean five, croissants")."""
         if replaces and not (said.options or said.sizes):
             self._early = [known for known in self._early if known.options or known.sizes]
-        if said.options or said.number:
+        if said.options or said.number or said.sizes:
             self._early.append(said)
 
     def item(self, clause: Clause, said: Said, *, replaces: bool) -> None:
@@ -52,6 +52,8 @@ class Adder:
             return
         if not known and leading and leading[-1] in OTHERS:
             return  # "that coffee at work upset my stomach"
+        if replaces:  # "a regular, no, a large milkshake"
+            self._early = [known for known in self._early if not (known.sizes and said.sizes)]
         counted = said.number is not None or self._pointer.article(clause, said.item.start)
         wish = self._same(clause, said, counted=counted, replaces=replaces)
         if wish is None:
@@ -62,6 +64,12 @@ class Adder:
             raise Lost
         self._pointer.give([wish], said)
         for early in self._early:
+            if early.sizes and said.sizes:  # "a large and a small margherita"
+                another = Wish(said.skus, wish.at, early.number.value if early.number else 1)
+                self._tally.wishes.insert(self._tally.wishes.index(wish), another)
+                self._tally.group = [another, *self._tally.group]
+                self._pointer.give([another], early)
+                continue
             self._pointer.give([wish], early)
             wish.quantity = early.number.value if early.number and not counted else wish.quantity
         self._early.clear()
@@ -80,6 +88,15 @@ class Adder:
         elif (count := self._counted(clause, said)) is not None:
             self._counted_part(clause, said, count)
         self._pointer.give(tally.focus, said)
+
+    def become(self, quantity: int, said: Said) -> None:
+        """ "Make one of them a Hawaiian": some of a line are another item of the same size."""
+        assert said.item is not None
+        tally = self._tally
+        some = tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), quantity)
+        some.items, some.at, some.options = said.skus, (said.item.start, said.item.end), {}
+        some.size = some.size if some.size and tally.sized(some, some.size) else None
+        self._pointer.give([some], said)
 
     def _same(self, clause: Clause, said: Said, *, counted: bool, replaces: bool) -> Wish | None:
         """The line that is spoken of again; None when it is a new one.
@@ -145,9 +162,20 @@ class Adder:
             return said.number.value
         # "A root beer, a small one" says its size, "a root beer and a small one" orders another; "make his
         # a small" does neither.
+        tally, article = self._tally, self._pointer.article(clause, first)
+        if article and tally.rest is not None and sum(w.quantity for w in tally.group) > 1:
+            # "Two vanilla and a strawberry", "three, a small one with cream, ..."
+            full = any(
+                tally.offers(w, o.group) and any(c[0] == o.group for c in w.options) and tally.single(o.group)
+                for w in tally.focus
+                for c2 in said.options
+                for o in c2
+            )
+            if full or (said.sizes and not clause.cue):
+                return 1
         sized = bool(said.sizes) and clause.lead in AND and bool(self._tally.group)
         changed = bool(clause.cue) or bool({"make", "is"} & set(said.words))
-        return 1 if sized and not changed and (pronoun or self._pointer.article(clause, first)) else None
+        return 1 if sized and not changed and (pronoun or article) else None
 
     def _counted_part(self, clause: Clause, said: Said, count: int) -> None:
         """ "Two with oat": some of those ordered, or that many more."""

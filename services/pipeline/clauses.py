@@ -17,8 +17,10 @@ from services.pipeline.english import (
     ASKED,
     ASKING,
     BEFORE_ASKING,
+    EACH,
     INSTEAD_OF,
     KEEPING,
+    MAKING,
     NEGATING,
     PARTICLES,
     REMOVING,
@@ -34,13 +36,15 @@ Cue = Literal["", "replace", "remove", "swap", "instead", "not", "keep"]
 _NONE: tuple[Cue, int] = ("", 0)
 _CUES: tuple[tuple[Cue, tuple[tuple[str, ...], ...]], ...] = (
     ("instead", INSTEAD_OF),
-    ("swap", SWAPPING),
+    ("swap", (*SWAPPING, *MAKING)),
     ("keep", KEEPING),
     ("remove", REMOVING),
     ("not", NEGATING),
     ("replace", REPLACING),
 )
 # Stand between a number or article and the item that it leads to.
+# Stand between a number, or "both", and what is said of that part.
+_BEFORE_PART = frozenset("of with without no in on a an the them those em".split())
 _LEADING = frozenset("of the more those big nice".split())
 
 
@@ -114,8 +118,9 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
         paused = i > 0 and bool(tokens[i - 1].after)
         here, after = _NONE if i in inside else _cue(tokens, i)
         joint = i not in inside and tokens[i].folded in AND | {"but", "except"}
-        another = i in leads and i > start and not changing and _holds(names, start, i)
-        if paused or joint or here or another or _next_part(tokens, names, inside, i):
+        another = i in leads and i > start and not changing and _goes_on(tokens, names, start, i)
+        part = not changing and _next_part(tokens, names, inside, start, i)
+        if paused or joint or here or another or part:
             close(i)
             pause = tokens[i - 1].after[:1] if paused else ""
             lead = tokens[i].folded if joint else pause if i > start or paused else lead
@@ -197,19 +202,32 @@ def _leads(tokens: list[Token], names: list[Name]) -> set[int]:
     return found
 
 
-def _next_part(tokens: list[Token], names: list[Name], inside: set[int], i: int) -> bool:
-    """ "One small one large": a number between two sizes or options begins the next part."""
-    if i in inside or tokens[i].after or number_value(tokens[i].folded) is None:
+def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: int, i: int) -> bool:
+    """ "One small one large", "with soy both of them iced": a number, an article before a size or a word of
+    sharing begins the next part, where names stand on both sides of it."""
+    last = next((n for n in reversed(names) if start <= n.start and n.end == i), None)
+    if i in inside or last is None or tokens[i].after or tokens[last.start - 1].folded == "the":
         return False
-    plain = [n for n in names if not n.of("item")]
-    if tokens[i + 1 : i + 2] and tokens[i + 1].folded in ("with", "without", "no"):
-        return any(n.end == i for n in names) and any(n.start == i + 2 for n in plain)
-    ended = any(n.end == i and tokens[n.start - 1].folded != "the" for n in plain)
-    return ended and any(n.start == i + 1 for n in plain)
+    word, after = tokens[i].folded, i + 1
+    while after < len(tokens) and after not in inside and tokens[after].folded in _BEFORE_PART:
+        after += 1
+    if after < len(tokens) and after not in inside and number_value(tokens[after].folded) is not None:
+        after += 1  # "one with two ranches"
+    following = [n for n in names if n.start == after and not n.of("item")]
+    if number_value(word) == 1 and last.of("size") and tokens[last.start - 1].folded in ("a", "an"):
+        return False  # "a small one with cream"
+    if word in ("a", "an"):
+        return any(n.of("size") for n in following)
+    return bool(following) and (number_value(word) is not None or word in EACH)
 
 
-def _holds(names: list[Name], start: int, end: int) -> bool:
-    return any(start <= n.start < end and n.of("item") for n in names)
+def _goes_on(tokens: list[Token], names: list[Name], start: int, at: int) -> bool:
+    """Whether something was named before the words that lead to another item; "whip on a mocha" is one."""
+    named = any(start <= n.start and n.end <= at for n in names)
+    before = at - 1
+    while before > start and tokens[before].folded in ("the", "that", "this", "either", "my"):
+        before -= 1
+    return named and tokens[before].folded not in ("on", "in", "for", "to", "of", "with")
 
 
 def _sentence(tokens: list[Token], at: int) -> tuple[int, int]:

@@ -124,6 +124,7 @@ REMOVING = _phrases(
     "scratch,cancel,remove,forget,forget about,drop,lose,never mind,nevermind,never mind about"
 )
 SWAPPING = _phrases("swap,switch,change,replace,swap out")
+MAKING = _phrases("make the")
 SWAPS_FOR = _phrases("for,to,with,out for")
 INSTEAD_OF = _phrases("instead of,in place of")
 # "No muffin", where a muffin was ordered before, takes it back.
@@ -177,8 +178,8 @@ AGAIN = _phrases(
 
 # Some of several that were ordered ("one of them", "just one", "in the one").
 ONE_OF = _phrases(
-    "1 of them,1 of those,2 of them,2 of those,3 of them,3 of those,4 of them,4 of those,1 of the,2 of the"
-    ",just 1,just the 1,only 1,some of those,some of them,2 of the,3 of the"
+    "1 of them,1 of em,1 of those,2 of them,2 of those,3 of them,3 of those,4 of them,4 of those,1 of the"
+    ",2 of the,3 of the,just 1,just the 1,only 1,some of those,some of them"
 )
 # "We don't need anything" takes everything back.
 NOTHING = frozenset("anything nothing".split())
@@ -186,6 +187,7 @@ NOTHING = frozenset("anything nothing".split())
 PLAIN = frozenset("plain regular".split())
 # Points at what was asked about, or ordered before ("I'd like some of those").
 POINTING = frozenset("that those it them some these".split())
+HALF_OF = _phrases("half of them,half of those,half of em")
 ORDINALS = {"first": 0, "second": 1, "third": 2, "last": -1}
 # Nothing at all is wished for, after all.
 ALL_BACK = _phrases("leave it all,nothing for me,nothing from me,nothing for us,want any of it,dont want any")

@@ -83,23 +83,30 @@ class _Follower:
         elif self._pointer.takes_all_back(clause):
             self._tally.clear()
             self._adder.forget()
-        elif clause.cue == "swap" or (goes_on and _swaps(before) and len(clause.names) > 1):
+        elif clause.cue == "swap" or (
+            goes_on and _swaps(before) and len(clause.names) > 1 and "for" in said.words
+        ):
             self._undoer.swap(clause, said)
             self._pending = False
         elif (clause.cue == "not" and WISHING & set(said.words)) or clause.lead == "except":
             if not self._undoer.refuse(clause, said):
                 raise Lost
         elif clause.cue in ("instead", "not"):
-            self._vacant = self._undoer.undo(said)
+            self._vacant = self._undoer.undo(said, here=clause.cue == "instead")
             self._pending = False
         elif clause.cue == "keep":
             self._undoer.keep(said)
             self._pending = False
-        elif clause.cue == "remove" or (goes_on and _removes(before) and said.words[:1] == ("the",)):
+        elif clause.cue == "remove" or (goes_on and _removes(before) and self._only_names(clause, said)):
             pending, self._pending = self._pending, False
             self._pending = not self._undoer.remove(clause, said) or (pending and not said.anything)
         else:
             self._tell(clause, said)
+
+    def _only_names(self, clause: Clause, said: Said) -> bool:
+        """ "Lose the bread, and one of the fries"; "and the lemonade should be large" takes nothing back."""
+        one = self._pointer.some(clause) is not None and said.item is not None
+        return one or (said.words[:1] == ("the",) and not said.sizes and not said.options)
 
     def _tell(self, clause: Clause, said: Said) -> None:
         replaces = self._pending or clause.cue == "replace"
@@ -121,8 +128,12 @@ class _Follower:
                 self._tally.wishes.append(extra)
 
     def _value(self, clause: Clause, said: Said, *, replaces: bool) -> None:
-        target = self._pointer.refers(clause, said)
-        if target is not None:
+        some, total = self._pointer.some(clause), sum(w.quantity for w in self._tally.group)
+        other = bool(some) and said.item is not None and not self._tally.of_item(said.skus)
+        target = None if other else self._pointer.refers(clause, said)
+        if other and some and total > 1:
+            self._adder.become(some, said)
+        elif target is not None:
             self._tally.focus = [target]
             self._pointer.give([target], self._pointer.about(clause, said, target))
         elif self._pointer.again(clause, said):
@@ -176,4 +187,4 @@ def _removes(clause: Clause | None) -> bool:
 def _counts_anew(clause: Clause, said: Said, *, replaces: bool) -> bool:
     """ "Churros for the kids, two orders": a number alone."""
     bare = not (said.sizes or said.options or set(said.words) & THE_OTHER)
-    return bare and (replaces or (clause.lead == "," and len(said.words) <= 2))
+    return bare and (replaces or (clause.lead in (",", ".") and len(said.words) <= 2))

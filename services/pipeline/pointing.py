@@ -11,6 +11,7 @@ from services.pipeline.english import (
     ALL_BACK,
     ALL_OF_IT,
     EACH,
+    HALF_OF,
     NOTHING,
     ONE_OF,
     ORDINALS,
@@ -63,6 +64,8 @@ class Pointer:
     def some(self, clause: Clause) -> int | None:
         """How many "one of them" is about; None when no such words are said."""
         for i in range(clause.body, clause.end):
+            if phrase_end(self._tokens, i, HALF_OF) is not None:
+                return max(1, sum(w.quantity for w in self._tally.group) // 2)
             if phrase_end(self._tokens, i, ONE_OF) is not None:
                 return next((n.value for n in self._listener.numbers if n.start == i), 1)
         return None
@@ -138,6 +141,7 @@ class Pointer:
         alike = last.like() if same or third else Wish(last.items, last.at)
         alike.quantity = said.number.value if said.number else 1
         self._tally.beside(alike, last)
+        self._tally.rest = None  # what follows is said of this one
         # "The same with honey mustard": the one sauce that it had gives way.
         for group in {o.group for choices in said.options for o in choices}:
             held = [

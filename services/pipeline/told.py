@@ -9,7 +9,7 @@ from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
 from services.pipeline.clauses import Clause, Name
 from services.pipeline.english import AMOUNTS, OTHERS, UNWISHED, VESSELS
-from services.pipeline.mentions import Token
+from services.pipeline.mentions import Token, tokenize
 from services.pipeline.quantifiers import Number, options_heard
 from services.pipeline.tally import Tally, Wish
 
@@ -60,7 +60,9 @@ class Listener:
         item = next(
             (n for n in names if self.is_item(n) and not self._chosen(n, clause, tally, changes)), None
         )
-        rest = [n for n in names if n is not item]
+        if item is None and not tally.wishes:
+            item = next((known for n in names if (known := self._first_word(n, clause)) is not None), None)
+        rest = [n for n in names if item is None or n.start != item.start]
         options = [m for n in rest if (m := n.of("option")) is not None and self._fits(m, item, tally)]
         sizes = [m for n in rest if (m := n.of("size")) is not None and n.of("option") is None]
         inside = [n for n in self.numbers if clause.body <= n.start and n.end <= clause.end]
@@ -152,6 +154,23 @@ class Listener:
         before = self.tokens[number.start - 1].folded if number.start else ""
         after = self.tokens[number.end].folded if number.end < len(self.tokens) else ""
         return after in UNWISHED or (number.value == 1 and before in _NO_NUMBER)
+
+    def _first_word(self, name: Name, clause: Clause) -> Name | None:
+        """ "A large pepperoni" where there is a pepperoni pizza, and one only."""
+        choice = name.of("option")
+        before = self.tokens[name.start - 1].folded if name.start > clause.body else ""
+        sized = any(n.of("size") and n.end == name.start for n in clause.names)
+        after = self.tokens[name.end].folded if name.end < len(self.tokens) else ""
+        if choice is None or not (sized or before in ("a", "an") or before.isdigit()):
+            return None
+        if name.end in self.odd or after == "1":
+            return None  # "a hot dog" and "a hot one" are no hot chocolate
+        said = [t.folded for t in self.tokens[name.start : name.end]]
+        items = [i for i in self.menu.items if [t.folded for t in tokenize(i.name)][: len(said)] == said]
+        if len(items) != 1:
+            return None
+        meant = choice.model_copy(update={"kind": "item", "ids": (items[0].sku,), "groups": ()})
+        return Name(name.start, name.end, (meant,))
 
     def _chosen(self, name: Name, clause: Clause, tally: Tally, changes: bool) -> bool:
         """Whether a name that may be either is a choice of what is spoken of."""

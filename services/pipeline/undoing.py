@@ -23,7 +23,9 @@ class Undoer:
         if target is not None:
             self._tally.drop(target)
         elif said.item is not None:
-            found = self._tally.of_item(said.skus)[:1]
+            # "Never mind the pizza", when the meat lovers is all that there is.
+            only = self._tally.wishes if len(self._tally.wishes) == 1 else []
+            found = self._tally.of_item(said.skus)[:1] or only
             some = self._pointer.some(clause)
             if found and some is not None and found[0].quantity > some:
                 found[0].quantity -= some
@@ -46,12 +48,16 @@ class Undoer:
         self._pointer.give([target] if target is not None else self._tally.focus, none)
         return True
 
-    def undo(self, said: Said) -> bool:
-        """ "Not the cheddar", "instead of the fries": what is named is not wished for, or no longer. True
-        where an option went, and another may take its place."""
+    def undo(self, said: Said, *, here: bool = False) -> bool:
+        """ "Not the cheddar", "instead of the fries": what is named is not wished for, or no longer, of the
+        lines that are spoken of (`here`) or any. True where an option went, and another may take its
+        place."""
         vacant = False
         choices = {(o.group, o.id) for o in said.options[0]} if said.options else set()
         for wish in self._tally.with_choice(choices)[:1]:
+            spoken = any(self._tally.offers(w, group) for w in self._tally.focus for group, _ in choices)
+            if here and spoken and wish not in self._tally.focus:
+                continue  # of another line than this one, which has it no more
             for choice in choices:
                 wish.options.pop(choice, None)
             self._tally.focus, vacant = [wish], True
@@ -86,7 +92,7 @@ class Undoer:
         Raises:
             Lost: neither one option for another nor one item for another.
         """
-        if len(clause.names) < 2:
+        if not clause.names:
             raise Lost
         old, new = clause.names[0], next((n for n in clause.names[1:] if n.of("size") is None), None)
         choices = {(o.group, o.id) for o in self._listener.options(old)}
@@ -100,11 +106,16 @@ class Undoer:
         gone = old.of("item")
         lines = self._tally.of_item(gone.ids)[:1] if gone is not None else []
         mention = new.of("item") if new is not None else None
+        if lines and mention is None and (said.sizes or new is not None):
+            self._tally.focus = lines
+            self._pointer.give(lines, replace(said, item=None))
+            return
         if not lines or new is None or mention is None:
             raise Lost
         self._tally.drop(lines[0])
         number = said.number.value if said.number else lines[0].quantity
         wish = self._tally.add(Wish(mention.ids, (new.start, new.end), number))
+        wish.size = lines[0].size if lines[0].size and self._tally.sized(wish, lines[0].size) else None
         own = {o.id for name in (old, new) for o in self._listener.options(name)}
         options = tuple(c for c in said.options if not own & {o.id for o in c})
         self._pointer.give([wish], replace(said, item=None, options=options))
