@@ -178,7 +178,7 @@ class CartLine(BaseModel):
     confidence: float = Field(
         ge=0,
         le=1,
-        description="the least of its fields' confidences; without those, the mean ASR probability of its words",
+        description="the least of its fields'; without those, the mean ASR probability of its words",
     )
     field_confidence: dict[str, float] = Field(
         default={},

@@ -1,7 +1,7 @@
 """The confidence of a field: how likely one value of a finished cart is right, from how it was heard.
 
-`fields.json` holds, for each recogniser (model, precision, options, language: the key of the ASR table too), a
-logistic regression for each kind of field, fitted and cross-validated by `tests/bench/fields` on hearings
+`fields.json` holds, for each recogniser (model, precision, options, language: the key of the ASR table too),
+a logistic regression for each kind of field, fitted and cross-validated by `tests/bench/fields` on hearings
 whose right cart is known. A weight multiplies a feature:
 
     mean, least   logit of the mean and of the lowest probability of the field's words
@@ -12,8 +12,8 @@ whose right cart is known. A weight multiplies a feature:
     chosen        the mask left the value to the model
     doubt         something about the order is open, whatever it is
 
-A transcript without word probabilities (an order that came as text), one from a second hearing (its words were
-asked for), and a recogniser without a table give no field confidences.
+A transcript without word probabilities (an order that came as text), one from a second hearing (its words
+were asked for), and a recogniser without a table give no field confidences.
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ def models() -> dict[str, dict[str, Model]]:
     }
 
 
-def field_confidences(
-    draft: CartDraft, evidence: Evidence, transcript: Transcript
-) -> list[dict[str, float]]:
+def field_confidences(draft: CartDraft, evidence: Evidence, transcript: Transcript) -> list[dict[str, float]]:
     """For each line the confidence (0..1) of each field by its name; empty where nothing can be told."""
     known = models().get(transcript.source)
     if known is None or transcript.first_heard is not None:

@@ -44,7 +44,9 @@ def traces(draft: CartDraft, evidence: Evidence) -> list[list[Trace]]:
     left = [place.copies for place in evidence.lines]
     found: list[list[Trace]] = []
     for line in draft.lines:
-        fitting = [i for i, n in enumerate(left) if n and isinstance(line, ItemLine) and _has(evidence, i, line)]
+        fitting = [
+            i for i, n in enumerate(left) if n and isinstance(line, ItemLine) and _has(evidence, i, line)
+        ]
         if not fitting or not isinstance(line, ItemLine):
             found.append([])
             continue
@@ -85,7 +87,7 @@ def _line(line: ItemLine, place: LineEvidence, region: Span, evidence: Evidence)
     chosen = not place.required or len(place.items) > 1
     fields = [
         _named("item", "sku", item, region, chosen),
-        _quantity(line, place, here, item, region),
+        _quantity(place, here, item, region),
         _size(line, place, here, region, evidence),
         *(_option(option, place, here, region, evidence) for option in line.options),
     ]
@@ -100,9 +102,7 @@ def _line(line: ItemLine, place: LineEvidence, region: Span, evidence: Evidence)
     )
 
 
-def _quantity(
-    line: ItemLine, place: LineEvidence, here: Sequence[Mention], item: Mention | None, region: Span
-) -> Trace:
+def _quantity(place: LineEvidence, here: Sequence[Mention], item: Mention | None, region: Span) -> Trace:
     end = item.start if item is not None else region[1]
     words = [
         (region[0] + token.start, region[0] + token.end, number_value(token.folded))
@@ -155,7 +155,6 @@ def _naming(kind: str, ref: str | tuple[str, str], among: Sequence[Mention]) -> 
     refs = [
         m
         for m in among
-        if m.kind == kind
-        and ref in (zip(m.groups, m.ids, strict=True) if kind == "option" else m.ids)
+        if m.kind == kind and ref in (zip(m.groups, m.ids, strict=True) if kind == "option" else m.ids)
     ]
     return max(refs, key=lambda m: m.score, default=None)

@@ -153,7 +153,9 @@ def check_fields(fields: Sequence[Mapping[str, float]], threshold: float) -> lis
         if sure < threshold
     )
     return [
-        Finding.blocking("field_doubtful", f"{_called(name)} of line {index + 1}: heard with {sure:.2f}", index)
+        Finding.blocking(
+            "field_doubtful", f"{_called(name)} of line {index + 1}: heard with {sure:.2f}", index
+        )
         for sure, index, name in doubtful
     ]
 

@@ -1,1 +1,1 @@
-"""Confidence by field: hearings kept once, labels, the fit of the shipped table, and what each lever gives."""
+"""Confidence by field: hearings kept once, labels, and the fit of the shipped table."""

@@ -29,14 +29,23 @@ from tests.bench.fields.labels import Hearing, Judged, Label, calibration_hearin
 from tests.bench.fields.logistic import FOLDS, Array, cross_validated, fit
 
 # Which way a feature may count; see `logistic.fit`.
-SIGNS = {"mean": 1, "least": 1, "worst": 1, "inexact": -1, "guessed": -1, "unsaid": 0, "chosen": -1, "doubt": -1}
+SIGNS = {
+    "mean": 1,
+    "least": 1,
+    "worst": 1,
+    "inexact": -1,
+    "guessed": -1,
+    "unsaid": 0,
+    "chosen": -1,
+    "doubt": -1,
+}
 THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.88, 0.9, 0.92, 0.94, 0.96)
 Place = tuple[int, int]
 
 
 def read(heard: Path, human: Path | None, calibration: Path | None, key: str) -> list[Judged]:
     """Every hearing that has words, judged."""
-    known = {one.gold["id"]: one for one in recordings(human)}
+    known = {one.gold["id"]: one for one in recordings()}
     hearings = [
         Hearing(
             row["id"],
@@ -48,17 +57,14 @@ def read(heard: Path, human: Path | None, calibration: Path | None, key: str) ->
             known[row["id"]].gold["cart"]["lines"],
         )
         for row in kept(heard).values()
-        if row["id"] in known
     ]
     if human is not None and calibration is not None:
         hearings += calibration_hearings(calibration, human, key)
     return [judge(hearing) for hearing in hearings if hearing.transcript.words]
 
 
-def fit_kind(
-    judged: Sequence[Judged], kind: Kind
-) -> tuple[dict[str, Any], dict[Place, float], list[tuple[Label, Judged, float]]]:
-    """One kind's row of the table, and what the folds say of each field: by its place, and of the labelled."""
+def fit_kind(judged: Sequence[Judged], kind: Kind) -> tuple[dict[str, Any], dict[Place, float]]:
+    """One kind's row of the table, and what the folds say of each field, by its place in `judged`."""
     rows = [
         (at, n, label, one)
         for at, one in enumerate(judged)
@@ -68,7 +74,9 @@ def fit_kind(
     x: Array = np.array([label.features.values for _, _, label, _ in rows])
     y: Array = np.array([float(bool(label.right)) for _, _, label, _ in rows])
     # Of a second hearing nothing is said, since its words were asked for.
-    asked = np.array([lb.right is not None and one.hearing.transcript.first_heard is None for *_, lb, one in rows])
+    asked = np.array(
+        [lb.right is not None and one.hearing.transcript.first_heard is None for *_, lb, one in rows]
+    )
     signs = [SIGNS[name] for name in FEATURES]
     found = cross_validated(x, y, [one.hearing.group for *_, one in rows], signs, asked)
     intercept, weights = fit(x[asked], y[asked], signs)
@@ -83,7 +91,7 @@ def fit_kind(
         "wrong": sum(not label.right for label, *_ in labelled),
         "cross_validated": {"all": _quality(labelled), "plain": _quality(plain)},
     }
-    return row, {(at, n): float(p) for (at, n, *_), p in zip(rows, found, strict=True)}, labelled
+    return row, {(at, n): float(p) for (at, n, *_), p in zip(rows, found, strict=True)}
 
 
 def _quality(rows: Sequence[tuple[Label, Judged, float]]) -> dict[str, Any]:
@@ -126,12 +134,10 @@ def main() -> None:
     judged = read(args.heard, args.human, args.calibration, key)
     kinds, sure = {}, dict[Place, float]()
     for kind in KINDS:
-        kinds[kind], found, _ = fit_kind(judged, kind)
+        kinds[kind], found = fit_kind(judged, kind)
         sure |= found
         print(kind, json.dumps(kinds[kind]))
-    least = [
-        min((sure[at, n] for n in range(len(one.labels))), default=0.0) for at, one in enumerate(judged)
-    ]
+    least = [min((sure[at, n] for n in range(len(one.labels))), default=0.0) for at, one in enumerate(judged)]
     told = curve(judged, least, settings().asr_threshold)
     print(*told, sep="\n")
     other = [(s, j) for s, j in zip(least, judged, strict=True) if not j.blocked]

@@ -1,10 +1,11 @@
-"""Recordings heard once and kept: first hearing, and the second where the product takes it instead.
+"""Golden recordings heard once and kept, with each word's probability.
 
-    python -m tests.bench.fields.hear --human DIR --out heard.jsonl
+    python -m tests.bench.fields.hear --out heard.jsonl
 
-The tuned half of the golden sets, clean and on five rungs of the noise ladder, and real people's orders (DIR:
-`gold.jsonl`, `menu.json`, `audio/`), clean and in babble at 10 dB. The sealed half is not touched. A second or
-two a recording on one core; what is there already is not heard again, so it can be stopped and gone on with.
+The tuned half alone, clean and on five rungs of the noise ladder, heard as the product does: a second time
+with the menu's words where the first left doubt. Two seconds a recording on one core; what is there already
+is not heard again, so it can be stopped and gone on with. Real people's orders are heard by
+`tests/bench/calibrate_asr.py`, for the table of the ASR confidence.
 """
 
 from __future__ import annotations
@@ -35,15 +36,20 @@ from tests.golden.ladder import Rung, degrade
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN, MENUS = ROOT / "tests" / "golden", ROOT / "infra" / "samples" / "menus"
 TUNED = ("harbor-coffee", "copper-skillet")
-HUMAN = "human"
-CLEAN, BABBLE = Rung("clean"), Rung("babble", 10)
-REST = (Rung("babble", 5), Rung("car", 10), Rung("telephone"), Rung("babble", 20))
+RUNGS = (
+    Rung("clean"),
+    Rung("babble", 10),
+    Rung("babble", 5),
+    Rung("car", 10),
+    Rung("telephone"),
+    Rung("babble", 20),
+)
 SEED = 1  # of the ladder, as `make ladder` has it
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One gold row with a recording; `group` is its speaker where known, else its own id."""
+    """One gold row with a recording; `group` is its voice."""
 
     source: str
     gold: dict[str, Any]
@@ -52,20 +58,16 @@ class Recording:
 
     @property
     def group(self) -> str:
-        return str((self.gold.get("speech") or {}).get("voice") or self.gold["id"])
+        return str(self.gold["speech"]["voice"])
 
 
-def recordings(human: Path | None) -> Iterator[Recording]:
-    """Of the tuned half, and of real people when their folder is given."""
+def recordings() -> Iterator[Recording]:
+    """Of the tuned half."""
     for name in TUNED:
         menu = Menu.parse(json.loads((MENUS / f"{name}.json").read_text()))
         for row in read_gold(GOLDEN / f"{name}-tuned.jsonl"):
             if row.get("audio"):
                 yield Recording(name, row, GOLDEN / "audio" / row["audio"], menu)
-    if human is not None:
-        menu = Menu.parse(json.loads((human / "menu.json").read_text()))
-        for row in read_gold(human / "gold.jsonl"):
-            yield Recording(HUMAN, row, human / "audio" / row["audio"], menu)
 
 
 def kept(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
@@ -106,15 +108,14 @@ def listener(threads: int) -> Listener:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--human", type=Path, help="folder of real people's orders")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
-    known, ears, everything = kept(args.out), listener(args.threads), list(recordings(args.human))
+    known, ears, everything = kept(args.out), listener(args.threads), list(recordings())
     with args.out.open("a") as file, tempfile.TemporaryDirectory() as folder:
-        for rung in (CLEAN, BABBLE, *REST):
+        for rung in RUNGS:
             for one in everything:
-                if (one.gold["id"], rung.name) in known or (one.source == HUMAN and rung in REST):
+                if (one.gold["id"], rung.name) in known:
                     continue
                 started = time.perf_counter()
                 audio = on_rung(one, rung, Path(folder))

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from schemas.cart import CartDraft, ItemLine, OptionDraft, Severity
-from schemas.compare import canonical, line_key
+from schemas.compare import canonical
 from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript, Word
 from services.engines.confidence import calibrated
 from services.engines.whisper import Segment, is_phantom, raw_confidence
-from services.evaluation.score import paired, right_lines
+from services.evaluation.score import right_fields
 from services.pipeline.facts import check_facts
 from services.pipeline.fields import Features, features
 from services.pipeline.retrieve import retrieve
@@ -44,7 +44,6 @@ class Label:
     """One field of one hearing; `right` is None where gold has no such line to compare it with."""
 
     features: Features
-    line: int
     right: bool | None
 
 
@@ -64,38 +63,18 @@ def judge(hearing: Hearing) -> Judged:
     evidence = retrieve(hearing.transcript.text, hearing.menu, 1)
     draft = all_said(evidence)
     lines = [line.model_dump(mode="json") for line in draft.lines]
-    pairs = {got[0]: want for want, got in paired(canonical(hearing.gold), canonical(lines)) if got}
-    whole = right_lines(hearing.gold, lines)
-    amounts = canonical(lines)
+    right = right_fields(hearing.gold, lines)
     labels = [
-        Label(one, at, whole[at] if one.kind == "line" else _right(one.name, line, pairs, amounts))
-        for at, (line, found) in enumerate(
-            zip(lines, features(draft, evidence, hearing.transcript), strict=True)
-        )
+        Label(one, right[at].get(one.name))
+        for at, found in enumerate(features(draft, evidence, hearing.transcript))
         for one in found
     ]
     findings = [*check_facts(draft, hearing.menu), *check_evidence(draft, evidence)]
     blocked = hearing.transcript.first_heard is not None or any(
         finding.severity is Severity.BLOCKING for finding in findings
     )
-    exact = canonical(hearing.gold) == amounts
+    exact = canonical(hearing.gold) == canonical(lines)
     return Judged(hearing, labels, exact, evidence.plain, blocked)
-
-
-def _right(name: str, line: dict[str, Any], pairs: dict[Any, Any], amounts: Any) -> bool | None:
-    key = line_key(line)
-    twin = pairs.get(key)
-    if name == "sku":
-        return twin is not None
-    if twin is None:
-        return None
-    (_, _, size, options), quantity = twin
-    if name == "size":
-        return bool(line["size"] == size)
-    if name == "quantity":
-        return bool(amounts[key] == quantity)
-    _, group, ref = name.split("/")
-    return next(o for o in key[3] if o[:2] == (group, ref)) in options
 
 
 def all_said(evidence: Evidence) -> CartDraft:

@@ -39,7 +39,8 @@ def _newton(x: Array, y: Array) -> tuple[float, Array]:
     for _ in range(STEPS):
         p = predict(0.0, beta, z)
         step = np.linalg.solve(
-            (z * (p * (1 - p))[:, None]).T @ z + ridge + 1e-9 * np.eye(len(beta)), z.T @ (y - p) - ridge @ beta
+            (z * (p * (1 - p))[:, None]).T @ z + ridge + 1e-9 * np.eye(len(beta)),
+            z.T @ (y - p) - ridge @ beta,
         )
         beta += step
         if np.abs(step).max() < 1e-8:
