@@ -107,20 +107,24 @@ def _quality(rows: Sequence[tuple[Label, Judged, float]]) -> dict[str, Any]:
 
 def curve(judged: Sequence[Judged], least: Sequence[float], gate: float) -> list[dict[str, Any]]:
     """What each threshold on the least sure field would do behind every other doubt and the ASR gate."""
-    rows = [
-        (one.exact, sure)
-        for one, sure in zip(judged, least, strict=True)
-        if not one.blocked and one.hearing.transcript.confidence >= gate
-    ]
-    return [
-        {
-            "threshold": threshold,
-            "accepted": len(over := [exact for exact, sure in rows if sure >= threshold]),
-            "silent": over.count(False),
-            "silent_ci": wilson(over.count(False), len(judged)),
-        }
-        for threshold in (0.0, *THRESHOLDS)
-    ]
+    told = []
+    for threshold in (0.0, *THRESHOLDS):
+        over = [
+            one
+            for one, sure in zip(judged, least, strict=True)
+            if not one.blocked and one.hearing.transcript.confidence >= gate and sure >= threshold
+        ]
+        silent = sum(not one.exact for one in over)
+        told.append(
+            {
+                "threshold": threshold,
+                "accepted": len(over),
+                "accepted_clean": sum(one.hearing.rung == "clean" for one in over),
+                "silent": silent,
+                "silent_ci": wilson(silent, len(judged)),
+            }
+        )
+    return told
 
 
 def main() -> None:
@@ -143,10 +147,14 @@ def main() -> None:
     other = [(s, j) for s, j in zip(least, judged, strict=True) if not j.blocked]
     exact = [j.exact for _, j in other]
     asr = [j.hearing.transcript.confidence for _, j in other]
-    print("no other doubt:", len(other), "wrong", exact.count(False))
-    print("AUROC least field", auroc([s for s, _ in other], exact), "ASR", auroc(asr, exact))
+    orders = {
+        "without_other_doubt": len(other),
+        "wrong": exact.count(False),
+        "auroc_least_field": auroc([s for s, _ in other], exact),
+        "auroc_asr": auroc(asr, exact),
+    }
     hearings = Counter(f"{j.hearing.source} {j.hearing.rung}" for j in judged)
-    print(hearings)
+    print(orders, hearings, sep="\n")
     if args.write:
         document = json.loads(TABLES.read_text())
         document["tables"][key] = {
@@ -156,6 +164,7 @@ def main() -> None:
             "folds": FOLDS,
             "features": list(FEATURES),
             "kinds": kinds,
+            "orders": orders,
             "triage": told,
         }
         TABLES.write_text(json.dumps(document, indent=1) + "\n")
