@@ -98,6 +98,7 @@ def _values(
     trace: Trace, words: Sequence[tuple[int, int, float]], worst: float, evidence: Evidence
 ) -> tuple[float, ...]:
     its = [p for start, end, p in words if any(start < high and low < end for low, high in trace.spans)]
+    its = its or [p for *_, p in words]
     return (
         _logit(_mean(its)),
         _logit(min(its)),

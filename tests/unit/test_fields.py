@@ -6,8 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from schemas.cart import CartDraft, Severity
+from schemas.cart import CartDraft, ItemLine, Severity
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline import stages
@@ -18,10 +20,12 @@ from services.pipeline.traces import KINDS
 from services.pipeline.validate import check_fields
 from services.storage.records import MenuVersion, Outcome
 from tests.bench.fields.fit import SIGNS
+from tests.bench.fields.labels import all_said
 from tests.stand_ins import CAFE, in_review, speech
 
 KEY = "faster-whisper-base/int8/beam5-t0-vad/en"
 TEXT = "two large lattes and a blueberry muffin"
+SAID = "a two large small latte lattes americana mocha syrup oat extra no and or with um, foam. bagel".split()
 DRAFT = CartDraft.model_validate(
     {
         "lines": [
@@ -67,6 +71,20 @@ def test_features_are_of_the_fields_own_words() -> None:
     assert least[0, "size"] < 0 < least[0, "sku"]
     assert least[0, "heard"] == least[0, "size"]
     assert least[1, "heard"] == pytest.approx(least[0, "sku"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(SAID), min_size=1, max_size=14), st.floats(0, 1))
+def test_whatever_is_said_every_line_of_its_cart_has_confidences(said: list[str], chance: float) -> None:
+    transcript = speech(" ".join(said), chance).model_copy(update={"source": KEY})
+    evidence = retrieve(transcript.text, CAFE, 1)
+    draft = all_said(evidence)
+    found = field_confidences(draft, evidence, transcript)
+    assert len(found) == len(draft.lines)
+    for line, sure in zip(draft.lines, found, strict=True):
+        assert isinstance(line, ItemLine)
+        assert len(sure) == 4 + len(line.options)
+        assert all(0 <= value <= 1 for value in sure.values())
 
 
 @pytest.mark.parametrize(
