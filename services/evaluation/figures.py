@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.evaluation.hearing import word_errors
-from services.evaluation.score import LineScore, right_lines, score
+from services.evaluation.score import LineScore, right_fields, right_lines, score
 from services.evaluation.statistics import (
     auroc,
     expected_calibration_error,
@@ -17,6 +17,9 @@ from services.evaluation.statistics import (
     risk_coverage,
     wilson,
 )
+
+# What a report calls the fields; all others are options.
+_KINDS = {"heard": "words of a line", "sku": "item", "quantity": "quantity", "size": "size"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +185,8 @@ def risk(rows: Sequence[Scored], asr_threshold: float) -> dict[str, Any]:
 
 
 def _calibration(rows: Sequence[Scored]) -> dict[str, Any]:
-    """ASR confidence of heard rows against whole carts; confidence of lines, where given, against lines."""
+    """ASR confidence of heard rows against whole carts; confidence of lines and of fields by kind, where
+    given, against lines and fields."""
     heard = [row for row in rows if row.spoken]
     lines: list[tuple[float, bool]] = []
     for row in rows:
@@ -193,6 +197,7 @@ def _calibration(rows: Sequence[Scored]) -> dict[str, Any]:
     kinds = {
         "asr": ([row.confidence for row in heard], [row.exact for row in heard]),
         "line": ([sure for sure, _ in lines], [right for _, right in lines]),
+        **_fields(rows),
     }
     found = {}
     for kind, (sure, right) in kinds.items():
@@ -214,3 +219,17 @@ def _calibration(rows: Sequence[Scored]) -> dict[str, Any]:
             ],
         }
     return found
+
+
+def _fields(rows: Sequence[Scored]) -> dict[str, tuple[list[float], list[bool]]]:
+    """Confidences and labels of fields by kind; what gold has no line for is left out."""
+    found: dict[str, tuple[list[float], list[bool]]] = {}
+    for row in rows:
+        sure = row.predicted.get("field_confidence") or []
+        right = right_fields(row.gold["cart"]["lines"], row.predicted["cart"]["lines"])
+        for told, its in zip(sure, right, strict=False):
+            for name in told.keys() & its.keys():
+                pairs = found.setdefault(_KINDS.get(name, "option"), ([], []))
+                pairs[0].append(told[name])
+                pairs[1].append(its[name])
+    return dict(sorted(found.items()))

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from services.evaluation.cases import Names, side_by_side
 from services.evaluation.charts import latency_chart, reliability_chart, risk_chart, wrong_fields_chart
 from services.evaluation.figures import Scored, figures
@@ -36,7 +38,6 @@ def write_report(
     copied from `audio_dir`.
     """
     found = figures(rows, asr_threshold)
-    calibration = found["reliability"]
     page = write_page(
         folder,
         FIGURES,
@@ -46,8 +47,7 @@ def write_report(
         figures=found,
         cases=_cases(rows, names or Names(), folder, audio_dir),
         risk_svg=risk_chart([("this run", found["risk_coverage"])]),
-        asr_svg=reliability_chart("cart", calibration["asr"]) if "asr" in calibration else "",
-        line_svg=reliability_chart("line", calibration["line"]) if "line" in calibration else "",
+        calibrations=_calibrations(found["reliability"]),
         wrong_svg=wrong_fields_chart(found["wrong_fields"]) if found["wrong_fields"] else "",
         latency_svg=latency_chart(found["ms"]),
     )
@@ -56,6 +56,20 @@ def write_report(
             kept = {**row.predicted, "exact": row.exact, "gold": row.gold["cart"]}
             out.write(json.dumps(kept, ensure_ascii=False) + "\n")
     return page
+
+
+def _calibrations(reliability: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A chart for each kind of confidence: of carts and lines, then of fields by kind."""
+    titles = {"asr": "ASR confidence against exact carts", "line": "Line confidence against right lines"}
+    charted = {"asr": "cart"}
+    return [
+        {
+            "title": titles.get(kind, f"Field confidence: {kind}"),
+            "svg": Markup(reliability_chart(charted.get(kind, kind), bins)),  # noqa: S704 (our own drawing)
+            **bins,
+        }
+        for kind, bins in reliability.items()
+    ]
 
 
 def _cases(

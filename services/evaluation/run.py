@@ -84,6 +84,7 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "reasons": reasons,
         "findings": [finding.model_dump(mode="json") for finding in order.findings],
         "line_confidence": [line.confidence for line in order.cart.lines] if order.cart else [],
+        "field_confidence": [line.field_confidence for line in order.cart.lines] if order.cart else [],
         "question": question.model_dump(mode="json") if question else None,
         "first_heard": heard.first_heard,
         "ms": {name: ms.get(name, 0.0) for name in ("transcribe", "decode", "validate")},

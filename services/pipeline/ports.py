@@ -36,6 +36,7 @@ class Tools:
     menu: Callable[[str, int], MenuVersion]
     recording: Callable[[str], Path]
     asr_threshold: float
+    field_threshold: float
     max_order_total: int
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""

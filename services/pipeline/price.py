@@ -6,6 +6,8 @@ nothing, `light` and `normal` once, `extra` twice, as an extra portion is a seco
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from schemas.cart import (
     Amount,
     Cart,
@@ -26,13 +28,22 @@ PORTIONS = {Amount.NONE: 0, Amount.LIGHT: 1, Amount.NORMAL: 1, Amount.EXTRA: 2}
 
 
 def price_cart(
-    draft: CartDraft, menu: Menu, menu_version: int, transcript: Transcript, findings: list[Finding]
+    draft: CartDraft,
+    menu: Menu,
+    menu_version: int,
+    transcript: Transcript,
+    findings: list[Finding],
+    fields: Sequence[Mapping[str, float]] = (),
 ) -> Cart:
-    """Price every line; a line that the menu can't price (it has a blocking finding) costs 0."""
+    """Price every line; a line that the menu can't price (it has a blocking finding) costs 0. `fields` has
+    the confidences of each line's fields, where a machine drafted it."""
     lines = [
         _line(line, menu, transcript, [f for f in findings if f.line == index])
         for index, line in enumerate(draft.lines)
     ]
+    for line, sure in zip(lines, fields, strict=False):
+        line.field_confidence = dict(sure)
+        line.confidence = min(sure.values(), default=line.confidence)
     return Cart(
         currency=menu.currency,
         menu=MenuRef(id=menu.id, version=menu_version),

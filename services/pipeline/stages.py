@@ -17,13 +17,14 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.engines.ports import Decoded, Scored
 from services.pipeline.facts import check_facts, check_total
+from services.pipeline.fields import field_confidences
 from services.pipeline.hearing import hear
 from services.pipeline.ports import Tools
 from services.pipeline.price import price_cart
 from services.pipeline.retrieve import retrieve
 from services.pipeline.tidy import drop_echoes
 from services.pipeline.triage import doubts
-from services.pipeline.validate import check_evidence, check_hearing
+from services.pipeline.validate import check_evidence, check_fields, check_hearing
 from services.storage.records import OrderRecord, Outcome
 
 log = structlog.get_logger()
@@ -87,7 +88,9 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     evidence = retrieve(transcript.text, menu.menu, menu.version)
     findings = check_facts(order.draft, menu.menu) + check_evidence(order.draft, evidence)
     findings += check_hearing(transcript)
-    cart = price_cart(order.draft, menu.menu, menu.version, transcript, findings)
+    fields = field_confidences(order.draft, evidence, transcript)
+    findings += check_fields(fields, tools.field_threshold)
+    cart = price_cart(order.draft, menu.menu, menu.version, transcript, findings, fields)
     findings += check_total(cart.total, tools.max_order_total)
     return Outcome(
         Event.VALIDATED,

@@ -6,7 +6,7 @@ Whether it is true of the menu is the business of `facts.py`. A blocking finding
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from schemas.cart import MAX_LINES, CartDraft, Finding, ItemLine, NotOnMenuLine
 from schemas.evidence import Evidence, Mention, OptionEvidence
@@ -144,3 +144,26 @@ def check_hearing(transcript: Transcript) -> list[Finding]:
     if transcript.first_heard is None:
         return []
     return [Finding.blocking("heard_again", f"First heard as “{transcript.first_heard}”")]
+
+
+def check_fields(fields: Sequence[Mapping[str, float]], threshold: float) -> list[Finding]:
+    """Values that were not heard surely enough, the least sure first; `fields` as of `field_confidences`."""
+    doubtful = sorted(
+        (sure, index, name)
+        for index, line in enumerate(fields)
+        for name, sure in line.items()
+        if sure < threshold
+    )
+    return [
+        Finding.blocking(
+            "field_doubtful", f"{_called(name)} of line {index + 1}: heard with {sure:.2f}", index
+        )
+        for sure, index, name in doubtful
+    ]
+
+
+def _called(name: str) -> str:
+    """A field as people call it: `options/milk/oat` is "option oat"."""
+    if name.startswith("options/"):
+        return f"option {name.rpartition('/')[2]}"
+    return {"sku": "item", "heard": "the words"}.get(name, name)

@@ -235,6 +235,9 @@ def test_the_openapi_document_is_whole(world: World) -> None:
 
     assert {ref.rpartition("/")[2] for ref in references(document)} <= set(names)
     assert "HTTPValidationError" not in names
+    confidence = names["CartLine"]["properties"]["field_confidence"]
+    assert (confidence["type"], confidence["additionalProperties"]) == ("object", {"type": "number"})
+    assert "field_confidence" not in names["CartLine"]["required"]
     submit = document["paths"]["/v1/orders"]["post"]["requestBody"]["content"]
     assert set(submit) == {"multipart/form-data", "application/json"}
 

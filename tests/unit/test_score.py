@@ -9,7 +9,7 @@ import pytest
 
 from schemas.errors import InputError
 from services.evaluation.run import read_gold
-from services.evaluation.score import right_lines, score
+from services.evaluation.score import right_fields, right_lines, score
 
 
 def line(sku: str = "latte", quantity: int = 1, size: str | None = None, *options: Any) -> dict[str, Any]:
@@ -71,6 +71,22 @@ def test_right_lines_follow_the_prediction_s_order() -> None:
     predicted = [line("mocha"), line("latte"), line("latte")]
     assert right_lines([line("latte", 2)], predicted) == [False, True, True]
     assert right_lines([line("latte", 1)], predicted) == [False, False, False]
+
+
+def test_fields_are_compared_with_the_line_they_are_paired_with() -> None:
+    wrong = {**OAT, "id": "soy"}
+    gold = [line("latte", 2, "L", OAT), line("mocha")]
+    latte, muffin = right_fields(gold, [line("latte", 2, "S", OAT, wrong), line("muffin")])
+    assert latte == {
+        "heard": False,
+        "sku": True,
+        "size": False,
+        "quantity": True,
+        "options/milk/oat": True,
+        "options/milk/soy": False,
+    }
+    assert muffin == {"heard": False, "sku": False}
+    assert all(right_fields(gold, [line("mocha")])[0].values())
 
 
 @pytest.mark.parametrize(

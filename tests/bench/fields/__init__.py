@@ -1,0 +1,1 @@
+"""Confidence by field: hearings kept once, labels, and the fit of the shipped table."""

@@ -1,0 +1,123 @@
+"""Hearings turned into fields with a label: was this value of the cart right?
+
+Where the words leave one cart, that is what the mask would allow, so no language model is needed. Where they
+leave something open, the cart that takes everything said stands in for what a model would choose.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schemas.cart import CartDraft, ItemLine, OptionDraft, Severity
+from schemas.compare import canonical
+from schemas.evidence import Evidence, LineEvidence
+from schemas.menu import Menu
+from schemas.transcript import Transcript, Word
+from services.engines.confidence import calibrated
+from services.engines.whisper import Segment, is_phantom, raw_confidence
+from services.evaluation.score import right_fields
+from services.pipeline.facts import check_facts
+from services.pipeline.fields import Features, features
+from services.pipeline.retrieve import retrieve
+from services.pipeline.validate import check_evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """One hearing of one order; `group` is its speaker where known, so that a fold never parts them."""
+
+    id: str
+    source: str
+    rung: str
+    group: str
+    transcript: Transcript
+    menu: Menu
+    gold: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One field of one hearing; `right` is None where gold has no such line to compare it with."""
+
+    features: Features
+    right: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One hearing's cart: its fields, whether it is exact, and whether anything else is in doubt already."""
+
+    hearing: Hearing
+    labels: list[Label]
+    exact: bool
+    plain: bool
+    blocked: bool
+
+
+def judge(hearing: Hearing) -> Judged:
+    """The cart of a hearing against gold, field by field, with lines paired as the score pairs them."""
+    evidence = retrieve(hearing.transcript.text, hearing.menu, 1)
+    draft = all_said(evidence)
+    lines = [line.model_dump(mode="json") for line in draft.lines]
+    right = right_fields(hearing.gold, lines)
+    labels = [
+        Label(one, right[at].get(one.name))
+        for at, found in enumerate(features(draft, evidence, hearing.transcript))
+        for one in found
+    ]
+    findings = [*check_facts(draft, hearing.menu), *check_evidence(draft, evidence)]
+    blocked = hearing.transcript.first_heard is not None or any(
+        finding.severity is Severity.BLOCKING for finding in findings
+    )
+    exact = canonical(hearing.gold) == canonical(lines)
+    return Judged(hearing, labels, exact, evidence.plain, blocked)
+
+
+def all_said(evidence: Evidence) -> CartDraft:
+    """The cart that takes everything said; where the words leave one cart, that one."""
+    return CartDraft(lines=tuple(_line(place, evidence.menu) for place in evidence.lines))
+
+
+def _line(place: LineEvidence, menu: Menu) -> ItemLine:
+    item = menu.item(place.items[0])
+    offered = item.option_groups if item is not None else ()
+    return ItemLine(
+        kind="item",
+        heard=place.region[:100],
+        sku=place.items[0],
+        quantity=place.quantities[-1],
+        size=next((size for size in place.sizes if item is not None and size in item.size_ids), None),
+        options=tuple(
+            OptionDraft(group=o.group, id=o.id, amount=o.amounts[-1], count=o.counts[-1])
+            for o in place.options[:8]
+            if o.group in offered
+        ),
+    )
+
+
+def calibration_hearings(path: Path, data: Path, key: str) -> Iterator[Hearing]:
+    """What `tests/bench/calibrate_asr.py` heard and kept: real people, clean and mixed with noise."""
+    menu = Menu.parse(json.loads((data / "menu.json").read_text()))
+    gold = {row["id"]: row for row in map(json.loads, (data / "gold.jsonl").read_text().splitlines())}
+    for row in map(json.loads, path.read_text().splitlines()):
+        segments = [
+            Segment(s["text"], tuple(_word(w) for w in s["words"]), *s["measures"]) for s in row["segments"]
+        ]
+        words = tuple(word for s in segments if not is_phantom(s) for word in s.words)
+        rung = "clean" if row["snr"] is None else f"mixed-{row['snr']}"
+        heard = Transcript(
+            text=" ".join(word.text for word in words),
+            confidence=calibrated(raw_confidence(segments), key) if words else 0.0,
+            words=words,
+            source=key,
+        )
+        yield Hearing(row["id"], "human", rung, row["id"], heard, menu, gold[row["id"]]["cart"]["lines"])
+
+
+def _word(kept: list[Any]) -> Word:
+    text, start, end, probability = kept
+    return Word(text=text, start_s=start, end_s=end, probability=probability)

@@ -1,0 +1,160 @@
+"""The confidence of a field: from how its words were heard, by the shipped table. It only adds doubts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.cart import CartDraft, ItemLine, Severity
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+from services.pipeline import stages
+from services.pipeline.fields import FEATURES, features, field_confidences, models, probability
+from services.pipeline.ports import Tools
+from services.pipeline.retrieve import retrieve
+from services.pipeline.traces import KINDS
+from services.pipeline.validate import check_fields
+from services.storage.records import MenuVersion, Outcome
+from tests.bench.fields.fit import SIGNS
+from tests.bench.fields.labels import all_said
+from tests.stand_ins import CAFE, in_review, speech
+
+KEY = "faster-whisper-base/int8/beam5-t0-vad/en"
+TEXT = "two large lattes and a blueberry muffin"
+SAID = "a two large small latte lattes americana mocha syrup oat extra no and or with um, foam. bagel".split()
+DRAFT = CartDraft.model_validate(
+    {
+        "lines": [
+            {"kind": "item", "heard": "two large lattes", "sku": "latte", "quantity": 2, "size": "L"},
+            {"kind": "item", "heard": "a blueberry muffin", "sku": "muffin", "quantity": 1},
+        ]
+    }
+)
+
+
+def heard(probability: float = 0.97, **doubtful: float) -> Transcript:
+    """`TEXT` as the measured recogniser gives it; some words less surely."""
+    found = speech(TEXT, probability)
+    words = tuple(
+        w.model_copy(update={"probability": doubtful.get(w.text, w.probability)}) for w in found.words
+    )
+    return found.model_copy(update={"words": words, "source": KEY})
+
+
+def sure(transcript: Transcript) -> list[dict[str, float]]:
+    return field_confidences(DRAFT, retrieve(transcript.text, CAFE, 1), transcript)
+
+
+def test_every_field_of_every_line_has_one() -> None:
+    latte, muffin = sure(heard())
+    assert list(latte) == list(muffin) == ["sku", "quantity", "size", "heard"]
+    assert all(0 < value < 1 for value in (*latte.values(), *muffin.values()))
+
+
+def test_words_that_were_heard_worse_are_never_surer() -> None:
+    for good, bad in zip(sure(heard(0.97)), sure(heard(0.97, large=0.1, two=0.2)), strict=True):
+        assert all(bad[name] <= good[name] for name in good)
+        assert bad["heard"] < good["heard"]
+
+
+def test_features_are_of_the_fields_own_words() -> None:
+    (latte, muffin) = features(DRAFT, retrieve(TEXT, CAFE, 1), heard(0.9, large=0.1))
+    least = {
+        (at, f.name): f.values[FEATURES.index("least")]
+        for at, line in enumerate((latte, muffin))
+        for f in line
+    }
+    assert least[0, "size"] < 0 < least[0, "sku"]
+    assert least[0, "heard"] == least[0, "size"]
+    assert least[1, "heard"] == pytest.approx(least[0, "sku"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(SAID), min_size=1, max_size=14), st.floats(0, 1))
+def test_whatever_is_said_every_line_of_its_cart_has_confidences(said: list[str], chance: float) -> None:
+    transcript = speech(" ".join(said), chance).model_copy(update={"source": KEY})
+    evidence = retrieve(transcript.text, CAFE, 1)
+    draft = all_said(evidence)
+    found = field_confidences(draft, evidence, transcript)
+    assert len(found) == len(draft.lines)
+    for line, sure in zip(draft.lines, found, strict=True):
+        assert isinstance(line, ItemLine)
+        assert len(sure) == 4 + len(line.options)
+        assert all(0 <= value <= 1 for value in sure.values())
+
+
+@pytest.mark.parametrize(
+    "transcript",
+    [
+        Transcript(text=TEXT, confidence=1.0),
+        heard().model_copy(update={"source": "a recogniser that was never measured"}),
+        heard().model_copy(update={"first_heard": "two large ladders"}),
+        heard().model_copy(update={"text": "other words"}),
+    ],
+    ids=["text", "no table", "second hearing", "words and text differ"],
+)
+def test_nothing_is_told_where_nothing_is_known(transcript: Transcript) -> None:
+    assert sure(transcript) == [{}, {}]
+
+
+def test_the_shipped_table_counts_every_feature_the_right_way() -> None:
+    for kinds in models().values():
+        assert set(kinds) == set(KINDS)
+        for model in kinds.values():
+            signs = [SIGNS[name] for name in FEATURES]
+            assert all(sign * weight >= 0 for sign, weight in zip(signs, model.weights, strict=True))
+            assert 0 < probability(model, (0.0,) * len(FEATURES)) < 1
+
+
+def test_a_finding_names_the_field_and_the_line() -> None:
+    (worst, next_one) = check_fields([{"sku": 0.9}, {"size": 0.41, "options/milk/oat": 0.5}], 0.6)
+    assert (worst.message, worst.line) == ("size of line 2: heard with 0.41", 1)
+    assert next_one.message == "option oat of line 2: heard with 0.50"
+    assert (worst.code, worst.severity) == ("field_doubtful", Severity.BLOCKING)
+    assert check_fields([{"sku": 0.6}, {}], 0.6) == []
+
+
+def validated(transcript: Transcript, threshold: float) -> tuple[Outcome, Outcome]:
+    """What validate and triage make of the draft."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def unused(*_: object) -> None:
+        raise AssertionError("not asked for here")
+
+    tools = Tools(
+        transcriber=unused,  # type: ignore[arg-type]
+        decoder=unused,  # type: ignore[arg-type]
+        fallback_decoder=unused,
+        menu=lambda _id, version: MenuVersion(CAFE, version, "", now),
+        recording=unused,  # type: ignore[arg-type]
+        asr_threshold=0.72,
+        field_threshold=threshold,
+        max_order_total=50_000,
+    )
+    order = replace(in_review(DRAFT), transcript=transcript)
+    outcome = stages.validate(order, tools)
+    return outcome, stages.triage(replace(order, findings=outcome.findings or ()), tools)
+
+
+def test_triage_asks_a_human_about_a_doubtful_field_and_about_no_other() -> None:
+    transcript = heard(0.97, large=0.05)
+    least = min(value for line in sure(transcript) for value in line.values())
+    outcome, settled = validated(transcript, least)
+    assert settled.reasons == ()
+    assert outcome.cart is not None
+    assert [line.field_confidence for line in outcome.cart.lines] == sure(transcript)
+    assert [line.confidence for line in outcome.cart.lines] == [
+        min(line.values()) for line in sure(transcript)
+    ]
+    outcome, settled = validated(transcript, least + 0.0001)
+    assert settled.reasons == (ReviewReason.BLOCKING_FINDING,)
+    assert {f.code for f in outcome.findings or () if f.severity is Severity.BLOCKING} == {"field_doubtful"}
+
+
+def test_sure_fields_spare_no_other_doubt() -> None:
+    low = heard().model_copy(update={"confidence": 0.5})
+    assert validated(low, 0.0)[1].reasons == (ReviewReason.LOW_ASR_CONFIDENCE,)
