@@ -72,7 +72,8 @@ def rolling(bench: Bench) -> dict[str, Any]:
     os.environ["FAULTS_RUNS"] = str(home / "runs")
     (home / "runs").touch()
     with _health() as llm, _received(home) as (receiver, inbox):
-        stack = ShortStack(_settings(home, receiver, llm_url=llm, max_backlog=0, client_backlog=0))
+        free = {"max_backlog": 0, "client_backlog": 0}
+        stack = ShortStack(_settings(home, receiver, llm_url=llm, database_url=bench.url(), **free))
         with stack:
             running = Running(stack.base_url, Database(stack.settings.database), inbox, home / "runs")
             MenuStore(running.database).put(CAFE)
