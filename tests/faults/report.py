@@ -23,8 +23,10 @@ TITLES = {
     "restarts": "rolling restarts of every part under load",
     "engines": "kills under real Whisper and the real language model",
 }
-_COUNTED = {"faults", "restarts", "ended"}
+_COUNTED = {"faults", "restarts", "ended", "reasons of review"}
+_BY_POINT, _FEWEST = "kills by point", "fewest kills at a point"
 DRAIN_S, RECOVER_S, EXTRA_PERCENT = 120.0, 60.0, 5.0
+KILLS_AT_EACH_POINT = 50  # over all parts, in the long form
 
 
 def entries(out: Path) -> list[dict[str, Any]]:
@@ -35,7 +37,7 @@ def entries(out: Path) -> list[dict[str, Any]]:
 
 
 def misses(entry: dict[str, Any]) -> list[str]:
-    """Which targets this result misses."""
+    """Which targets this result misses, of those that each part must meet."""
     figures = entry["figures"]
     missed = [
         f"{figures[name]} {name}"
@@ -54,11 +56,30 @@ def misses(entry: dict[str, Any]) -> list[str]:
     recovered = "a new order completed after s"
     if recovered in figures and not within(figures[recovered], RECOVER_S):
         missed.append(f"recovered after {figures[recovered]} s")
-    if figures.get("planned at each point", 0) != figures.get("fewest kills at a point", 0):
-        missed.append(f"only {figures['fewest kills at a point']} kills at some point")
     if entry["scenario"] == "sigstop" and figures["overtaken while asleep"] < figures["rounds"]:
         missed.append(f"{figures['overtaken while asleep']} of {figures['rounds']} orders were overtaken")
     return missed
+
+
+def misses_of_all(parts: list[dict[str, Any]]) -> list[str]:
+    """Which targets a scenario on one database misses, over all of its parts."""
+    missed = [what for part in parts for what in misses(part)]
+    if any(_FEWEST in part["figures"] for part in parts):
+        enough = KILLS_AT_EACH_POINT * parts[0]["scale"] if parts[0]["form"] == "long" else 1
+        if (fewest := fewest_kills([part["figures"] for part in parts])) < enough:
+            missed.append(f"{fewest} kills at some point, {enough:g} are asked for")
+    if (open_ := parts[-1]["parts"] - len(parts)) > 0:
+        missed.append(f"{open_} parts were not run")
+    return missed
+
+
+def fewest_kills(parts: list[dict[str, Any]]) -> int:
+    """Kills that each point had at least. Where a part did not note them by point, its poorest point stands
+    for all."""
+    noted = [Counter(part[_BY_POINT]) for part in parts if _BY_POINT in part]
+    least = sum(part[_FEWEST] for part in parts if _BY_POINT not in part)
+    summed: Counter[str] = sum(noted, Counter())
+    return least + min((summed[point] for kills in noted for point in kills), default=0)
 
 
 def mostly_completed(figures: dict[str, Any]) -> bool:
@@ -73,9 +94,9 @@ def within(seconds: float | None, limit: float) -> bool:
 def broken(out: Path) -> list[str]:
     """Every missed target, in words."""
     return [
-        f"{entry['scenario']} on {entry['database']}: {what}"
-        for entry in entries(out)
-        for what in misses(entry)
+        f"{parts[0]['scenario']} on {parts[0]['database']}: {what}"
+        for parts in _series(entries(out))
+        for what in misses_of_all(parts)
     ]
 
 
@@ -92,21 +113,27 @@ def write(out: Path) -> None:
         "",
         "| fault | database | done | lost | doubled | extra runs | drained / recovered | targets |",
         "|---|---|---|---|---|---|---|---|",
-        *(_row(list(parts)) for _, parts in groupby(found, lambda e: (e["scenario"], e["database"]))),
+        *(_row(parts) for parts in _series(found)),
         "",
         *(line for entry in found for line in _section(entry)),
     ]
     (out / "report.md").write_text("\n".join(lines))
 
 
+def _series(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Results that belong together: all parts of a scenario on one database."""
+    return [list(parts) for _, parts in groupby(found, lambda e: (e["scenario"], e["database"]))]
+
+
 def _row(parts: list[dict[str, Any]]) -> str:
     """One line for all parts of a scenario that were run."""
-    figures, first = together([part["figures"] for part in parts]), parts[0]
-    missed = [what for part in parts for what in misses(part)]
-    run = f" ({len(parts)} of {first['parts']} parts)" if first["parts"] > 1 else ""
+    # The last part knows best how many there are: a series may be lengthened.
+    figures, last = together([part["figures"] for part in parts]), parts[-1]
+    missed = misses_of_all(parts)
+    run = f" ({len(parts)} of {last['parts']} parts)" if last["parts"] > 1 else ""
     cells = [
-        TITLES[first["scenario"]] + run,
-        first["database"],
+        TITLES[last["scenario"]] + run,
+        last["database"],
         _done(figures),
         figures.get("lost", ""),
         figures.get("doubled", ""),
@@ -123,6 +150,8 @@ def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
         return parts[0]
     sums: dict[str, Any] = {}
     for name, value in parts[0].items():
+        if not all(name in part for part in parts):
+            continue  # what only some of them noted has no sum
         values = [part[name] for part in parts]
         if isinstance(value, dict):
             sums[name] = sum((Counter(v) for v in values), Counter[str]()) if name in _COUNTED else value
@@ -132,16 +161,19 @@ def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
             sums[name] = sum(values)
     if "extra runs" in sums:
         sums["extra runs %"] = round(100 * sums["extra runs"] / (sums["stage runs"] - sums["extra runs"]), 2)
+    if _FEWEST in sums:
+        sums[_FEWEST] = fewest_kills(parts)
     return sums
 
 
 def _part(entry: dict[str, Any]) -> str:
-    return f", part {entry['part']} of {entry['parts']}" if entry["parts"] > 1 else ""
+    return f", part {entry['part']}" if entry["parts"] > 1 else ""
 
 
 def _done(figures: dict[str, Any]) -> str:
     plain = ("kills", "rounds", "posts", "claims")
     said = [f"{figures[name]} {name}" for name in plain if name in figures]
+    said += [f"at each point {figures[_FEWEST]} or more"] if _FEWEST in figures else []
     said += [f"{sum(figures[name].values())} {name}" for name in ("faults", "restarts") if name in figures]
     orders = figures.get("accepted", figures.get("orders"))
     ended = figures.get("ended", {})
