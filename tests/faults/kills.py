@@ -26,8 +26,8 @@ CHAOS_ORDERS = 10_000
 FAULTS = {"worker": 120, "api": 40, "sweeper": 20, "courier": 20, "redis": 20, "flush": 5, "freeze": 10}
 # No courier: what one holds when it dies is sent again after a minute, which is most of the short form.
 SHORT_FAULTS = {"worker": 4, "api": 2, "sweeper": 1, "redis": 1, "flush": 1, "freeze": 1}
-# At each boundary, where the issue asks for 50. Not every one that is planned happens: a process that dies for
-# one order never comes to the boundary that another was to die at.
+# At each boundary, where the issue asks for 50. Not every one that is planned happens: a process that dies
+# for one order never comes to the boundary that another was to die at.
 BOUNDARY_KILLS = 60
 
 

@@ -8,6 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from services.cli.replay import MACHINE_REASONS
+
 TITLES = {
     "boundaries": "`kill -9` at each boundary of each stage and of the accept path",
     "chaos": "random kills, Redis kills, flushes, workers put to sleep",
@@ -23,8 +25,8 @@ TITLES = {
     "restarts": "rolling restarts of every part under load",
     "engines": "kills under real Whisper and the real language model",
 }
-_COUNTED = {"faults", "restarts", "ended", "reasons of review"}
 _BY_POINT, _FEWEST = "kills by point", "fewest kills at a point"
+_COUNTED = {"faults", "restarts", "ended", _BY_POINT}
 DRAIN_S, RECOVER_S, EXTRA_PERCENT = 120.0, 60.0, 5.0
 KILLS_AT_EACH_POINT = 50  # over all parts, in the long form
 
@@ -53,6 +55,9 @@ def misses(entry: dict[str, Any]) -> list[str]:
             missed.append(f"drained after {figures['drained s']} s")
         if figures["extra runs %"] >= EXTRA_PERCENT:
             missed.append(f"{figures['extra runs %']} % extra runs")
+    doubts = figures.get("reasons of review", {})
+    if by_machine := sum(doubts.get(reason.value, 0) for reason in MACHINE_REASONS):
+        missed.append(f"{by_machine} orders went to a human for want of an engine")
     recovered = "a new order completed after s"
     if recovered in figures and not within(figures[recovered], RECOVER_S):
         missed.append(f"recovered after {figures[recovered]} s")
@@ -68,8 +73,9 @@ def misses_of_all(parts: list[dict[str, Any]]) -> list[str]:
         enough = KILLS_AT_EACH_POINT * parts[0]["scale"] if parts[0]["form"] == "long" else 1
         if (fewest := fewest_kills([part["figures"] for part in parts])) < enough:
             missed.append(f"{fewest} kills at some point, {enough:g} are asked for")
+    # The last part knows best how many there are: a series may be lengthened.
     if (open_ := parts[-1]["parts"] - len(parts)) > 0:
-        missed.append(f"{open_} parts were not run")
+        missed.append(f"parts not run: {open_}")
     return missed
 
 
@@ -127,7 +133,6 @@ def _series(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 def _row(parts: list[dict[str, Any]]) -> str:
     """One line for all parts of a scenario that were run."""
-    # The last part knows best how many there are: a series may be lengthened.
     figures, last = together([part["figures"] for part in parts]), parts[-1]
     missed = misses_of_all(parts)
     run = f" ({len(parts)} of {last['parts']} parts)" if last["parts"] > 1 else ""
@@ -174,7 +179,11 @@ def _done(figures: dict[str, Any]) -> str:
     plain = ("kills", "rounds", "posts", "claims")
     said = [f"{figures[name]} {name}" for name in plain if name in figures]
     said += [f"at each point {figures[_FEWEST]} or more"] if _FEWEST in figures else []
-    said += [f"{sum(figures[name].values())} {name}" for name in ("faults", "restarts") if name in figures]
+    said += [
+        f"{sum(figures[name].values())} {name} ({_shown(figures[name])})"
+        for name in ("faults", "restarts")
+        if name in figures
+    ]
     orders = figures.get("accepted", figures.get("orders"))
     ended = figures.get("ended", {})
     others = ", ".join(f"{number} {status}" for status, number in ended.items() if status != "completed")
