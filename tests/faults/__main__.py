@@ -42,7 +42,7 @@ SCENARIOS: dict[str, tuple[Callable[[Bench], dict[str, Any]], tuple[str, ...]]] 
 
 
 # The long form of these is cut into parts that each fit into some minutes, with seeds of their own.
-PARTS = {"chaos": 4, "boundaries": 6, "restarts": 5}
+PARTS = {"chaos": 5, "boundaries": 6, "restarts": 5}
 
 
 def main() -> int:

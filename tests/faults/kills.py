@@ -23,7 +23,7 @@ from tests.faults.works import Part, Works
 BACKLOG = {"max_backlog": 400, "client_backlog": 0}
 # What the issue asks for.
 CHAOS_ORDERS = 10_000
-FAULTS = {"worker": 120, "api": 40, "sweeper": 20, "courier": 20, "redis": 20, "flush": 5, "freeze": 10}
+FAULTS = {"worker": 140, "api": 40, "sweeper": 20, "courier": 20, "redis": 20, "flush": 5, "freeze": 10}
 # No courier: what one holds when it dies is sent again after a minute, which is most of the short form.
 SHORT_FAULTS = {"worker": 4, "api": 2, "sweeper": 1, "redis": 1, "flush": 1, "freeze": 1}
 # At each boundary, where the issue asks for 50. Not every one that is planned happens: a process that dies

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from services.cli.replay import MACHINE_REASONS
+from tests.faults.targets import FEWEST, misses_of_all, together
 
 TITLES = {
     "boundaries": "`kill -9` at each boundary of each stage and of the accept path",
@@ -25,10 +24,6 @@ TITLES = {
     "restarts": "rolling restarts of every part under load",
     "engines": "kills under real Whisper and the real language model",
 }
-_BY_POINT, _FEWEST = "kills by point", "fewest kills at a point"
-_COUNTED = {"faults", "restarts", "ended", _BY_POINT}
-DRAIN_S, RECOVER_S, EXTRA_PERCENT = 120.0, 60.0, 5.0
-KILLS_AT_EACH_POINT = 50  # over all parts, in the long form
 
 
 def entries(out: Path) -> list[dict[str, Any]]:
@@ -36,65 +31,6 @@ def entries(out: Path) -> list[dict[str, Any]]:
     found = [json.loads(file.read_text()) for file in (out / "results").glob("*.json")]
     names = list(TITLES)
     return sorted(found, key=lambda entry: (names.index(entry["scenario"]), entry["database"], entry["part"]))
-
-
-def misses(entry: dict[str, Any]) -> list[str]:
-    """Which targets this result misses, of those that each part must meet."""
-    figures = entry["figures"]
-    missed = [
-        f"{figures[name]} {name}"
-        for name in ("lost", "doubled", "broken histories", "refused", "phantom orders")
-        if figures.get(name)
-    ]
-    if "ended" in figures and entry["scenario"] != "engines" and not mostly_completed(figures):
-        missed.append(f"ended: {figures['ended']}")
-    if figures.get("errors seen by clients") or figures.get("restarts that failed"):
-        missed.append(f"{figures['errors seen by clients']} errors seen by clients")
-    if entry["scenario"] == "chaos":
-        if not within(figures["drained s"], DRAIN_S):
-            missed.append(f"drained after {figures['drained s']} s")
-        if figures["extra runs %"] >= EXTRA_PERCENT:
-            missed.append(f"{figures['extra runs %']} % extra runs")
-    doubts = figures.get("reasons of review", {})
-    if by_machine := sum(doubts.get(reason.value, 0) for reason in MACHINE_REASONS):
-        missed.append(f"{by_machine} orders went to a human for want of an engine")
-    recovered = "a new order completed after s"
-    if recovered in figures and not within(figures[recovered], RECOVER_S):
-        missed.append(f"recovered after {figures[recovered]} s")
-    if entry["scenario"] == "sigstop" and figures["overtaken while asleep"] < figures["rounds"]:
-        missed.append(f"{figures['overtaken while asleep']} of {figures['rounds']} orders were overtaken")
-    return missed
-
-
-def misses_of_all(parts: list[dict[str, Any]]) -> list[str]:
-    """Which targets a scenario on one database misses, over all of its parts."""
-    missed = [what for part in parts for what in misses(part)]
-    if any(_FEWEST in part["figures"] for part in parts):
-        enough = KILLS_AT_EACH_POINT * parts[0]["scale"] if parts[0]["form"] == "long" else 1
-        if (fewest := fewest_kills([part["figures"] for part in parts])) < enough:
-            missed.append(f"{fewest} kills at some point, {enough:g} are asked for")
-    # The last part knows best how many there are: a series may be lengthened.
-    if (open_ := parts[-1]["parts"] - len(parts)) > 0:
-        missed.append(f"parts not run: {open_}")
-    return missed
-
-
-def fewest_kills(parts: list[dict[str, Any]]) -> int:
-    """Kills that each point had at least. Where a part did not note them by point, its poorest point stands
-    for all."""
-    noted = [Counter(part[_BY_POINT]) for part in parts if _BY_POINT in part]
-    least = sum(part[_FEWEST] for part in parts if _BY_POINT not in part)
-    summed: Counter[str] = sum(noted, Counter())
-    return least + min((summed[point] for kills in noted for point in kills), default=0)
-
-
-def mostly_completed(figures: dict[str, Any]) -> bool:
-    """A worker that dies again and again over one order leads it to a human; that must be rare."""
-    return bool(figures["ended"].get("completed", 0) >= 0.95 * figures["accepted"])
-
-
-def within(seconds: float | None, limit: float) -> bool:
-    return seconds is not None and seconds <= limit
 
 
 def broken(out: Path) -> list[str]:
@@ -149,28 +85,6 @@ def _row(parts: list[dict[str, Any]]) -> str:
     return f"| {' | '.join(str(cell) for cell in cells)} |"
 
 
-def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Figures of several parts as one: numbers of things added up, times the longest, shares anew."""
-    if len(parts) == 1:
-        return parts[0]
-    sums: dict[str, Any] = {}
-    for name, value in parts[0].items():
-        if not all(name in part for part in parts):
-            continue  # what only some of them noted has no sum
-        values = [part[name] for part in parts]
-        if isinstance(value, dict):
-            sums[name] = sum((Counter(v) for v in values), Counter[str]()) if name in _COUNTED else value
-        elif name.endswith(" s"):
-            sums[name] = None if None in values else max(values)
-        else:
-            sums[name] = sum(values)
-    if "extra runs" in sums:
-        sums["extra runs %"] = round(100 * sums["extra runs"] / (sums["stage runs"] - sums["extra runs"]), 2)
-    if _FEWEST in sums:
-        sums[_FEWEST] = fewest_kills(parts)
-    return sums
-
-
 def _part(entry: dict[str, Any]) -> str:
     return f", part {entry['part']}" if entry["parts"] > 1 else ""
 
@@ -178,7 +92,7 @@ def _part(entry: dict[str, Any]) -> str:
 def _done(figures: dict[str, Any]) -> str:
     plain = ("kills", "rounds", "posts", "claims")
     said = [f"{figures[name]} {name}" for name in plain if name in figures]
-    said += [f"at each point {figures[_FEWEST]} or more"] if _FEWEST in figures else []
+    said += [f"at each point {figures[FEWEST]} or more"] if FEWEST in figures else []
     said += [
         f"{sum(figures[name].values())} {name} ({_shown(figures[name])})"
         for name in ("faults", "restarts")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults import report
+from tests.faults import report, targets
 
 GOOD: dict[str, Any] = {
     "accepted": 10, "sent": 10, "lost": 0, "doubled": 0, "broken histories": 0, "refused": 0,
@@ -50,13 +50,39 @@ def test_a_point_that_never_killed_has_no_kills(tmp_path: Path) -> None:
 
 def test_a_part_that_did_not_note_its_points_counts_by_its_poorest() -> None:
     old, new = kills({"a": 10, "b": 9}, noted=False), kills({"a": 5, "b": 7})
-    assert report.fewest_kills([old, old, new]) == 9 + 9 + 5
+    assert targets.fewest_kills([old, old, new]) == 9 + 9 + 5
 
 
 def test_a_part_that_was_not_run_is_a_miss(tmp_path: Path) -> None:
     for part in (1, 2):
-        write(tmp_path, "restarts", part, 5, restarts={"api": 10})
-    assert report.broken(tmp_path) == ["restarts on sqlite: parts not run: 3"]
+        write(tmp_path, "restarts", part, 3, restarts={"api": 25, "sweeper": 25})
+    assert report.broken(tmp_path) == ["restarts on sqlite: parts not run: 1"]
+
+
+def test_each_part_of_the_stack_is_to_be_restarted_fifty_times(tmp_path: Path) -> None:
+    for part in (1, 2):
+        done = {"restarts": {"api": 30, "sweeper": 24 + part % 2}, "restarts that failed": []}
+        write(tmp_path, "restarts", part, 2, **done)
+    assert report.broken(tmp_path) == ["restarts on sqlite: 49 restarts of some part, 50 are asked for"]
+
+
+def test_the_courier_is_none_of_those_that_chaos_is_asked_to_kill(tmp_path: Path) -> None:
+    faults = {
+        "kill api": 20,
+        "kill worker (main)": 60,
+        "kill sweeper": 20,
+        "kill redis": 10,
+        "kill courier": 9,
+    }
+    half = {**GOOD, "accepted": 5000, "ended": {"completed": 5000}, "extra runs %": 1.0}
+    write(tmp_path, "chaos", 1, 2, **{**half, "faults": {**faults, "flush Redis": 3}})
+    write(tmp_path, "chaos", 2, 2, **{**half, "faults": {**faults, "flush Redis": 2}})
+    assert report.broken(tmp_path) == []
+    write(tmp_path, "chaos", 2, 2, **{**half, "faults": {**faults, "kill api": 19, "flush Redis": 1}})
+    assert report.broken(tmp_path) == [
+        "chaos on sqlite: 199 kills of API, workers and sweepers, 200 are asked for",
+        "chaos on sqlite: 4 flushes, 5 are asked for",
+    ]
 
 
 def test_an_order_before_a_human_for_want_of_an_engine_is_a_miss(tmp_path: Path) -> None:
