@@ -79,7 +79,7 @@ def rolling(bench: Bench) -> dict[str, Any]:
         with stack:
             running = Running(stack.base_url, Database(stack.settings.database), inbox, home / "runs")
             MenuStore(running.database).put(CAFE)
-            ledger = Ledger(stack.base_url, threads=3, pace_s=0.3)
+            ledger = Ledger(stack.base_url, threads=3, pace_s=bench.pace_s or 0.3)
             ledger.start()
             began = time.monotonic()
             done, failures = _restart_all(stack, each)
