@@ -31,7 +31,8 @@ def is_probe(body: dict[str, Any]) -> bool:
 @dataclass
 class StagedServer:
     """Answers every request by `answer`; remembers path, headers and body of each. `gone` is set when a
-    client has left before its answer. `health` is the status of `/health`."""
+    client has left before its answer. `health` is the status of `/health`, `looked_at` set once it was asked
+    for."""
 
     answer: Callable[[dict[str, Any]], Answer]
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -39,6 +40,7 @@ class StagedServer:
     authorizations: list[str | None] = field(default_factory=list)
     gone: threading.Event = field(default_factory=threading.Event)
     health: int = 200
+    looked_at: threading.Event = field(default_factory=threading.Event)
     url: str = ""
 
     def decoder(self, dialect: str = "llama.cpp", **more: Any) -> OpenAIDecoder:
@@ -51,6 +53,7 @@ def staged_server(answer: Callable[[dict[str, Any]], Answer]) -> Iterator[Staged
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            staged.looked_at.set()
             self._send(staged.health if self.path == "/health" else 404, b"")
 
         def do_POST(self) -> None:

@@ -21,6 +21,9 @@ log = structlog.get_logger()
 
 REST_S = 5.0
 """A server that failed is asked after all others for this long."""
+AWAY_S, LOOK_S = 10.0, 0.5
+"""An order in hand waits this long for a server that does not serve, looking this often: it may have died and
+be loading its model. Handed back at once, all that wait would use up their tries within seconds."""
 PROBE_S = 60.0
 """The probe waits its turn behind the orders and prompts that a busy server has."""
 
@@ -79,7 +82,7 @@ class Servers:
 
     def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
         """See `CartDecoder.decode`; `EngineUnavailable` only when no server could do it."""
-        began, left = time.monotonic(), list(self._servers)
+        began, left, waited = time.monotonic(), list(self._servers), False
         while True:
             server = self._take(left)
             left.remove(server)
@@ -88,8 +91,12 @@ class Servers:
                 return server.decoder.decode(evidence, called_off)
             except EngineUnavailable as error:
                 server.failed(error)
-                if not left or time.monotonic() - began > self._patience_s:
+                if time.monotonic() - began > self._patience_s:
                     raise
+                if not left:
+                    if waited or not self._come_back(called_off):
+                        raise
+                    left, waited = list(self._servers), True
             except DecodeInvalid as error:
                 server.failed(error)
                 raise
@@ -120,6 +127,19 @@ class Servers:
         """`ok` when one server is, or what is wrong with the first; `timeout_s` is for each one's probe."""
         states = [server.state(timeout_s) for server in self._servers]
         return "ok" if "ok" in states else states[0]
+
+    def _come_back(self, called_off: threading.Event | None) -> bool:
+        """Whether none served, and now one does again. One that serves and fails has no better answer."""
+        if self._serves():
+            return False
+        gone, until = called_off or threading.Event(), time.monotonic() + AWAY_S
+        while time.monotonic() < until and not gone.wait(LOOK_S):
+            if self._serves():
+                return True
+        return False
+
+    def _serves(self) -> bool:
+        return any(server.decoder.health() == "ok" for server in self._servers)
 
     def _each(self, act: Callable[[_Server], None]) -> None:
         errors: list[EngineError] = []

@@ -21,11 +21,12 @@ from schemas.evidence import Evidence
 from schemas.menu import Menu
 from services.engines import decoder as client
 from services.engines import grammar
+from services.engines import servers as several
 from services.engines.grammar import Mask, build_mask
 from services.engines.labels import Labels
 from services.engines.servers import Servers
 from services.pipeline.retrieve import retrieve
-from tests.engines.running import SOON_S, Engine, has_vllm, llama, vllm
+from tests.engines.running import SOON_S, START_S, Engine, has_vllm, llama, vllm
 from tests.stand_ins import CAFE, SAID, sample_menu
 
 pytestmark = pytest.mark.models
@@ -179,10 +180,13 @@ def test_a_feature_that_llguidance_lacks_never_reaches_the_server(
         engine.decoder().decode(evidence(SHORT))
 
 
-def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(engine: Engine) -> None:
+def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if engine.crash is None:
         pytest.skip("this server is not ours to kill")
-    servers = Servers([engine.decoder()], patience_s=1.0)
+    monkeypatch.setattr(several, "AWAY_S", 0.0)
+    servers = Servers([engine.decoder()], patience_s=60.0)
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(servers.decode, evidence(LONG))
         engine.until(lambda: engine.busy() > 0 or work.done())
@@ -191,5 +195,5 @@ def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(engine: Engine
             work.result(60)
     with pytest.raises(EngineUnavailable):
         servers.decode(evidence(SHORT))
-    engine.until(engine.answers)
-    assert servers.decode(evidence(SHORT)).draft.lines
+    monkeypatch.setattr(several, "AWAY_S", START_S)
+    assert servers.decode(evidence(SHORT)).draft.lines, "an order waits while the model is loaded"

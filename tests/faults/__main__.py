@@ -36,18 +36,13 @@ SCENARIOS: dict[str, tuple[Callable[[Bench], dict[str, Any]], tuple[str, ...]]] 
     "redis_cut": (cuts.redis_cut, BOTH),
     "locked": (cuts.locked, (SQLITE,)),
     "disk_full": (cuts.disk_full, BOTH),
-    "restarts": (restarts.rolling, (SQLITE,)),
+    "restarts": (restarts.rolling, BOTH),
     "engines": (restarts.engines, (SQLITE,)),
 }
 
 
 # The long form of these is cut into parts that each fit into some minutes, with seeds of their own.
-PARTS = {
-    ("chaos", SQLITE): 4,
-    ("boundaries", SQLITE): 5,
-    ("boundaries", POSTGRESQL): 5,
-    ("restarts", SQLITE): 5,
-}
+PARTS = {"chaos": 5, "boundaries": 6, "restarts": 5}
 
 
 def main() -> int:
@@ -60,7 +55,7 @@ def main() -> int:
         for database in databases:
             if (asked.only and name not in asked.only) or asked.database not in (None, database):
                 continue
-            parts = PARTS.get((name, database), 1) if asked.long else 1
+            parts = PARTS.get(name, 1) if asked.long else 1
             for part in range(parts):
                 file = results / f"{name}-{database}-{part + 1}.json"
                 if file.exists() or time.monotonic() > until:

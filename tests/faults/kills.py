@@ -12,7 +12,7 @@ from typing import Any
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
 from services.storage.records import OrderRecord
-from tests.faults.bench import POSTGRESQL, Bench
+from tests.faults.bench import Bench
 from tests.faults.judge import settled
 from tests.faults.ledger import Entry, Ledger, typed
 from tests.faults.monkey import Monkey, schedule
@@ -21,17 +21,20 @@ from tests.faults.works import Part, Works
 
 # Backpressure holds the load to what the workers can do: 503 with Retry-After past this many.
 BACKLOG = {"max_backlog": 400, "client_backlog": 0}
-# What the issue asks for at 10,000 orders.
-FAULTS = {"worker": 120, "api": 40, "sweeper": 20, "courier": 20, "redis": 20, "flush": 5, "freeze": 10}
+# What the issue asks for.
+CHAOS_ORDERS = 10_000
+FAULTS = {"worker": 140, "api": 40, "sweeper": 20, "courier": 20, "redis": 20, "flush": 5, "freeze": 10}
 # No courier: what one holds when it dies is sent again after a minute, which is most of the short form.
 SHORT_FAULTS = {"worker": 4, "api": 2, "sweeper": 1, "redis": 1, "flush": 1, "freeze": 1}
-CHAOS_ORDERS, CHAOS_ORDERS_POSTGRESQL = 10_000, 2_000
+# At each boundary, where the issue asks for 50. Not every one that is planned happens: a process that dies
+# for one order never comes to the boundary that another was to die at.
+BOUNDARY_KILLS = 60
 
 
 def boundaries(bench: Bench) -> dict[str, Any]:
     """kill -9 at each boundary of each stage and of the accept path, once for each order."""
     points = [*STAGE_POINTS, *ACCEPT_POINTS]
-    each = bench.size(50, 1)
+    each = bench.size(BOUNDARY_KILLS, 1)
     deaths = points * each
     random.Random(bench.seed).shuffle(deaths)
     plan = dict(enumerate(deaths, start=1))
@@ -45,6 +48,7 @@ def boundaries(bench: Bench) -> dict[str, Any]:
         return {
             "points": len(points),
             "kills": struck.total(),
+            "kills by point": {point: struck[point] for point in points},
             "fewest kills at a point": min(struck[point] for point in points),
             "planned at each point": each,
             **found,
@@ -53,12 +57,8 @@ def boundaries(bench: Bench) -> dict[str, Any]:
 
 def chaos(bench: Bench) -> dict[str, Any]:
     """Random kills of API, workers, sweepers, courier and Redis, flushes, and workers put to sleep."""
-    full = CHAOS_ORDERS_POSTGRESQL if bench.database == POSTGRESQL else CHAOS_ORDERS
-    orders = bench.size(full, 120)
-    counts = {
-        kind: bench.size(max(1, number * full // CHAOS_ORDERS), SHORT_FAULTS.get(kind, 0))
-        for kind, number in FAULTS.items()
-    }
+    orders = bench.size(CHAOS_ORDERS, 120)
+    counts = {kind: bench.size(number, SHORT_FAULTS.get(kind, 0)) for kind, number in FAULTS.items()}
     with bench.works(settings=BACKLOG) as works:
         ledger = Ledger(works.url, pace_s=bench.pace_s)
         faults = schedule(bench.seed, orders, counts)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+from tests.faults.targets import FEWEST, misses_of_all, together
 
 TITLES = {
     "boundaries": "`kill -9` at each boundary of each stage and of the accept path",
@@ -23,8 +24,6 @@ TITLES = {
     "restarts": "rolling restarts of every part under load",
     "engines": "kills under real Whisper and the real language model",
 }
-_COUNTED = {"faults", "restarts", "ended"}
-DRAIN_S, RECOVER_S, EXTRA_PERCENT = 120.0, 60.0, 5.0
 
 
 def entries(out: Path) -> list[dict[str, Any]]:
@@ -34,48 +33,12 @@ def entries(out: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda entry: (names.index(entry["scenario"]), entry["database"], entry["part"]))
 
 
-def misses(entry: dict[str, Any]) -> list[str]:
-    """Which targets this result misses."""
-    figures = entry["figures"]
-    missed = [
-        f"{figures[name]} {name}"
-        for name in ("lost", "doubled", "broken histories", "refused", "phantom orders")
-        if figures.get(name)
-    ]
-    if "ended" in figures and entry["scenario"] != "engines" and not mostly_completed(figures):
-        missed.append(f"ended: {figures['ended']}")
-    if figures.get("errors seen by clients") or figures.get("restarts that failed"):
-        missed.append(f"{figures['errors seen by clients']} errors seen by clients")
-    if entry["scenario"] == "chaos":
-        if not within(figures["drained s"], DRAIN_S):
-            missed.append(f"drained after {figures['drained s']} s")
-        if figures["extra runs %"] >= EXTRA_PERCENT:
-            missed.append(f"{figures['extra runs %']} % extra runs")
-    recovered = "a new order completed after s"
-    if recovered in figures and not within(figures[recovered], RECOVER_S):
-        missed.append(f"recovered after {figures[recovered]} s")
-    if figures.get("planned at each point", 0) != figures.get("fewest kills at a point", 0):
-        missed.append(f"only {figures['fewest kills at a point']} kills at some point")
-    if entry["scenario"] == "sigstop" and figures["overtaken while asleep"] < figures["rounds"]:
-        missed.append(f"{figures['overtaken while asleep']} of {figures['rounds']} orders were overtaken")
-    return missed
-
-
-def mostly_completed(figures: dict[str, Any]) -> bool:
-    """A worker that dies again and again over one order leads it to a human; that must be rare."""
-    return bool(figures["ended"].get("completed", 0) >= 0.95 * figures["accepted"])
-
-
-def within(seconds: float | None, limit: float) -> bool:
-    return seconds is not None and seconds <= limit
-
-
 def broken(out: Path) -> list[str]:
     """Every missed target, in words."""
     return [
-        f"{entry['scenario']} on {entry['database']}: {what}"
-        for entry in entries(out)
-        for what in misses(entry)
+        f"{parts[0]['scenario']} on {parts[0]['database']}: {what}"
+        for parts in _series(entries(out))
+        for what in misses_of_all(parts)
     ]
 
 
@@ -92,21 +55,26 @@ def write(out: Path) -> None:
         "",
         "| fault | database | done | lost | doubled | extra runs | drained / recovered | targets |",
         "|---|---|---|---|---|---|---|---|",
-        *(_row(list(parts)) for _, parts in groupby(found, lambda e: (e["scenario"], e["database"]))),
+        *(_row(parts) for parts in _series(found)),
         "",
         *(line for entry in found for line in _section(entry)),
     ]
     (out / "report.md").write_text("\n".join(lines))
 
 
+def _series(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Results that belong together: all parts of a scenario on one database."""
+    return [list(parts) for _, parts in groupby(found, lambda e: (e["scenario"], e["database"]))]
+
+
 def _row(parts: list[dict[str, Any]]) -> str:
     """One line for all parts of a scenario that were run."""
-    figures, first = together([part["figures"] for part in parts]), parts[0]
-    missed = [what for part in parts for what in misses(part)]
-    run = f" ({len(parts)} of {first['parts']} parts)" if first["parts"] > 1 else ""
+    figures, last = together([part["figures"] for part in parts]), parts[-1]
+    missed = misses_of_all(parts)
+    run = f" ({len(parts)} of {last['parts']} parts)" if last["parts"] > 1 else ""
     cells = [
-        TITLES[first["scenario"]] + run,
-        first["database"],
+        TITLES[last["scenario"]] + run,
+        last["database"],
         _done(figures),
         figures.get("lost", ""),
         figures.get("doubled", ""),
@@ -117,32 +85,19 @@ def _row(parts: list[dict[str, Any]]) -> str:
     return f"| {' | '.join(str(cell) for cell in cells)} |"
 
 
-def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Figures of several parts as one: numbers of things added up, times the longest, shares anew."""
-    if len(parts) == 1:
-        return parts[0]
-    sums: dict[str, Any] = {}
-    for name, value in parts[0].items():
-        values = [part[name] for part in parts]
-        if isinstance(value, dict):
-            sums[name] = sum((Counter(v) for v in values), Counter[str]()) if name in _COUNTED else value
-        elif name.endswith(" s"):
-            sums[name] = None if None in values else max(values)
-        else:
-            sums[name] = sum(values)
-    if "extra runs" in sums:
-        sums["extra runs %"] = round(100 * sums["extra runs"] / (sums["stage runs"] - sums["extra runs"]), 2)
-    return sums
-
-
 def _part(entry: dict[str, Any]) -> str:
-    return f", part {entry['part']} of {entry['parts']}" if entry["parts"] > 1 else ""
+    return f", part {entry['part']}" if entry["parts"] > 1 else ""
 
 
 def _done(figures: dict[str, Any]) -> str:
     plain = ("kills", "rounds", "posts", "claims")
     said = [f"{figures[name]} {name}" for name in plain if name in figures]
-    said += [f"{sum(figures[name].values())} {name}" for name in ("faults", "restarts") if name in figures]
+    said += [f"at each point {figures[FEWEST]} or more"] if FEWEST in figures else []
+    said += [
+        f"{sum(figures[name].values())} {name} ({_shown(figures[name])})"
+        for name in ("faults", "restarts")
+        if name in figures
+    ]
     orders = figures.get("accepted", figures.get("orders"))
     ended = figures.get("ended", {})
     others = ", ".join(f"{number} {status}" for status, number in ended.items() if status != "completed")

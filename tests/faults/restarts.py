@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from sqlalchemy import select
 
 from infra.database import Database
 from infra.ports import any_free
@@ -25,6 +26,7 @@ from infra.settings import Settings
 from infra.supervisor import Child, Restart
 from services.cli.samples import load_menus
 from services.storage.menus import MenuStore
+from services.storage.tables import EventRow, ReviewRow
 from services.workers.stack import Stack
 from tests.faults.bench import Bench, settle
 from tests.faults.judge import judge
@@ -72,11 +74,12 @@ def rolling(bench: Bench) -> dict[str, Any]:
     os.environ["FAULTS_RUNS"] = str(home / "runs")
     (home / "runs").touch()
     with _health() as llm, _received(home) as (receiver, inbox):
-        stack = ShortStack(_settings(home, receiver, llm_url=llm, max_backlog=0, client_backlog=0))
+        free = {"max_backlog": 0, "client_backlog": 0}
+        stack = ShortStack(_settings(home, receiver, llm_url=llm, database_url=bench.url(), **free))
         with stack:
             running = Running(stack.base_url, Database(stack.settings.database), inbox, home / "runs")
             MenuStore(running.database).put(CAFE)
-            ledger = Ledger(stack.base_url, threads=3, pace_s=0.3)
+            ledger = Ledger(stack.base_url, threads=3, pace_s=bench.pace_s or 0.3)
             ledger.start()
             began = time.monotonic()
             done, failures = _restart_all(stack, each)
@@ -121,10 +124,19 @@ def engines(bench: Bench) -> dict[str, Any]:
                     done[f"kill {part}"] += 1
             last = time.monotonic()
             ledger.join()
-            found = {**_settled_slowly(running, last), **judge(running, ledger)}
+            found = {**_settled_slowly(running, last), **judge(running, ledger), **_whys(running.database)}
             running.database.close()
             # Stage runs are counted by the stand-in worker only.
             return {"faults": dict(done)} | {k: v for k, v in found.items() if "runs" not in k}
+
+
+def _whys(database: Database) -> dict[str, dict[str, int]]:
+    """Why orders are before a human, and why stages were put back to be tried again."""
+    with database.read() as session:
+        doubts = Counter(reason for given in session.scalars(select(ReviewRow.reasons)) for reason in given)
+        retries = session.scalars(select(EventRow.detail).where(EventRow.type == "retry"))
+        codes = Counter(str(detail["code"]) for detail in retries)
+    return {"reasons of review": dict(doubts), "put back for": dict(codes)}
 
 
 def _settled_slowly(running: Running, since: float) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults import kills, report
+from tests.faults import kills, targets
 from tests.faults.bench import POSTGRESQL, SQLITE, Bench
 
 pytestmark = pytest.mark.stack
@@ -24,7 +24,7 @@ def nothing_lost_nothing_doubled(figures: dict[str, Any]) -> None:
     }
     assert not wrong, (wrong, figures["trouble"])
     assert figures["accepted"] == figures["sent"], "an order was never accepted"
-    assert report.mostly_completed(figures), figures["ended"]
+    assert targets.mostly_completed(figures), figures["ended"]
 
 
 @pytest.mark.parametrize("database", [SQLITE, POSTGRESQL])

@@ -15,6 +15,7 @@ from infra.ports import any_free
 from infra.settings import Settings
 from schemas.errors import DecodeInvalid, EngineMisconfigured, EngineUnavailable
 from services.bootstrap import bootstrap
+from services.engines import servers as several
 from services.engines.decoder import PROBE_WORD, OpenAIDecoder
 from services.engines.labels import Labels
 from services.engines.servers import Servers
@@ -95,6 +96,32 @@ def test_only_when_none_can_it_is_an_outage(two: tuple[StagedServer, StagedServe
     with pytest.raises(EngineUnavailable):
         servers.decode(EVIDENCE)
     assert [len(server.bodies) for server in two] == [1, 1]
+
+
+def test_an_order_in_hand_waits_for_a_server_that_was_killed(two: tuple[StagedServer, StagedServer]) -> None:
+    for server in two:
+        server.answer, server.health = (lambda body: AWAY), 503
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(behind_one_name(*two).decode, EVIDENCE)
+        assert two[1].looked_at.wait(10)
+        two[1].answer, two[1].health = masked, 200
+        assert work.result(30).draft == RIGHT
+
+
+@pytest.mark.parametrize("called_off", [False, True])
+def test_it_waits_for_a_while_and_not_for_an_order_that_was_taken_away(
+    two: tuple[StagedServer, StagedServer], called_off: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(several, "AWAY_S", 3600.0 if called_off else 0.6)
+    server, gone = two[0], threading.Event()
+    server.answer, server.health = (lambda body: AWAY), 503
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(behind_one_name(server).decode, EVIDENCE, gone)
+        assert server.looked_at.wait(10)
+        if called_off:
+            gone.set()
+        with pytest.raises(EngineUnavailable):
+            work.result(30)
 
 
 def test_no_second_server_is_tried_when_the_first_took_its_time(
