@@ -42,7 +42,7 @@ MODEL = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
 RATES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # orders a second
 LIMITS = (2.0,)  # seconds
 SECONDS = 60.0  # of arrivals at one rate, more where that gives fewer than LEAST orders
-LEAST, MOST = 16, 500  # orders at one rate
+LEAST, MOST = 16, 500  # orders at one rate; on a slow engine fewer must do
 HALVINGS = 2
 TIMEOUT_S = 300.0
 SEED = 20_260_101
@@ -130,12 +130,12 @@ def _around(tried: dict[float, float], limit: float) -> tuple[float | None, floa
 
 def bear(
     decoder: Decoder, orders: Sequence[Order], results: Results, name: str, rates: Sequence[float],
-    limits: Sequence[float], seconds: float = SECONDS,
+    limits: Sequence[float], seconds: float = SECONDS, least: int = LEAST,
 ) -> None:  # fmt: skip
     """Ask `arrivals NAME RATE` for each rate that is tried, and `highest NAME`."""
 
     def at(rate: float) -> float:
-        count = max(LEAST, min(int(rate * seconds), MOST))
+        count = max(least, min(int(rate * seconds), MOST))
         some, times = list(islice(cycle(orders), count)), arrivals(rate, count, SEED)
         found = results.ask(
             f"arrivals {name} {rate:g}", lambda: point(rate, times, offer(decoder, some, times))
@@ -165,6 +165,7 @@ def main() -> int:
     parser.add_argument("--rates", type=float, nargs="+", default=RATES, help="orders a second")
     parser.add_argument("--limits", type=float, nargs="+", default=LIMITS, help="of the 95th percentile, s")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of arrivals at one rate")
+    parser.add_argument("--least", type=int, default=LEAST, help="orders at one rate, however low")
     parser.add_argument("--out", type=Path, default=Path("reports/engine.json"))
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server is ended too
@@ -176,7 +177,7 @@ def main() -> int:
         for order in {o.menu.id: o for o in orders}.values():
             decoder.warm(order.evidence())  # the fixed part of each prompt is cached, as in service
         name = f"{args.dialect} {args.model}"
-        bear(decoder, orders, Results(args.out), name, args.rates, args.limits, args.seconds)
+        bear(decoder, orders, Results(args.out), name, args.rates, args.limits, args.seconds, args.least)
     return 0
 
 

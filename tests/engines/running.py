@@ -10,12 +10,13 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
 from infra.models import resolve
@@ -40,12 +41,13 @@ RARELY_S = 1.5
 
 @dataclass
 class Engine:
-    """One server. `crash` kills it, and its supervisor starts it anew; None where it is not ours to kill."""
+    """One server. `crash` kills it and returns the session that it led, and its supervisor starts it anew;
+    None where it is not ours to kill."""
 
     dialect: str
     url: str
     model: str
-    crash: Callable[[], None] | None
+    crash: Callable[[], int] | None
     slow: int
     """How many times slower than the embedded server with a tiny model; stretches time limits alone."""
 
@@ -81,6 +83,16 @@ class Engine:
             return False
 
 
+def living(session: int) -> list[int]:
+    """Processes of a session. vLLM's engine is one of its server's, with all of the memory."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(ProcessLookupError):
+            if os.getsid(process.pid) == session:
+                found.append(process.pid)
+    return found
+
+
 @contextmanager
 def _started(
     home: Path, dialect: str, url: str, model: str, argv: Any, env: Any, slow: int
@@ -90,10 +102,11 @@ def _started(
     child = Child("engine", argv, home / "log", engine.answers, ready_timeout_s=START_S, env=env)
     supervisor.start([child])
 
-    def crash() -> None:
+    def crash() -> int:
         pid = supervisor.pid("engine")
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
+        return pid
 
     engine.crash = crash
     try:

@@ -25,7 +25,7 @@ from services.engines.grammar import Mask, build_mask
 from services.engines.labels import Labels
 from services.engines.servers import Servers
 from services.pipeline.retrieve import retrieve
-from tests.engines.running import RARELY_S, Engine, has_vllm, llama, vllm
+from tests.engines.running import RARELY_S, Engine, has_vllm, living, llama, vllm
 from tests.stand_ins import CAFE, SAID, sample_menu
 
 pytestmark = pytest.mark.models
@@ -186,10 +186,11 @@ def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(engine: Engine
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(servers.decode, evidence(LONG))
         engine.until(lambda: engine.busy() > 0 or work.done())
-        engine.crash()
+        killed = engine.crash()
         with pytest.raises(EngineUnavailable):
             work.result(60)
     with pytest.raises(EngineUnavailable):
         servers.decode(evidence(SHORT))
     engine.until(engine.answers)
     assert servers.decode(evidence(SHORT)).draft.lines
+    assert not living(killed), "its first life left processes behind"

@@ -14,7 +14,7 @@ from services.engines import vllm_server
 from services.engines.vllm_server import command, environment, main, weights
 
 GGUF = "tiny.gguf"
-# What the conversion needs of the other environment, in small; transformers reads GGUF by a library of its own.
+# What the conversion needs of the other environment, in small. transformers reads GGUF by the library `gguf`.
 LIBRARIES = {
     "gguf": "LIBRARY = True",
     "torch": "bfloat16 = None",
