@@ -27,7 +27,7 @@ CHAT = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "<|im_start|>assistant\n"
 )
-# Seconds; with 30 processes on two cores it took 320.
+# Seconds; at a load of 30 on two cores it took more than 300.
 START_S = 600.0
 
 
