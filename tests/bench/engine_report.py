@@ -56,14 +56,29 @@ def prefix_table(found: Mapping[str, Any]) -> Table:
     return table
 
 
-def limit_table(found: Mapping[str, Any]) -> Table:
-    """Orders that arrive at random: asked for, got, and how long each took."""
-    table = [["arrivals/s", "orders", "orders/s done", "p50 s", "p95 s"]]
-    for name, f in found.items():
-        if name.startswith("limit "):
-            rate = name.removeprefix("limit ")
-            table.append([rate, str(f["orders"]), str(f["orders_per_s"]), str(f["p50_s"]), str(f["p95_s"])])
+def arrivals_table(found: Mapping[str, Any]) -> Table:
+    """Orders that arrive at random: offered, done, and how long each took from its arrival."""
+    table = ["engine,offered/s,orders,failed,done/s,p50 s,p95 s,p99 s,load of the machine".split(",")]
+    points = [(name.split()[1:-1], f) for name, f in found.items() if name.startswith("arrivals ")]
+    for engine, f in sorted(points, key=lambda one: (one[0], one[1]["rate"])):
+        times = [_shown(f[f"p{share}_s"]) for share in (50, 95, 99)]
+        counts = [f"{f['rate']:g} ({f['offered_per_s']:g})", str(f["orders"]), str(f["failed"])]
+        table.append([" ".join(engine), *counts, f"{f['done_per_s']:g}", *times, str(f["load"])])
     return table
+
+
+def highest_table(found: Mapping[str, Any]) -> Table:
+    """The highest load that keeps each limit."""
+    table = [["engine", "p95 within", "up to orders/s"]]
+    for name, f in found.items():
+        if name.startswith("highest "):
+            engine = name.removeprefix("highest ")
+            table += [[engine, f"{limit} s", "none" if v is None else f"{v:g}"] for limit, v in f.items()]
+    return table
+
+
+def _shown(seconds: float | None) -> str:
+    return "no cart" if seconds is None else f"{seconds:.1f}"
 
 
 def pipeline_table(found: Mapping[str, Any]) -> Table:
@@ -116,7 +131,8 @@ def main() -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "engine.json").write_text(json.dumps(slim(found), indent=1) + "\n")
     draw(found, args.out)
-    for table in (load_table(found), prefix_table(found), limit_table(found), pipeline_table(found)):
+    tables = (load_table, prefix_table, arrivals_table, highest_table, pipeline_table)
+    for table in (make(found) for make in tables):
         if len(table) > 1:
             print(markdown(table))
     return 0

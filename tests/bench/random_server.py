@@ -18,6 +18,7 @@ from services.engines.gguf import metadata
 from services.engines.vllm_server import ON_CPU, ON_CPU_FLAGS, SERVING
 from services.engines.vllm_server import environment as serving_environment
 from services.engines.vocabulary import read_vocabulary
+from tests.bench.vllm_server import end
 
 LAYERS = 2
 CONTEXT = 4096  # tokens
@@ -26,8 +27,8 @@ CHAT = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "<|im_start|>assistant\n"
 )
-# Seconds: torch alone takes ten to import.
-START_S = 300.0
+# Seconds; at a load of 30 on two cores it took more than 300.
+START_S = 600.0
 
 
 def write_model(folder: Path, gguf: Path, tokens: int) -> dict[str, Any]:
@@ -90,7 +91,9 @@ def vllm(python: Path, folder: Path, in_flight: int, log: Path) -> Iterator[str]
     }  # fmt: skip
     with (
         log.open("ab") as output,
-        subprocess.Popen(command, stdout=output, stderr=output, env=environment, cwd=folder) as server,
+        subprocess.Popen(
+            command, stdout=output, stderr=output, env=environment, cwd=folder, start_new_session=True
+        ) as server,
     ):
         try:
             url, until = f"http://127.0.0.1:{port}", time.monotonic() + START_S
@@ -100,7 +103,7 @@ def vllm(python: Path, folder: Path, in_flight: int, log: Path) -> Iterator[str]
                 time.sleep(0.5)
             yield url
         finally:
-            server.terminate()
+            end(server)
 
 
 def answers(url: str) -> bool:

@@ -99,7 +99,7 @@ def vllm_server(
                 raise SystemExit(f"vLLM ({backend}) did not start:\n{output.read()[-3000:]}")
             yield url
         finally:
-            _end(server)
+            end(server)
 
 
 def _healthy(server: subprocess.Popen[bytes], url: str) -> bool:
@@ -114,8 +114,8 @@ def _healthy(server: subprocess.Popen[bytes], url: str) -> bool:
     return False
 
 
-def _end(server: subprocess.Popen[bytes]) -> None:
-    """End the process group: vLLM's engine is a child of its server."""
+def end(server: subprocess.Popen[bytes]) -> None:
+    """End the process group: vLLM's engine is a child of its server. While it starts, TERM is lost on it."""
     try:
         os.killpg(server.pid, signal.SIGTERM)
         server.wait(20)

@@ -10,12 +10,13 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
 from infra.models import resolve
@@ -30,18 +31,23 @@ VLLM = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
 # Gauges and counters of each server's /metrics.
 RUNNING = {"llama.cpp": "llamacpp:requests_processing", "vllm": "vllm:num_requests_running"}
 WAITING = {"llama.cpp": "llamacpp:requests_deferred", "vllm": "vllm:num_requests_waiting"}
+WRITTEN = {"llama.cpp": "llamacpp:tokens_predicted_total", "vllm": "vllm:generation_tokens_total"}
 START_S = 400.0
 SOON_S = 60.0
+# llama.cpp looks whether a connection is still open when a second has passed without an answer to anybody,
+# and its metrics are an answer: asked more often than this, it never looks.
+RARELY_S = 1.5
 
 
 @dataclass
 class Engine:
-    """One server. `crash` kills it, and its supervisor starts it anew; None where it is not ours to kill."""
+    """One server. `crash` kills it and returns the session that it led, and its supervisor starts it anew;
+    None where it is not ours to kill."""
 
     dialect: str
     url: str
     model: str
-    crash: Callable[[], None] | None
+    crash: Callable[[], int] | None
     slow: int
     """How many times slower than the embedded server with a tiny model; stretches time limits alone."""
 
@@ -60,17 +66,31 @@ class Engine:
         """Requests that it decodes or has queued."""
         return self.gauge(RUNNING[self.dialect]) + self.gauge(WAITING[self.dialect])
 
-    def until(self, true: Callable[[], object], seconds: float = SOON_S) -> None:
-        end = time.monotonic() + seconds * self.slow
+    def written(self) -> float:
+        """Tokens that it has written since it started."""
+        return self.gauge(WRITTEN[self.dialect])
+
+    def until(self, true: Callable[[], object], every_s: float = 0.05) -> None:
+        end = time.monotonic() + SOON_S * self.slow
         while not true():
             assert time.monotonic() < end, "it did not come about"
-            time.sleep(0.05)
+            time.sleep(every_s)
 
     def answers(self) -> bool:
         try:
             return httpx.get(f"{self.url}/health", timeout=1, trust_env=False).status_code == 200
         except httpx.HTTPError:
             return False
+
+
+def living(session: int) -> list[int]:
+    """Processes of a session. vLLM's engine is one of its server's, with all of the memory."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(ProcessLookupError):
+            if os.getsid(process.pid) == session:
+                found.append(process.pid)
+    return found
 
 
 @contextmanager
@@ -82,10 +102,11 @@ def _started(
     child = Child("engine", argv, home / "log", engine.answers, ready_timeout_s=START_S, env=env)
     supervisor.start([child])
 
-    def crash() -> None:
+    def crash() -> int:
         pid = supervisor.pid("engine")
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
+        return pid
 
     engine.crash = crash
     try:
@@ -95,12 +116,12 @@ def _started(
 
 
 @contextmanager
-def llama(home: Path) -> Iterator[Engine]:
+def llama(home: Path, model: str = SMALL, *, threads: int = 2) -> Iterator[Engine]:
     port = any_free()
-    model = Path(resolve(SMALL, settings().models_dir))
-    argv = llama_server.command(model, port, slots=2, context=8192)
+    file = Path(resolve(model, settings().models_dir))
+    argv = llama_server.command(file, port, threads=threads, slots=2, context=8192)
     with _started(
-        home, "llama.cpp", f"http://127.0.0.1:{port}", SMALL, argv, llama_server.OPENMP_ENV, slow=1
+        home, "llama.cpp", f"http://127.0.0.1:{port}", model, argv, llama_server.OPENMP_ENV, slow=1
     ) as engine:
         yield engine
 

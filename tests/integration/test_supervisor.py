@@ -25,6 +25,15 @@ pathlib.Path(sys.argv[1]).write_text(str(inner.pid))
 print("up", flush=True)
 time.sleep(600)
 """
+# Its own child writes over its environment, as a program does that shows a title of its own (vLLM's engine).
+# Fields 50 and 51 of /proc/PID/stat (proc(5)) say where it stands.
+WIPE = """
+import ctypes, time
+fields = open('/proc/self/stat').read().rpartition(')')[2].split()
+ctypes.memset(int(fields[47]), 0, int(fields[48]) - int(fields[47]))
+time.sleep(600)
+"""
+TITLED = PARENT.replace('"import time; time.sleep(600)"', repr(WIPE))
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + PARENT
 # A whole supervisor in a process of its own, to be killed.
 STACK = """
@@ -101,12 +110,18 @@ def test_a_child_that_ignores_term_is_killed_with_its_own_children(tmp_path: Pat
     assert all(gone(pid) for pid in pids)
 
 
-def test_a_dead_child_is_restarted_and_its_orphan_ended(tmp_path: Path) -> None:
+def environment(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+@pytest.mark.parametrize("code", [PARENT, TITLED], ids=["marked", "environment written over"])
+def test_a_dead_child_is_restarted_and_its_orphan_ended(tmp_path: Path, code: str) -> None:
     seen: list[Change] = []
     supervisor = Supervisor(tmp_path, seen.append)
-    supervisor.start([part(tmp_path, restart=Restart(delay_s=0.05))])
+    supervisor.start([part(tmp_path, code, restart=Restart(delay_s=0.05))])
     try:
         first, orphan = pid_of(supervisor), _inner(tmp_path / "part.inner")
+        until(lambda: (processes.HOME_MARK.encode() in environment(orphan)) == (code == PARENT))
         os.kill(first, signal.SIGKILL)
         until(lambda: supervisor.pid("part") not in (None, first))
         until(lambda: [c.status for c in seen].count("ready") == 2)

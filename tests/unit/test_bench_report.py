@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,7 +13,8 @@ import pytest
 from services.evaluation.statistics import wilson
 from tests.bench import engine_report
 from tests.bench.chat import Answer
-from tests.bench.engine import Spent, arrivals, rates
+from tests.bench.engine import Spent, rates
+from tests.bench.open_loop import point
 from tests.bench.orders import sample
 from tests.bench.pipeline_cost import ROUNDS, pipeline_cost
 from tests.bench.techniques import report
@@ -112,12 +114,6 @@ def test_a_compile_that_was_stopped_is_a_row_of_its_own() -> None:
     ]
 
 
-def test_arrivals_are_as_many_a_second_as_asked() -> None:
-    times = arrivals(2.0, 4000, 1)
-    assert times == sorted(times)
-    assert 4000 / times[-1] == pytest.approx(2.0, rel=0.05)
-
-
 def test_rates_show_what_was_refused_and_cut_off() -> None:
     answers = [Answer("{}", "stop", 100, 80, 10, 1.0), Answer("{", "length", 100, 80, 30, 3.0)]
     found = rates(Spent([*answers, Answer("no", "refused", 0, 0, 0, 0.1)], wall_s=4.0, cpu_s=8.0))
@@ -135,7 +131,8 @@ def test_the_engines_report_keeps_orders_texts_out(
         "load 1 masked": {**level, "tokens": [10] * 8, "texts": {"x-1": "secret"}},
         "load 1 free": level,
         "prefix off, first token": level,
-        "limit 0.5": level,
+        "arrivals llama.cpp tiny 0.5": point(0.5, [1.0, 2.0, 4.0, 8.0], [1.0, 3.0, 2.0, math.inf]),
+        "highest llama.cpp tiny": {"2": None, "20": 0.375},
         "pipeline": {
             "1": {"orders": 160, "p50_ms": 8.0, "p95_ms": 12.0, "cpu_p50_ms": 7.0, "orders_per_s": 100.0}
         },
@@ -152,7 +149,9 @@ def test_the_engines_report_keeps_orders_texts_out(
     )
     assert "| 1 | yes | 8 | 40.0 | – | 4.00 | 1.0 / 1.0 | 10 |" in shown
     assert "| off | 8 | 100 | 80% | 1.00 / 1.00 |" in shown
-    assert "| 0.5 | 8 | 4.0 | 1.0 | 1.0 |" in shown
+    assert "| llama.cpp tiny | 0.5 (0.5) | 4 | 1 | 0.5 | 2.0 | no cart | no cart |" in shown
+    assert "| llama.cpp tiny | 2 s | none |" in shown
+    assert "| llama.cpp tiny | 20 s | 0.375 |" in shown
     assert "| 1 | 160 | 8.0 / 12.0 | 7.0 | 100.0 |" in shown
     assert "secret" not in (out / "engine.json").read_text()
     ElementTree.parse(out / "engine.svg")

@@ -14,6 +14,21 @@ from services.engines import vllm_server
 from services.engines.vllm_server import command, environment, main, weights
 
 GGUF = "tiny.gguf"
+# What the conversion needs of the other environment, in small. transformers reads GGUF by the library `gguf`.
+LIBRARIES = {
+    "gguf": "LIBRARY = True",
+    "torch": "bfloat16 = None",
+    "transformers": """
+import gguf
+assert gguf.LIBRARY
+class Part:
+    def __init__(self, **_): pass
+    @classmethod
+    def from_pretrained(cls, *_, **__): return cls()
+    def save_pretrained(self, folder): folder.mkdir(exist_ok=True)
+AutoModelForCausalLM = AutoTokenizer = GgufConfig = Part
+""",
+}
 
 
 def started(device: str) -> tuple[str, ...]:
@@ -48,11 +63,23 @@ def test_what_is_for_the_cpu_stays_there() -> None:
 def test_weights_are_converted_once(tmp_path: Path) -> None:
     (tmp_path / GGUF).write_bytes(b"GGUF")
     count = tmp_path / "count"
-    python = fake_python(tmp_path, f"open({str(count)!r}, 'a').write('x'); os.mkdir(sys.argv[3])")
+    python = fake_python(tmp_path, f"open({str(count)!r}, 'a').write('x'); os.mkdir(sys.argv[-1])")
     for _ in range(2):
         model, name = weights(str(tmp_path / GGUF), tmp_path, python)
         assert (Path(model), name) == (tmp_path / "safetensors" / "tiny", GGUF)
     assert count.read_text() == "x"
+
+
+def test_the_conversion_takes_no_module_of_ours_for_a_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our `gguf.py` lies beside the script, and a script's folder goes before the libraries."""
+    (tmp_path / GGUF).write_bytes(b"GGUF")
+    for name, text in LIBRARIES.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    model, _ = weights(str(tmp_path / GGUF), tmp_path, Path(sys.executable))
+    assert Path(model).is_dir()
 
 
 def test_a_conversion_that_fails_is_said(tmp_path: Path) -> None:
