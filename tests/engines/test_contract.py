@@ -26,7 +26,7 @@ from services.engines.grammar import Mask, build_mask
 from services.engines.labels import Labels
 from services.engines.servers import Servers
 from services.pipeline.retrieve import retrieve
-from tests.engines.running import RARELY_S, SOON_S, START_S, Engine, has_vllm, living, llama, vllm
+from tests.engines.running import RARELY_S, START_S, Engine, has_vllm, living, llama, vllm
 from tests.stand_ins import CAFE, SAID, sample_menu
 
 pytestmark = pytest.mark.models
