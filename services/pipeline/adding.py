@@ -78,6 +78,7 @@ class Adder:
         """Sizes and options without an item: of all lines, of some, or of what was spoken of last."""
         tally, total = self._tally, sum(w.quantity for w in self._tally.group)
         every, some = self._pointer.every(said), self._pointer.some(clause)
+        before = tally.focus
         if every is not None:
             tally.focus = every
         elif some is not None and total > 1:
@@ -87,7 +88,7 @@ class Adder:
             tally.part(rest, rest.quantity)
         elif (count := self._counted(clause, said)) is not None:
             self._counted_part(clause, said, count)
-        self._pointer.give(tally.focus, said)
+        self._pointer.give(tally.focus, said, undoes=tally.focus is before)
 
     def become(self, quantity: int, said: Said) -> None:
         """ "Make one of them a Hawaiian": some of a line are another item of the same size."""

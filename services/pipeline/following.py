@@ -8,6 +8,7 @@ model may write, and lifts no doubt; where the first is sure and this one differ
 
 from __future__ import annotations
 
+from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.adding import Adder
@@ -118,6 +119,8 @@ class _Follower:
         elif not said.anything:
             self._pending = clause.cue == "replace" or (self._pending and clause.lead in ("", ","))
             self._pointer.again(clause, said)
+        elif "or" in said.words and len(said.sizes) + len(said.options) > 1 and not _refused(said):
+            raise Lost  # "oat milk or soy"
         elif said.words[:1] == ("that",) and "too" in said.words and said.item is None:
             return  # "that's too much cheese"
         else:
@@ -174,6 +177,10 @@ class _Follower:
         wish.quantity = said.number.value if said.number else 1
         self._pointer.give([wish], said)
         return True
+
+
+def _refused(said: Said) -> bool:
+    return all(o.amounts == (Amount.NONE,) for choices in said.options for o in choices)
 
 
 def _swaps(clause: Clause | None) -> bool:

@@ -96,10 +96,14 @@ def tokenize(text: str) -> list[Token]:
     found = list(re.finditer(r"\w+(?:['’]\w+)?|%", text))
     ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
     return [
-        # Of "..." one point is enough, and a quotation mark is no pause.
-        Token(fold(m.group()), m.start(), m.end(), text[m.end() : end].strip(_QUOTES)[:1])
+        Token(fold(m.group()), m.start(), m.end(), _pause(text[m.end() : end]))
         for m, end in zip(found, ends, strict=True)
     ]
+
+
+def _pause(between: str) -> str:
+    """The first sign of a pause between two words; quotation marks and a hyphen are none."""
+    return "" if between == "-" else between.strip(_QUOTES)[:1]
 
 
 def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:

@@ -32,9 +32,9 @@ class Pointer:
     def __init__(self, listener: Listener, tally: Tally) -> None:
         self._listener, self._tokens, self._tally = listener, listener.tokens, tally
 
-    def give(self, wishes: list[Wish], said: Said) -> None:
+    def give(self, wishes: list[Wish], said: Said, *, undoes: bool = False) -> None:
         """Give the sizes and options of a clause to lines; an option that none of them comes with goes to
-        the last line that does.
+        the last line that does. Where it `undoes`, a "no" takes an option off that was wished for before.
 
         Raises:
             Lost: nothing that was ordered comes with it.
@@ -55,6 +55,8 @@ class Pointer:
             if not fit and not any(option.id in PLAIN for option in choices):
                 raise Lost
             for wish in fit:
+                if undoes and tally.refuses(wish, choices):
+                    continue
                 tally.choose(wish, choices)
 
     def article(self, clause: Clause, until: int) -> bool:

@@ -8,6 +8,7 @@ another cart, that is a doubt of its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -37,22 +38,35 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
             return evidence.model_copy(update={"otherwise": _in_words(wishes or [], menu)})
         # Of 10 hand-written orders where both gave a cart, the second was right in 8, the first in 1.
         evidence = evidence.model_copy(update={"otherwise": _in_words(_left(evidence), menu)})
-    if wishes is None or len(wishes) >= MAX_LINES:
+    if wishes is None or len(wishes) >= MAX_LINES or _torn(evidence):
         return evidence
     off_menu = [_off_menu(evidence.transcript, tokens, wish) for wish in wishes if not wish.items]
     known = " ".join(off.words for off in off_menu)
     off_menu += [off for off in evidence.off_menu if off.words not in known]
-    lines = [_line(evidence.transcript, tokens, wish, wishes) for wish in wishes if wish.items]
+    lines = [_line(evidence.transcript, tokens, wish, wishes, odd) for wish in wishes if wish.items]
     update = {
         "lines": tuple(lines),
         "off_menu": tuple(off_menu[: MAX_LINES - len(lines)]),
-        "retold": True,
+        "retold": not all(line.settled(menu) for line in evidence.lines),
     }
     return evidence.model_copy(update=update)
 
 
-def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish]) -> LineEvidence:
-    """The line of one wish, with nothing about it left open."""
+def _torn(evidence: Evidence) -> bool:
+    """Whether an option may as well belong to either of two lines; no reading can tell."""
+    offered = {item.sku: set(item.option_groups) for item in evidence.menu.items}
+    either = Counter(
+        (o.group, o.id)
+        for line in evidence.lines
+        for o in line.options
+        if o.either and any(o.group in offered[sku] for sku in line.items)
+    )
+    return any(number > 1 for number in either.values())
+
+
+def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish], odd: list[int]) -> LineEvidence:
+    """The line of one wish, with nothing about it left open; beside an unknown word it need not be there,
+    for the name may be part of another ("pumpkin spice latte")."""
     start, end = wish.at
     ends = [w.at[1] for w in wishes if w.at[1] <= start]
     starts = [w.at[0] for w in wishes if w.at[0] >= end]
@@ -68,7 +82,7 @@ def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish]) -> Lin
             OptionEvidence(group=group, id=ref, amounts=(amount,), counts=(count,), required=True)
             for (group, ref), (amount, count) in wish.options.items()
         ),
-        required=True,
+        required=start - 1 not in odd,
     )
 
 

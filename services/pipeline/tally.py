@@ -129,6 +129,15 @@ class Tally:
         """Which of the options that a name may mean the item of a line comes with."""
         return next((option for option in choices if self.offers(wish, option.group)), None)
 
+    def refuses(self, wish: Wish, choices: Iterable[OptionEvidence]) -> bool:
+        """Take an option off a line that has it, where it is now refused; False where there is none."""
+        option = self.choice(wish, choices)
+        held = option is not None and wish.options.get((option.group, option.id))
+        if option is None or not held or held[0] is Amount.NONE or option.amounts != (Amount.NONE,):
+            return False
+        del wish.options[option.group, option.id]
+        return True
+
     def choose(self, wish: Wish, choices: Iterable[OptionEvidence]) -> None:
         """Give a line an option; of a group that is chosen from once the last word counts."""
         option = self.choice(wish, choices)
