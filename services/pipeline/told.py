@@ -9,13 +9,13 @@ from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
 from services.pipeline.clauses import Clause, Name
 from services.pipeline.english import AMOUNTS, OTHERS, UNWISHED, VESSELS
-from services.pipeline.mentions import Token, tokenize
+from services.pipeline.mentions import Token, span, tokenize
 from services.pipeline.quantifiers import Number, options_heard
 from services.pipeline.tally import Tally, Wish
 
 _CHANGING = ("swap", "instead", "not", "remove")
 _OURS = frozenset("has had got left was in my".split())
-_NO_NUMBER = frozenset("that this the which other".split())
+_NO_NUMBER = frozenset("that this the which other little loved".split())
 
 # The options that one name may mean, of different groups.
 Choices = tuple[OptionEvidence, ...]
@@ -67,7 +67,8 @@ class Listener:
         sizes = [m for n in rest if (m := n.of("size")) is not None and n.of("option") is None]
         inside = [n for n in self.numbers if clause.body <= n.start and n.end <= clause.end]
         inside = [n for n in inside if not self._idle(n)]
-        heard, counting = options_heard(self.tokens, options, self.settled, inside, self.menu)
+        listed = [*self._listed(clause, options), *options]
+        heard, counting = options_heard(self.tokens, listed, self.settled, inside, self.menu)
         number = next((n for n in inside if n not in counting and n.likely), None)
         if number is None and item is None and inside and self._parts(clause, inside[0], tally):
             number = inside[0]
@@ -77,6 +78,19 @@ class Listener:
         words = tuple(token.folded for token in self.tokens[clause.body : clause.end])
         chosen = tuple(_meant(m, heard) for m in options)
         return Said(item, tuple(m.ids[0] for m in sizes), chosen, number, words)
+
+    def _listed(self, clause: Clause, options: list[Mention]) -> list[Mention]:
+        """Options right before a clause, of whose list it may go on: "no lettuce, tomato or onion"."""
+        found: list[Mention] = []
+        at = clause.start
+        while at > 0 and options:
+            before = next((m for m in self.settled if span(self.tokens, m)[1] == at), None)
+            if before is None or before.kind != "option" or any(before.ids == m.ids for m in options):
+                break
+            found.insert(0, before)
+            at = span(self.tokens, before)[0]
+        # The "no" that a list begins with stands before its first name.
+        return found
 
     def options(self, name: Name) -> Choices:
         """What a name means as an option, with the amount beside it."""

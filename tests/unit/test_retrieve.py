@@ -70,7 +70,7 @@ def test_only_what_has_words_is_open(text: str, items: set[str], sizes: set[str]
         ("a latte with no more foam", (NONE,)),
         # After the option an amount may belong to it; with a comma after it "no" is an answer.
         ("a latte, no, foam", (NORMAL,)),
-        ("a latte with foam extra", (NORMAL, EXTRA)),
+        ("a latte with foam extra", (EXTRA,)),
         # Not beside it, not of it.
         ("extra hot and a latte with foam", (NORMAL,)),
     ],

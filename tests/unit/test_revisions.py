@@ -83,10 +83,10 @@ def test_what_was_taken_back_is_gone(text: str, lines: list[Line] | None) -> Non
         "a latte, actually, a mocha",  # another one, or in its place?
     ],
 )
-def test_what_is_not_plain_is_a_doubt_and_nothing_is_required(text: str) -> None:
+def test_what_is_not_plain_is_a_doubt(text: str) -> None:
     evidence = read(text)
     assert evidence.corrected
-    assert not any(line.required for line in evidence.lines)
+    assert not evidence.plain
 
 
 @pytest.mark.parametrize(

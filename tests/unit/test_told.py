@@ -1,0 +1,66 @@
+"""Orders by writers who saw no rule: what the words leave, before any model is asked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from infra.settings import REPOSITORY
+from schemas.compare import canonical
+from schemas.evidence import Evidence
+from services.pipeline.retrieve import retrieve
+from tests.unit.test_spoken_forms import MENUS, wrong
+
+TOLD = REPOSITORY / "tests" / "told"
+HALVES = ("a", "b", "c", "d")
+
+
+def rows(part: str) -> list[dict[str, Any]]:
+    files = sorted(TOLD.glob(f"*-{part}.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def proposed(evidence: Evidence) -> list[dict[str, Any]] | None:
+    """The one cart that the words leave, in doubt or not; None where they leave more than one."""
+    lines: list[dict[str, Any]] = []
+    for told in evidence.lines:
+        if not told.settled(evidence.menu):
+            return None
+        item = evidence.menu.item(told.items[0])
+        assert item is not None
+        lines.append(
+            {
+                "sku": item.sku,
+                "quantity": told.quantities[0],
+                "size": next((size for size in told.sizes if size in item.size_ids), None),
+                "options": [
+                    {"group": o.group, "id": o.id, "amount": o.amounts[0].value, "count": o.counts[0]}
+                    for o in told.options
+                    if o.group in item.option_groups
+                ],
+            }
+        )
+    needed = [off for off in evidence.off_menu if off.required]
+    return lines + [{"kind": "not_on_menu", "quantity": off.quantities[0]} for off in needed]
+
+
+@pytest.mark.parametrize("part", HALVES)
+def test_next_to_nothing_wrong_is_accepted_without_a_look(part: str) -> None:
+    results = {
+        row["utterance"]: wrong(MENUS[row["menu"]], row["utterance"], row["cart"]["lines"])
+        for row in rows(part)
+    }
+    assert [words for words, result in results.items() if result] == []
+
+
+@pytest.mark.parametrize(("part", "share"), [("a", 0.85), ("b", 0.8), ("c", 0.65), ("d", 0.5)])
+def test_most_proposals_are_right_though_nobody_asked_a_model(part: str, share: float) -> None:
+    """Floors under what was seen, so that a rule which helps one order and breaks ten is noticed."""
+    told = rows(part)
+    right = 0
+    for row in told:
+        cart = proposed(retrieve(row["utterance"], MENUS[row["menu"]], 1))
+        right += cart is not None and canonical(cart) == canonical(row["cart"]["lines"])
+    assert right >= share * len(told)
