@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.cart import MAX_QUANTITY, Amount
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AMOUNTS, AND, ARTICLES, OTHERS, THE_OTHER
+from services.pipeline.english import AMOUNTS, ARTICLES, OTHERS
 from services.pipeline.mentions import tokenize
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import is_plural
@@ -74,31 +74,6 @@ class Adder:
             wish.quantity = early.number.value if early.number and not counted else wish.quantity
         self._early.clear()
 
-    def part(self, clause: Clause, said: Said) -> None:
-        """Sizes and options without an item: of all lines, of some, or of what was spoken of last."""
-        tally, total = self._tally, sum(w.quantity for w in self._tally.group)
-        every, some = self._pointer.every(said), self._pointer.some(clause)
-        before = tally.focus
-        if every is not None:
-            tally.focus = every
-        elif some is not None and total > 1:
-            tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), some)
-        elif set(said.words) & THE_OTHER and total > 1:
-            rest = tally.rest or next((w for w in tally.group if w not in tally.focus), tally.group[0])
-            tally.part(rest, rest.quantity)
-        elif (count := self._counted(clause, said)) is not None:
-            self._counted_part(clause, said, count)
-        self._pointer.give(tally.focus, said, undoes=tally.focus is before)
-
-    def become(self, quantity: int, said: Said) -> None:
-        """ "Make one of them a Hawaiian": some of a line are another item of the same size."""
-        assert said.item is not None
-        tally = self._tally
-        some = tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), quantity)
-        some.items, some.at, some.options = said.skus, (said.item.start, said.item.end), {}
-        some.size = some.size if some.size and tally.sized(some, some.size) else None
-        self._pointer.give([some], said)
-
     def _same(self, clause: Clause, said: Said, *, counted: bool, replaces: bool) -> Wish | None:
         """The line that is spoken of again; None when it is a new one.
 
@@ -150,45 +125,6 @@ class Adder:
     def _restates(self, said: Said) -> bool:
         """ "So that's four burgers"."""
         return said.number is not None and self._tokens[said.number.start - 1].folded in ("that", "thats")
-
-    def _counted(self, clause: Clause, said: Said) -> int | None:
-        """How many a part without an item is of, by its number or article."""
-        first = min((n.start for n in clause.names), default=clause.end)
-        plain = [n for n in clause.names if not n.of("item")]
-        pronoun = said.number is not None and any(n.end == said.number.start for n in plain)
-        # "Three ranch and one blue cheese" for one item counts sauces.
-        alone = self._tally.group and sum(w.quantity for w in self._tally.group) == 1 and not said.sizes
-        sauces = said.number is not None and alone and any(n.start == said.number.end for n in plain)
-        if said.number is not None and not pronoun and not sauces:
-            return said.number.value
-        # "A root beer, a small one" says its size, "a root beer and a small one" orders another; "make his
-        # a small" does neither.
-        tally, article = self._tally, self._pointer.article(clause, first)
-        if article and tally.rest is not None and sum(w.quantity for w in tally.group) > 1:
-            # "Two vanilla and a strawberry", "three, a small one with cream, ..."
-            full = any(
-                tally.offers(w, o.group) and any(c[0] == o.group for c in w.options) and tally.single(o.group)
-                for w in tally.focus
-                for c2 in said.options
-                for o in c2
-            )
-            if full or (said.sizes and not clause.cue):
-                return 1
-        sized = bool(said.sizes) and clause.lead in AND and bool(self._tally.group)
-        changed = bool(clause.cue) or bool({"make", "is"} & set(said.words))
-        return 1 if sized and not changed and (pronoun or article) else None
-
-    def _counted_part(self, clause: Clause, said: Said, count: int) -> None:
-        """ "Two with oat": some of those ordered, or that many more."""
-        tally = self._tally
-        rest, base = tally.rest, tally.group[0]
-        other_size = bool(said.sizes) and base.size is not None and base.size not in said.sizes
-        more = not tally.parted and (other_size or clause.lead == "and")
-        whole = not tally.parted and base.quantity == 1
-        if more or rest is None or whole or count > rest.quantity:
-            tally.beside(Wish(base.items, base.at, count), tally.group[-1])
-        else:
-            tally.part(rest, count)
 
 
 def _says_again(clause: Clause, said: Said, last: Wish, counted: bool) -> bool:

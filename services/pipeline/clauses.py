@@ -7,11 +7,9 @@ an order so far is the business of `following.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from schemas.evidence import Mention
 from services.pipeline.english import (
     AND,
     ASKED,
@@ -29,7 +27,8 @@ from services.pipeline.english import (
     SWAPPING,
     TALE,
 )
-from services.pipeline.mentions import SENTENCE_ENDS, Token, span
+from services.pipeline.mentions import SENTENCE_ENDS, Token
+from services.pipeline.names import Name, phrase_end
 from services.pipeline.quantifiers import number_value
 
 Cue = Literal["", "replace", "remove", "swap", "instead", "not", "keep"]
@@ -50,19 +49,6 @@ _LEADING = frozenset("of the more those big nice".split())
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
-    """Words at tokens [start, end) that name something, with each reading of them."""
-
-    start: int
-    end: int
-    readings: tuple[Mention, ...]
-
-    def of(self, kind: str) -> Mention | None:
-        """Its reading as an item, option or size; None when it has none."""
-        return next((m for m in self.readings if m.kind == kind), None)
-
-
-@dataclass(frozen=True, slots=True)
 class Clause:
     """Tokens [start, end), how they are joined to what was before ("", ",", ".", or a joint's word), the cue
     that they begin with, where it ends, and whether their sentence asks about the menu or tells a tale."""
@@ -79,21 +65,6 @@ class Clause:
     def item_before(self, name: Name) -> bool:
         """Whether an item alone, and no choice, is named before `name`."""
         return any(n.start < name.start and n.of("item") and not n.of("option") for n in self.names)
-
-
-def names_of(tokens: list[Token], mentions: Iterable[Mention]) -> list[Name]:
-    """Mentions by place; of two that overlap the one that names an item, or else the first."""
-    places: dict[tuple[int, int], list[Mention]] = {}
-    for mention in mentions:
-        places.setdefault(span(tokens, mention), []).append(mention)
-    ordered = sorted(places.items(), key=lambda p: (not any(m.kind == "item" for m in p[1]), p[0]))
-    kept: list[Name] = []
-    for (start, end), readings in ordered:
-        inside = [k for k in kept if start < k.end and k.start < end]
-        # A size or option inside a name that is said in pieces ("iced large latte") stands for itself.
-        if not any(k.start < end and start < k.end and not (k.start < start and end < k.end) for k in inside):
-            kept.append(Name(start, end, tuple(readings)))
-    return sorted(kept, key=lambda n: n.start)
 
 
 def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
@@ -139,13 +110,6 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
 def tokens_at(tokens: list[Token], offset: int) -> int:
     """The first token that begins at or after a character."""
     return next((i for i, token in enumerate(tokens) if token.start >= offset), len(tokens))
-
-
-def phrase_end(tokens: list[Token], at: int, phrases: Iterable[tuple[str, ...]]) -> int | None:
-    """The end of the longest of `phrases` that stands at `at`."""
-    words = tuple(token.folded for token in tokens[at : at + 4])
-    fits = [len(p) for p in phrases if words[: len(p)] == p]
-    return at + max(fits) if fits else None
 
 
 def _cue(tokens: list[Token], at: int) -> tuple[Cue, int]:

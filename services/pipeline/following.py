@@ -12,9 +12,11 @@ from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.adding import Adder
-from services.pipeline.clauses import Clause, clauses, names_of
+from services.pipeline.clauses import Clause, clauses
 from services.pipeline.english import ADDING, THE_OTHER, WISHING
 from services.pipeline.mentions import Token
+from services.pipeline.names import names_of
+from services.pipeline.parting import Parter
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import find_numbers, pieces
 from services.pipeline.tally import Tally, Wish
@@ -56,6 +58,7 @@ class _Follower:
         self._tally = Tally(listener.menu)
         self._pointer = Pointer(listener, self._tally)
         self._adder = Adder(listener, self._tally, self._pointer)
+        self._parter = Parter(self._tally, self._pointer)
         self._undoer = Undoer(listener, self._tally, self._pointer)
         self._pending = False  # a word of taking back was said, and not yet what takes its place
         self._vacant = False  # an option was taken back, for another
@@ -131,11 +134,11 @@ class _Follower:
                 self._tally.wishes.append(extra)
 
     def _value(self, clause: Clause, said: Said, *, replaces: bool) -> None:
-        some, total = self._pointer.some(clause), sum(w.quantity for w in self._tally.group)
+        some, total = self._pointer.some(clause), self._tally.total
         other = bool(some) and said.item is not None and not self._tally.of_item(said.skus)
         target = None if other else self._pointer.refers(clause, said)
         if other and some and total > 1:
-            self._adder.become(some, said)
+            self._parter.become(some, said)
         elif target is not None:
             self._tally.focus = [target]
             self._pointer.give([target], self._pointer.about(clause, said, target))
@@ -151,7 +154,7 @@ class _Follower:
         else:
             if replaces:
                 self._undoer.unsay(said)
-            self._adder.part(clause, said)
+            self._parter.part(clause, said)
 
     def _ask(self, clause: Clause, said: Said) -> None:
         """Remember what is asked about; nothing is ordered by it."""

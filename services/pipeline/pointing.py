@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from schemas.cart import Amount
-from services.pipeline.clauses import Clause, phrase_end
+from services.pipeline.clauses import Clause
 from services.pipeline.english import (
     AGAIN,
     ALL_BACK,
@@ -18,6 +18,7 @@ from services.pipeline.english import (
     PLAIN,
     POINTING,
 )
+from services.pipeline.names import phrase_end
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
 
@@ -67,7 +68,7 @@ class Pointer:
         """How many "one of them" is about; None when no such words are said."""
         for i in range(clause.body, clause.end):
             if phrase_end(self._tokens, i, HALF_OF) is not None:
-                return max(1, sum(w.quantity for w in self._tally.group) // 2)
+                return max(1, self._tally.total // 2)
             if phrase_end(self._tokens, i, ONE_OF) is not None:
                 return next((n.value for n in self._listener.numbers if n.start == i), 1)
         return None
@@ -84,7 +85,7 @@ class Pointer:
             each = "all"  # "no mayo on any of them"
         if each is None:
             return None
-        group, total = self._tally.group, sum(w.quantity for w in self._tally.group)
+        group, total = self._tally.group, self._tally.total
         if each in ("both", "either", "each"):
             return list(group) if each == "each" or total == 2 else self._tally.wishes[-2:]
         return list(self._tally.wishes)

@@ -46,6 +46,11 @@ class Tally:
         self._items = {item.sku: item for item in menu.items}
         self._single = {group.id for group in menu.option_groups if group.choose == "one"}
 
+    @property
+    def total(self) -> int:
+        """How many there are of the item named last."""
+        return sum(wish.quantity for wish in self.group)
+
     def add(self, wish: Wish) -> Wish:
         """Begin a new line, which is then what is spoken of."""
         self.wishes.append(wish)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from schemas.cart import Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
-from services.pipeline.clauses import Clause, Name
+from services.pipeline.clauses import Clause
 from services.pipeline.english import AMOUNTS, OTHERS, UNWISHED, VESSELS
 from services.pipeline.mentions import Token, span, tokenize
+from services.pipeline.names import Name
 from services.pipeline.quantifiers import Number, options_heard
 from services.pipeline.tally import Tally, Wish
 
@@ -202,7 +203,7 @@ class Listener:
     @staticmethod
     def _parts(clause: Clause, first: Number, tally: Tally) -> bool:
         """ "One pepperoni and two mushroom" tells three pizzas apart, and counts no mushrooms."""
-        total = sum(wish.quantity for wish in tally.group)
+        total = tally.total
         return first.start == clause.body and 0 < first.value < total
 
 

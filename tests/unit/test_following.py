@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from schemas.cart import Amount
 from schemas.evidence import Evidence
-from services.pipeline.clauses import clauses, names_of
+from services.pipeline.clauses import clauses
 from services.pipeline.mentions import fluent, tokenize
+from services.pipeline.names import names_of
 from services.pipeline.reading import lexicon
 from services.pipeline.retrieve import retrieve
 from tests.unit.test_spoken_forms import MENUS

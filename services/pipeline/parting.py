@@ -1,0 +1,78 @@
+"""What a clause tells apart of what was ordered: "one with oat", "the rest plain", "both large"."""
+
+from __future__ import annotations
+
+from services.pipeline.clauses import Clause
+from services.pipeline.english import AND, THE_OTHER
+from services.pipeline.pointing import Pointer
+from services.pipeline.tally import Tally, Wish
+from services.pipeline.told import Said
+
+
+class Parter:
+    """Gives sizes and options without an item to the lines that they are said of."""
+
+    def __init__(self, tally: Tally, pointer: Pointer) -> None:
+        self._tally, self._pointer = tally, pointer
+
+    def part(self, clause: Clause, said: Said) -> None:
+        """Sizes and options without an item: of all lines, of some, or of what was spoken of last."""
+        tally, total = self._tally, self._tally.total
+        every, some = self._pointer.every(said), self._pointer.some(clause)
+        before = tally.focus
+        if every is not None:
+            tally.focus = every
+        elif some is not None and total > 1:
+            tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), some)
+        elif set(said.words) & THE_OTHER and total > 1:
+            rest = tally.rest or next((w for w in tally.group if w not in tally.focus), tally.group[0])
+            tally.part(rest, rest.quantity)
+        elif (count := self._counted(clause, said)) is not None:
+            self._counted_part(clause, said, count)
+        self._pointer.give(tally.focus, said, undoes=tally.focus is before)
+
+    def become(self, quantity: int, said: Said) -> None:
+        """ "Make one of them a Hawaiian": some of a line are another item of the same size."""
+        assert said.item is not None
+        tally = self._tally
+        some = tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), quantity)
+        some.items, some.at, some.options = said.skus, (said.item.start, said.item.end), {}
+        some.size = some.size if some.size and tally.sized(some, some.size) else None
+        self._pointer.give([some], said)
+
+    def _counted(self, clause: Clause, said: Said) -> int | None:
+        """How many a part without an item is of, by its number or article; None where it is no part."""
+        tally = self._tally
+        plain = [n for n in clause.names if not n.of("item")]
+        pronoun = said.number is not None and any(n.end == said.number.start for n in plain)
+        # "Three ranch and one blue cheese" for one item counts sauces.
+        sauces = said.number is not None and tally.total == 1 and not said.sizes
+        sauces = sauces and any(said.number is not None and n.start == said.number.end for n in plain)
+        if said.number is not None and not pronoun and not sauces:
+            return said.number.value
+        article = self._pointer.article(clause, min((n.start for n in clause.names), default=clause.end))
+        if article and tally.rest is not None and tally.total > 1 and self._begins_part(clause, said):
+            return 1
+        # "A root beer, a small one" says its size, "a root beer and a small one" orders another; "make his
+        # a small" does neither.
+        sized = bool(said.sizes) and clause.lead in AND and bool(tally.group)
+        changed = bool(clause.cue) or bool({"make", "is"} & set(said.words))
+        return 1 if sized and not changed and (pronoun or article) else None
+
+    def _begins_part(self, clause: Clause, said: Said) -> bool:
+        """ "Three, a small one with cream, ..."; "two vanilla and a strawberry", where one can be chosen."""
+        choices = [option for alike in said.options for option in alike if self._tally.single(option.group)]
+        chosen = {group for wish in self._tally.focus for group, _ in wish.options}
+        return any(o.group in chosen for o in choices) or (bool(said.sizes) and not clause.cue)
+
+    def _counted_part(self, clause: Clause, said: Said, count: int) -> None:
+        """ "Two with oat": some of those ordered, or that many more."""
+        tally = self._tally
+        rest, base = tally.rest, tally.group[0]
+        other_size = bool(said.sizes) and base.size is not None and base.size not in said.sizes
+        more = not tally.parted and (other_size or clause.lead == "and")
+        whole = not tally.parted and base.quantity == 1
+        if more or rest is None or whole or count > rest.quantity:
+            tally.beside(Wish(base.items, base.at, count), tally.group[-1])
+        else:
+            tally.part(rest, count)
