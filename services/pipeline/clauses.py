@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from services.pipeline.english import (
+    AGAIN,
     AND,
     ASKED,
     ASKING,
@@ -92,6 +93,7 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
         joint = i not in inside and tokens[i].folded in AND | {"but", "except"}
         another = i in leads and i > start and not changing and _goes_on(tokens, names, start, i)
         part = not changing and _next_part(tokens, names, inside, start, i)
+        part = part or (_holds(names, start, i) and phrase_end(tokens, i, AGAIN) is not None)
         if paused or joint or here or another or part:
             close(i)
             pause = tokens[i - 1].after[:1] if paused else ""
@@ -184,6 +186,10 @@ def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: 
     if word in ("a", "an"):
         return any(n.of("size") for n in following)
     return bool(following) and (number_value(word) is not None or word in EACH)
+
+
+def _holds(names: list[Name], start: int, at: int) -> bool:
+    return any(start <= n.start and n.end == at for n in names)
 
 
 def _goes_on(tokens: list[Token], names: list[Name], start: int, at: int) -> bool:

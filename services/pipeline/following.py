@@ -58,7 +58,7 @@ class _Follower:
         self._tally = Tally(listener.menu)
         self._pointer = Pointer(listener, self._tally)
         self._adder = Adder(listener, self._tally, self._pointer)
-        self._parter = Parter(self._tally, self._pointer)
+        self._parter = Parter(listener, self._tally, self._pointer)
         self._undoer = Undoer(listener, self._tally, self._pointer)
         self._pending = False  # a word of taking back was said, and not yet what takes its place
         self._vacant = False  # an option was taken back, for another
@@ -137,8 +137,12 @@ class _Follower:
         some, total = self._pointer.some(clause), self._tally.total
         other = bool(some) and said.item is not None and not self._tally.of_item(said.skus)
         target = None if other else self._pointer.refers(clause, said)
-        if other and some and total > 1:
-            self._parter.become(some, said)
+        kind = self._parter.kinds(clause, said)
+        if other and some and total > 1 and said.item is not None:
+            self._parter.become(some, said.skus, (said.item.start, said.item.end), said)
+        elif kind is not None and said.number is not None:
+            at = (said.number.start, said.number.end + 1)
+            self._parter.become(said.number.value, (kind,), at, self._parter.beyond(clause, said))
         elif target is not None:
             self._tally.focus = [target]
             self._pointer.give([target], self._pointer.about(clause, said, target))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from services.pipeline.clauses import Clause
 from services.pipeline.english import AND, THE_OTHER
+from services.pipeline.mentions import tokenize
 from services.pipeline.pointing import Pointer
 from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Said
+from services.pipeline.told import Listener, Said
 
 
 class Parter:
     """Gives sizes and options without an item to the lines that they are said of."""
 
-    def __init__(self, tally: Tally, pointer: Pointer) -> None:
+    def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
+        self._tokens, self._menu = listener.tokens, listener.menu
         self._tally, self._pointer = tally, pointer
 
     def part(self, clause: Clause, said: Said) -> None:
@@ -31,14 +35,43 @@ class Parter:
             self._counted_part(clause, said, count)
         self._pointer.give(tally.focus, said, undoes=tally.focus is before)
 
-    def become(self, quantity: int, said: Said) -> None:
+    def become(self, quantity: int, skus: tuple[str, ...], at: tuple[int, int], said: Said) -> None:
         """ "Make one of them a Hawaiian": some of a line are another item of the same size."""
-        assert said.item is not None
         tally = self._tally
         some = tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), quantity)
-        some.items, some.at, some.options = said.skus, (said.item.start, said.item.end), {}
+        some.items, some.at, some.options = skus, at, {}
         some.size = some.size if some.size and tally.sized(some, some.size) else None
         self._pointer.give([some], said)
+
+    def kinds(self, clause: Clause, said: Said) -> str | None:
+        """The item that "two chocolate" are of six croissants; None where they are of no kind."""
+        tally, tokens = self._tally, self._tokens
+        number = said.number
+        if (
+            number is None
+            or tally.rest is None
+            or tally.total < 2
+            or not 0 < number.value <= tally.rest.quantity
+        ):
+            return None
+        first, end = tally.group[0].at
+        head = tokens[first].folded
+        if end - first > 1:
+            return None  # "two drip coffees" are of one kind
+        words = [t.folded for t in tokens[number.end : clause.end]]
+        for item in self._menu.items:
+            names = [[t.folded for t in tokenize(name)] for name in (item.name, *item.aliases)]
+            kind = [name[:-1] for name in names if name[-1:] == [head] and len(name) > 1]
+            mention = said.item.of("item") if said.item is not None else None
+            other = mention is not None and mention.strong and item.sku not in mention.ids
+            if not other and any(words[: len(k)] == k for k in kind):
+                return item.sku
+        return None
+
+    def beyond(self, clause: Clause, said: Said) -> Said:
+        """What a clause says of a kind beside its name: the words from "with" on."""
+        words = [t.folded for t in self._tokens[clause.body : clause.end]]
+        return said if "with" in words or "no" in words else replace(said, options=())
 
     def _counted(self, clause: Clause, said: Said) -> int | None:
         """How many a part without an item is of, by its number or article; None where it is no part."""

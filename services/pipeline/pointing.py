@@ -18,6 +18,7 @@ from services.pipeline.english import (
     PLAIN,
     POINTING,
 )
+from services.pipeline.mentions import tokenize
 from services.pipeline.names import phrase_end
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
@@ -99,7 +100,11 @@ class Pointer:
         ordinal = next((ORDINALS[w] for w in words if w in ORDINALS and "a" not in words), None)
         if said.item is not None:
             before = self._tokens[max(clause.body, said.item.start - 1)].folded
-            found = self._tally.of_item(said.skus)[:1] if before in ("the", "that") else []
+            found = (
+                self._tally.of_item(said.skus)[:1] or self._by_words(said)
+                if before in ("the", "that")
+                else []
+            )
         elif ordinal is not None:
             whole = self._tally.rest
             if whole is not None and whole.quantity > 1:
@@ -109,6 +114,14 @@ class Pointer:
             found = self._held(clause, said)
         some = self.some(clause)
         return self._tally.part(found[0], some) if found and some else found[0] if found else None
+
+    def _by_words(self, said: Said) -> list[Wish]:
+        """ "Just the coffee", where an iced coffee is ordered and no other."""
+        menu = self._listener.menu
+        words = {t.folded for t in self._tokens[said.item.start : said.item.end]} if said.item else set()
+        names = {item.sku: {t.folded for t in tokenize(item.name)} for item in menu.items}
+        found = [w for w in self._tally.wishes if any(words <= names[sku] for sku in w.items)]
+        return found if len(found) == 1 else []
 
     def about(self, clause: Clause, said: Said, target: Wish) -> Said:
         """What is said of a line that a clause points at, without what it is pointed at by."""
