@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 
 from services.pipeline.clauses import Clause
 from services.pipeline.english import AND, THE_OTHER
@@ -16,7 +17,7 @@ class Parter:
     """Gives sizes and options without an item to the lines that they are said of."""
 
     def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
-        self._tokens, self._menu = listener.tokens, listener.menu
+        self._tokens, self._numbers, self._menu = listener.tokens, listener.numbers, listener.menu
         self._tally, self._pointer = tally, pointer
 
     def part(self, clause: Clause, said: Said) -> None:
@@ -55,7 +56,9 @@ class Parter:
         ):
             return None
         first, end = tally.group[0].at
-        head = tokens[first].folded
+        head = tokens[end - 1].folded
+        told = [n.value for n in self._numbers if n.start >= end]
+        summed = tally.total in list(accumulate(told))[1:]
         if end - first > 1:
             return None  # "two drip coffees" are of one kind
         words = [t.folded for t in tokens[number.end : clause.end]]
@@ -64,7 +67,7 @@ class Parter:
             kind = [name[:-1] for name in names if name[-1:] == [head] and len(name) > 1]
             mention = said.item.of("item") if said.item is not None else None
             other = mention is not None and mention.strong and item.sku not in mention.ids
-            if not other and any(words[: len(k)] == k for k in kind):
+            if (summed or not other) and any(words[: len(k)] == k for k in kind):
                 return item.sku
         return None
 

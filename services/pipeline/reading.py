@@ -14,7 +14,7 @@ from services.pipeline.mentions import Lexicon, Token, fluent, span, tokenize
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import Number, find_numbers, pieces
 from services.pipeline.revisions import revise
-from services.pipeline.sharing import Part, again, parts, shared
+from services.pipeline.sharing import Part, again, parts, shared, summed
 
 _LEXICONS: OrderedDict[tuple[str, int], tuple[Menu, Lexicon]] = OrderedDict()
 _LEXICONS_KEPT = 16
@@ -72,6 +72,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     backward = any(
         m.kind == "item" and not any(p.first <= span(tokens, m)[0] < p.last for p in places) for m in mentions
     )
+    unclear = unclear or summed(tokens, numbers, places)
     unclear = unclear or torn or (len(places) > 1 and (backward or _outside(LIKEWISE, text, mentions)))
     return Reading(
         said=said,

@@ -8,7 +8,7 @@ as many as the words tell apart. What they do not read stays open to the model, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from schemas.evidence import Mention
 from services.pipeline.english import ADDS, AGAIN, AND, EACH, OF_EACH, THE_OTHER
@@ -202,6 +202,20 @@ def again(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> 
             return None
         more[before[-1].first] = more.get(before[-1].first, 0) + 1
     return more
+
+
+def summed(tokens: list[Token], numbers: list[Number], places: list[Place]) -> bool:
+    """Whether what follows an item may be kinds of it, since the numbers add up: "five cookies, three oatmeal
+    and two chocolate chip"."""
+    counts = [
+        next((n.value for n in numbers if place.region[0] <= n.start and n.end <= place.first), 1)
+        for place in places
+    ]
+    for i, place in enumerate(places[:-2]):
+        joined = {t.folded for t in tokens[place.last : places[i + 1].first]} & AND
+        if counts[i] > 1 and not joined and counts[i] in list(accumulate(counts[i + 1 :]))[1:]:
+            return True
+    return False
 
 
 def repeated(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> str:

@@ -52,6 +52,8 @@ def shown(evidence: Evidence) -> str:
         ("three americanos a small one with cream a large one with two sugars and a medium half caf",
          "1 americano S cream; 1 americano L 2 sugar; 1 americano M half-caf"),
         ("two lattes and a mocha, both medium", "2 latte M; 1 mocha M"),
+        ("five cookies, three oatmeal and two chocolate chip", "3 oatmeal-cookie; 2 chocolate-chip-cookie"),
+        ("four lattes, three green teas and a brownie", "4 latte; 3 green-tea; 1 brownie"),
         # Like another line, with a difference.
         ("a medium mocha with skim milk and no whip, and the same again but with whip",
          "1 mocha M skim, no whipped-cream; 1 mocha M skim, whipped-cream"),
@@ -114,6 +116,11 @@ def test_a_proposal_lifts_no_doubt() -> None:
         evidence = retrieve(words, CAFE, 1)
         assert all(line.settled(CAFE) for line in evidence.lines)
         assert not evidence.plain
+
+
+def test_numbers_that_add_up_may_count_kinds_of_one_thing() -> None:
+    assert not retrieve("five cookies, three oatmeal and two chocolate chip", CAFE, 1).plain
+    assert retrieve("five cookies, three oatmeals and a brownie", CAFE, 1).plain
 
 
 def test_two_readings_that_differ_are_a_doubt_and_the_other_cart_is_named() -> None:
