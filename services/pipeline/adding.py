@@ -50,7 +50,7 @@ class Adder:
             if known:
                 self._tally.drop(known[0])
             return
-        if not known and leading and leading[-1] in OTHERS:
+        if not known and leading and leading[-1] in OTHERS and clause.lead != "and":
             return  # "that coffee at work upset my stomach"
         if replaces:  # "a regular, no, a large milkshake"
             self._early = [known for known in self._early if not (known.sizes and said.sizes)]

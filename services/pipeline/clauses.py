@@ -27,6 +27,7 @@ from services.pipeline.english import (
     REQUESTING,
     SWAPPING,
     TALE,
+    THE_OTHER,
 )
 from services.pipeline.mentions import SENTENCE_ENDS, Token
 from services.pipeline.names import Name, phrase_end
@@ -82,8 +83,13 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
         if end > start:
             own = tuple(n for n in names if start <= n.start and n.end <= end)
             asks = _asks(tokens, start, end, asked, own)
-            # What follows in the sentence of a tale is part of it.
-            tale = any(told < end and _sentence(tokens, told) == _sentence(tokens, start) for told in tales)
+            # What follows in the sentence of a tale is part of it, up to a "but".
+            tale = any(
+                told < end
+                and _sentence(tokens, told) == _sentence(tokens, start)
+                and not any(token.folded == "but" for token in tokens[told:start])
+                for told in tales
+            )
             found.append(Clause(start, end, lead, cue, body, asks, tale, own))
 
     i = 0
@@ -176,6 +182,8 @@ def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: 
     if i in inside or last is None or tokens[i].after or tokens[last.start - 1].folded == "the":
         return False
     word, after = tokens[i].folded, i + 1
+    if word == "the" and tokens[after : after + 1] and tokens[after].folded in THE_OTHER:
+        return True
     while after < len(tokens) and after not in inside and tokens[after].folded in _BEFORE_PART:
         after += 1
     if after < len(tokens) and after not in inside and number_value(tokens[after].folded) is not None:

@@ -171,6 +171,8 @@ OF_EACH = frozenset(
     "of them those these with in on for made as are should be to get one please a an the is no".split()
 )
 THE_OTHER = frozenset("other rest".split())
+# One of several, by whose it is.
+THEIRS = frozenset("mine his hers her theirs yours".split())
 AGAIN = _phrases(
     "another 1,another of those,another of them,1 more of those,1 more,the same,same again,same"
     ",that too,that as well"
@@ -238,5 +240,5 @@ FILLERS = frozenset(
     right sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check
     lemme huh wow after meeting picking office group if theres mind
     time hungry thirsty bit little were work possible great perfect fine cool nice lovely awesome
-    awfully kindly appreciate quick quickly size sized""".split()
+    awfully kindly appreciate quick quickly size sized cooked""".split()
 )

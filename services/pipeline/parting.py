@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AND, THE_OTHER
+from services.pipeline.english import AND, THE_OTHER, THEIRS
 from services.pipeline.mentions import tokenize
 from services.pipeline.pointing import Pointer
 from services.pipeline.tally import Tally, Wish
@@ -29,6 +29,8 @@ class Parter:
             tally.focus = every
         elif some is not None and total > 1:
             tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), some)
+        elif set(said.words) & THEIRS and total > 1 and tally.rest is not None:
+            tally.part(tally.rest, 1)  # "mine's got soy and hers an extra shot"
         elif set(said.words) & THE_OTHER and total > 1:
             rest = tally.rest or next((w for w in tally.group if w not in tally.focus), tally.group[0])
             tally.part(rest, rest.quantity)
@@ -92,7 +94,7 @@ class Parter:
         # "A root beer, a small one" says its size, "a root beer and a small one" orders another; "make his
         # a small" does neither.
         sized = bool(said.sizes) and clause.lead in AND and bool(tally.group)
-        changed = bool(clause.cue) or bool({"make", "is"} & set(said.words))
+        changed = bool(clause.cue) or bool({"make", "is", "be"} & set(said.words))
         return 1 if sized and not changed and (pronoun or article) else None
 
     def _begins_part(self, clause: Clause, said: Said) -> bool:

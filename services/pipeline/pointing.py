@@ -101,9 +101,7 @@ class Pointer:
         if said.item is not None:
             before = self._tokens[max(clause.body, said.item.start - 1)].folded
             found = (
-                self._tally.of_item(said.skus)[:1] or self._by_words(said)
-                if before in ("the", "that")
-                else []
+                self._tally.of_item(said.skus)[:1] or self.by_words(said) if before in ("the", "that") else []
             )
         elif ordinal is not None:
             whole = self._tally.rest
@@ -115,7 +113,7 @@ class Pointer:
         some = self.some(clause)
         return self._tally.part(found[0], some) if found and some else found[0] if found else None
 
-    def _by_words(self, said: Said) -> list[Wish]:
+    def by_words(self, said: Said) -> list[Wish]:
         """ "Just the coffee", where an iced coffee is ordered and no other."""
         menu = self._listener.menu
         words = {t.folded for t in self._tokens[said.item.start : said.item.end]} if said.item else set()

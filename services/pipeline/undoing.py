@@ -25,7 +25,7 @@ class Undoer:
         elif said.item is not None:
             # "Never mind the pizza", when the meat lovers is all that there is.
             only = self._tally.wishes if len(self._tally.wishes) == 1 else []
-            found = self._tally.of_item(said.skus)[:1] or only
+            found = self._tally.of_item(said.skus)[:1] or self._pointer.by_words(said) or only
             some = self._pointer.some(clause)
             if found and some is not None and found[0].quantity > some:
                 found[0].quantity -= some
