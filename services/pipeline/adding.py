@@ -5,7 +5,6 @@ from __future__ import annotations
 from schemas.cart import MAX_QUANTITY, Amount
 from services.pipeline.clauses import Clause
 from services.pipeline.english import AMOUNTS, ARTICLES, OTHERS
-from services.pipeline.mentions import tokenize
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import is_plural
 from services.pipeline.tally import Tally, Wish
@@ -117,9 +116,8 @@ class Adder:
     def _kin(self, old: Wish, skus: tuple[str, ...]) -> tuple[str, ...]:
         """Of several items that a part of a name may mean, the one that goes on from the old one: after a
         cheeseburger "the combo" is the cheeseburger combo."""
-        names = {item.sku: {t.folded for t in tokenize(item.name)} for item in self._menu.items}
-        own = set().union(*(names[sku] for sku in old.items))
-        kin = tuple(sku for sku in skus if own and own <= names[sku])
+        own = set().union(*(self._tally.words(sku) for sku in old.items))
+        kin = tuple(sku for sku in skus if own and own <= self._tally.words(sku))
         return kin if len(skus) > 1 and len(kin) == 1 else skus
 
     def _restates(self, said: Said) -> bool:

@@ -14,7 +14,7 @@ from schemas.menu import Menu
 from services.pipeline.adding import Adder
 from services.pipeline.clauses import Clause, clauses
 from services.pipeline.english import ADDING, THE_OTHER, WISHING
-from services.pipeline.mentions import Token
+from services.pipeline.mentions import Lexicon, Token
 from services.pipeline.names import names_of
 from services.pipeline.parting import Parter
 from services.pipeline.pointing import Lost, Pointer
@@ -31,6 +31,7 @@ def follow(
     settled: list[Mention],
     odd: list[int],
     menu: Menu,
+    lexicon: Lexicon,
 ) -> list[Wish] | None:
     """The order as told, line by line; None where a clause can't be followed.
 
@@ -42,7 +43,7 @@ def follow(
     mentions = [m for m in mentions if (m.start, m.end) in places]
     taken = {i for n in names_of(tokens, mentions) for i in range(n.start, n.end)}
     numbers, sizes = pieces(tokens, list(find_numbers(tokens, taken, settled, menu)), settled, menu)
-    listener = Listener(tokens, [*settled, *sizes], numbers, frozenset(odd), menu)
+    listener = Listener(tokens, [*settled, *sizes], numbers, frozenset(odd), menu, lexicon)
     follower = _Follower(listener)
     try:
         for clause in clauses(text, tokens, names_of(tokens, [*mentions, *sizes])):

@@ -169,6 +169,12 @@ class Lexicon:
                 self._phrases.append((words, kind, group, ref))
                 self._phrases += [(nick, kind, group, ref) for nick in _nicknames(words)]
 
+    def items(self, *words: str) -> list[tuple[tuple[str, ...], str]]:
+        """Names of items, folded, that hold each of `words`, and whose they are."""
+        held = set.intersection(*(self._by_word.get(word, set()) for word in words))
+        names = (self._phrases[index] for index in sorted(held))
+        return [(name, ref) for name, kind, _, ref in names if kind == "item"]
+
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
         found = [*self._gapped(tokens), *self._fuzzy(tokens)]

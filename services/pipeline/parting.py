@@ -7,7 +7,6 @@ from itertools import accumulate
 
 from services.pipeline.clauses import Clause
 from services.pipeline.english import AND, THE_OTHER, THEIRS
-from services.pipeline.mentions import tokenize
 from services.pipeline.pointing import Pointer
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
@@ -17,7 +16,8 @@ class Parter:
     """Gives sizes and options without an item to the lines that they are said of."""
 
     def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
-        self._tokens, self._numbers, self._menu = listener.tokens, listener.numbers, listener.menu
+        self._tokens, self._numbers = listener.tokens, listener.numbers
+        self._lexicon = listener.lexicon
         self._tally, self._pointer = tally, pointer
 
     def part(self, clause: Clause, said: Said) -> None:
@@ -63,14 +63,13 @@ class Parter:
         summed = tally.total in list(accumulate(told))[1:]
         if end - first > 1:
             return None  # "two drip coffees" are of one kind
-        words = [t.folded for t in tokens[number.end : clause.end]]
-        for item in self._menu.items:
-            names = [[t.folded for t in tokenize(name)] for name in (item.name, *item.aliases)]
-            kind = [name[:-1] for name in names if name[-1:] == [head] and len(name) > 1]
-            mention = said.item.of("item") if said.item is not None else None
-            other = mention is not None and mention.strong and item.sku not in mention.ids
-            if (summed or not other) and any(words[: len(k)] == k for k in kind):
-                return item.sku
+        words = tuple(t.folded for t in tokens[number.end : clause.end])
+        mention = said.item.of("item") if said.item is not None else None
+        for name, sku in self._lexicon.items(head):
+            other = mention is not None and mention.strong and sku not in mention.ids
+            fits = len(name) > 1 and name[-1] == head and words[: len(name) - 1] == name[:-1]
+            if fits and (summed or not other):
+                return sku
         return None
 
     def beyond(self, clause: Clause, said: Said) -> Said:

@@ -18,7 +18,6 @@ from services.pipeline.english import (
     PLAIN,
     POINTING,
 )
-from services.pipeline.mentions import tokenize
 from services.pipeline.names import phrase_end
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
@@ -115,10 +114,9 @@ class Pointer:
 
     def by_words(self, said: Said) -> list[Wish]:
         """ "Just the coffee", where an iced coffee is ordered and no other."""
-        menu = self._listener.menu
         words = {t.folded for t in self._tokens[said.item.start : said.item.end]} if said.item else set()
-        names = {item.sku: {t.folded for t in tokenize(item.name)} for item in menu.items}
-        found = [w for w in self._tally.wishes if any(words <= names[sku] for sku in w.items)]
+        wishes = self._tally.wishes if words else []
+        found = [w for w in wishes if any(words <= self._tally.words(sku) for sku in w.items)]
         return found if len(found) == 1 else []
 
     def about(self, clause: Clause, said: Said, target: Wish) -> Said:

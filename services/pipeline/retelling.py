@@ -19,7 +19,7 @@ from schemas.menu import Menu
 from services.pipeline.following import follow
 from services.pipeline.mentions import Token
 from services.pipeline.places import find_places
-from services.pipeline.reading import Reading
+from services.pipeline.reading import Reading, lexicon
 from services.pipeline.tally import Wish
 
 
@@ -30,7 +30,8 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     if evidence.crowded:
         return evidence  # a human reads it all anyway
     settled = find_places(tokens, reading.heard, menu)[1]
-    wishes = follow(evidence.transcript, tokens, reading.heard, settled, odd, menu)
+    names = lexicon(menu, evidence.menu_version)
+    wishes = follow(evidence.transcript, tokens, reading.heard, settled, odd, menu, names)
     if evidence.plain:
         if wishes is not None and canonical(_cart(wishes)) == canonical(_cart(_left(evidence))):
             return evidence
@@ -54,12 +55,15 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
 
 def _torn(evidence: Evidence) -> bool:
     """Whether an option may as well belong to either of two lines; no reading can tell."""
-    offered = {item.sku: set(item.option_groups) for item in evidence.menu.items}
+    offered = [
+        {group for sku in line.items if (item := evidence.menu.item(sku)) for group in item.option_groups}
+        for line in evidence.lines
+    ]
     either = Counter(
         (o.group, o.id)
-        for line in evidence.lines
+        for line, groups in zip(evidence.lines, offered, strict=True)
         for o in line.options
-        if o.either and any(o.group in offered[sku] for sku in line.items)
+        if o.either and o.group in groups
     )
     return any(number > 1 for number in either.values())
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from schemas.cart import Amount
 from schemas.evidence import OptionEvidence
 from schemas.menu import Menu
+from services.pipeline.mentions import tokenize
 
 Choice = tuple[str, str]  # group and option
 
@@ -110,9 +111,17 @@ class Tally:
         found = [wish for wish in reversed(self.wishes) if wanted & wish.options.keys()]
         return sorted(found, key=lambda wish: wish not in self.focus)
 
+    def groups(self, items: Iterable[str]) -> set[str]:
+        """Groups of options that one of these items comes with."""
+        return {group for sku in items for group in self._items[sku].option_groups}
+
+    def words(self, sku: str) -> set[str]:
+        """The words of an item's name, folded."""
+        return {token.folded for token in tokenize(self._items[sku].name)}
+
     def offers(self, wish: Wish, group: str) -> bool:
         """Whether the item of a line comes with a group of options."""
-        return any(group in self._items[sku].option_groups for sku in wish.items)
+        return group in self.groups(wish.items)
 
     def sized(self, wish: Wish, size: str) -> bool:
         """Whether the item of a line comes in a size."""

@@ -9,7 +9,7 @@ from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
 from services.pipeline.clauses import Clause
 from services.pipeline.english import AMOUNTS, OTHERS, UNWISHED, VESSELS
-from services.pipeline.mentions import Token, span, tokenize
+from services.pipeline.mentions import Lexicon, Token, span
 from services.pipeline.names import Name
 from services.pipeline.quantifiers import Number, options_heard
 from services.pipeline.tally import Tally, Wish
@@ -54,6 +54,7 @@ class Listener:
     numbers: list[Number]
     odd: frozenset[int]
     menu: Menu
+    lexicon: Lexicon
 
     def said(self, clause: Clause, tally: Tally, *, changes: bool) -> Said:
         """What `clause` says; `changes` when it is to take the place of something."""
@@ -158,7 +159,7 @@ class Listener:
         """Whether an option can be meant: goat cheese is no cheese, and a mere part of a name means nothing
         where nothing ordered comes with it."""
         named = item.of("item") if item is not None else None
-        offered = {g for i in self.menu.items if named and i.sku in named.ids for g in i.option_groups}
+        offered = tally.groups(named.ids) if named else set()
         held = sum(any(tally.offers(wish, group) for wish in tally.wishes) for group in mention.groups)
         kind = next((i for i, t in enumerate(self.tokens) if t.start == mention.start), 0) - 1 in self.odd
         fitting = len(offered & set(mention.groups)) if named else held
@@ -181,10 +182,10 @@ class Listener:
         if name.end in self.odd or after == "1":
             return None  # "a hot dog" and "a hot one" are no hot chocolate
         said = [t.folded for t in self.tokens[name.start : name.end]]
-        items = [i for i in self.menu.items if [t.folded for t in tokenize(i.name)][: len(said)] == said]
+        items = {sku for known, sku in self.lexicon.items(*said) if list(known[: len(said)]) == said}
         if len(items) != 1:
             return None
-        meant = choice.model_copy(update={"kind": "item", "ids": (items[0].sku,), "groups": ()})
+        meant = choice.model_copy(update={"kind": "item", "ids": tuple(items), "groups": ()})
         return Name(name.start, name.end, (meant,))
 
     def _chosen(self, name: Name, clause: Clause, tally: Tally, changes: bool) -> bool:
