@@ -148,6 +148,8 @@ class Lexicon:
         for group in menu.option_groups:
             for option in group.options:
                 self._add("option", group.id, option.id, (option.name, *option.aliases))
+        kinds = {item.category for item in menu.items} | {group.name for group in menu.option_groups}
+        self.generic = frozenset(token.folded for kind in kinds for token in tokenize(kind))
         self._joined = ["".join(words) for words, *_ in self._phrases]
         self._metaphones = [jellyfish.metaphone(joined) for joined in self._joined]
         self._by_word: dict[str, set[int]] = defaultdict(set)

@@ -126,7 +126,8 @@ def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tupl
 def _readings(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[list[Mention], bool]:
     """Settle which of several readings of the same words hold, from left to right; True where one item may
     as well be an option of the item before it."""
-    groups_of = {item.sku: set(item.option_groups) for item in menu.items}
+    named = {sku for m in mentions if m.kind == "item" for sku in m.ids}
+    groups_of = {item.sku: set(item.option_groups) for item in menu.items if item.sku in named}
     strong_items = [m for m in mentions if m.kind == "item" and m.strong]
     kept: list[Mention] = []
     offered: set[str] = set()

@@ -20,9 +20,9 @@ from schemas.menu import Menu
 from schemas.writable import writable
 from services.pipeline.english import AMOUNTS, AND, ASKED, ASKING, FILLERS, NUMBERS, PERSONS
 from services.pipeline.lines import lines_of
-from services.pipeline.mentions import SENTENCE_ENDS, Token, span, tokenize
+from services.pipeline.mentions import SENTENCE_ENDS, Token, span
 from services.pipeline.quantifiers import BETWEEN_COUNT, Number, find_numbers, names_something
-from services.pipeline.reading import read
+from services.pipeline.reading import lexicon, read
 from services.pipeline.retelling import retell
 from services.pipeline.sharing import repeated
 from services.pipeline.weighing import weighs
@@ -51,7 +51,8 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     text = clean(transcript)
     reading = read(text, menu, menu_version)
     # What was only guessed at stays unexplained: a guess never spares the review.
-    odd = _unexplained(text, reading.tokens, reading.mentions, reading.numbers, menu)
+    generic = lexicon(menu, menu_version).generic
+    odd = _unexplained(text, reading.tokens, reading.mentions, reading.numbers, generic)
     clusters = list(_clusters(odd))[:_OFF_MENU_LINES]
     room = MAX_LINES - max(1, len(clusters))
     crowded = sum(len(reading.splits.get(place.first, "1")) for place in reading.places) > room
@@ -87,7 +88,7 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         repeated=repeated(reading.tokens, reading.mentions, reading.places),
     )
     numbers = list(find_numbers(reading.said, _taken(reading.said, reading.heard), reading.heard, menu))
-    return retell(evidence, reading, _unexplained(text, reading.said, reading.heard, numbers, menu))
+    return retell(evidence, reading, _unexplained(text, reading.said, reading.heard, numbers, generic))
 
 
 def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
@@ -131,13 +132,11 @@ def _taken(tokens: list[Token], mentions: list[Mention]) -> set[int]:
 
 
 def _unexplained(
-    text: str, tokens: list[Token], mentions: list[Mention], numbers: list[Number], menu: Menu
+    text: str, tokens: list[Token], mentions: list[Mention], numbers: list[Number], generic: frozenset[str]
 ) -> list[int]:
     """Positions of words that are no name, number, amount, correction or filler: perhaps a wish that was
     misheard. Names of categories and groups ("tea", "syrup") say nothing new beside what they belong to."""
     sure = _taken(tokens, [m for m in mentions if not m.guessed])
-    kinds = [item.category for item in menu.items] + [group.name for group in menu.option_groups]
-    generic = {token.folded for kind in set(kinds) for token in tokenize(kind)}
     counted = {i for n in numbers for i in range(n.start, n.end)}
     odd = []
     for i, token in enumerate(tokens):
