@@ -123,8 +123,8 @@ class _Follower:
         elif not said.anything:
             self._pending = clause.cue == "replace" or (self._pending and clause.lead in ("", ","))
             self._pointer.again(clause, said)
-        elif "or" in said.words and len(said.sizes) + len(said.options) > 1 and not _refused(said):
-            raise Lost  # "oat milk or soy"
+        elif _leaves_open(said):
+            raise Lost  # "oat milk or soy", "a latte or a mocha"
         elif said.words[:1] == ("that",) and "too" in said.words and said.item is None:
             return  # "that's too much cheese"
         else:
@@ -189,6 +189,11 @@ class _Follower:
 
 def _refused(said: Said) -> bool:
     return all(o.amounts == (Amount.NONE,) for choices in said.options for o in choices)
+
+
+def _leaves_open(said: Said) -> bool:
+    several = len(said.sizes) + len(said.options) > 1 or "or" in (said.words[0], said.words[-1])
+    return "or" in said.words and several and not (said.options and _refused(said))
 
 
 def _swaps(clause: Clause | None) -> bool:

@@ -16,6 +16,7 @@ from schemas.cart import MAX_LINES, Amount
 from schemas.compare import canonical
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Menu
+from services.pipeline.english import AND
 from services.pipeline.following import follow
 from services.pipeline.mentions import Token
 from services.pipeline.places import find_places
@@ -44,7 +45,10 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     off_menu = [_off_menu(evidence.transcript, tokens, wish) for wish in wishes if not wish.items]
     known = " ".join(off.words for off in off_menu)
     off_menu += [off for off in evidence.off_menu if off.words not in known]
-    lines = [_line(evidence.transcript, tokens, wish, wishes, odd) for wish in wishes if wish.items]
+    guessed = {ref for m in reading.heard if m.guessed for ref in m.ids}
+    guessed -= {ref for m in reading.heard if m.strong and not m.guessed for ref in m.ids}
+    lines = [_line(evidence.transcript, tokens, wish, wishes) for wish in _items(wishes)]
+    lines = [_unforced(line, wish, guessed, odd) for line, wish in zip(lines, _items(wishes), strict=True)]
     update = {
         "lines": tuple(lines),
         "off_menu": tuple(off_menu[: MAX_LINES - len(lines)]),
@@ -68,13 +72,32 @@ def _torn(evidence: Evidence) -> bool:
     return any(number > 1 for number in either.values())
 
 
-def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish], odd: list[int]) -> LineEvidence:
-    """The line of one wish, with nothing about it left open; beside an unknown word it need not be there,
-    for the name may be part of another ("pumpkin spice latte")."""
+def _items(wishes: list[Wish]) -> list[Wish]:
+    return [wish for wish in wishes if wish.items]
+
+
+def _unforced(line: LineEvidence, wish: Wish, guessed: set[str], odd: list[int]) -> LineEvidence:
+    """A line without force where its name was guessed at, or stands beside an unknown word and may be part of
+    another ("pumpkin spice latte"); nor is an option forced that was guessed at."""
+    options = tuple(o.model_copy(update={"required": o.id not in guessed}) for o in line.options)
+    required = wish.at[0] - 1 not in odd and not guessed & set(line.items)
+    return line.model_copy(update={"options": options, "required": required})
+
+
+def _parting(tokens: list[Token], end: int, start: int) -> int:
+    """Where the words between two names part: at the last joint or pause, or else right before the second."""
+    joints = [i for i in range(end, start) if tokens[i].folded in AND or (i > end and tokens[i - 1].after)]
+    return joints[-1] if joints else start
+
+
+def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish]) -> LineEvidence:
+    """The line of one wish, with nothing about it left open."""
     start, end = wish.at
-    ends = [w.at[1] for w in wishes if w.at[1] <= start]
-    starts = [w.at[0] for w in wishes if w.at[0] >= end]
-    first, last = max(ends, default=0), min(starts, default=len(tokens))
+    before = max((w.at[1] for w in wishes if w.at[1] <= start), default=0)
+    after = min((w.at[0] for w in wishes if w.at[0] >= end), default=len(tokens))
+    first = _parting(tokens, before, start) if before else 0
+    first += first < start and tokens[first].folded in AND
+    last = _parting(tokens, end, after) if after < len(tokens) else after
     return LineEvidence(
         items=wish.items,
         region=_whole_words(text, tokens[first].start, tokens[last - 1].end),
@@ -86,7 +109,7 @@ def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish], odd: l
             OptionEvidence(group=group, id=ref, amounts=(amount,), counts=(count,), required=True)
             for (group, ref), (amount, count) in wish.options.items()
         ),
-        required=start - 1 not in odd,
+        required=True,
     )
 
 

@@ -37,7 +37,7 @@ def near(text: str, evidence: Evidence, rng: random.Random) -> dict[str, str]:
     for what, edit in EDITS.items():
         changed = copy.deepcopy(lines)
         edited = edit(changed[which], labels, rng)
-        if edited is not None:
+        if edited is not None and not (what == "one letter less" and _said(edited["heard"], evidence)):
             made[what] = wire(*changed[:which], edited, *changed[which + 1 :])
     stranger = _another_item(evidence)
     if stranger and "sku" in lines[which]:
@@ -129,6 +129,12 @@ def _in_option(**fields: Any) -> Callable[[Line, Labels, random.Random], Line | 
         return line if options else None
 
     return edit
+
+
+def _said(heard: str, evidence: Evidence) -> bool:
+    """Whether words that lost a letter end in another word that was said ("<<" in "<")."""
+    words = " ".join([evidence.transcript, *(line.region for line in evidence.lines)]).split()
+    return heard.split(" ")[-1] in ("", *words)
 
 
 def _heard(change: Callable[[str], str]) -> Callable[[Line, Labels, random.Random], Line]:
