@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
@@ -133,6 +133,11 @@ def span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
     """Token positions [first, end) of a mention."""
     first = bisect_left(tokens, mention.start, key=lambda token: token.start)
     return first, bisect_right(tokens, mention.end, lo=first, key=lambda token: token.end)
+
+
+def covered(tokens: list[Token], mentions: Iterable[Mention]) -> set[int]:
+    """Token positions that mentions take up."""
+    return {i for mention in mentions for i in range(*span(tokens, mention))}
 
 
 class Lexicon:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import AMOUNTS, AND, MEASURES
-from services.pipeline.mentions import SENTENCE_ENDS, Token, span, tokenize
+from services.pipeline.mentions import SENTENCE_ENDS, Token, covered, span, tokenize
 from services.pipeline.quantifiers import number_value
 
 # What follows the article of a measure, not of an item ("a splash of milk", "a lot of foam").
@@ -49,7 +49,7 @@ def find_places(
     whole name is neither."""
     heard = mentions
     mentions, torn = _readings(tokens, heard, menu)
-    taken = {i for m in mentions for i in range(*span(tokens, m))}
+    taken = covered(tokens, mentions)
     naming = [m for m in mentions if m.kind == "item"]
     spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
     places = []

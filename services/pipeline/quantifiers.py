@@ -19,7 +19,7 @@ from services.pipeline.english import (
     PIECES,
     WANTING,
 )
-from services.pipeline.mentions import Token, span, tokenize
+from services.pipeline.mentions import Token, covered, span, tokenize
 
 _NEAR = 3  # words before an option in which its amount or count is looked for
 BETWEEN_COUNT = AMOUNT_FILLERS | MEASURES
@@ -134,7 +134,7 @@ def options_heard(
     once = {group.id for group in menu.option_groups if group.choose == "one"}
     heard: dict[tuple[str, str], tuple[set[Amount], set[int]]] = {}
     counting: set[Number] = set()
-    taken = {i for m in mentions for i in range(*span(tokens, m))}
+    taken = covered(tokens, mentions)
     options = [m for m in here if m.kind == "option"]
     spoken = [_amounts(tokens, *span(tokens, m), taken) for m in options]
     _refuse_lists(tokens, options, spoken)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import LIKEWISE, PARTED, SHARED
-from services.pipeline.mentions import Lexicon, Token, fluent, span, tokenize
+from services.pipeline.mentions import Lexicon, Token, covered, fluent, span, tokenize
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import Number, find_numbers, pieces
 from services.pipeline.revisions import revise
@@ -58,7 +58,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     if revised is not None:
         tokens, mentions = revised
     places, mentions, torn = find_places(tokens, mentions, menu)
-    taken = {i for m in mentions for i in range(*span(tokens, m))}
+    taken = covered(tokens, mentions)
     numbers = list(find_numbers(tokens, taken, mentions, menu))
     numbers, sizes = pieces(tokens, numbers, mentions, menu)
     mentions = sorted([*mentions, *sizes], key=lambda m: (m.start, m.end))

@@ -20,7 +20,7 @@ from schemas.menu import Menu
 from schemas.writable import writable
 from services.pipeline.english import AMOUNTS, AND, ASKED, ASKING, FILLERS, NUMBERS, PERSONS
 from services.pipeline.lines import lines_of
-from services.pipeline.mentions import SENTENCE_ENDS, Token, span
+from services.pipeline.mentions import SENTENCE_ENDS, Token, covered
 from services.pipeline.quantifiers import BETWEEN_COUNT, Number, find_numbers, names_something
 from services.pipeline.reading import lexicon, read
 from services.pipeline.retelling import retell
@@ -87,7 +87,7 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         likewise=reading.likewise,
         repeated=repeated(reading.tokens, reading.mentions, reading.places),
     )
-    numbers = list(find_numbers(reading.said, _taken(reading.said, reading.heard), reading.heard, menu))
+    numbers = list(find_numbers(reading.said, covered(reading.said, reading.heard), reading.heard, menu))
     return retell(evidence, reading, _unexplained(text, reading.said, reading.heard, numbers, generic))
 
 
@@ -127,16 +127,12 @@ def _fitting(lines: tuple[LineEvidence, ...], room: int) -> tuple[LineEvidence, 
     return tuple(fitted)
 
 
-def _taken(tokens: list[Token], mentions: list[Mention]) -> set[int]:
-    return {i for m in mentions for i in range(*span(tokens, m))}
-
-
 def _unexplained(
     text: str, tokens: list[Token], mentions: list[Mention], numbers: list[Number], generic: frozenset[str]
 ) -> list[int]:
     """Positions of words that are no name, number, amount, correction or filler: perhaps a wish that was
     misheard. Names of categories and groups ("tea", "syrup") say nothing new beside what they belong to."""
-    sure = _taken(tokens, [m for m in mentions if not m.guessed])
+    sure = covered(tokens, [m for m in mentions if not m.guessed])
     counted = {i for n in numbers for i in range(n.start, n.end)}
     odd = []
     for i, token in enumerate(tokens):

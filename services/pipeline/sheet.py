@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from schemas.evidence import Mention
 from services.pipeline.english import AMOUNTS, AND, ARTICLES
 from services.pipeline.mentions import SENTENCE_ENDS, Token, span
+from services.pipeline.names import phrase_end
 from services.pipeline.quantifiers import number_value
 
 
@@ -106,9 +107,7 @@ class Sheet:
 
     def phrase(self, at: int, phrases: Iterable[tuple[str, ...]]) -> int | None:
         """The end of the longest of `phrases` that stands at `at`."""
-        words = [token.folded for token in self.tokens[at : at + 4]]
-        fits = [len(phrase) for phrase in phrases if tuple(words[: len(phrase)]) == phrase]
-        return at + max(fits) if fits else None
+        return phrase_end(self.tokens, at, phrases)
 
     def strike(self, start: int, end: int) -> None:
         """Take the words at [start, end) out."""

@@ -204,8 +204,7 @@ class Listener:
     @staticmethod
     def _parts(clause: Clause, first: Number, tally: Tally) -> bool:
         """ "One pepperoni and two mushroom" tells three pizzas apart, and counts no mushrooms."""
-        total = tally.total
-        return first.start == clause.body and 0 < first.value < total
+        return first.start == clause.body and 0 < first.value < tally.total
 
 
 def _meant(mention: Mention, heard: list[OptionEvidence]) -> Choices:
