@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import redis
@@ -129,7 +130,8 @@ class Monkey:
             time.sleep(nap)
             # By the same pidfd a life is known; one that was killed in its sleep needs no waking.
             if part.pidfd == pidfd and part.alive:
-                os.killpg(pid, signal.SIGCONT)
+                with suppress(ProcessLookupError):  # killed since the line above
+                    os.killpg(pid, signal.SIGCONT)
 
         thread = threading.Thread(target=thaw, daemon=True)
         thread.start()
