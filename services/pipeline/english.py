@@ -210,7 +210,7 @@ JOINTS = frozenset("and a an the with plus also or then but no not for to i in o
 # Said while thinking, anywhere: "no, um, onions" is "no onions". "Like" is, unless somebody likes something.
 HESITATIONS = _phrases(
     "uh,um,uhm,umm,er,erm,ah,eh,mm,hmm,like,you know,i guess,i think,i suppose"
-    ",let me see,lets see,let me think"
+    ",let me see,lets see,let me think,before i forget,dont forget,do not forget,almost forgot,1 more thing"
 )
 PERSONS = frozenset("i we you u ya he she they my someone somebody".split())
 LIKING = frozenset("i id we wed would you youd they theyd he hed she shed really also do feel and".split())
@@ -235,7 +235,7 @@ FILLERS = frozenset(
     mom mum mother dad father brother sister daughter son boy girl baby boss colleague coworker roommate
     family folks partner girlfriend boyfriend sweetie honey dear away top side go later today tonight here
     hurry rush waiting wait wanted wondering trying try looking look feeling feel tell told ask asked call
-    new first usual normal normally standard way thing things stuff lot lots bunch anything something
+    new added first usual normal normally standard way thing things stuff lot lots bunch anything something
     nothing nobody somebody everyone anyone done finished all set best favorite favourite special please
     right sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check
     lemme huh wow after meeting picking office group if theres mind

@@ -146,6 +146,7 @@ class Lexicon:
 
     def __init__(self, menu: Menu) -> None:
         self._phrases: list[tuple[tuple[str, ...], str, str, str]] = []
+        self._written: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         for item in menu.items:
             self._add("item", "", item.sku, (item.name, *item.aliases))
         for size in menu.sizes:
@@ -171,6 +172,7 @@ class Lexicon:
         return self._by_word.keys()
 
     def _add(self, kind: str, group: str, ref: str, names: tuple[str, ...]) -> None:
+        self._written[kind, group, ref].update(name.casefold() for name in names)
         for words in {tuple(token.folded for token in tokenize(name)) for name in names}:
             if words:
                 self._phrases.append((words, kind, group, ref))
@@ -193,9 +195,20 @@ class Lexicon:
         for f in kept:
             by_place[f.kind, f.core].append(f)
         return sorted(
-            (_mention(text, tokens, kind, core, fs) for (kind, core), fs in by_place.items()),
+            (
+                _mention(text, tokens, kind, core, self._as_written(text, tokens, fs))
+                for (kind, core), fs in by_place.items()
+            ),
             key=lambda m: (m.start, m.end),
         )
+
+    def _as_written(self, text: str, tokens: list[Token], alike: list[Found]) -> list[Found]:
+        """Those whose name is written just so, where there are any: "pepper" is the black one, and no green
+        peppers."""
+        core = alike[0].core
+        said = text[tokens[core[0]].start : tokens[core[-1]].end].casefold()
+        exact = [f for f in alike if said in self._written[f.kind, f.group, f.id]]
+        return exact or alike
 
     def _gapped(self, tokens: list[Token]) -> list[Found]:
         """Names whose words are all there, in order, with at most sizes or options between them."""
@@ -258,6 +271,8 @@ class Lexicon:
                 score < needed
                 or abs(j - i - len(words)) > 1
                 or (score < 1 and any(e in AMOUNTS or e.isdigit() for e in edges))
+                # "No ice" is no option of no rice where ice can be had.
+                or (score < 1 and tokens[i].folded in AMOUNTS and self._said(tokens[i + 1 : j]))
                 # "Grilled chicken and ranch" is no grilled chicken sandwich.
                 or (score < 1 and inner & JOINTS)
                 or not (sounds_alike or self._word_by_word([t.folded for t in tokens[i:j]], words))
@@ -266,6 +281,11 @@ class Lexicon:
             uneven = j - i != len(words) and not sounds_alike
             found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99), uneven))
         return found
+
+    def _said(self, tokens: list[Token]) -> bool:
+        """Whether words are a whole name."""
+        words = tuple(token.folded for token in tokens)
+        return any(self._phrases[i][0] == words for i in self._by_word.get(words[0] if words else "", ()))
 
     @staticmethod
     def _word_by_word(said: list[str], name: tuple[str, ...]) -> bool:
@@ -333,7 +353,11 @@ def _nicknames(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def _settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
     whole = [f for f in found if f.score >= GAPPED]
-    found = [f for f in found if f.score >= GAPPED or not any(_belies(w, f) for w in whole)]
+    found = [
+        f
+        for f in found
+        if f.score >= GAPPED or not (any(_belies(w, f) for w in whole) or _all_said(whole, f))
+    ]
     ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
     kept: list[Found] = []
     for f in ordered:
@@ -371,6 +395,14 @@ def _belies(whole: Found, like: Found) -> bool:
     if mine < its:
         return _same(whole, like) or (like.uneven and whole.kind == like.kind and len(mine) > 1)
     return whole.score >= EXACT and bool(mine & its and mine - its and its - mine)
+
+
+def _all_said(whole: list[Found], like: Found) -> bool:
+    """Whether each word of a mere likeness is of a name said whole: a "double cheeseburger", where that is a
+    size and an item, is no double cheeseburger combo."""
+    inside = [w for w in whole if w.score >= EXACT and set(w.core) < set(like.core)]
+    named = any(w.kind == like.kind for w in inside)
+    return like.uneven and named and {i for w in inside for i in w.core} == set(like.core)
 
 
 def _same(a: Found, b: Found) -> bool:

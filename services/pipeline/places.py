@@ -13,14 +13,11 @@ from itertools import pairwise
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import AMOUNTS, AND, MEASURES
-from services.pipeline.mentions import SENTENCE_ENDS, Token, covered, span, tokenize
-from services.pipeline.quantifiers import number_value
+from services.pipeline.mentions import Token, covered, span, tokenize
+from services.pipeline.senses import senses
 
 # What follows the article of a measure, not of an item ("a splash of milk", "a lot of foam").
 _MEASURING = MEASURES | AMOUNTS.keys()
-# What follows belongs to the item before; what follows the others is one thing more, perhaps.
-_INTRODUCING = frozenset("with including drink side choice".split())
-_ADDING_LINES = frozenset("also plus then another".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ def find_places(
     before is no item, one that no item near offers is no option, and a mere part of an item's name beside a
     whole name is neither."""
     heard = mentions
-    mentions, torn = _readings(tokens, heard, menu)
+    mentions, torn = senses(tokens, heard, menu)
     taken = covered(tokens, mentions)
     naming = [m for m in mentions if m.kind == "item"]
     spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
@@ -123,60 +120,6 @@ def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tupl
     return (start, end) if at is None else (at, at)
 
 
-def _readings(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[list[Mention], bool]:
-    """Settle which of several readings of the same words hold, from left to right; True where one item may
-    as well be an option of the item before it."""
-    named = {sku for m in mentions if m.kind == "item" for sku in m.ids}
-    groups_of = {item.sku: set(item.option_groups) for item in menu.items if item.sku in named}
-    strong_items = [m for m in mentions if m.kind == "item" and m.strong]
-    kept: list[Mention] = []
-    offered: set[str] = set()
-    filled: set[str] = set()
-    end, torn = 0, False
-    for mention in mentions:
-        twins = [m for m in mentions if m is not mention and (m.start, m.end) == (mention.start, mention.end)]
-        if mention.kind == "item":
-            as_option = {g for m in twins if m.kind == "option" for g in m.groups} & offered - filled
-            if as_option:
-                counted, leads = _leading(tokens, mentions, mention, end)
-                if not counted:
-                    torn = torn or not leads
-                    continue
-            if not mention.strong and _beside(tokens, mention, strong_items):
-                continue
-            offered = set().union(*(groups_of[sku] for sku in mention.ids))
-            filled, end = set(), mention.end
-        elif mention.kind == "option":
-            items = [m for m in twins if m.kind == "item"]
-            if items and (not set(mention.groups) & offered - filled or items[0] in kept):
-                continue
-            if items and _leading(tokens, mentions, mention, end)[0]:
-                continue
-            filled |= set(mention.groups)
-        kept.append(mention)
-    return kept, torn
-
-
-def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, since: int) -> tuple[bool, bool]:
-    """How a name is led to that may be an item or a choice of the item that ends at character `since`:
-    whether a number of its own counts it ("two colas"), and whether it goes on from that item ("with a
-    cola", "combo, cola", "fries and a cola" after "with")."""
-    at = span(tokens, mention)[0]
-    sizes = {i for m in mentions if m.kind == "size" for i in range(*span(tokens, m))}
-    while at > 0 and at - 1 in sizes:
-        at -= 1
-    between = [t for t in tokens[:at] if t.start >= since]
-    number = number_value(between[-1].folded) if between else None
-    ended = any(t.after in SENTENCE_ENDS for t in (*between, *(t for t in tokens if t.end == since)))
-    words = {t.folded for t in between}
-    if words & _INTRODUCING and not ended:
-        return False, not words & _ADDING_LINES
-    if number is not None and (number > 1 or ended):
-        return True, False
-    article = bool(between) and (number == 1 or between[-1].folded in ("a", "an"))
-    return False, not article and not ended and not words & _ADDING_LINES
-
-
 def _refers_back(mention: Mention, items: list[Mention]) -> bool:
     """Whether it only says again a part of a name said before: "no pickles on the burger"."""
     words = {token.folded for token in tokenize(mention.text)}
@@ -184,14 +127,3 @@ def _refers_back(mention: Mention, items: list[Mention]) -> bool:
         other.strong and other.end <= mention.start and words <= {t.folded for t in tokenize(other.text)}
         for other in items
     )
-
-
-def _beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool:
-    """Whether another mention stands next to this one, with no joint between."""
-    for other in others:
-        low, high = sorted((mention, other), key=lambda m: m.start)
-        between = [t for t in tokens if low.end <= t.start and t.end <= high.start]
-        ends = [t for t in tokens if t.end == low.end and t.after]
-        if len(between) <= 2 and not ends and not any(t.folded in AND or t.after for t in between):
-            return True
-    return False

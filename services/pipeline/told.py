@@ -65,8 +65,8 @@ class Listener:
         if item is None and not tally.wishes:
             item = next((known for n in names if (known := self._first_word(n, clause)) is not None), None)
         rest = [n for n in names if item is None or n.start != item.start]
-        options = [m for n in rest if (m := n.of("option")) is not None and self._fits(m, item, tally)]
-        sizes = [m for n in rest if (m := n.of("size")) is not None and n.of("option") is None]
+        options = [m for n in rest if (m := self._option(n)) is not None and self._fits(m, item, tally)]
+        sizes = [m for n in rest if (m := n.of("size")) is not None and self._option(n) is None]
         inside = [n for n in self.numbers if clause.body <= n.start and n.end <= clause.end]
         inside = [n for n in inside if not self._idle(n)]
         listed = [*self._listed(clause, options), *options]
@@ -93,6 +93,11 @@ class Listener:
             at = span(self.tokens, before)[0]
         # The "no" that a list begins with stands before its first name.
         return found
+
+    def _option(self, name: Name) -> Mention | None:
+        """Its reading as an option, unless it is settled that a size is meant."""
+        option, size = name.of("option"), name.of("size")
+        return None if size in self.settled and option not in self.settled else option
 
     def options(self, name: Name) -> Choices:
         """What a name means as an option, with the amount beside it."""
