@@ -18,6 +18,7 @@ class Adder:
         self._tokens, self._menu = listener.tokens, listener.menu
         self._tally, self._pointer = tally, pointer
         self._early: list[Said] = []  # what was said before any item
+        self._head: tuple[int, Said] | None = None  # how many are still to come, and what holds for all
 
     @property
     def waiting(self) -> bool:
@@ -62,6 +63,7 @@ class Adder:
         if wish.quantity > MAX_QUANTITY:
             raise Lost
         self._pointer.give([wish], said)
+        self._head_of(wish, said, counted=counted)
         for early in self._early:
             if early.sizes and said.sizes:  # "a large and a small margherita"
                 another = Wish(said.skus, wish.at, early.number.value if early.number else 1)
@@ -72,6 +74,19 @@ class Adder:
             self._pointer.give([wish], early)
             wish.quantity = early.number.value if early.number and not counted else wish.quantity
         self._early.clear()
+
+    def _head_of(self, wish: Wish, said: Said, *, counted: bool) -> None:
+        """ "Three six inch subs, a ham, a tuna and a club": what is said of all at first holds for each."""
+        first = self._early[0] if len(self._early) == 1 else None
+        if first is not None and first.number is not None and counted and not said.sizes:
+            if first.number.value > wish.quantity:
+                self._head, self._early = (first.number.value, first), []
+        if self._head is None:
+            return
+        left = self._head[0] - wish.quantity
+        if left >= 0 and not said.sizes:
+            self._pointer.give([wish], self._head[1])
+        self._head = (left, self._head[1]) if left > 0 else None
 
     def _same(self, clause: Clause, said: Said, *, counted: bool, replaces: bool) -> Wish | None:
         """The line that is spoken of again; None when it is a new one.

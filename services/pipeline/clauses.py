@@ -21,6 +21,7 @@ from services.pipeline.english import (
     KEEPING,
     MAKING,
     NEGATING,
+    ORDINALS,
     PARTICLES,
     REMOVING,
     REPLACING,
@@ -182,7 +183,7 @@ def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: 
     if i in inside or last is None or tokens[i].after or tokens[last.start - 1].folded == "the":
         return False
     word, after = tokens[i].folded, i + 1
-    if word == "the" and tokens[after : after + 1] and tokens[after].folded in THE_OTHER:
+    if word == "the" and tokens[after : after + 1] and tokens[after].folded in {*THE_OTHER, *ORDINALS}:
         return True
     while after < len(tokens) and after not in inside and tokens[after].folded in _BEFORE_PART:
         after += 1

@@ -76,7 +76,11 @@ SHARED = re.compile(
 )
 
 # Speaks of a line by another; no rule reads it.
-LIKEWISE = re.compile(r"\b(the (first|second|last)|with (that|it|those) (too|as well|also))\b", re.IGNORECASE)
+LIKEWISE = re.compile(
+    r"\b(the (first|second|third|fourth|last)|(first|last) one|second|third|fourth"
+    r"|with (that|it|those) (too|as well|also))\b",
+    re.IGNORECASE,
+)
 
 # Parts one line into several ("two lattes, one with oat milk"), though the item is named once.
 PARTED = re.compile(
@@ -116,6 +120,7 @@ def _phrases(text: str) -> tuple[tuple[str, ...], ...]:
 REPLACING = _phrases(
     "no,nope,sorry,wait,actually,i mean,make that,make it,make them,make those,rather,or rather,oop,oops"
     ",correction,hang on,hold on,scratch that,change that to,change it to,on second thought,make that a"
+    ",make it a,make it an,make that an"
 )
 WEAK_CUES = frozenset(("actually", "wait", "sorry"))
 # After a weak one these begin one thing more ("sorry, can I also get a muffin").
@@ -178,6 +183,9 @@ AGAIN = _phrases(
     ",that too,that as well"
 )
 
+# Find fault with what was ordered, and order none of it again.
+TOO_MUCH = _phrases("that too much,that too many,that too big,that too small")
+
 # Some of several that were ordered ("one of them", "just one", "in the one").
 ONE_OF = _phrases(
     "1 of them,1 of em,1 of those,2 of them,2 of those,3 of them,3 of those,4 of them,4 of those,1 of the"
@@ -190,7 +198,7 @@ PLAIN = frozenset("plain regular".split())
 # Points at what was asked about, or ordered before ("I'd like some of those").
 POINTING = frozenset("that those it them some these".split())
 HALF_OF = _phrases("half of them,half of those,half of em")
-ORDINALS = {"first": 0, "second": 1, "third": 2, "last": -1}
+ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 # Nothing at all is wished for, after all.
 ALL_BACK = _phrases("leave it all,nothing for me,nothing from me,nothing for us,want any of it,dont want any")
 # After a word of removing: everything that was ordered.

@@ -13,7 +13,7 @@ from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.adding import Adder
 from services.pipeline.clauses import Clause, clauses
-from services.pipeline.english import ADDING, THE_OTHER, WISHING
+from services.pipeline.english import ADDING, AND, ORDINALS, THE_OTHER, WISHING
 from services.pipeline.mentions import Lexicon, Token
 from services.pipeline.names import names_of
 from services.pipeline.parting import Parter
@@ -63,6 +63,7 @@ class _Follower:
         self._undoer = Undoer(listener, self._tally, self._pointer)
         self._pending = False  # a word of taking back was said, and not yet what takes its place
         self._vacant = False  # an option was taken back, for another
+        self._freed = False  # a line was taken back, and its place is free
         self._before: Clause | None = None
         self._topic: Wish | None = None  # what was asked about
 
@@ -104,7 +105,9 @@ class _Follower:
             self._pending = False
         elif clause.cue == "remove" or (goes_on and _removes(before) and self._only_names(clause, said)):
             pending, self._pending = self._pending, False
+            before = len(self._tally.gone)
             self._pending = not self._undoer.remove(clause, said) or (pending and not said.anything)
+            self._freed = len(self._tally.gone) > before
         else:
             self._tell(clause, said)
 
@@ -114,7 +117,9 @@ class _Follower:
         return one or (said.words[:1] == ("the",) and not said.sizes and not said.options)
 
     def _tell(self, clause: Clause, said: Said) -> None:
-        replaces = self._pending or clause.cue == "replace"
+        replaces = (self._pending and clause.lead not in AND) or clause.cue == "replace"
+        # "Forget the bread, make it the sticks": the bread is gone, and nothing else has to go.
+        replaces = replaces and not (self._freed and said.item and not self._tally.of_item(said.skus))
         if self._adopt(clause, said):
             self._pending = False
         elif (off := self._listener.off_menu(clause, said)) is not None:
@@ -122,7 +127,11 @@ class _Follower:
             self._pending = False
         elif not said.anything:
             self._pending = clause.cue == "replace" or (self._pending and clause.lead in ("", ","))
-            self._pointer.again(clause, said)
+            target = self._pointer.refers(clause, said) if ORDINALS.keys() & set(said.words) else None
+            if target is not None:
+                self._tally.focus = [target]  # "on the first, avocado and spinach"
+            else:
+                self._pointer.again(clause, said)
         elif _leaves_open(said):
             raise Lost  # "oat milk or soy", "a latte or a mocha"
         elif said.words[:1] == ("that",) and "too" in said.words and said.item is None:
@@ -130,7 +139,7 @@ class _Follower:
         else:
             self._pending = False
             self._value(clause, said, replaces=replaces)
-            self._vacant = False
+            self._vacant = self._freed = False
             if (extra := self._listener.with_it(clause)) is not None:
                 self._tally.wishes.append(extra)
 

@@ -17,6 +17,7 @@ from services.pipeline.english import (
     ORDINALS,
     PLAIN,
     POINTING,
+    TOO_MUCH,
 )
 from services.pipeline.names import phrase_end
 from services.pipeline.tally import Tally, Wish
@@ -93,24 +94,31 @@ class Pointer:
     def refers(self, clause: Clause, said: Said) -> Wish | None:
         """The line meant by "the mocha", "the small one", "the vanilla one", "the first"."""
         words = said.words
-        if not {"the", "that"} & set(words):
+        ordinal = next((ORDINALS[w] for w in words if w in ORDINALS and "a" not in words), None)
+        if not {"the", "that"} & set(words) and ordinal is None:
             return None
         found: list[Wish] = []
-        ordinal = next((ORDINALS[w] for w in words if w in ORDINALS and "a" not in words), None)
         if said.item is not None:
             before = self._tokens[max(clause.body, said.item.start - 1)].folded
             found = (
                 self._tally.of_item(said.skus)[:1] or self.by_words(said) if before in ("the", "that") else []
             )
         elif ordinal is not None:
-            whole = self._tally.rest
-            if whole is not None and whole.quantity > 1:
-                return self._tally.part(whole, 1)
-            found = self._tally.wishes[ordinal : ordinal + 1 or None]
+            found = self._nth(ordinal)
         elif len(self._tally.wishes) > 1:
             found = self._held(clause, said)
         some = self.some(clause)
         return self._tally.part(found[0], some) if found and some else found[0] if found else None
+
+    def _nth(self, ordinal: int) -> list[Wish]:
+        """ "The second" of several that were ordered at once, or else the second line."""
+        tally, rest = self._tally, self._tally.rest
+        group = [wish for wish in tally.wishes if wish in tally.group]
+        if tally.total < 2 or ordinal >= tally.total:
+            return tally.wishes[ordinal : ordinal + 1 or None]
+        each = [wish for wish in group for _ in range(wish.quantity)]
+        wish = rest if rest is not None and rest.quantity > 1 else each[ordinal]
+        return [tally.part(wish, 1)]
 
     def by_words(self, said: Said) -> list[Wish]:
         """ "Just the coffee", where an iced coffee is ordered and no other."""
@@ -146,6 +154,7 @@ class Pointer:
         """ "The same again but with soy", "another small one": order one more, changed as it is said."""
         at = range(clause.body, clause.end)
         same = any(phrase_end(self._tokens, i, AGAIN) is not None for i in at)
+        same = same and not any(phrase_end(self._tokens, i, TOO_MUCH) is not None for i in at)
         third = "a" in said.words and bool(ORDINALS.keys() & set(said.words))
         if said.item is not None or not self._tally.wishes or not (same or third or "another" in said.words):
             return False

@@ -73,7 +73,9 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
         m.kind == "item" and not any(p.first <= span(tokens, m)[0] < p.last for p in places) for m in mentions
     )
     unclear = unclear or summed(tokens, numbers, places)
-    unclear = unclear or torn or (len(places) > 1 and (backward or _outside(LIKEWISE, text, mentions)))
+    several = len(places) > 1 or any(number.value > 1 for number in numbers)
+    likewise = several and _outside(LIKEWISE, text, mentions)
+    unclear = unclear or torn or likewise or (len(places) > 1 and backward)
     return Reading(
         said=said,
         heard=heard,
