@@ -78,9 +78,9 @@ class Adder:
     def _head_of(self, wish: Wish, said: Said, *, counted: bool) -> None:
         """ "Three six inch subs, a ham, a tuna and a club": what is said of all at first holds for each."""
         first = self._early[0] if len(self._early) == 1 else None
-        if first is not None and first.number is not None and counted and not said.sizes:
-            if first.number.value > wish.quantity:
-                self._head, self._early = (first.number.value, first), []
+        number = first.number.value if first is not None and first.number is not None else 0
+        if first is not None and counted and not said.sizes and number > wish.quantity:
+            self._head, self._early = (number, first), []
         if self._head is None:
             return
         left = self._head[0] - wish.quantity

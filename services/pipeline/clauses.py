@@ -17,6 +17,7 @@ from services.pipeline.english import (
     ASKING,
     BEFORE_ASKING,
     EACH,
+    HALF_OF,
     INSTEAD_OF,
     KEEPING,
     MAKING,
@@ -184,6 +185,8 @@ def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: 
         return False
     word, after = tokens[i].folded, i + 1
     if word == "the" and tokens[after : after + 1] and tokens[after].folded in {*THE_OTHER, *ORDINALS}:
+        return True
+    if phrase_end(tokens, i, HALF_OF) is not None:
         return True
     while after < len(tokens) and after not in inside and tokens[after].folded in _BEFORE_PART:
         after += 1

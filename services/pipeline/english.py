@@ -54,11 +54,23 @@ AMOUNTS = {
     word: amount
     for amount, words in {
         Amount.NONE: "no without hold minus skip avoid",
-        Amount.LIGHT: "light lightly little less easy lite splash touch bit drop hardly barely",
-        Amount.EXTRA: "extra more much lot heavy plenty loads tons additional",
+        Amount.LIGHT: "light lightly little less easy lite splash touch bit drop hardly barely tiny dash"
+        " hint pinch smidge",
+        Amount.EXTRA: "extra more much lot heavy plenty load tons ton heaps additional",
     }.items()
     for word in words.split()
 }
+
+# Say the same as "light".
+NOT_MUCH = frozenset(
+    {
+        ("not", "too", "much"),
+        ("not", "so", "much"),
+        ("not", "much"),
+        ("not", "a", "lot"),
+        ("not", "too", "many"),
+    }
+)
 
 # May stand between an amount word and its option ("a lot of the whipped cream").
 AMOUNT_FILLERS = frozenset("of the any on a some with".split())
@@ -147,6 +159,8 @@ OTHERS = frozenset("that this his her their your our my".split())
 WISHING = frozenset("put add want need get give".split())
 # What a number before them counts is no wish ("we're five people").
 UNWISHED = frozenset("people person minute minutes hour hours min mins".split())
+# Before "the" these wish for something ("could I have the wings").
+HAVING = frozenset("have get want take like do try order".split())
 # Hold what is wished for ("a slice of pizza").
 VESSELS = frozenset("slice piece bottle glass cup bowl order side plate bag can scoop pair".split())
 # A sentence that tells of something else than this order.
@@ -197,7 +211,7 @@ NOTHING = frozenset("anything nothing".split())
 PLAIN = frozenset("plain regular".split())
 # Points at what was asked about, or ordered before ("I'd like some of those").
 POINTING = frozenset("that those it them some these".split())
-HALF_OF = _phrases("half of them,half of those,half of em")
+HALF_OF = _phrases("half of them,half of those,half of em,half with,half without,half on,half in")
 ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 # Nothing at all is wished for, after all.
 ALL_BACK = _phrases("leave it all,nothing for me,nothing from me,nothing for us,want any of it,dont want any")
@@ -236,7 +250,7 @@ FILLERS = frozenset(
     gonna gotta wanna going too still kind sort kinda favor favour pick cup cups glass bottle slice
     piece bowl bag plate side serving regular usual put add adding bring grab make made makes making
     doing fix pour brew brewed serve prepare hear come comes as if but because while when other another
-    more same again next first second last once only know say said mean guess actually sorry wait no not
+    more same again next first second third fourth last once only know say said mean guess actually sorry wait no not
     nope instead change scratch cancel correction remove forget never mind nevermind rather oops swap
     switch thought guys man sir maam madam miss buddy friend wife husband kid kids son daughter myself
     him her them they theyre hes shes go ahead ready finally lastly firstly together total number times

@@ -64,6 +64,7 @@ class _Follower:
         self._pending = False  # a word of taking back was said, and not yet what takes its place
         self._vacant = False  # an option was taken back, for another
         self._freed = False  # a line was taken back, and its place is free
+        self._varies = False  # what differs is being told: "the same but with tots and a cola"
         self._before: Clause | None = None
         self._topic: Wish | None = None  # what was asked about
 
@@ -81,7 +82,8 @@ class _Follower:
         before, self._before = self._before, clause
         if clause.tale and clause.end < len(self._listener.tokens):
             return
-        changes = self._pending or self._vacant or clause.cue == "replace"
+        self._varies = clause.lead in ("but", "except") or (self._varies and clause.lead in ("and", ","))
+        changes = self._pending or self._vacant or self._varies or clause.cue == "replace"
         said = self._listener.said(clause, self._tally, changes=changes)
         goes_on = before is not None and not clause.cue and clause.lead in ("and", ",")
         if clause.asks:
@@ -108,6 +110,8 @@ class _Follower:
             before = len(self._tally.gone)
             self._pending = not self._undoer.remove(clause, said) or (pending and not said.anything)
             self._freed = len(self._tally.gone) > before
+        elif not said.anything and (off := self._listener.listed(clause, before)) is not None:
+            self._tally.wishes.append(off)
         else:
             self._tell(clause, said)
 

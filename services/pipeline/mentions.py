@@ -27,6 +27,7 @@ from services.pipeline.english import (
     JOINTS,
     LIKING,
     NICKNAMES,
+    NOT_MUCH,
     NUMBERS,
     PERSONS,
 )
@@ -108,12 +109,19 @@ def _pause(between: str) -> str:
 
 def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
     """The words without those of mere hesitation, unless the menu's `names` have them. Their commas go with
-    them; a sentence's end stays one. "Can" as a verb is told from a can of something."""
+    them; a sentence's end stays one. "Can" as a verb is told from a can of something, and "not too much" is
+    one word."""
     kept: list[Token] = []
     i = 0
     while i < len(tokens):
         words = tuple(token.folded for token in tokens[i : i + 3])
         size = max((len(p) for p in HESITATIONS if words[: len(p)] == p), default=0)
+        little = max((len(p) for p in NOT_MUCH if words[: len(p)] == p), default=0)
+        if little:
+            last = tokens[i + little - 1]
+            kept.append(replace(last, folded="light", start=tokens[i].start))
+            i += little
+            continue
         liked = words[0] == "like" and (not kept or kept[-1].folded in LIKING)
         if not size or liked or words[0] in names:
             kept.append(tokens[i])

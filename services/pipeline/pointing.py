@@ -121,10 +121,15 @@ class Pointer:
         return [tally.part(wish, 1)]
 
     def by_words(self, said: Said) -> list[Wish]:
-        """ "Just the coffee", where an iced coffee is ordered and no other."""
-        words = {t.folded for t in self._tokens[said.item.start : said.item.end]} if said.item else set()
+        """ "Just the coffee", where an iced coffee is ordered and no other; "the burger" of a cheeseburger."""
+        words = [t.folded for t in self._tokens[said.item.start : said.item.end]] if said.item else []
         wishes = self._tally.wishes if words else []
-        found = [w for w in wishes if any(words <= self._tally.words(sku) for sku in w.items)]
+        found = [w for w in wishes if any({*words} <= self._tally.words(sku) for sku in w.items)]
+        if not found and len(words) == 1 and len(words[0]) > 3:
+            ending = words[0]
+            found = [
+                w for w in wishes if any(n.endswith(ending) for s in w.items for n in self._tally.words(s))
+            ]
         return found if len(found) == 1 else []
 
     def about(self, clause: Clause, said: Said, target: Wish) -> Said:

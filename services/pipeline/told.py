@@ -8,7 +8,7 @@ from schemas.cart import Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AMOUNTS, OTHERS, UNWISHED, VESSELS
+from services.pipeline.english import AMOUNTS, HAVING, OTHERS, UNWISHED, VESSELS
 from services.pipeline.mentions import Lexicon, Token, span
 from services.pipeline.names import Name
 from services.pipeline.quantifiers import Number, options_heard
@@ -122,6 +122,8 @@ class Listener:
             at -= 1
         number = next((n for n in self.numbers if n.end == at and n.start >= clause.body), None)
         led = at > clause.body and self.tokens[at - 1].folded in ("a", "an", "some", "with")
+        pointed = at > clause.body and self.tokens[at - 1].folded == "the"
+        led = led or (pointed and self.tokens[max(at - 2, 0)].folded in HAVING)
         before = {t.folded for t in self.tokens[clause.body : at]}
         unwished = {self.tokens[i].folded for i in odd} <= UNWISHED
         if not (number or led) or before & _OURS or unwished:
@@ -131,8 +133,18 @@ class Listener:
     def with_it(self, clause: Clause) -> Wish | None:
         """Something unknown that an item is wished for with: "fries with truffle oil"."""
         for i in range(clause.body + 1, clause.end):
-            if i in self.odd and self.tokens[i - 1].folded == "with":
+            before = self.tokens[i - 1].folded
+            if before in ("a", "an", "some") and i - 1 > clause.body:
+                before = self.tokens[i - 2].folded
+            if i in self.odd and before == "with":
                 return Wish((), (i, i + 1))
+        return None
+
+    def listed(self, clause: Clause, before: Clause | None) -> Wish | None:
+        """Something unknown in a list of what an item is wished for with: "swiss and pineapple on it"."""
+        goes_on = before is not None and any(name.of("option") for name in before.names)
+        if goes_on and clause.lead in (",", "and") and clause.body in self.odd:
+            return Wish((), (clause.body, clause.body + 1))
         return None
 
     def beside_odd(self, name: Name) -> bool:
