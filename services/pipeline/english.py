@@ -61,16 +61,19 @@ AMOUNTS = {
     for word in words.split()
 }
 
-# Say the same as "light".
-NOT_MUCH = frozenset(
-    {
-        ("not", "too", "much"),
-        ("not", "so", "much"),
-        ("not", "much"),
-        ("not", "a", "lot"),
-        ("not", "too", "many"),
-    }
-)
+# Several words that say the same as one.
+SAME_AS = {
+    ("not", "too", "much"): "light",
+    ("not", "so", "much"): "light",
+    ("not", "much"): "light",
+    ("not", "a", "lot"): "light",
+    ("not", "too", "many"): "light",
+    ("leave", "off"): "without",
+    ("leave", "out"): "without",
+    ("keep", "off"): "without",
+}
+# "No onions and mushrooms" may wish for mushrooms; after these all of a list is refused.
+REFUSING_ALL = frozenset("without hold minus skip avoid".split())
 
 # May stand between an amount word and its option ("a lot of the whipped cream").
 AMOUNT_FILLERS = frozenset("of the any on a some with".split())
@@ -148,7 +151,7 @@ INSTEAD_OF = _phrases("instead of,in place of")
 REFUSING = frozenset("no hold without minus lose".split())
 # Taking back that no rule here reads: of what was said before, and of anything.
 UNSURE = _phrases("instead,change,swap,switch")
-NEGATING = _phrases("not,dont,isnt,wont,doesnt,wouldnt,without the")
+NEGATING = _phrases("not,dont,isnt,wont,doesnt,wouldnt")
 # Bring back what was taken back ("actually, keep the quiche").
 KEEPING = _phrases("keep,put back,leave on,leave them on,leave it on")
 # Verbs that take back or bring back by a word that comes later ("take the mustard off").
@@ -250,14 +253,15 @@ FILLERS = frozenset(
     gonna gotta wanna going too still kind sort kinda favor favour pick cup cups glass bottle slice
     piece bowl bag plate side serving regular usual put add adding bring grab make made makes making
     doing fix pour brew brewed serve prepare hear come comes as if but because while when other another
-    more same again next first second third fourth last once only know say said mean guess actually sorry wait no not
-    nope instead change scratch cancel correction remove forget never mind nevermind rather oops swap
+    more same again next first second third fourth last once only know say said mean guess actually sorry wait
+    no not nope instead change scratch cancel correction remove forget never mind nevermind rather oops swap
     switch thought guys man sir maam madam miss buddy friend wife husband kid kids son daughter myself
     him her them they theyre hes shes go ahead ready finally lastly firstly together total number times
     mom mum mother dad father brother sister daughter son boy girl baby boss colleague coworker roommate
     family folks partner girlfriend boyfriend sweetie honey dear away top side go later today tonight here
     hurry rush waiting wait wanted wondering trying try looking look feeling feel tell told ask asked call
-    new added first usual normal normally standard way thing things stuff lot lots bunch anything something
+    new added enough many first usual normal normally standard way thing things stuff lot lots bunch
+    anything something
     nothing nobody somebody everyone anyone done finished all set best favorite favourite special please
     right sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check
     lemme huh wow after meeting picking office group if theres mind

@@ -27,9 +27,9 @@ from services.pipeline.english import (
     JOINTS,
     LIKING,
     NICKNAMES,
-    NOT_MUCH,
     NUMBERS,
     PERSONS,
+    SAME_AS,
 )
 from services.pipeline.guesses import guess
 
@@ -116,11 +116,10 @@ def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
     while i < len(tokens):
         words = tuple(token.folded for token in tokens[i : i + 3])
         size = max((len(p) for p in HESITATIONS if words[: len(p)] == p), default=0)
-        little = max((len(p) for p in NOT_MUCH if words[: len(p)] == p), default=0)
-        if little:
-            last = tokens[i + little - 1]
-            kept.append(replace(last, folded="light", start=tokens[i].start))
-            i += little
+        same = max((p for p in SAME_AS if words[: len(p)] == p), key=len, default=())
+        if same:
+            kept.append(replace(tokens[i + len(same) - 1], folded=SAME_AS[same], start=tokens[i].start))
+            i += len(same)
             continue
         liked = words[0] == "like" and (not kept or kept[-1].folded in LIKING)
         if not size or liked or words[0] in names:

@@ -20,6 +20,10 @@ from services.pipeline.senses import senses
 _MEASURING = MEASURES | AMOUNTS.keys()
 
 
+# Where an item is named: first token, end, skus, words.
+_Spot = tuple[int, int, tuple[str, ...], str]
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """One place that names an item; all ranges are token positions [start, end).
@@ -49,12 +53,15 @@ def find_places(
     taken = covered(tokens, mentions)
     naming = [m for m in mentions if m.kind == "item"]
     spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
+    partings = [
+        _listed(tokens, mentions, one, other, menu) or _parting(tokens, taken, one[1], other[0])
+        for one, other in pairwise(spots)
+    ]
     places = []
     for i, (first, last, items, anchor) in enumerate(spots):
-        before = spots[i - 1][1] if i else 0
         after = spots[i + 1][0] if i + 1 < len(spots) else len(tokens)
-        start, own_start = _parting(tokens, taken, before, first) if i else (0, 0)
-        own_end, end = _parting(tokens, taken, last, after) if i + 1 < len(spots) else (after, after)
+        start, own_start = partings[i - 1] if i else (0, 0)
+        own_end, end = partings[i] if i + 1 < len(spots) else (after, after)
         while end > last and tokens[end - 1].folded in AND:
             end -= 1  # the "and" before the next item is nobody's
         places.append(
@@ -71,6 +78,29 @@ def find_places(
     return places, mentions, torn or _run_together(places, heard)
 
 
+def _listed(
+    tokens: list[Token], mentions: list[Mention], one: _Spot, other: _Spot, menu: Menu
+) -> tuple[int, int] | None:
+    """Where the words between two items part when the last of a list stands before the size of the next:
+    "tuna with lettuce and mayo six inch ham". It is the first item's, or either's where both come with it;
+    None for any other words."""
+    spans = {m.kind: {span(tokens, n)[1]: n for n in mentions if n.kind == m.kind} for m in mentions}
+    at = other[0]
+    while at in spans.get("size", {}):
+        at = span(tokens, spans["size"][at])[0]
+    last = spans.get("option", {}).get(at)
+    if at == other[0] or last is None:
+        return None
+    joint = span(tokens, last)[0] - 1
+    if joint <= one[1] or tokens[joint].folded != "and" or joint not in spans["option"]:
+        return None
+    offered = [
+        {g for item in menu.items if item.sku in spot[2] for g in item.option_groups} & set(last.groups)
+        for spot in (one, other)
+    ]
+    return (at, at) if offered[0] and not offered[1] else (joint, at) if all(offered) else None
+
+
 def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
     """Whether a line may be a choice of the one right after it: "a cola burger combo"."""
     for one, other in pairwise(places):
@@ -81,9 +111,9 @@ def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
     return False
 
 
-def _spots(tokens: list[Token], items: list[Mention]) -> list[tuple[int, int, tuple[str, ...], str]]:
-    """Item mentions by place, overlapping ones as one: first, end, skus, words."""
-    spots: list[tuple[int, int, tuple[str, ...], str]] = []
+def _spots(tokens: list[Token], items: list[Mention]) -> list[_Spot]:
+    """Item mentions by place, overlapping ones as one."""
+    spots: list[_Spot] = []
     for mention in sorted(items, key=lambda m: (m.start, -m.end)):
         first, last = span(tokens, mention)
         if spots and first < spots[-1][1]:

@@ -121,7 +121,7 @@ class Pointer:
         return [tally.part(wish, 1)]
 
     def by_words(self, said: Said) -> list[Wish]:
-        """ "Just the coffee", where an iced coffee is ordered and no other; "the burger" of a cheeseburger."""
+        """ "Just the coffee" of an iced one, where no other is ordered; "the burger" of a cheeseburger."""
         words = [t.folded for t in self._tokens[said.item.start : said.item.end]] if said.item else []
         wishes = self._tally.wishes if words else []
         found = [w for w in wishes if any({*words} <= self._tally.words(sku) for sku in w.items)]

@@ -17,6 +17,7 @@ from services.pipeline.english import (
     NAMING,
     NUMBERS,
     PIECES,
+    REFUSING_ALL,
     WANTING,
 )
 from services.pipeline.mentions import Token, covered, span, tokenize
@@ -159,7 +160,8 @@ def options_heard(
 
 def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set[Amount]]) -> None:
     """Carry a "no" over the list that it begins: "no cream, foam or sugar" refuses all three. Without an
-    "or" what follows may be refused or wished for ("no lettuce, tomato"): both are left open."""
+    "or" what follows may be refused or wished for ("no lettuce, tomato"): both are left open. "Without
+    lettuce and tomato" has neither."""
     for start, said in enumerate(amounts):
         if said != {Amount.NONE}:
             continue
@@ -169,7 +171,10 @@ def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set
             if joint is None or amounts[start + len(joints)]:
                 break
             joints.append(joint)
-        last = max((i for i, joint in enumerate(joints) if joint == "or"), default=0)
+        first = span(tokens, options[start])[0]
+        all_of_it = any(t.folded in REFUSING_ALL for t in tokens[max(first - 2, 0) : first])
+        closing = ("or", "and") if all_of_it else ("or",)
+        last = max((i for i, joint in enumerate(joints) if joint in closing), default=0)
         for i in range(1, len(joints)):
             if i <= last:
                 amounts[start + i].add(Amount.NONE)
@@ -182,7 +187,7 @@ def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set
 def _joint(tokens: list[Token], end: int, first: int) -> str | None:
     """What joins two names of a list: "or", "and", or "," for a pause that a recogniser may have left out;
     None when they are no list."""
-    words = {token.folded for token in tokens[end:first]}
+    words = {token.folded for token in tokens[end:first]} - {"the", "any"}
     if words <= {"or", "nor"} and words:
         return "or"
     if words == {"and"}:

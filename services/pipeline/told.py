@@ -85,6 +85,8 @@ class Listener:
         """Options right before a clause, of whose list it may go on: "no lettuce, tomato or onion"."""
         found: list[Mention] = []
         at = clause.start
+        while at > 0 and self.tokens[at - 1].folded in ("and", "or", "nor", "the"):
+            at -= 1
         while at > 0 and options:
             before = next((m for m in self.settled if span(self.tokens, m)[1] == at), None)
             if before is None or before.kind != "option" or any(before.ids == m.ids for m in options):
