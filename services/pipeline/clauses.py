@@ -29,6 +29,7 @@ from services.pipeline.english import (
     REQUESTING,
     SWAPPING,
     TALE,
+    TELLING,
     THE_OTHER,
 )
 from services.pipeline.mentions import SENTENCE_ENDS, Token
@@ -102,6 +103,8 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
         another = i in leads and i > start and not changing and _goes_on(tokens, names, start, i)
         part = not changing and _next_part(tokens, names, inside, start, i)
         part = part or (_holds(names, start, i) and phrase_end(tokens, i, AGAIN) is not None)
+        verb = i not in inside and not changing and tokens[i].folded in TELLING
+        part = part or (verb and any(start <= n.start and n.end <= i for n in names))
         if paused or joint or here or another or part:
             close(i)
             pause = tokens[i - 1].after[:1] if paused else ""

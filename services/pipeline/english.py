@@ -169,7 +169,8 @@ VESSELS = frozenset("slice piece bottle glass cup bowl order side plate bag can 
 # A sentence that tells of something else than this order.
 TALE = re.compile(
     r"\b(last (time|night|week)|yesterday|used to|(was|were) (going to|gonna)"
-    r"|(we|i|he|she|they) had|spilled|every (night|day|morning|week)|(he|she|cousin) makes)\b",
+    r"|(we|i|he|she|they) had|(i|we)['’]?ve got|already (have|got)|spilled"
+    r"|every (night|day|morning|week)|(he|she|cousin) makes)\b",
     re.IGNORECASE,
 )
 # Everyday names for what a menu calls by its full one.
@@ -208,6 +209,8 @@ ONE_OF = _phrases(
     "1 of them,1 of em,1 of those,2 of them,2 of those,3 of them,3 of those,4 of them,4 of those,1 of the"
     ",2 of the,3 of the,just 1,just the 1,only 1,some of those,some of them"
 )
+# Begin to tell something of what was named before.
+TELLING = frozenset("make put add give throw".split())
 # "We don't need anything" takes everything back.
 NOTHING = frozenset("anything nothing".split())
 # Options that only say that nothing is wished for.

@@ -96,7 +96,9 @@ class _Follower:
         ):
             self._undoer.swap(clause, said)
             self._pending = False
-        elif (clause.cue == "not" and WISHING & set(said.words)) or clause.lead == "except":
+        elif (clause.cue == "not" and WISHING & set(said.words)) or (
+            clause.lead == "except" and self._tally.held(self._tally.focus, said.options)
+        ):
             if not self._undoer.refuse(clause, said):
                 raise Lost
         elif clause.cue in ("instead", "not"):
@@ -170,7 +172,9 @@ class _Follower:
         elif said.number is not None and _counts_anew(clause, said, replaces=replaces):
             self._tally.focus[-1].quantity = said.number.value
         else:
-            if replaces:
+            if "instead" in said.words:
+                self._undoer.give_way(said)
+            elif replaces:
                 self._undoer.unsay(said)
             self._parter.part(clause, said)
 
@@ -220,4 +224,5 @@ def _removes(clause: Clause | None) -> bool:
 def _counts_anew(clause: Clause, said: Said, *, replaces: bool) -> bool:
     """ "Churros for the kids, two orders": a number alone."""
     bare = not (said.sizes or said.options or set(said.words) & THE_OTHER)
-    return bare and (replaces or (clause.lead in (",", ".") and len(said.words) <= 2))
+    short = clause.lead in (",", ".") and len(said.words) <= 2
+    return bare and (replaces or short or "enough" in said.words)

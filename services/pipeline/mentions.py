@@ -26,6 +26,7 @@ from services.pipeline.english import (
     HESITATIONS,
     JOINTS,
     LIKING,
+    MEASURES,
     NICKNAMES,
     NUMBERS,
     PERSONS,
@@ -161,6 +162,8 @@ class Lexicon:
         for group in menu.option_groups:
             for option in group.options:
                 self._add("option", group.id, option.id, (option.name, *option.aliases))
+        last = {fold(group.name.split()[-1]) for group in menu.option_groups}
+        self.choices = frozenset(last - MEASURES)
         kinds = {item.category for item in menu.items} | {group.name for group in menu.option_groups}
         self.generic = frozenset(token.folded for kind in kinds for token in tokenize(kind))
         self._joined = ["".join(words) for words, *_ in self._phrases]

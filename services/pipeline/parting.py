@@ -92,7 +92,9 @@ class Parter:
             return 1
         # "A root beer, a small one" says its size, "a root beer and a small one" orders another; "make his
         # a small" does neither.
-        sized = bool(said.sizes) and clause.lead in AND and bool(tally.group)
+        other = bool(tally.focus) and tally.focus[-1].size not in (None, *said.sizes)
+        joined = clause.lead in AND or (pronoun and other)
+        sized = bool(said.sizes) and joined and bool(tally.group)
         changed = bool(clause.cue) or bool({"make", "is", "be"} & set(said.words))
         return 1 if sized and not changed and (pronoun or article) else None
 

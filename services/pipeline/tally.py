@@ -111,6 +111,11 @@ class Tally:
         found = [wish for wish in reversed(self.wishes) if wanted & wish.options.keys()]
         return sorted(found, key=lambda wish: wish not in self.focus)
 
+    def held(self, wishes: Iterable[Wish], options: Iterable[Iterable[OptionEvidence]]) -> bool:
+        """Whether these lines have each of these options."""
+        wanted = [{(o.group, o.id) for o in choices} for choices in options]
+        return all(any(choices & wish.options.keys() for wish in wishes) for choices in wanted)
+
     def groups(self, items: Iterable[str]) -> set[str]:
         """Groups of options that one of these items comes with."""
         return {group for sku in items for group in self._items[sku].option_groups}

@@ -188,7 +188,7 @@ class Listener:
         """Whether a number counts nothing that is wished for: "that one", "we're five people"."""
         before = self.tokens[number.start - 1].folded if number.start else ""
         after = self.tokens[number.end].folded if number.end < len(self.tokens) else ""
-        return after in UNWISHED or (number.value == 1 and before in _NO_NUMBER)
+        return after in UNWISHED | self.lexicon.choices or (number.value == 1 and before in _NO_NUMBER)
 
     def _first_word(self, name: Name, clause: Clause) -> Name | None:
         """ "A large pepperoni" where there is a pepperoni pizza, and one only."""

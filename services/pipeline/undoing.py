@@ -74,6 +74,14 @@ class Undoer:
             if last is not None and any(o.group == last[0] for c in said.options for o in c):
                 del wish.options[last]
 
+    def give_way(self, said: Said) -> None:
+        """ "Go with the corn salsa instead": the one of its kind that was wished for goes."""
+        groups = {option.group for choices in said.options for option in choices}
+        for wish in self._tally.focus:
+            alike = [choice for choice in wish.options if choice[0] in groups]
+            if len(alike) == 1:
+                del wish.options[alike[0]]
+
     def keep(self, said: Said) -> None:
         """ "Actually, keep the quiche".
 
@@ -105,6 +113,7 @@ class Undoer:
             return
         gone = old.of("item")
         lines = self._tally.of_item(gone.ids)[:1] if gone is not None else []
+        lines = lines or (self._pointer.by_words(replace(said, item=old)) if gone is not None else [])
         mention = new.of("item") if new is not None else None
         if lines and mention is None and (said.sizes or new is not None):
             self._tally.focus = lines
