@@ -48,7 +48,7 @@ _CUES: tuple[tuple[Cue, tuple[tuple[str, ...], ...]], ...] = (
 )
 # Stand between a number or article and the item that it leads to.
 # Stand between a number, or "both", and what is said of that part.
-_BEFORE_PART = frozenset("of with without no in on a an the them those em".split())
+_BEFORE_PART = frozenset("of with without no in on a an the them those em get gets have has are come".split())
 _ARTICLES = frozenset("a an another".split())
 _LEADING = frozenset("of the more those big nice".split())
 
@@ -195,7 +195,7 @@ def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: 
         after += 1
     if after < len(tokens) and after not in inside and number_value(tokens[after].folded) is not None:
         after += 1  # "one with two ranches"
-    following = [n for n in names if n.start == after and not n.of("item")]
+    following = [n for n in names if n.start == after and (n.of("option") or not n.of("item"))]
     if number_value(word) == 1 and last.of("size") and tokens[last.start - 1].folded in _ARTICLES:
         return False  # "a small one with cream"
     if word in ("a", "an"):

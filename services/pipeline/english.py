@@ -50,13 +50,14 @@ HOMOPHONES = {"to": 2, "too": 2, "for": 4, "won": 1, "tree": 3, "ate": 8}
 # "I want to" counts nothing.
 WANTING = frozenset("want like love going need have got wanna liked".split())
 
+# Folded, as all words here that are looked for one by one.
 AMOUNTS = {
     word: amount
     for amount, words in {
-        Amount.NONE: "no without hold minus skip avoid",
+        Amount.NONE: "no without hold minus skip avoid san zero neither",
         Amount.LIGHT: "light lightly little less easy lite splash touch bit drop hardly barely tiny dash"
-        " hint pinch smidge",
-        Amount.EXTRA: "extra more much lot heavy plenty load tons ton heaps additional",
+        " hint pinch smidge smidgen dab whisper tad smear",
+        Amount.EXTRA: "extra more much lot heavy plenty load ton heap oodle mountain generous additional",
     }.items()
     for word in words.split()
 }
@@ -68,15 +69,26 @@ SAME_AS = {
     ("not", "much"): "light",
     ("not", "a", "lot"): "light",
     ("not", "too", "many"): "light",
+    ("skimp", "on"): "light",
+    ("dont", "skimp", "on"): "extra",
+    ("dont", "be", "stingy", "with"): "extra",
+    ("load", "it", "up", "with"): "extra",
+    ("load", "up", "on"): "extra",
+    ("pile", "on"): "extra",
+    ("spare", "me"): "without",
+    ("steer", "clear", "of"): "without",
+    ("stay", "away", "from"): "without",
+    ("nothing", "of"): "without",
+    ("86", "the"): "without",
     ("leave", "off"): "without",
     ("leave", "out"): "without",
     ("keep", "off"): "without",
 }
 # "No onions and mushrooms" may wish for mushrooms; after these all of a list is refused.
-REFUSING_ALL = frozenset("without hold minus skip avoid".split())
+REFUSING_ALL = frozenset("without hold minus skip avoid san neither".split())
 
 # May stand between an amount word and its option ("a lot of the whipped cream").
-AMOUNT_FILLERS = frozenset("of the any on a some with".split())
+AMOUNT_FILLERS = frozenset("of the any on a some with helping".split())
 
 # Measures that stand between a number and the option that it counts ("two pumps of vanilla").
 MEASURES = frozenset("pump shot scoop slice piece packet squirt extra more spoon splash drizzle".split())
@@ -142,6 +154,7 @@ WEAK_CUES = frozenset(("actually", "wait", "sorry"))
 ADDING = frozenset("can could may i ill id let also and add plus we get give do throw".split())
 REMOVING = _phrases(
     "scratch,cancel,remove,forget,forget about,drop,lose,never mind,nevermind,never mind about"
+    ",scrap,ditch,nix"
 )
 SWAPPING = _phrases("swap,switch,change,replace,swap out")
 MAKING = _phrases("make the")
@@ -155,13 +168,19 @@ NEGATING = _phrases("not,dont,isnt,wont,doesnt,wouldnt")
 # Bring back what was taken back ("actually, keep the quiche").
 KEEPING = _phrases("keep,put back,leave on,leave them on,leave it on")
 # Verbs that take back or bring back by a word that comes later ("take the mustard off").
-PARTICLES = {"take": ("off", "out"), "leave": ("off", "out"), "put": ("back",)}
+PARTICLES = {
+    "take": ("off", "out"),
+    "leave": ("off", "out"),
+    "keep": ("off",),
+    "give": ("miss",),
+    "put": ("back",),
+}
 # Belongs to somebody's talk, not to the order, where nothing of the kind was ordered.
 OTHERS = frozenset("that this his her their your our my".split())
 # Refuse what follows ("don't put any foam on it"); without them it is only not that one.
 WISHING = frozenset("put add want need get give".split())
 # What a number before them counts is no wish ("we're five people").
-UNWISHED = frozenset("people person minute minutes hour hours min mins".split())
+UNWISHED = frozenset("people person minute hour min cent dollar buck".split())
 # Before "the" these wish for something ("could I have the wings").
 HAVING = frozenset("have get want take like do try order".split())
 # Hold what is wished for ("a slice of pizza").
@@ -195,7 +214,7 @@ OF_EACH = frozenset(
 )
 THE_OTHER = frozenset("other rest".split())
 # One of several, by whose it is.
-THEIRS = frozenset("mine his hers her theirs yours".split())
+THEIRS = frozenset("mine his her their your".split())
 AGAIN = _phrases(
     "another 1,another of those,another of them,1 more of those,1 more,the same,same again,same"
     ",that too,that as well"
@@ -228,7 +247,7 @@ ALL_OF_IT = _phrases(
 ADDS = frozenset("another more other second third extra".split())
 
 # Begin a question about the menu, where the sentence ends as one.
-ASKING = frozenset("are is do does how what which have has did was were".split())
+ASKING = frozenset("are is do doe how what which have has did was were".split())
 # Sizes that are numbers of pieces: "ten wings" is one ten piece.
 PIECES = frozenset("piece pack count pc pcs ct".split())
 
@@ -258,13 +277,13 @@ FILLERS = frozenset(
     doing fix pour brew brewed serve prepare hear come comes as if but because while when other another
     more same again next first second third fourth last once only know say said mean guess actually sorry wait
     no not nope instead change scratch cancel correction remove forget never mind nevermind rather oops swap
-    switch thought guys man sir maam madam miss buddy friend wife husband kid kids son daughter myself
+    switch thought guys man sir maam madam buddy friend wife husband kid kids son daughter myself
     him her them they theyre hes shes go ahead ready finally lastly firstly together total number times
     mom mum mother dad father brother sister daughter son boy girl baby boss colleague coworker roommate
     family folks partner girlfriend boyfriend sweetie honey dear away top side go later today tonight here
     hurry rush waiting wait wanted wondering trying try looking look feeling feel tell told ask asked call
-    new added enough many first usual normal normally standard way thing things stuff lot lots bunch
-    anything something
+    new added enough many em exact exactly first usual normal normally standard way thing things stuff
+    lot lots bunch anything something
     nothing nobody somebody everyone anyone done finished all set best favorite favourite special please
     right sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check
     lemme huh wow after meeting picking office group if theres mind

@@ -82,6 +82,8 @@ class _Follower:
         before, self._before = self._before, clause
         if clause.tale and clause.end < len(self._listener.tokens):
             return
+        if any(token.folded == "allergic" for token in self._listener.tokens[clause.start : clause.end]):
+            return  # nothing is ordered by it, and somebody has to read it
         self._varies = clause.lead in ("but", "except") or (self._varies and clause.lead in ("and", ","))
         changes = self._pending or self._vacant or self._varies or clause.cue == "replace"
         said = self._listener.said(clause, self._tally, changes=changes)

@@ -115,7 +115,7 @@ def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
     kept: list[Token] = []
     i = 0
     while i < len(tokens):
-        words = tuple(token.folded for token in tokens[i : i + 3])
+        words = tuple(token.folded for token in tokens[i : i + 4])
         size = max((len(p) for p in HESITATIONS if words[: len(p)] == p), default=0)
         same = max((p for p in SAME_AS if words[: len(p)] == p), key=len, default=())
         if same:

@@ -161,7 +161,8 @@ def options_heard(
 def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set[Amount]]) -> None:
     """Carry a "no" over the list that it begins: "no cream, foam or sugar" refuses all three. Without an
     "or" what follows may be refused or wished for ("no lettuce, tomato"): both are left open. "Without
-    lettuce and tomato" has neither."""
+    lettuce and tomato" has neither, where the two are
+    of one group."""
     for start, said in enumerate(amounts):
         if said != {Amount.NONE}:
             continue
@@ -176,9 +177,10 @@ def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set
         closing = ("or", "and") if all_of_it else ("or",)
         last = max((i for i, joint in enumerate(joints) if joint in closing), default=0)
         for i in range(1, len(joints)):
-            if i <= last:
+            alike = set(options[start].groups) & set(options[start + i].groups)
+            if i <= last and (alike or "or" in joints[i:]):
                 amounts[start + i].add(Amount.NONE)
-            elif set(options[start].groups) & set(options[start + i].groups):
+            elif alike or i <= last:
                 amounts[start + i].update({Amount.NONE, Amount.NORMAL})
             else:
                 break

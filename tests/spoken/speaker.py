@@ -131,6 +131,8 @@ class Speaker:
         words = self._counted(count, said.strip(), item)
         choices = self._choices(item, self.dice.choices((0, 1, 2, 3), (40, 35, 17, 8))[0])
         if choices:
+            # "Without lettuce and tomato" has neither; who wants the tomato says it first.
+            choices.sort(key=lambda choice: choice[3].startswith(("without", "hold")))
             told = [choice[3] for choice in choices]
             led = (
                 ""
