@@ -282,6 +282,8 @@ FILLERS = frozenset(
     mom mum mother dad father brother sister daughter son boy girl baby boss colleague coworker roommate
     family folks partner girlfriend boyfriend sweetie honey dear away top side go later today tonight here
     hurry rush waiting wait wanted wondering trying try looking look feeling feel tell told ask asked call
+    delivery deliver pickup takeout takeaway carryout team crew table road sharing dipping topped hon since
+    down start starting throw finish grandson granddaughter grandma grandpa nephew niece uncle aunt
     new added enough many em exact exactly first usual normal normally standard way thing things stuff
     lot lots bunch anything something
     nothing nobody somebody everyone anyone done finished all set best favorite favourite special please

@@ -20,6 +20,8 @@ from services.pipeline.senses import senses
 _MEASURING = MEASURES | AMOUNTS.keys()
 
 
+# An article after these opens no new item ("half a dozen", "on a brioche bun").
+_BEFORE_OWN = frozenset("half on in".split())
 # Where an item is named: first token, end, skus, words.
 _Spot = tuple[int, int, tuple[str, ...], str]
 
@@ -137,8 +139,8 @@ def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tupl
         word = tokens[i].folded
         measures = i + 1 < end and tokens[i + 1].folded in _MEASURING
         if i not in taken and (word in ("a", "an") or word.isdigit()) and not measures:
-            article = i if tokens[i - 1].folded != "half" else article
-        elif word in AND:
+            article = i if tokens[i - 1].folded not in _BEFORE_OWN else article
+        elif word in AND and i not in taken:
             joint = i
         if tokens[i].after:
             joint = i + 1

@@ -32,7 +32,9 @@ _OFF_MENU_LINES = 3
 _ASKED_CHARS = 40
 # "With me", "with that": nothing is wished for beside an item.
 _COMPANY = (
-    PERSONS | AMOUNTS.keys() | frozenset("me us him her them that it this those these my our your".split())
+    PERSONS
+    | AMOUNTS.keys()
+    | frozenset("me us him her them that it this these those my our your both each all 1".split())
 )
 _FILLER_SOUNDS = {jellyfish.metaphone(word) for word in FILLERS if len(word) > 3}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from schemas.evidence import Mention
-from services.pipeline.english import ADDS, AGAIN, AND, EACH, OF_EACH, THE_OTHER
+from services.pipeline.english import ADDS, AGAIN, AMOUNTS, AND, EACH, OF_EACH, THE_OTHER
 from services.pipeline.mentions import SENTENCE_ENDS, Token, span
 from services.pipeline.places import Place
 from services.pipeline.quantifiers import Number
@@ -57,7 +57,7 @@ def _run_from(tokens: list[Token], i: int, at: dict[int, Mention]) -> list[Menti
             i = span(tokens, mention)[1]
             if tokens[i - 1].after in (".", "?", "!"):
                 break
-        elif tokens[i].folded in OF_EACH or (found and tokens[i].folded in AND):
+        elif tokens[i].folded in OF_EACH | AMOUNTS.keys() or (found and tokens[i].folded in AND):
             i += 1
         else:
             break
@@ -68,7 +68,7 @@ def _run_before(tokens: list[Token], i: int, ends: dict[int, Mention]) -> list[M
     """ "With oat milk for both", "with a shot each"."""
     while i > 0 and i not in ends and tokens[i - 1].folded in OF_EACH and not tokens[i - 1].after:
         i -= 1
-    return [ends[i]] if i in ends else []
+    return [ends[i]] if i in ends and not tokens[i - 1].after else []
 
 
 def parts(
@@ -165,6 +165,7 @@ def _openers(
     at = {span(tokens, m)[0] for m in values}
     sized = {span(tokens, m)[0] for m in values if m.kind == "size"}
     counts = {n.start: n for n in numbers if n.likely}
+    kinds = _kinds(tokens, counts, values, place)
     found: list[tuple[int, int | None]] = []
     i = place.last
     while i < place.region[1]:
@@ -172,6 +173,7 @@ def _openers(
         others = tokens[i].folded in THE_OTHER
         after = number.end if number else i + 1
         article = tokens[i].folded in ("a", "an") and tokens[i - 1].folded in AND and after in sized
+        article = article or i in kinds
         if article:
             found.append((i, 1))
         elif number or others:
@@ -181,6 +183,22 @@ def _openers(
                 found.append((i, number.value if number else None))
         i = after if number else i + 1
     return found
+
+
+def _kinds(
+    tokens: list[Token], counts: dict[int, Number], values: list[Mention], place: Place
+) -> frozenset[int]:
+    """Articles that tell kinds apart, as many as there are: "two shakes, a vanilla and an oreo"."""
+    single = {group.id for group in place.menu.option_groups if group.choose == "one"}
+    led = [
+        (span(tokens, m)[0] - 1, frozenset(m.groups))
+        for m in values
+        if m.kind == "option" and single.issuperset(m.groups)
+        if tokens[span(tokens, m)[0] - 1].folded in ("a", "an")
+    ]
+    heads = [n.value for at, n in counts.items() if place.region[0] <= at and n.end <= place.first]
+    alike = len({groups for _, groups in led}) == 1
+    return frozenset(at for at, _ in led) if alike and heads == [len(led)] else frozenset()
 
 
 def again(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> dict[int, int] | None:

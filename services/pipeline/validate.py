@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from schemas.cart import MAX_LINES, CartDraft, Finding, ItemLine, NotOnMenuLine
 from schemas.evidence import Evidence, Mention, OptionEvidence
@@ -87,12 +88,13 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _numbers(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
-    """Numbers that count nothing in the cart; a split one may be the sum of its lines."""
+    """Numbers that count nothing in the cart; a split one may be the sum of lines that follow one another."""
     options = [o for line in draft.lines if isinstance(line, ItemLine) for o in line.options]
-    counted = {line.quantity for line in draft.lines} | {o.count for o in options}
-    split = sum(line.quantity for line in draft.lines)
+    quantities = [line.quantity for line in draft.lines]
+    counted = {o.count for o in options}
+    counted |= {total for i in range(len(quantities)) for total in accumulate(quantities[i:])}
     for number in evidence.numbers:
-        if number > 1 and number not in counted and number != split:
+        if number > 1 and number not in counted:
             yield Finding.blocking(
                 "number_unused", f"The number {number} was said but counts nothing in the cart"
             )

@@ -23,10 +23,14 @@ from services.pipeline.retrieve import retrieve
 from services.pipeline.validate import check_evidence
 from tests.spoken.speaker import Speaker
 
-SPOKEN = REPOSITORY / "tests" / "spoken"
+SPOKEN, TOLD = REPOSITORY / "tests" / "spoken", REPOSITORY / "tests" / "told"
 MENUS = {
     file.stem: Menu.parse(json.loads(file.read_text(encoding="utf-8")))
-    for file in (*sorted((REPOSITORY / "infra/samples/menus").glob("*.json")), SPOKEN / "stone-oven.json")
+    for file in (
+        *sorted((REPOSITORY / "infra/samples/menus").glob("*.json")),
+        SPOKEN / "stone-oven.json",
+        *sorted((TOLD / "menus").glob("*.json")),
+    )
 }
 ORDERS = int(os.environ.get("SAYCART_SPOKEN", "300"))
 # An order without a size or a required choice is asked about, and the question says which.
