@@ -36,6 +36,15 @@ class Transcript(BaseModel):
         default=None,
         description="the first hearing's text, where a second one with the menu's words replaced it",
     )
+    alike: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="how much what was replaced sounds like what replaced it, at the least alike place",
+    )
+    overruled: float | None = Field(
+        default=None, ge=0, le=1, description="how sure the first hearing was of the words that were replaced"
+    )
 
     @property
     def nothing_was_said(self) -> bool:

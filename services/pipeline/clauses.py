@@ -32,9 +32,9 @@ from services.pipeline.english import (
     TELLING,
     THE_OTHER,
 )
-from services.pipeline.mentions import SENTENCE_ENDS, Token
 from services.pipeline.names import Name, phrase_end
 from services.pipeline.quantifiers import number_value
+from services.pipeline.words import SENTENCE_ENDS, Token
 
 Cue = Literal["", "replace", "remove", "swap", "instead", "not", "keep"]
 _NONE: tuple[Cue, int] = ("", 0)

@@ -14,7 +14,7 @@ from schemas.menu import Menu
 from services.pipeline.adding import Adder
 from services.pipeline.clauses import Clause, clauses
 from services.pipeline.english import ADDING, AND, ORDINALS, THE_OTHER, WISHING
-from services.pipeline.mentions import Lexicon, Token
+from services.pipeline.lexicon import Lexicon
 from services.pipeline.names import names_of
 from services.pipeline.parting import Parter
 from services.pipeline.pointing import Lost, Pointer
@@ -22,6 +22,7 @@ from services.pipeline.quantifiers import find_numbers, pieces
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
 from services.pipeline.undoing import Undoer
+from services.pipeline.words import Token
 
 
 def follow(
@@ -111,9 +112,9 @@ class _Follower:
             self._pending = False
         elif clause.cue == "remove" or (goes_on and _removes(before) and self._only_names(clause, said)):
             pending, self._pending = self._pending, False
-            before = len(self._tally.gone)
+            gone = len(self._tally.gone)
             self._pending = not self._undoer.remove(clause, said) or (pending and not said.anything)
-            self._freed = len(self._tally.gone) > before
+            self._freed = len(self._tally.gone) > gone
         elif not said.anything and (off := self._listener.listed(clause, before)) is not None:
             self._tally.wishes.append(off)
         else:

@@ -9,6 +9,7 @@ what was heard first beside it, since a wish off the menu would sound like its n
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import jellyfish
@@ -18,8 +19,9 @@ from schemas.evidence import Evidence, Mention
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.engines.ports import Transcriber
-from services.pipeline.mentions import tokenize
+from services.pipeline.english import FILLERS
 from services.pipeline.retrieve import retrieve
+from services.pipeline.words import tokenize
 
 # About 150 tokens; Whisper reads at most 223 of what is put before a recording.
 MAX_HINTS = 48
@@ -40,7 +42,28 @@ def hear(recording: Path, language: str, menu: Menu, menu_version: int, ears: Tr
     again = ears.hear_again(recording, first, hints(evidence))
     if again.nothing_was_said or not _better(retrieve(again.text, menu, menu_version), evidence):
         return first
-    return again.model_copy(update={"first_heard": first.text})
+    alike, overruled = replaced(first, again)
+    return again.model_copy(update={"first_heard": first.text, "alike": alike, "overruled": overruled})
+
+
+def replaced(first: Transcript, again: Transcript) -> tuple[float | None, float | None]:
+    """How much the words that a second hearing replaced sound like those in their place (0..1, the least
+    alike place), and the probability of the surest place among them; None without words to compare."""
+    if not first.words or not again.words:
+        return None, None
+    before, after = ([_bare(word.text) for word in heard.words] for heard in (first, again))
+    alike, overruled = 1.0, 0.0
+    for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "equal" or (kind == "insert" and FILLERS.issuperset(after[k:m])):
+            continue  # "thank you", which it likes to hear at the end
+        said, meant = (
+            "".join(word for word in words if word not in FILLERS) for words in (before[i:j], after[k:m])
+        )
+        # A short name sounds much like a longer one that only begins with it.
+        short, long = sorted((len(said), len(meant)))
+        alike = min(alike, fuzz.ratio(_sound(said), _sound(meant)) / 100, short / max(long, 1))
+        overruled = max(overruled, min((word.probability for word in first.words[i:j]), default=0.0))
+    return alike, overruled
 
 
 def hints(evidence: Evidence) -> tuple[str, ...]:
@@ -92,6 +115,10 @@ def _beside_odd(mention: Mention, evidence: Evidence) -> bool:
     before = evidence.transcript[: mention.start].split()[-1:]
     after = evidence.transcript[mention.end :].split()[:1]
     return any(odd in word for odd in evidence.unexplained for word in (*before, *after))
+
+
+def _bare(word: str) -> str:
+    return "".join(token.folded for token in tokenize(word))
 
 
 def _sound(words: str) -> str:

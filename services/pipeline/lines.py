@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from schemas.cart import MAX_QUANTITY
 from schemas.evidence import LineEvidence, Mention, OptionEvidence
-from services.pipeline.mentions import span
 from services.pipeline.places import Place
 from services.pipeline.quantifiers import Number, is_plural, options_heard
 from services.pipeline.reading import Reading
 from services.pipeline.sharing import Part
+from services.pipeline.words import span
 
 
 def lines_of(text: str, reading: Reading, place: Place, *, odd: list[int], sure: bool) -> list[LineEvidence]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.evidence import Mention
-from services.pipeline.mentions import Token, span
+from services.pipeline.words import Token, span
 
 
 @dataclass(frozen=True, slots=True)

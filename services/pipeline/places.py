@@ -13,8 +13,8 @@ from itertools import pairwise
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import AMOUNTS, AND, MEASURES
-from services.pipeline.mentions import Token, covered, span, tokenize
 from services.pipeline.senses import senses
+from services.pipeline.words import Token, covered, span, tokenize
 
 # What follows the article of a measure, not of an item ("a splash of milk", "a lot of foam").
 _MEASURING = MEASURES | AMOUNTS.keys()

@@ -20,7 +20,7 @@ from services.pipeline.english import (
     REFUSING_ALL,
     WANTING,
 )
-from services.pipeline.mentions import Token, covered, span, tokenize
+from services.pipeline.words import Token, covered, span, tokenize
 
 _NEAR = 3  # words before an option in which its amount or count is looked for
 BETWEEN_COUNT = AMOUNT_FILLERS | MEASURES

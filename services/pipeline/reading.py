@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import LIKEWISE, PARTED, SHARED
-from services.pipeline.mentions import Lexicon, Token, covered, fluent, span, tokenize
+from services.pipeline.lexicon import Lexicon
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import Number, find_numbers, pieces
 from services.pipeline.revisions import revise
 from services.pipeline.sharing import Part, again, parts, shared, summed
+from services.pipeline.words import Token, covered, fluent, span, tokenize
 
 _LEXICONS: OrderedDict[tuple[str, int], tuple[Menu, Lexicon]] = OrderedDict()
 _LEXICONS_KEPT = 16

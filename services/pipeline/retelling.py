@@ -18,10 +18,10 @@ from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvid
 from schemas.menu import Menu
 from services.pipeline.english import AND
 from services.pipeline.following import follow
-from services.pipeline.mentions import Token
 from services.pipeline.places import find_places
 from services.pipeline.reading import Reading, lexicon
 from services.pipeline.tally import Wish
+from services.pipeline.words import Token
 
 
 def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:

@@ -20,12 +20,12 @@ from schemas.menu import Menu
 from schemas.writable import writable
 from services.pipeline.english import AMOUNTS, AND, ASKED, ASKING, FILLERS, NUMBERS, PERSONS
 from services.pipeline.lines import lines_of
-from services.pipeline.mentions import SENTENCE_ENDS, Token, covered
 from services.pipeline.quantifiers import BETWEEN_COUNT, Number, find_numbers, names_something
 from services.pipeline.reading import lexicon, read
 from services.pipeline.retelling import retell
 from services.pipeline.sharing import repeated
 from services.pipeline.weighing import weighs
+from services.pipeline.words import SENTENCE_ENDS, Token, covered
 
 # Lines off the menu that one order may have; more are a conversation, not an order.
 _OFF_MENU_LINES = 3

@@ -24,8 +24,8 @@ from services.pipeline.english import (
     UNSURE,
     WEAK_CUES,
 )
-from services.pipeline.mentions import SENTENCE_ENDS, Token
 from services.pipeline.sheet import Sheet, Value
+from services.pipeline.words import SENTENCE_ENDS, Token
 
 
 class _NotPlain(Exception):

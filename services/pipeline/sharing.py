@@ -12,9 +12,9 @@ from itertools import accumulate, pairwise
 
 from schemas.evidence import Mention
 from services.pipeline.english import ADDS, AGAIN, AMOUNTS, AND, EACH, OF_EACH, THE_OTHER
-from services.pipeline.mentions import SENTENCE_ENDS, Token, span
 from services.pipeline.places import Place
 from services.pipeline.quantifiers import Number
+from services.pipeline.words import SENTENCE_ENDS, Token, span
 
 # After the size of one more of the same: "and a small one", "and a small with soy", "and a small, please".
 _AFTER_SIZE = AND | frozenset("1 one with without no please thank thanks".split())

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from schemas.evidence import Mention
 from services.pipeline.english import AMOUNTS, AND, ARTICLES
-from services.pipeline.mentions import SENTENCE_ENDS, Token, span
 from services.pipeline.names import phrase_end
 from services.pipeline.quantifiers import number_value
+from services.pipeline.words import SENTENCE_ENDS, Token, span
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from schemas.cart import Amount
 from schemas.evidence import OptionEvidence
 from schemas.menu import Menu
-from services.pipeline.mentions import tokenize
+from services.pipeline.words import tokenize
 
 Choice = tuple[str, str]  # group and option
 

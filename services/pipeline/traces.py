@@ -13,8 +13,8 @@ from typing import Literal
 
 from schemas.cart import Amount, CartDraft, ItemLine, OptionDraft
 from schemas.evidence import Evidence, LineEvidence, Mention, OptionEvidence
-from services.pipeline.mentions import tokenize
 from services.pipeline.quantifiers import number_value
+from services.pipeline.words import tokenize
 
 Kind = Literal["item", "quantity", "size", "option", "line"]
 KINDS: tuple[Kind, ...] = ("item", "quantity", "size", "option", "line")

@@ -14,10 +14,13 @@ from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.transcript import Transcript
 from services.pipeline.questions import which_item
 
-# Score of a mention below which its words fit more than one name, or none well (see `mentions.py`).
+# Score of a mention below which its words fit more than one name, or none well (see `settling.py`).
 VAGUE = 0.5
 # From here on a mention names one thing only, if by a part of its name: to leave it out is a doubt.
 PART = 0.6
+# What a second hearing may put right by itself (docs/confidence.md): words that sound so much alike, in the
+# place of words that the first hearing was no surer of than this.
+ALIKE, SURE = 0.5, 0.6
 
 
 def check_evidence(draft: CartDraft, evidence: Evidence) -> list[Finding]:
@@ -142,10 +145,15 @@ def _refs(mention: Mention) -> set[object]:
 
 
 def check_hearing(transcript: Transcript) -> list[Finding]:
-    """Words that were only understood once the menu's own were listened for."""
+    """Words that were only understood once the menu's own were listened for: a doubt, unless the first
+    hearing was unsure of its own words and they sound like those that took their place."""
     if transcript.first_heard is None:
         return []
-    return [Finding.blocking("heard_again", f"First heard as “{transcript.first_heard}”")]
+    message = f"First heard as “{transcript.first_heard}”"
+    mended = transcript.alike is not None and transcript.alike >= ALIKE
+    if mended and transcript.overruled is not None and transcript.overruled < SURE:
+        return [Finding.info("heard_again", message)]
+    return [Finding.blocking("heard_again", message)]
 
 
 def check_fields(fields: Sequence[Mapping[str, float]], threshold: float) -> list[Finding]:

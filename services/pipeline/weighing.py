@@ -5,8 +5,8 @@ from __future__ import annotations
 from schemas.cart import Amount
 from schemas.evidence import Mention
 from services.pipeline.english import AMOUNTS, NO_CHOICE, ONLY, WEIGHED
-from services.pipeline.mentions import SENTENCE_ENDS, Token, span
 from services.pipeline.quantifiers import number_value
+from services.pipeline.words import SENTENCE_ENDS, Token, span
 
 _NEAR = 3  # words between "or" and what it stands between
 _LIST = 6  # words of a list that a "no" may begin

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from schemas.cart import Amount
 from schemas.evidence import Evidence
 from services.pipeline.clauses import clauses
-from services.pipeline.mentions import fluent, tokenize
 from services.pipeline.names import names_of
 from services.pipeline.reading import lexicon
 from services.pipeline.retrieve import retrieve
+from services.pipeline.words import fluent, tokenize
 from tests.unit.test_spoken_forms import MENUS
 
 CAFE, DINER, PIZZERIA = (MENUS[name] for name in ("harbor-coffee", "copper-skillet", "stone-oven"))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from schemas.transcript import Transcript
-from services.pipeline.hearing import MAX_HINTS, hear, hints
+from schemas.transcript import Transcript, Word
+from services.pipeline.hearing import MAX_HINTS, hear, hints, replaced
 from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import check_hearing
+from services.pipeline.validate import ALIKE, check_hearing
 from tests.stand_ins import CAFE, ScriptedTranscriber, sample_menu
 
 RECORDING = Path("order.flac")
@@ -70,3 +70,40 @@ def test_hints_are_few_and_the_likeliest_stand_last() -> None:
 
 def test_a_transcript_heard_once_has_no_finding() -> None:
     assert check_hearing(Transcript(text="a latte", confidence=1.0)) == []
+
+
+def spoken(text: str, **sure: float) -> Transcript:
+    """A hearing whose words are sure (0.95) but for those named."""
+    words = [
+        Word(text=word, start_s=i, end_s=i + 1, probability=sure.get(word, 0.95))
+        for i, word in enumerate(text.split())
+    ]
+    return Transcript(text=text, confidence=0.9, words=tuple(words))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "severity"),
+    [
+        # Unsure of a word that sounds like the menu's: put right.
+        (spoken("a large maca please", maca=0.4), "a large mocha please", "info"),
+        # The recogniser likes to hear thanks at the end; nothing is ordered by them.
+        (spoken("a large maca", maca=0.4), "a large mocha thank you", "info"),
+        # It was sure of a word that the menu does not have: a wish, perhaps.
+        (spoken("a large matcha please", matcha=0.9), "a large mocha please", "blocking"),
+        # Nothing like it was said.
+        (spoken("a large zeppelin please", zeppelin=0.2), "a large mocha please", "blocking"),
+    ],
+)
+def test_only_an_unsure_word_that_sounds_alike_is_put_right_without_a_look(
+    first: Transcript, second: str, severity: str
+) -> None:
+    ears = ScriptedTranscriber([first], again=spoken(second))
+    transcript = hear(RECORDING, "en", CAFE, 1, ears)
+    assert transcript.text == second
+    assert [f.severity.value for f in check_hearing(transcript)] == [severity]
+
+
+def test_what_was_only_heard_the_second_time_is_never_put_right() -> None:
+    alike, _ = replaced(spoken("a large maca", maca=0.4), spoken("a large mocha with milk"))
+    assert alike is not None
+    assert alike < ALIKE

@@ -1,18 +1,13 @@
 """Where a transcript names something of a menu: exact, one sound off, in pieces, or in part.
 
 Names and aliases of items, options and sizes are folded (case, plural, number words) and looked for in
-every window of the transcript. The longest mention wins over whatever lies inside it, whatever its kind:
-the size word in "medium roast" opens no size, and the "mocha" in "mocha syrup" no drink.
+every window of the transcript. Which of the mentions stand is the business of `settling.py`.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise, zip_longest
+from collections.abc import Collection, Iterator
 
 import jellyfish
 import numpy as np
@@ -20,132 +15,19 @@ from rapidfuzz import fuzz, process
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.english import (
-    AMOUNTS,
-    FILLERS,
-    HESITATIONS,
-    JOINTS,
-    LIKING,
-    MEASURES,
-    NICKNAMES,
-    NUMBERS,
-    PERSONS,
-    SAME_AS,
-)
+from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NICKNAMES, NUMBERS
 from services.pipeline.guesses import guess
+from services.pipeline.settling import EXACT, GAPPED, GUESS, PART, SHARED_PART, Found, settle
+from services.pipeline.words import PAUSES, SENTENCE_ENDS, Token, fold, tokenize
 
-EXACT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.97, 0.6, 0.45, 0.4
 # Indel similarity from which two spellings count as one sound off. Short words need more likeness:
 # at 80 "late" is a latte, at 90 "americana" is no americano.
 FUZZY_SHORT, FUZZY_LONG, LONG_CHARS = 0.9, 0.81, 8
 STRONG = 0.8
 # What each word of a sound-alike needs, where there are as many words.
 FUZZY_WORD = 0.5
-SENTENCE_ENDS = (".", "?", "!")
-PAUSES = (*SENTENCE_ENDS, ",", ";", ":")
-_QUOTES = " \t\n'\"‘’“”()[]*"
 MAX_GAP = 2
 MAX_SHARED = 8
-# Number words that are more than their number: "a double", "half a dozen", "vanilla twice".
-UNFOLDED = frozenset("single double triple couple pair both twice thrice dozen".split())
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One word of the transcript with its place; `after` is the punctuation that follows it."""
-
-    folded: str
-    start: int
-    end: int
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A mention before overlaps are settled: token positions that matched, and whom they name. An `uneven`
-    one has more or fewer words than the name, and likeness in the whole only."""
-
-    kind: str
-    group: str
-    id: str
-    core: tuple[int, ...]
-    score: float
-    uneven: bool = False
-
-
-def fold(word: str) -> str:
-    """Fold a word to what sounds the same for matching: case, possessive, plural, number words."""
-    word = word.casefold().replace("’", "'").removesuffix("'s").replace("'", "")
-    if word in NUMBERS and word not in UNFOLDED:
-        return str(NUMBERS[word])
-    if word in ("oz", "ounces"):
-        return "ounce"
-    if word == "%":
-        return "percent"
-    if len(word) > 4 and word.endswith(("ie", "ies")):
-        return re.sub(r"ies?$", "y", word)
-    if len(word) > 4 and word.endswith("aves"):
-        return word[:-3] + "f"
-    if len(word) > 4 and re.search(r"(ch|sh|ss|x|z)es$", word):
-        return word[:-2]
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
-
-
-def tokenize(text: str) -> list[Token]:
-    """Words of `text` in order, folded."""
-    found = list(re.finditer(r"\w+(?:['’]\w+)?|%", text))
-    ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
-    return [
-        Token(fold(m.group()), m.start(), m.end(), _pause(text[m.end() : end]))
-        for m, end in zip(found, ends, strict=True)
-    ]
-
-
-def _pause(between: str) -> str:
-    """The first sign of a pause between two words; quotation marks and a hyphen are none."""
-    return "" if between == "-" else between.strip(_QUOTES)[:1]
-
-
-def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
-    """The words without those of mere hesitation, unless the menu's `names` have them. Their commas go with
-    them; a sentence's end stays one. "Can" as a verb is told from a can of something, and "not too much" is
-    one word."""
-    kept: list[Token] = []
-    i = 0
-    while i < len(tokens):
-        words = tuple(token.folded for token in tokens[i : i + 4])
-        size = max((len(p) for p in HESITATIONS if words[: len(p)] == p), default=0)
-        same = max((p for p in SAME_AS if words[: len(p)] == p), key=len, default=())
-        if same:
-            kept.append(replace(tokens[i + len(same) - 1], folded=SAME_AS[same], start=tokens[i].start))
-            i += len(same)
-            continue
-        liked = words[0] == "like" and (not kept or kept[-1].folded in LIKING)
-        if not size or liked or words[0] in names:
-            kept.append(tokens[i])
-            i += 1
-            continue
-        i += size
-        if kept and kept[-1].folded in AMOUNTS.keys() | JOINTS and kept[-1].after == ",":
-            kept[-1] = replace(kept[-1], after="")  # "no, um, onions"
-        if kept and tokens[i - 1].after in SENTENCE_ENDS and not kept[-1].after:
-            kept[-1] = replace(kept[-1], after=tokens[i - 1].after)
-    # "Can I get a coke": the verb, and no can of anything.
-    asks = [a.folded == "can" and b.folded in PERSONS for a, b in pairwise(kept)]
-    return [replace(t, folded="could") if ask else t for t, ask in zip_longest(kept, asks)]
-
-
-def span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
-    """Token positions [first, end) of a mention."""
-    first = bisect_left(tokens, mention.start, key=lambda token: token.start)
-    return first, bisect_right(tokens, mention.end, lo=first, key=lambda token: token.end)
-
-
-def covered(tokens: list[Token], mentions: Iterable[Mention]) -> set[int]:
-    """Token positions that mentions take up."""
-    return {i for mention in mentions for i in range(*span(tokens, mention))}
 
 
 class Lexicon:
@@ -197,9 +79,9 @@ class Lexicon:
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
         found = [*self._gapped(tokens), *self._fuzzy(tokens)]
-        kept = _settle(found)
+        kept = settle(found)
         covered = {i for f in kept for i in f.core}
-        kept += _settle([f for f in self._parts(tokens) if not covered & set(f.core)])
+        kept += settle([f for f in self._parts(tokens) if not covered & set(f.core)])
         kept = [*self._guesses(tokens, kept), *kept]
         by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
         for f in kept:
@@ -358,65 +240,6 @@ def _nicknames(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         for i in range(len(words) - len(whole) + 1):
             if words[i : i + len(whole)] == whole:
                 yield (*words[:i], *nick.split(), *words[i + len(whole) :])
-
-
-def _settle(found: list[Found]) -> list[Found]:
-    """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
-    whole = [f for f in found if f.score >= GAPPED]
-    found = [
-        f
-        for f in found
-        if f.score >= GAPPED or not (any(_belies(w, f) for w in whole) or _all_said(whole, f))
-    ]
-    ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
-    kept: list[Found] = []
-    for f in ordered:
-        if any(_beats(k, f) for k in kept):
-            continue
-        # A longer but worse reading gives way to an exact one inside it ("and latte" to "latte").
-        kept = [k for k in kept if not (set(f.core) < set(k.core) and f.score > k.score + 0.15)]
-        kept.append(f)
-    best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
-    for f in kept:
-        key = (f.kind, f.group, f.id, f.core)
-        if key not in best or best[key].score < f.score:
-            best[key] = f
-    return list(best.values())
-
-
-def _beats(kept: Found, other: Found) -> bool:
-    """Whether `kept` leaves no room for `other`, which is no longer and no better than it."""
-    mine, its = set(kept.core), set(other.core)
-    if its < mine:
-        return kept.score >= other.score - 0.15
-    if its == mine:
-        return other.score < kept.score - (0 if kept.score >= EXACT else 0.05)
-    return bool(its & mine) and not mine < its and other.score < kept.score
-
-
-def _belies(whole: Found, like: Found) -> bool:
-    """Whether a name said whole shows that a sound-alike over its words is none.
-
-    "two coffees" is one letter off "coffee", but holds the word itself; "classic burger well" is one letter
-    off a "meal", but its last word is the first of "well done"; "fresh lemon cake" is near "fresh lemonade",
-    but a lemon cake was said.
-    """
-    mine, its = set(whole.core), set(like.core)
-    if mine < its:
-        return _same(whole, like) or (like.uneven and whole.kind == like.kind and len(mine) > 1)
-    return whole.score >= EXACT and bool(mine & its and mine - its and its - mine)
-
-
-def _all_said(whole: list[Found], like: Found) -> bool:
-    """Whether each word of a mere likeness is of a name said whole: a "double cheeseburger", where that is a
-    size and an item, is no double cheeseburger combo."""
-    inside = [w for w in whole if w.score >= EXACT and set(w.core) < set(like.core)]
-    named = any(w.kind == like.kind for w in inside)
-    return like.uneven and named and {i for w in inside for i in w.core} == set(like.core)
-
-
-def _same(a: Found, b: Found) -> bool:
-    return (a.kind, a.group, a.id) == (b.kind, b.group, b.id)
 
 
 def _mention(text: str, tokens: list[Token], kind: str, core: tuple[int, ...], fs: list[Found]) -> Mention:

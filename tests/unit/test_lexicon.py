@@ -9,7 +9,8 @@ import pytest
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.mentions import Lexicon, fold, tokenize
+from services.pipeline.lexicon import Lexicon
+from services.pipeline.words import fold, tokenize
 from tests.stand_ins import CAFE, big_menu
 
 LEXICON = Lexicon(CAFE)

@@ -1,0 +1,123 @@
+"""Which of several readings of the same words holds: a size or an option, an item or a choice of the item
+before."""
+
+from __future__ import annotations
+
+from schemas.evidence import Mention
+from schemas.menu import Item, Menu
+from services.pipeline.english import AMOUNTS, AND
+from services.pipeline.quantifiers import number_value
+from services.pipeline.words import SENTENCE_ENDS, Token, span
+
+# What follows belongs to the item before; what follows the others is one thing more, perhaps.
+_INTRODUCING = frozenset("with including drink side choice".split())
+_ADDING_LINES = frozenset("also plus then another".split())
+
+
+def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[list[Mention], bool]:
+    """Settle which of several readings of the same words hold, from left to right; True where one item may
+    as well be an option of the item before it."""
+    named = {sku for m in mentions if m.kind == "item" for sku in m.ids}
+    groups_of = {item.sku: set(item.option_groups) for item in menu.items if item.sku in named}
+    strong_items = [m for m in mentions if m.kind == "item" and m.strong]
+    mentions = [m for m in mentions if not _of_another_kind(tokens, m, mentions, menu)]
+    kept: list[Mention] = []
+    offered: set[str] = set()
+    filled: set[str] = set()
+    end, torn = 0, False
+    for mention in mentions:
+        twins = [m for m in mentions if m is not mention and (m.start, m.end) == (mention.start, mention.end)]
+        if mention.kind == "item":
+            as_option = {g for m in twins if m.kind == "option" for g in m.groups} & offered - filled
+            if as_option:
+                counted, leads = _leading(tokens, mentions, mention, end)
+                if not counted:
+                    torn = torn or not leads
+                    continue
+            if not mention.strong and _beside(tokens, mention, strong_items):
+                continue
+            offered = set().union(*(groups_of[sku] for sku in mention.ids))
+            filled, end = set(), mention.end
+        elif mention.kind == "option":
+            items = [m for m in twins if m.kind == "item"]
+            if items and (not set(mention.groups) & offered - filled or items[0] in kept):
+                continue
+            if items and _leading(tokens, mentions, mention, end)[0]:
+                continue
+            filled |= set(mention.groups)
+        kept.append(mention)
+    return kept, torn
+
+
+def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
+    """Whether a word that is a size and an option is the other one here: in "a medium horchata" it is no
+    medium salsa, and "a burrito with medium" has no size. "A little cheese" is an amount."""
+    if mention.kind == "size" and mention.text.casefold() in AMOUNTS:
+        at, led = _led_to(tokens, mention, mentions)
+        return led is None and at > span(tokens, mention)[1]
+    alike = [m for m in mentions if (m.start, m.end) == (mention.start, mention.end)]
+    if {m.kind for m in alike} != {"size", "option"}:
+        return False
+    if mention.kind == "option" and _sized(_led_to(tokens, mention, mentions)[1], alike, menu):
+        return True  # "medium nachos", though there is a medium salsa
+    about = _about(tokens, mention, mentions)
+    meant = [item for item in menu.items if about is not None and item.sku in about.ids]
+    fits = {m.kind for m in alike if any(_comes_with(item, m) for item in meant)}
+    return len(fits) == 1 and mention.kind not in fits
+
+
+def _sized(led: Mention | None, alike: list[Mention], menu: Menu) -> bool:
+    sizes = {size for item in menu.items if led is not None and item.sku in led.ids for size in item.size_ids}
+    return any(sizes & set(m.ids) for m in alike if m.kind == "size")
+
+
+def _comes_with(item: Item, mention: Mention) -> bool:
+    offered = item.size_ids if mention.kind == "size" else item.option_groups
+    return bool({*(mention.ids if mention.kind == "size" else mention.groups)} & {*offered})
+
+
+def _about(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> Mention | None:
+    """The item that a size or option leads to, or else the one before it."""
+    before = (m for m in reversed(mentions) if m.kind == "item" and m.end <= mention.start)
+    return _led_to(tokens, mention, mentions)[1] or next(before, None)
+
+
+def _led_to(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> tuple[int, Mention | None]:
+    """Where the sizes and options that follow a mention end, and the item that they lead to."""
+    at = span(tokens, mention)[1]
+    ends = {span(tokens, m)[0]: span(tokens, m)[1] for m in mentions if m.kind != "item"}
+    items = {span(tokens, m)[0]: m for m in mentions if m.kind == "item"}
+    while at in ends and at not in items and not tokens[at - 1].after:
+        at = ends[at]
+    return at, items.get(at) if not tokens[at - 1].after else None
+
+
+def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, since: int) -> tuple[bool, bool]:
+    """How a name is led to that may be an item or a choice of the item that ends at character `since`:
+    whether a number of its own counts it ("two colas"), and whether it goes on from that item ("with a
+    cola", "combo, cola", "fries and a cola" after "with")."""
+    at = span(tokens, mention)[0]
+    sizes = {i for m in mentions if m.kind == "size" for i in range(*span(tokens, m))}
+    while at > 0 and at - 1 in sizes:
+        at -= 1
+    between = [t for t in tokens[:at] if t.start >= since]
+    number = number_value(between[-1].folded) if between else None
+    ended = any(t.after in SENTENCE_ENDS for t in (*between, *(t for t in tokens if t.end == since)))
+    words = {t.folded for t in between}
+    if words & _INTRODUCING and not ended:
+        return False, not words & _ADDING_LINES
+    if number is not None and (number > 1 or ended):
+        return True, False
+    article = bool(between) and (number == 1 or between[-1].folded in ("a", "an"))
+    return False, not article and not ended and not words & _ADDING_LINES
+
+
+def _beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool:
+    """Whether another mention stands next to this one, with no joint between."""
+    for other in others:
+        low, high = sorted((mention, other), key=lambda m: m.start)
+        between = [t for t in tokens if low.end <= t.start and t.end <= high.start]
+        ends = [t for t in tokens if t.end == low.end and t.after]
+        if len(between) <= 2 and not ends and not any(t.folded in AND or t.after for t in between):
+            return True
+    return False

@@ -1,0 +1,83 @@
+"""Mentions that overlap: which of them stand.
+
+The longest wins over whatever lies inside it, whatever its kind: the size word in "medium roast" opens no
+size, and the "mocha" in "mocha syrup" no drink. What was said whole wins over what only sounds alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EXACT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.97, 0.6, 0.45, 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A mention before overlaps are settled: token positions that matched, and whom they name. An `uneven`
+    one has more or fewer words than the name, and likeness in the whole only."""
+
+    kind: str
+    group: str
+    id: str
+    core: tuple[int, ...]
+    score: float
+    uneven: bool = False
+
+
+def settle(found: list[Found]) -> list[Found]:
+    """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
+    whole = [f for f in found if f.score >= GAPPED]
+    found = [
+        f
+        for f in found
+        if f.score >= GAPPED or not (any(_belies(w, f) for w in whole) or _all_said(whole, f))
+    ]
+    ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
+    kept: list[Found] = []
+    for f in ordered:
+        if any(_beats(k, f) for k in kept):
+            continue
+        # A longer but worse reading gives way to an exact one inside it ("and latte" to "latte").
+        kept = [k for k in kept if not (set(f.core) < set(k.core) and f.score > k.score + 0.15)]
+        kept.append(f)
+    best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
+    for f in kept:
+        key = (f.kind, f.group, f.id, f.core)
+        if key not in best or best[key].score < f.score:
+            best[key] = f
+    return list(best.values())
+
+
+def _beats(kept: Found, other: Found) -> bool:
+    """Whether `kept` leaves no room for `other`, which is no longer and no better than it."""
+    mine, its = set(kept.core), set(other.core)
+    if its < mine:
+        return kept.score >= other.score - 0.15
+    if its == mine:
+        return other.score < kept.score - (0 if kept.score >= EXACT else 0.05)
+    return bool(its & mine) and not mine < its and other.score < kept.score
+
+
+def _belies(whole: Found, like: Found) -> bool:
+    """Whether a name said whole shows that a sound-alike over its words is none.
+
+    "two coffees" is one letter off "coffee", but holds the word itself; "classic burger well" is one letter
+    off a "meal", but its last word is the first of "well done"; "fresh lemon cake" is near "fresh lemonade",
+    but a lemon cake was said.
+    """
+    mine, its = set(whole.core), set(like.core)
+    if mine < its:
+        return _same(whole, like) or (like.uneven and whole.kind == like.kind and len(mine) > 1)
+    return whole.score >= EXACT and bool(mine & its and mine - its and its - mine)
+
+
+def _all_said(whole: list[Found], like: Found) -> bool:
+    """Whether each word of a mere likeness is of a name said whole: a "double cheeseburger", where that is a
+    size and an item, is no double cheeseburger combo."""
+    inside = [w for w in whole if w.score >= EXACT and set(w.core) < set(like.core)]
+    named = any(w.kind == like.kind for w in inside)
+    return like.uneven and named and {i for w in inside for i in w.core} == set(like.core)
+
+
+def _same(a: Found, b: Found) -> bool:
+    return (a.kind, a.group, a.id) == (b.kind, b.group, b.id)

@@ -1,0 +1,111 @@
+"""The words of a transcript: folded to what sounds the same, with their places, pauses and hesitations."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise, zip_longest
+
+from schemas.evidence import Mention
+from services.pipeline.english import (
+    AMOUNTS,
+    HESITATIONS,
+    JOINTS,
+    LIKING,
+    NUMBERS,
+    PERSONS,
+    SAME_AS,
+)
+
+SENTENCE_ENDS = (".", "?", "!")
+PAUSES = (*SENTENCE_ENDS, ",", ";", ":")
+_QUOTES = " \t\n'\"‘’“”()[]*"
+# Number words that are more than their number: "a double", "half a dozen", "vanilla twice".
+UNFOLDED = frozenset("single double triple couple pair both twice thrice dozen".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word of the transcript with its place; `after` is the punctuation that follows it."""
+
+    folded: str
+    start: int
+    end: int
+    after: str
+
+
+def fold(word: str) -> str:
+    """Fold a word to what sounds the same for matching: case, possessive, plural, number words."""
+    word = word.casefold().replace("’", "'").removesuffix("'s").replace("'", "")
+    if word in NUMBERS and word not in UNFOLDED:
+        return str(NUMBERS[word])
+    if word in ("oz", "ounces"):
+        return "ounce"
+    if word == "%":
+        return "percent"
+    if len(word) > 4 and word.endswith(("ie", "ies")):
+        return re.sub(r"ies?$", "y", word)
+    if len(word) > 4 and word.endswith("aves"):
+        return word[:-3] + "f"
+    if len(word) > 4 and re.search(r"(ch|sh|ss|x|z)es$", word):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def tokenize(text: str) -> list[Token]:
+    """Words of `text` in order, folded."""
+    found = list(re.finditer(r"\w+(?:['’]\w+)?|%", text))
+    ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
+    return [
+        Token(fold(m.group()), m.start(), m.end(), _pause(text[m.end() : end]))
+        for m, end in zip(found, ends, strict=True)
+    ]
+
+
+def _pause(between: str) -> str:
+    """The first sign of a pause between two words; quotation marks and a hyphen are none."""
+    return "" if between == "-" else between.strip(_QUOTES)[:1]
+
+
+def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
+    """The words without those of mere hesitation, unless the menu's `names` have them. Their commas go with
+    them; a sentence's end stays one. "Can" as a verb is told from a can of something, and "not too much" is
+    one word."""
+    kept: list[Token] = []
+    i = 0
+    while i < len(tokens):
+        words = tuple(token.folded for token in tokens[i : i + 4])
+        size = max((len(p) for p in HESITATIONS if words[: len(p)] == p), default=0)
+        same = max((p for p in SAME_AS if words[: len(p)] == p), key=len, default=())
+        if same:
+            kept.append(replace(tokens[i + len(same) - 1], folded=SAME_AS[same], start=tokens[i].start))
+            i += len(same)
+            continue
+        liked = words[0] == "like" and (not kept or kept[-1].folded in LIKING)
+        if not size or liked or words[0] in names:
+            kept.append(tokens[i])
+            i += 1
+            continue
+        i += size
+        if kept and kept[-1].folded in AMOUNTS.keys() | JOINTS and kept[-1].after == ",":
+            kept[-1] = replace(kept[-1], after="")  # "no, um, onions"
+        if kept and tokens[i - 1].after in SENTENCE_ENDS and not kept[-1].after:
+            kept[-1] = replace(kept[-1], after=tokens[i - 1].after)
+    # "Can I get a coke": the verb, and no can of anything.
+    asks = [a.folded == "can" and b.folded in PERSONS for a, b in pairwise(kept)]
+    return [replace(t, folded="could") if ask else t for t, ask in zip_longest(kept, asks)]
+
+
+def span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
+    """Token positions [first, end) of a mention."""
+    first = bisect_left(tokens, mention.start, key=lambda token: token.start)
+    return first, bisect_right(tokens, mention.end, lo=first, key=lambda token: token.end)
+
+
+def covered(tokens: list[Token], mentions: Iterable[Mention]) -> set[int]:
+    """Token positions that mentions take up."""
+    return {i for mention in mentions for i in range(*span(tokens, mention))}
