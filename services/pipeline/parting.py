@@ -10,6 +10,7 @@ from services.pipeline.english import AND, THE_OTHER, THEIRS
 from services.pipeline.pointing import Pointer
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
+from services.pipeline.words import span
 
 
 class Parter:
@@ -17,7 +18,7 @@ class Parter:
 
     def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
         self._tokens, self._numbers = listener.tokens, listener.numbers
-        self._lexicon = listener.lexicon
+        self._lexicon, self._settled = listener.lexicon, listener.settled
         self._tally, self._pointer = tally, pointer
 
     def part(self, clause: Clause, said: Said) -> None:
@@ -102,7 +103,18 @@ class Parter:
         """ "Three, a small one with cream, ..."; "two vanilla and a strawberry", where one can be chosen."""
         choices = [option for alike in said.options for option in alike if self._tally.single(option.group)]
         chosen = {group for wish in self._tally.focus for group, _ in wish.options}
+        chosen |= {o.group for o in choices if self._kinds_follow(clause, o.group)}
         return any(o.group in chosen for o in choices) or (bool(said.sizes) and not clause.cue)
+
+    def _kinds_follow(self, clause: Clause, group: str) -> bool:
+        """ "Two shakes, a vanilla and a strawberry": as many kinds with an article as there are."""
+        kinds = [
+            m
+            for m in self._settled
+            if m.kind == "option" and group in m.groups and span(self._tokens, m)[0] >= clause.start
+            if self._tokens[span(self._tokens, m)[0] - 1].folded in ("a", "an")
+        ]
+        return len(kinds) == self._tally.total
 
     def _counted_part(self, clause: Clause, said: Said, count: int) -> None:
         """ "Two with oat": some of those ordered, or that many more."""

@@ -190,14 +190,15 @@ def _kinds(
 ) -> frozenset[int]:
     """Articles that tell kinds apart, as many as there are: "two shakes, a vanilla and an oreo"."""
     single = {group.id for group in place.menu.option_groups if group.choose == "one"}
+    offered = {g for item in place.menu.items if item.sku in place.items for g in item.option_groups}
     led = [
-        (span(tokens, m)[0] - 1, frozenset(m.groups))
+        (span(tokens, m)[0] - 1, offered.intersection(m.groups))
         for m in values
-        if m.kind == "option" and single.issuperset(m.groups)
+        if m.kind == "option" and single.issuperset(offered.intersection(m.groups))
         if tokens[span(tokens, m)[0] - 1].folded in ("a", "an")
     ]
     heads = [n.value for at, n in counts.items() if place.region[0] <= at and n.end <= place.first]
-    alike = len({groups for _, groups in led}) == 1
+    alike = bool(led) and all(groups and groups == led[0][1] for _, groups in led)
     return frozenset(at for at, _ in led) if alike and heads == [len(led)] else frozenset()
 
 
