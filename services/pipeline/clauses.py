@@ -17,6 +17,7 @@ from services.pipeline.english import (
     ASKING,
     BEFORE_ASKING,
     EACH,
+    FILLERS,
     HALF_OF,
     INSTEAD_OF,
     KEEPING,
@@ -102,7 +103,7 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
         joint = i not in inside and tokens[i].folded in AND | {"but", "except"}
         another = i in leads and i > start and not changing and _goes_on(tokens, names, start, i)
         part = not changing and _next_part(tokens, names, inside, start, i)
-        part = part or (_holds(names, start, i) and phrase_end(tokens, i, AGAIN) is not None)
+        part = part or (phrase_end(tokens, i, AGAIN) is not None and _holds(tokens, names, start, i))
         verb = i not in inside and not changing and tokens[i].folded in TELLING
         part = part or (verb and any(start <= n.start and n.end <= i for n in names))
         if paused or joint or here or another or part:
@@ -203,8 +204,10 @@ def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: 
     return bool(following) and (number_value(word) is not None or word in EACH)
 
 
-def _holds(names: list[Name], start: int, at: int) -> bool:
-    return any(start <= n.start and n.end == at for n in names)
+def _holds(tokens: list[Token], names: list[Name], start: int, at: int) -> bool:
+    """Whether nothing but little words stands between the last name of a clause and `at`."""
+    last = max((n.end for n in names if start <= n.start and n.end <= at), default=None)
+    return last is not None and all(token.folded in FILLERS for token in tokens[last:at])
 
 
 def _goes_on(tokens: list[Token], names: list[Name], start: int, at: int) -> bool:

@@ -188,7 +188,7 @@ VESSELS = frozenset("slice piece bottle glass cup bowl order side plate bag can 
 # A sentence that tells of something else than this order.
 TALE = re.compile(
     r"\b(last (time|night|week)|yesterday|used to|(was|were) (going to|gonna)"
-    r"|(we|i|he|she|they) had|(i|we)['’]?ve got|already (have|got)|spilled"
+    r"|(we|i|he|she|they) had|(i|we)['’]?ve got [^.!?:]{1,30}\b(in the|at home)|already (have|got)|spilled"
     r"|every (night|day|morning|week)|(he|she|cousin) makes)\b",
     re.IGNORECASE,
 )
@@ -217,7 +217,7 @@ THE_OTHER = frozenset("other rest".split())
 THEIRS = frozenset("mine his her their your".split())
 AGAIN = _phrases(
     "another 1,another of those,another of them,1 more of those,1 more,the same,same again,same"
-    ",that too,that as well"
+    ",that too,that as well,another just like it,1 just like it,just like it,just like that"
 )
 
 # Find fault with what was ordered, and order none of it again.

@@ -114,7 +114,7 @@ class Parter:
             if m.kind == "option" and group in m.groups and span(self._tokens, m)[0] >= clause.start
             if self._tokens[span(self._tokens, m)[0] - 1].folded in ("a", "an")
         ]
-        return len(kinds) == self._tally.total
+        return not self._tally.parted and len(kinds) == self._tally.total
 
     def _counted_part(self, clause: Clause, said: Said, count: int) -> None:
         """ "Two with oat": some of those ordered, or that many more."""

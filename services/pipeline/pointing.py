@@ -95,14 +95,13 @@ class Pointer:
         """The line meant by "the mocha", "the small one", "the vanilla one", "the first"."""
         words = said.words
         ordinal = next((ORDINALS[w] for w in words if w in ORDINALS and "a" not in words), None)
-        if not {"the", "that"} & set(words) and ordinal is None:
+        before = self._tokens[said.item.start - 1].folded if said.item and said.item.start else ""
+        pointed = before in ("the", "that")
+        if not {"the", "that"} & set(words) and ordinal is None and not pointed:
             return None
         found: list[Wish] = []
         if said.item is not None:
-            before = self._tokens[max(clause.body, said.item.start - 1)].folded
-            found = (
-                self._tally.of_item(said.skus)[:1] or self.by_words(said) if before in ("the", "that") else []
-            )
+            found = self._tally.of_item(said.skus)[:1] or self.by_words(said) if pointed else []
         elif ordinal is not None:
             found = self._nth(ordinal)
         elif len(self._tally.wishes) > 1:

@@ -126,6 +126,7 @@ class Listener:
         number = next((n for n in self.numbers if n.end == at and n.start >= clause.body), None)
         led = at > clause.body and self.tokens[at - 1].folded in ("a", "an", "some", "with")
         pointed = at > clause.body and self.tokens[at - 1].folded == "the"
+        led = led or (at > clause.body and self.tokens[at - 1].folded in HAVING)
         led = led or (pointed and self.tokens[max(at - 2, 0)].folded in HAVING)
         before = {t.folded for t in self.tokens[clause.body : at]}
         unwished = {self.tokens[i].folded for i in odd} <= UNWISHED
