@@ -20,7 +20,7 @@ VAGUE = 0.5
 PART = 0.6
 # What a second hearing may put right by itself (docs/confidence.md): words that sound so much alike, in the
 # place of words that the first hearing was no surer of than this.
-ALIKE, SURE = 0.5, 0.6
+ALIKE, SURE = 0.5, 0.45
 
 
 def check_evidence(draft: CartDraft, evidence: Evidence) -> list[Finding]:
