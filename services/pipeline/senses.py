@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.pipeline.english import AMOUNTS, AND
+from services.pipeline.english import AMOUNTS, AND, THE_OTHER
 from services.pipeline.quantifiers import number_value
 from services.pipeline.words import SENTENCE_ENDS, Token, span
 
@@ -25,7 +25,11 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
     offered: set[str] = set()
     filled: set[str] = set()
     end, torn = 0, False
+    at = 0  # where the words since the last name begin
     for mention in mentions:
+        if _begins_part(tokens[at : span(tokens, mention)[0]]):
+            filled = set()  # the next of several may have a side of its own
+        at = span(tokens, mention)[1]
         twins = [m for m in mentions if m is not mention and (m.start, m.end) == (mention.start, mention.end)]
         if mention.kind == "item":
             as_option = {g for m in twins if m.kind == "option" for g in m.groups} & offered - filled
@@ -47,6 +51,13 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
             filled |= set(mention.groups)
         kept.append(mention)
     return kept, torn
+
+
+def _begins_part(between: list[Token]) -> bool:
+    """ "Two combos, one with fries, the other with fries too"."""
+    words = [token.folded for token in between]
+    opens = [i for i, word in enumerate(words) if word in THE_OTHER or number_value(word) is not None]
+    return bool(opens) and "with" in words[opens[0] :]
 
 
 def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
