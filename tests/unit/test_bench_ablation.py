@@ -112,10 +112,11 @@ def test_figures_keep_what_was_asked_apart_from_what_was_read(tmp_path: Path) ->
     figures = found["variants"]["full"]
     assert (figures["orders"], figures["exact"], figures["exact_ci"]) == (3, 2, wilson(2, 3))
     assert (figures["read"], figures["accepted"], figures["silent"]) == (5, 2, 1)
-    assert figures["against_base"] == {"orders": 3, "lost": ["a"], "gained": ["b", "c"], "p": 1.0}
+    against = {"orders": 3, "exact_before": 1, "lost": ["a"], "gained": ["b", "c"], "p": 1.0}
+    assert figures["against_base"] == against
     assert found["ids"]["full"]["accepted_wrong"] == ["a"]
     (shown,) = report.table(found["variants"], [FULL])[1:]
-    assert shown[3:6] == ["E", "1, 2", "1.000"]
+    assert shown[3:6] == ["E: 1 of 3", "1, 2", "1.000"]
 
 
 def test_an_answer_is_kept_and_a_note_is_a_call_of_its_own(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Each lever of the pipeline by itself, on the tuned half of the golden text.
 
-    python -m tests.bench.ablation [--out FOLDER] [--orders N] [--only NAME,NAME]
+    python -m tests.bench.ablation [--out FOLDER] [--orders N] [--every N] [--only NAME,NAME]
 
 Every variant goes through the steps of `saycart eval`: retrieve, decode, tidy, validate, triage. The model is
 asked for N orders at even steps, the same for every variant; what a variant accepts without asking it is
@@ -111,6 +111,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("reports/ablation"))
     parser.add_argument("--orders", type=int, default=ALL, help="of each variant, at even steps")
+    parser.add_argument("--every", type=int, default=1, help="of these, only each so-many-th")
     parser.add_argument("--only", default=",".join(variant.name for variant in VARIANTS))
     parser.add_argument("--check", action="store_true", help="decode some whose words leave one cart, too")
     args = parser.parse_args()
@@ -123,7 +124,7 @@ def main() -> int:
         calls = KeptCalls(config.llm_url, args.out / "answers.jsonl")
         decoder = lever_decoder(config.llm_url, config.llm_model, calls)
         tools = replace(bootstrap(config.model_copy(update={"home": home})).tools, decoder=lambda: decoder)
-        orders = {order.id for order in sample(args.orders, TUNED)}
+        orders = {order.id for order in sample(args.orders, TUNED)[:: args.every]}
         for name in args.only.split(","):
             decoder.variant = BY_NAME[name]
             run(decoder, orders, tools, calls, args.out)

@@ -107,7 +107,7 @@ class Variant:
 
 
 _BARE: Rules = {**CORRECTIONS, **SHARING, **SECOND_READING}
-FULL = Variant("full", "the full system (F)", "required-lines")
+FULL = Variant("full", "F: E + second reading, the full system", "required-lines")
 LADDER = (
     Variant("menu-mask", "A: mask of the whole menu", off=WHOLE_MENU),
     Variant("evidence-mask", "B: mask bound to evidence, no rules", "menu-mask", _BARE, unforced),
@@ -125,16 +125,28 @@ BESIDE = (
         {**NOTICED, **SECOND_READING}, unforced,
     ),
 )  # fmt: skip
-WITHOUT = (
+WITHOUT: tuple[Variant, ...] = (
     Variant("no-required-lines", "without required lines", "full", mask=unforced),
     Variant("no-corrections", "without corrections by rule", "full", CORRECTIONS),
     Variant("no-sharing", "without sharing and splits by rule", "full", SHARING),
-)
+    Variant(
+        "alone-no-corrections", "without second reading and corrections", "required-lines",
+        {**CORRECTIONS, **SECOND_READING},
+    ),
+    Variant(
+        "alone-no-sharing", "without second reading and sharing", "required-lines",
+        {**SHARING, **SECOND_READING},
+    ),
+)  # fmt: skip
 PROMPTED = tuple(
     Variant(f"prompt-{name.replace(' ', '-')}", f"B, {name}", "evidence-mask", _BARE, unforced, prompt)
     for name, prompt in PROMPTS.items()
     if name != "as it is"
 )
+PROMPTED_FULL = tuple(
+    Variant(f"full-{name.replace(' ', '-')}", f"F, {name}", "full", prompt=PROMPTS[name])
+    for name in ("no examples", "examples by similarity")
+)
 # The most telling first: a run that is cut short has those.
-VARIANTS = (*LADDER[:2], FULL, *LADDER[2:5], *BESIDE, *WITHOUT, *PROMPTED)
+VARIANTS = (*LADDER[:2], FULL, *LADDER[2:5], *BESIDE, *WITHOUT, *PROMPTED, *PROMPTED_FULL)
 BY_NAME = {variant.name: variant for variant in VARIANTS}

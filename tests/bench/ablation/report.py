@@ -16,7 +16,7 @@ from typing import Any
 
 from services.evaluation.page import interval
 from services.evaluation.statistics import mcnemar, wilson
-from tests.bench.ablation.levers import BESIDE, LADDER, PROMPTED, VARIANTS, WITHOUT, Variant
+from tests.bench.ablation.levers import BESIDE, LADDER, PROMPTED, PROMPTED_FULL, VARIANTS, WITHOUT, Variant
 from tests.bench.techniques.report import markdown
 
 Row = dict[str, Any]
@@ -52,7 +52,8 @@ def against(base: Sequence[Row], rows: Sequence[Row]) -> dict[str, Any]:
     lost = [ref for ref, was, now in both if was and not now]
     gained = [ref for ref, was, now in both if now and not was]
     p = round(mcnemar(len(lost), len(gained)), 4)
-    return {"orders": len(both), "lost": lost, "gained": gained, "p": p}
+    exact = sum(was for _, was, _ in both)
+    return {"orders": len(both), "exact_before": exact, "lost": lost, "gained": gained, "p": p}
 
 
 def gather(folder: Path) -> dict[str, Any]:
@@ -88,6 +89,7 @@ def table(found: Mapping[str, Figures], variants: Sequence[Variant]) -> list[lis
         changes = ["–", "–", "–"]
         if paired:
             base = found[f["base"]]["says"].partition(":")[0]
+            base = f"{base}: {paired['exact_before']} of {paired['orders']}"
             changes = [base, f"{len(paired['lost'])}, {len(paired['gained'])}", _p(paired["p"])]
         rows.append(
             [
@@ -130,7 +132,7 @@ def main() -> int:
     args = parser.parse_args()
     found = gather(args.results)
     (args.out / "ablation.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    for variants in (LADDER, BESIDE, WITHOUT, PROMPTED):
+    for variants in (LADDER, BESIDE, WITHOUT, (*PROMPTED, *PROMPTED_FULL)):
         print(markdown(table(found["variants"], variants)))
     return 0
 
