@@ -143,10 +143,7 @@ PROMPTED = tuple(
     for name, prompt in PROMPTS.items()
     if name != "as it is"
 )
-PROMPTED_FULL = tuple(
-    Variant(f"full-{name.replace(' ', '-')}", f"F, {name}", "full", prompt=PROMPTS[name])
-    for name in ("no examples", "examples by similarity")
-)
+BARE_FULL = Variant("full-no-examples", "F, no examples", "full", prompt=PROMPTS["no examples"])
 # The most telling first: a run that is cut short has those.
-VARIANTS = (*LADDER[:2], FULL, *LADDER[2:5], *BESIDE, *WITHOUT, *PROMPTED, *PROMPTED_FULL)
+VARIANTS = (*LADDER[:2], FULL, *LADDER[2:5], *BESIDE, *WITHOUT, *PROMPTED, BARE_FULL)
 BY_NAME = {variant.name: variant for variant in VARIANTS}

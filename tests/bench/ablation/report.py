@@ -16,7 +16,7 @@ from typing import Any
 
 from services.evaluation.page import interval
 from services.evaluation.statistics import mcnemar, wilson
-from tests.bench.ablation.levers import BESIDE, LADDER, PROMPTED, PROMPTED_FULL, VARIANTS, WITHOUT, Variant
+from tests.bench.ablation.levers import BARE_FULL, BESIDE, LADDER, PROMPTED, VARIANTS, WITHOUT, Variant
 from tests.bench.techniques.report import markdown
 
 Row = dict[str, Any]
@@ -132,7 +132,7 @@ def main() -> int:
     args = parser.parse_args()
     found = gather(args.results)
     (args.out / "ablation.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    for variants in (LADDER, BESIDE, WITHOUT, (*PROMPTED, *PROMPTED_FULL)):
+    for variants in (LADDER, BESIDE, WITHOUT, (*PROMPTED, BARE_FULL)):
         print(markdown(table(found["variants"], variants)))
     return 0
 
