@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,12 +54,12 @@ def labels_of(name: str) -> Labels:
     return Labels(menu_of(name))
 
 
-def sample(count: int) -> list[Order]:
-    """`count` orders at even steps through all sets, so each level of difficulty has its share.
+def sample(count: int, sets: Sequence[str] = SETS) -> list[Order]:
+    """`count` orders at even steps through all `sets`, so each level of difficulty has its share.
 
     Always the same ones for the same count; all of them when `count` is larger.
     """
-    rows = [json.loads(line) for name in SETS for line in (ROOT / name).read_text().splitlines()]
+    rows = [json.loads(line) for name in sets for line in (ROOT / name).read_text().splitlines()]
     count = min(count, len(rows))
     picked = [rows[int((i + 0.5) * len(rows) / count)] for i in range(count)]
     return [

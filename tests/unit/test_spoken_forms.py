@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from infra.settings import REPOSITORY
-from schemas.cart import CartDraft, Finding
+from schemas.cart import Finding
 from schemas.compare import canonical
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from services.pipeline.facts import check_facts
 from services.pipeline.retrieve import retrieve
 from services.pipeline.validate import check_evidence
+from tests.spoken.carts import one_cart
 from tests.spoken.speaker import Speaker
 
 SPOKEN, TOLD = REPOSITORY / "tests" / "spoken", REPOSITORY / "tests" / "told"
@@ -40,30 +41,12 @@ WRITTEN = [json.loads(row) for row in (SPOKEN / "stone-oven.jsonl").read_text(en
 
 def only_cart(evidence: Evidence) -> list[dict[str, Any]] | None:
     """The one cart that the words leave; None where they leave anything open, or the cart is in doubt."""
-    if not evidence.plain:
+    draft = one_cart(evidence)
+    if draft is None:
         return None
-    lines: list[dict[str, Any]] = []
-    for told in evidence.lines:
-        item = evidence.menu.item(told.items[0])
-        assert item is not None
-        chosen = [o for o in told.options if o.group in item.option_groups]
-        lines.append(
-            {
-                "kind": "item",
-                "heard": told.anchor,
-                "sku": item.sku,
-                "quantity": told.quantities[0],
-                "size": next((size for size in told.sizes if size in item.size_ids), None),
-                "options": [
-                    {"group": o.group, "id": o.id, "amount": o.amounts[0].value, "count": o.counts[0]}
-                    for o in chosen
-                ],
-            }
-        )
-    draft = CartDraft.model_validate({"lines": lines})
     findings: list[Finding] = [*check_facts(draft, evidence.menu), *check_evidence(draft, evidence)]
     doubts = {f.code for f in findings if f.severity == "blocking"} - ASKED
-    return None if doubts else lines
+    return None if doubts else draft.model_dump(mode="json")["lines"]
 
 
 def wrong(menu: Menu, words: str, gold: list[dict[str, Any]]) -> bool | None:

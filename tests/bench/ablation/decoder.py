@@ -1,0 +1,100 @@
+"""The product's decoder with a variant's levers around it, and answers kept on disk.
+
+An answer is kept under its whole request. So variants that ask the same of the model share one answer, and a
+run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from schemas.errors import EngineUnavailable
+from schemas.evidence import Evidence
+from services.engines.calls import Calls
+from services.engines.decoder import OpenAIDecoder
+from services.engines.labels import Labels
+from services.engines.ports import Decoded
+from services.engines.prompt import Message
+from tests.bench.ablation.levers import FULL, Variant
+from tests.spoken.carts import one_cart
+
+_CHAT = "/v1/chat/completions"
+
+
+class KeptCalls(Calls):
+    """Answers of a server, asked for once; `calls` and `tokens` count what was answered, kept or not."""
+
+    def __init__(self, url: str, file: Path, *, timeout_s: float = 300.0) -> None:
+        super().__init__(url, timeout_s=timeout_s)
+        self._file = file
+        lines = file.read_text(encoding="utf-8").split("\n")[:-1] if file.exists() else []
+        # A last line cut short by a kill is no answer, and would spoil the next one.
+        file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        self._kept = {row["key"]: row["answer"] for row in map(json.loads, lines)}
+        self.calls = self.tokens = 0
+
+    def post(
+        self,
+        path: str,
+        body: dict[str, Any],
+        *,
+        called_off: threading.Event | None = None,
+        timeout_s: float | None = None,
+    ) -> dict[str, Any]:
+        """See `Calls.post`."""
+        key = hashlib.sha256(json.dumps([path, body], sort_keys=True).encode()).hexdigest()
+        answer = self._kept.get(key)
+        if answer is None:
+            answer = super().post(path, body, called_off=called_off, timeout_s=timeout_s)
+            self._kept[key] = answer
+            with self._file.open("a", encoding="utf-8") as out:
+                out.write(json.dumps({"key": key, "answer": answer}, ensure_ascii=False) + "\n")
+        self.calls += 1
+        self.tokens += int((answer.get("usage") or {}).get("completion_tokens", 0))
+        return answer
+
+
+class LeverDecoder:
+    """`CartDecoder` of `variant`. Where the words leave one cart and the mask holds to it, that cart is given
+    without asking, unless `always`; where not `asks`, no model is there for the rest."""
+
+    def __init__(self, inner: OpenAIDecoder, calls: KeptCalls, model: str) -> None:
+        self._inner, self._calls, self._model = inner, calls, model
+        self.variant: Variant = FULL
+        self.always, self.asks = False, True
+
+    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+        """See `CartDecoder.decode`."""
+        known = one_cart(evidence) if self.variant.forced and not self.always else None
+        if known is not None:
+            return Decoded(known, "none", "", 0, 0, 0.0)
+        if not self.asks:
+            raise EngineUnavailable("No model is asked for this order")
+        prompt = self.variant.prompt
+
+        def messages(opened: Evidence, labels: Labels) -> list[Message]:
+            return prompt(opened, labels, self._ask)
+
+        with patch("services.engines.decoder.messages", messages):
+            return self._inner.decode(self.variant.mask(evidence), called_off)
+
+    def warm(self, evidence: Evidence) -> None:
+        """See `CartDecoder.warm`."""
+
+    def _ask(self, chat: list[Message], body: dict[str, Any]) -> str:
+        request = {"model": self._model, "messages": chat, "temperature": 0, "cache_prompt": True, **body}
+        return str(self._calls.post(_CHAT, request)["choices"][0]["message"]["content"] or "")
+
+
+def lever_decoder(url: str, model: str, calls: KeptCalls) -> LeverDecoder:
+    """The product's client of an embedded server, which asks through `calls`."""
+    made: Callable[..., KeptCalls] = lambda *_, **__: calls  # noqa: E731
+    with patch("services.engines.decoder.Calls", made):
+        inner = OpenAIDecoder(url, dialect="llama.cpp", model=model)
+    return LeverDecoder(inner, calls, model)
