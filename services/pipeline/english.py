@@ -54,7 +54,7 @@ WANTING = frozenset("want like love going need have got wanna liked".split())
 AMOUNTS = {
     word: amount
     for amount, words in {
-        Amount.NONE: "no without hold minus skip avoid san zero neither",
+        Amount.NONE: "no without hold minus skip avoid san zero neither never",
         Amount.LIGHT: "light lightly little less easy lite splash touch bit drop hardly barely tiny dash"
         " hint pinch smidge smidgen dab whisper tad smear",
         Amount.EXTRA: "extra more much lot heavy plenty load ton heap oodle mountain generous additional",
@@ -105,7 +105,8 @@ SHARED = re.compile(
 # Speaks of a line by another; no rule reads it.
 LIKEWISE = re.compile(
     r"\b(the (first|second|third|fourth|last)|(first|last) one|second|third|fourth"
-    r"|with (that|it|those) (too|as well|also))\b",
+    r"|with (that|it|those) (too|as well|also)|without (it|them|that|those|any)|same way)\b"
+    r"|\bwith (just |only )?(one|two|three)\s*($|[.,;!?])|\bwithout\s*($|[.,;!?])",
     re.IGNORECASE,
 )
 

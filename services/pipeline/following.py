@@ -112,13 +112,17 @@ class _Follower:
             self._pending = False
         elif clause.cue == "remove" or (goes_on and _removes(before) and self._only_names(clause, said)):
             pending, self._pending = self._pending, False
-            gone = len(self._tally.gone)
+            held = self._held()
             self._pending = not self._undoer.remove(clause, said) or (pending and not said.anything)
-            self._freed = len(self._tally.gone) > gone
+            self._freed = self._held() < held
         elif not said.anything and (off := self._listener.listed(clause, before)) is not None:
             self._tally.wishes.append(off)
         else:
             self._tell(clause, said)
+
+    def _held(self) -> int:
+        """How many lines and options stand."""
+        return sum(1 + len(wish.options) for wish in self._tally.wishes)
 
     def _only_names(self, clause: Clause, said: Said) -> bool:
         """ "Lose the bread, and one of the fries"; "and the lemonade should be large" takes nothing back."""
@@ -175,7 +179,7 @@ class _Follower:
         elif said.number is not None and _counts_anew(clause, said, replaces=replaces):
             self._tally.focus[-1].quantity = said.number.value
         else:
-            if "instead" in said.words:
+            if "instead" in said.words and not self._freed:
                 self._undoer.give_way(said)
             elif replaces:
                 self._undoer.unsay(said)

@@ -77,7 +77,8 @@ def find_places(
                 menu=menu,
             )
         )
-    return places, mentions, torn or _run_together(places, heard)
+    torn = torn or _run_together(places, heard) or _in_pairs(tokens, mentions, places)
+    return places, mentions, torn
 
 
 def _listed(
@@ -111,6 +112,18 @@ def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
         if one.last == other.first and choices & offered:
             return True
     return False
+
+
+def _in_pairs(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> bool:
+    """Whether options may go with the item before each or after: "ham and cheddar turkey and swiss"."""
+    ends = {span(tokens, m)[0]: span(tokens, m)[1] for m in mentions if m.kind == "option"}
+    return any(
+        tokens[one.last].folded == "and"
+        and ends.get(one.last + 1) == other.first
+        and [t.folded for t in tokens[other.last : other.last + 1]] == ["and"]
+        and other.last + 1 in ends
+        for one, other in pairwise(places)
+    )
 
 
 def _spots(tokens: list[Token], items: list[Mention]) -> list[_Spot]:

@@ -24,6 +24,8 @@ from services.pipeline.words import Token, covered, span, tokenize
 
 _NEAR = 3  # words before an option in which its amount or count is looked for
 BETWEEN_COUNT = AMOUNT_FILLERS | MEASURES
+# After "no" these close what was said.
+_CLOSING = frozenset("thank thanks please and plus but sorry".split())
 # These count parts of an item even right before it ("double shot latte").
 _MULTIPLES = frozenset("single double triple".split())
 
@@ -242,12 +244,28 @@ def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[
             return {AMOUNTS[word]} if sure else {AMOUNTS[word], Amount.NORMAL}
         if word not in AMOUNT_FILLERS or tokens[at].after:
             break
+    if _refused_after(tokens, end, taken):
+        return {Amount.NONE}
     if end < len(tokens) and end not in taken and not tokens[end - 1].after:
         word = tokens[end].folded
         followed = end + 1 < len(tokens) and end + 1 in taken and not tokens[end].after
         if word in ("light", "lightly", "extra", "heavy") and not followed:
             return {AMOUNTS[word], Amount.NORMAL}
     return set()
+
+
+def _refused_after(tokens: list[Token], end: int, taken: set[int]) -> bool:
+    """ "Ham off", "whip no thank you", "foam please no": a refusal that nothing follows which it could lead
+    to."""
+    if end >= len(tokens) or end in taken or tokens[end - 1].after:
+        return False
+    at = end + (tokens[end].folded == "please")
+    if at >= len(tokens) or at in taken:
+        return False
+    closes = at + 1 == len(tokens) or bool(tokens[at].after) or tokens[at + 1].folded in _CLOSING
+    if tokens[at].folded == "off":
+        return closes or at + 1 in taken
+    return tokens[at].folded == "no" and closes and not tokens[at].after
 
 
 def _counts(

@@ -174,6 +174,8 @@ class _Reviser(Sheet):
             raise _NotPlain
         self.strike(at, gone.end)
         earlier = self.earlier(gone, at)
+        if earlier is None and any(group not in self._single for group, _ in gone.names()):
+            raise _NotPlain  # "with bacon instead of ham": a Hawaiian comes with ham, though nobody said so
         if earlier is not None:
             self.lend(earlier, before[-1])
         return gone.end

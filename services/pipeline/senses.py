@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.pipeline.english import AMOUNTS, AND, THE_OTHER
+from services.pipeline.english import AMOUNTS, AND, MEASURES, THE_OTHER
 from services.pipeline.quantifiers import number_value
 from services.pipeline.words import SENTENCE_ENDS, Token, span
 
@@ -21,6 +21,7 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
     groups_of = {item.sku: set(item.option_groups) for item in menu.items if item.sku in named}
     strong_items = [m for m in mentions if m.kind == "item" and m.strong]
     mentions = [m for m in mentions if not _of_another_kind(tokens, m, mentions, menu)]
+    mentions = [m for m in mentions if not _measures(tokens, m, mentions)]
     kept: list[Mention] = []
     offered: set[str] = set()
     filled: set[str] = set()
@@ -58,6 +59,14 @@ def _begins_part(between: list[Token]) -> bool:
     words = [token.folded for token in between]
     opens = [i for i, word in enumerate(words) if word in THE_OTHER or number_value(word) is not None]
     return bool(opens) and "with" in words[opens[0] :]
+
+
+def _measures(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
+    """ "One shot of vanilla" is no espresso."""
+    first, end = span(tokens, mention)
+    measure = mention.kind == "option" and {t.folded for t in tokens[first:end]} <= MEASURES
+    of = end + 1 < len(tokens) and tokens[end].folded == "of" and not tokens[end - 1].after
+    return measure and of and any(m.kind == "option" and span(tokens, m)[0] == end + 1 for m in mentions)
 
 
 def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Mention], menu: Menu) -> bool:

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from schemas.evidence import Mention
 from services.pipeline.english import ADDS, AGAIN, AMOUNTS, AND, EACH, OF_EACH, THE_OTHER
 from services.pipeline.places import Place
-from services.pipeline.quantifiers import Number
+from services.pipeline.quantifiers import Number, number_value
 from services.pipeline.words import SENTENCE_ENDS, Token, span
 
 # After the size of one more of the same: "and a small one", "and a small with soy", "and a small, please".
@@ -35,26 +35,31 @@ def shared(tokens: list[Token], mentions: list[Mention]) -> list[Mention] | None
     told."""
     at = {span(tokens, m)[0]: m for m in mentions if m.kind in ("size", "option")}
     ends = {span(tokens, m)[1]: m for m in at.values()}
+    items = {span(tokens, m)[0] for m in mentions if m.kind == "item"}
     named = {i for m in mentions for i in range(*span(tokens, m))}
     found: list[Mention] = []
     for i, token in enumerate(tokens):
         if i in named or token.folded not in EACH:
             continue
-        here = _run_from(tokens, i + 1, at) or _run_before(tokens, i, ends)
-        if not here:
-            return None
+        here = _run_from(tokens, i + 1, at, items) or _run_before(tokens, i, ends)
+        counted = here and number_value(tokens[max(span(tokens, here[0])[0] - 1, 0)].folded) is not None
+        if not here or counted:
+            return None  # "one cream and one sugar in each"
         found += here
     return found
 
 
-def _run_from(tokens: list[Token], i: int, at: dict[int, Mention]) -> list[Mention]:
-    """Mentions that follow, with nothing but little words between."""
+def _run_from(tokens: list[Token], i: int, at: dict[int, Mention], items: set[int]) -> list[Mention]:
+    """Mentions that follow, with nothing but little words between; none where they lead to an item, which
+    is one of both ("sourdough for both a six inch ham and a tuna")."""
     found: list[Mention] = []
     while i < len(tokens):
         if i in at:
             mention = at[i]
             found.append(mention)
             i = span(tokens, mention)[1]
+            if i in items and not tokens[i - 1].after:
+                return []
             if tokens[i - 1].after in (".", "?", "!"):
                 break
         elif tokens[i].folded in OF_EACH | AMOUNTS.keys() or (found and tokens[i].folded in AND):
@@ -217,7 +222,7 @@ def again(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> 
         i += len(phrase)
         before = [place for place in places if place.last <= i]
         until = next((j for j in range(i, len(tokens)) if tokens[j - 1].after in SENTENCE_ENDS), len(tokens))
-        if not before or named & set(range(i, until)):
+        if not before or named & set(range(i, until)) or words[len(phrase) : len(phrase) + 1] == ("way",):
             return None
         more[before[-1].first] = more.get(before[-1].first, 0) + 1
     return more

@@ -44,6 +44,7 @@ class Tally:
         self.gone: list[Wish] = []
         self.rest: Wish | None = None
         self.parted = False
+        self.ever: set[Choice] = set()  # every option that was wished for, taken back or not
         self._items = {item.sku: item for item in menu.items}
         self._single = {group.id for group in menu.option_groups if group.choose == "one"}
 
@@ -165,4 +166,5 @@ class Tally:
         if option.group in self._single:
             for known in [choice for choice in wish.options if choice[0] == option.group]:
                 del wish.options[known]
+        self.ever.add((option.group, option.id))
         wish.options[option.group, option.id] = (option.amounts[-1], option.counts[-1])

@@ -63,6 +63,9 @@ class Undoer:
             self._tally.focus, vacant = [wish], True
         for wish in self._tally.of_item(said.skus)[:1]:
             self._tally.drop(wish)
+        never = bool(choices) and not choices & self._tally.ever
+        if here and never and not self._tally.single(said.options[0][0].group):
+            self._pointer.give(self._tally.focus, Said(options=(refused(said.options[0]),)))
         if said.options[1:]:
             self._pointer.give(self._tally.focus, Said(options=said.options[1:]))
         return vacant

@@ -16,6 +16,8 @@ def weighs(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
     """Whether the words leave a choice open, or tell of another order than this one."""
     if WEIGHED.search(text) and mentions:
         return True
+    if any(_affirmed(tokens, span(tokens, m)[1]) for m in mentions if m.kind == "option"):
+        return True
     if any(_alone(tokens, *span(tokens, m)) for m in mentions if m.kind == "option"):
         return True
     named = {i for m in mentions for i in range(*span(tokens, m))}
@@ -23,6 +25,11 @@ def weighs(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
         token.folded == "or" and i not in named and _between(i, tokens, mentions)
         for i, token in enumerate(tokens)
     )
+
+
+def _affirmed(tokens: list[Token], end: int) -> bool:
+    """ "Mustard no, honey mustard yes": what the "no" was said of, no rule tells."""
+    return end < len(tokens) and tokens[end].folded in ("yes", "yeah") and not tokens[end - 1].after
 
 
 def _alone(tokens: list[Token], first: int, end: int) -> bool:
