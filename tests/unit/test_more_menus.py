@@ -35,6 +35,10 @@ PIES, SUBS, BURGERS, BURRITOS = "pie-yard", "sub-dock", "patty-wagon", "casa-ver
          "1 veggie L no onions, no onions, no green-peppers"),
         # The last of a list is the first item's, where the next does not come with it.
         (SUBS, "tuna with lettuce and mayo large coffee", "1 tuna-sub lettuce, mayo; 1 coffee L"),
+        # Refused after the name.
+        (PIES, "meat lovers large ham off and pineapple on", "1 meat-lovers L no ham, pineapple"),
+        (BURGERS, "a hamburger raw onion no thanks", "1 hamburger no onion"),
+        (SUBS, "never tomato for me so a turkey sub with lettuce", "1 turkey-sub no tomatoes, lettuce"),
         # Kinds told apart by articles, and what all of them share.
         (BURGERS, "two large shakes, a chocolate and a strawberry",
          "1 shake L chocolate; 1 shake L strawberry"),
@@ -68,6 +72,8 @@ def test_what_is_plain_on_any_menu(menu: str, words: str, cart: str) -> None:
         (PIES, "three cans of coke. Two is enough", "2 coke CAN"),
         (SUBS, "a six inch tuna with mayo, the same but with mustard instead",
          "1 tuna-sub SIX mayo; 1 tuna-sub SIX mustard"),
+        # In the place of what it comes with, though nobody said so.
+        (PIES, "medium hawaiian with bacon instead of ham", "1 hawaiian M bacon, no ham"),
         # Half of them.
         (PIES, "four cokes half in cans", "2 coke CAN; 2 coke"),
         # Talk.
@@ -84,15 +90,26 @@ def test_what_is_proposed_to_a_human(menu: str, words: str, cart: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("menu", "words"),
     [
-        "a six inch tuna, and give the mayo a miss",
-        "I am allergic to onions, so a large veggie, please",
-        "a ham sub with no lettuce and pickles",
+        (SUBS, "a six inch tuna, and give the mayo a miss"),
+        (SUBS, "I am allergic to onions, so a ham sub, please"),
+        (SUBS, "a ham sub with no lettuce and pickles"),
+        (BURGERS, "ten piece nuggets. Mustard no, honey mustard yes"),
+        (BURRITOS, "a veggie burrito with fajita veggies and a veggie taco without them"),
+        (BURGERS, "two coffees one cream and one sugar in each"),
+        (SUBS, "sourdough for both a six inch pastrami with sauerkraut and a six inch roast beef"),
+        (SUBS, "ham and cheddar turkey and swiss both foot longs"),
+        ("harbor-coffee", "a toasted plain bagel with butter and a sesame bagel done the same way"),
     ],
 )
-def test_what_might_be_refused_is_never_settled(words: str) -> None:
-    assert not retrieve(words, MENUS[SUBS], 1).plain
+def test_what_may_be_meant_otherwise_is_never_settled(menu: str, words: str) -> None:
+    assert not retrieve(words, MENUS[menu], 1).plain
+
+
+def test_a_measure_is_no_option_of_its_own() -> None:
+    evidence = retrieve("a medium latte with one shot of vanilla", MENUS["harbor-coffee"], 1)
+    assert shown(evidence) == "1 latte M vanilla"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,15 +12,20 @@ from infra.settings import REPOSITORY
 from schemas.compare import canonical
 from schemas.evidence import Evidence
 from services.pipeline.retrieve import retrieve
-from tests.unit.test_spoken_forms import MENUS, wrong
+from tests.unit.test_spoken_forms import MENUS, only_cart
 
 TOLD = REPOSITORY / "tests" / "told"
-PARTS = ("a", "b", "c", "d", "e", "f", "h", "k")
+# Which share of each part's carts is proposed rightly, at least.
+FLOORS = {
+    "a": 0.9, "b": 0.85, "c": 0.75, "d": 0.6, "e": 0.9, "f": 0.85, "h": 0.7, "k": 0.85, "m": 0.45,
+}  # fmt: skip
 
 
-def rows(part: str) -> list[dict[str, Any]]:
+@cache
+def read(part: str) -> list[tuple[dict[str, Any], Evidence]]:
     files = sorted(TOLD.glob(f"*-{part}.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return [(row, retrieve(row["utterance"], MENUS[row["menu"]], 1)) for row in rows]
 
 
 def proposed(evidence: Evidence) -> list[dict[str, Any]] | None:
@@ -46,24 +52,19 @@ def proposed(evidence: Evidence) -> list[dict[str, Any]] | None:
     return lines + [{"kind": "not_on_menu", "quantity": off.quantities[0]} for off in needed]
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", FLOORS)
 def test_next_to_nothing_wrong_is_accepted_without_a_look(part: str) -> None:
-    results = {
-        row["utterance"]: wrong(MENUS[row["menu"]], row["utterance"], row["cart"]["lines"])
-        for row in rows(part)
-    }
-    assert [words for words, result in results.items() if result] == []
+    accepted = [(row, cart) for row, evidence in read(part) if (cart := only_cart(evidence)) is not None]
+    wrong = [row["utterance"] for row, cart in accepted if canonical(cart) != canonical(row["cart"]["lines"])]
+    assert wrong == []
+    assert len(accepted) > 0.2 * len(read(part)), "where nothing is accepted, nothing is proved"
 
 
-@pytest.mark.parametrize(
-    ("part", "share"),
-    [("a", 0.9), ("b", 0.85), ("c", 0.75), ("d", 0.6), ("e", 0.9), ("f", 0.85), ("h", 0.7), ("k", 0.85)],
-)
-def test_most_proposals_are_right_though_nobody_asked_a_model(part: str, share: float) -> None:
+@pytest.mark.parametrize("part", FLOORS)
+def test_most_proposals_are_right_though_nobody_asked_a_model(part: str) -> None:
     """Floors under what was seen, so that a rule which helps one order and breaks ten is noticed."""
-    told = rows(part)
-    right = 0
-    for row in told:
-        cart = proposed(retrieve(row["utterance"], MENUS[row["menu"]], 1))
-        right += cart is not None and canonical(cart) == canonical(row["cart"]["lines"])
-    assert right >= share * len(told)
+    carts = [(row, proposed(evidence)) for row, evidence in read(part)]
+    right = sum(
+        cart is not None and canonical(cart) == canonical(row["cart"]["lines"]) for row, cart in carts
+    )
+    assert right >= FLOORS[part] * len(carts)
