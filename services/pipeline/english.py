@@ -105,10 +105,14 @@ SHARED = re.compile(
 # Speaks of a line by another; no rule reads it.
 LIKEWISE = re.compile(
     r"\b(the (first|second|third|fourth|last)|(first|last) one|second|third|fourth"
+    r"|(on|in) (anything|any|neither|either|none)|none of (them|those|it)"
     r"|with (that|it|those) (too|as well|also)|without (it|them|that|those|any)|same way)\b"
     r"|\bwith (just |only )?(one|two|three)\s*($|[.,;!?])|\bwithout\s*($|[.,;!?])",
     re.IGNORECASE,
 )
+
+# Tells apart whose is what ("two pizzas, cheese for her and pepperoni for him").
+FOR_WHOM = re.compile(r"\bfor (her|him|me|them|my \w+)\b.*\bfor (her|him|me|them|my \w+)\b", re.IGNORECASE)
 
 # Parts one line into several ("two lattes, one with oat milk"), though the item is named once.
 PARTED = re.compile(
@@ -127,7 +131,8 @@ ASKED = re.compile(
 
 # Tells of an order that was thought of, or made another day; or speaks of all that can be had with an item.
 WEIGHED = re.compile(
-    r"\b(last time|yesterday|used to|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
+    r"\b(last time|yesterday|no way|(said|says|told me) (to )?(get|order|try|have)|used to"
+    r"|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
     r"|either|nothing (on|in)|with nothing|the works)\b",
     re.IGNORECASE,
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.english import LIKEWISE, PARTED, SHARED
+from services.pipeline.english import FOR_WHOM, LIKEWISE, PARTED, SHARED
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import Number, find_numbers, pieces
@@ -76,7 +76,8 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     unclear = unclear or summed(tokens, numbers, places)
     several = len(places) > 1 or any(number.value > 1 for number in numbers)
     likewise = several and _outside(LIKEWISE, text, mentions)
-    unclear = unclear or torn or likewise or (len(places) > 1 and backward)
+    whose = several and len(places) == 1 and _outside(FOR_WHOM, text, mentions)
+    unclear = unclear or torn or likewise or whose or (len(places) > 1 and backward)
     return Reading(
         said=said,
         heard=heard,

@@ -100,6 +100,10 @@ def test_what_is_proposed_to_a_human(menu: str, words: str, cart: str) -> None:
         (BURGERS, "two coffees one cream and one sugar in each"),
         (SUBS, "sourdough for both a six inch pastrami with sauerkraut and a six inch roast beef"),
         (SUBS, "ham and cheddar turkey and swiss both foot longs"),
+        (BURRITOS, "no sour cream on anything please, three chicken tacos and a steak quesadilla"),
+        (BURRITOS, "two horchatas one large and one small and ice in neither"),
+        (PIES, "my friend said get the hawaiian and I said no way so a small margherita"),
+        (PIES, "two small pizzas for the kids, ham for her and pepperoni for him"),
         ("harbor-coffee", "a toasted plain bagel with butter and a sesame bagel done the same way"),
     ],
 )
