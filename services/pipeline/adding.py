@@ -18,12 +18,13 @@ class Adder:
         self._tokens, self._menu = listener.tokens, listener.menu
         self._tally, self._pointer = tally, pointer
         self._early: list[Said] = []  # what was said before any item
+        self.uncounted: Wish | None = None  # a plural whose number is still to come: "burgers, two"
         self._head: tuple[int, Said] | None = None  # how many are still to come, and what holds for all
 
     @property
     def waiting(self) -> bool:
         """Whether something was said for which no item came."""
-        return any(said.options for said in self._early)
+        return any(said.options for said in self._early) or self.uncounted in self._tally.wishes
 
     def forget(self) -> None:
         """Drop what waits for an item."""
@@ -109,7 +110,9 @@ class Adder:
             said.number is None and not self._early and mention is not None and is_plural(mention, self._menu)
         )
         if several and not known:
-            raise Lost
+            self._tally.focus_on(plural := self._new(said, counted=False, replaces=replaces))
+            self.uncounted = plural
+            return plural
         if known and (several or self._restates(said) or (replaces and said.number is not None)):
             tally.focus_on(known[0])
             return known[0]

@@ -157,6 +157,12 @@ class _Follower:
                 self._tally.wishes.append(extra)
 
     def _value(self, clause: Clause, said: Said, *, replaces: bool) -> None:
+        late = self._adder.uncounted
+        if late is not None and said.item is None and said.number is not None:
+            late.quantity, self._adder.uncounted = said.number.value, None
+            self._tally.focus_on(late)
+            self._pointer.give([late], said)
+            return
         some, total = self._pointer.some(clause), self._tally.total
         other = bool(some) and said.item is not None and not self._tally.of_item(said.skus)
         target = None if other else self._pointer.refers(clause, said)

@@ -10,11 +10,14 @@ from collections.abc import Sequence
 
 from schemas.cart import MAX_QUANTITY
 from schemas.evidence import LineEvidence, Mention, OptionEvidence
+from services.pipeline.english import AND
 from services.pipeline.places import Place
 from services.pipeline.quantifiers import Number, is_plural, options_heard
 from services.pipeline.reading import Reading
 from services.pipeline.sharing import Part
-from services.pipeline.words import span
+from services.pipeline.words import Token, span
+
+_POLITE = frozenset("please thank thanks".split())
 
 
 def lines_of(text: str, reading: Reading, place: Place, *, odd: list[int], sure: bool) -> list[LineEvidence]:
@@ -83,7 +86,7 @@ def _line(text: str, reading: Reading, place: Place, *, odd: set[int], required:
         items=place.items,
         region=_words(text, reading, (start, end)),
         anchor=place.anchor,
-        quantities=_quantities(counted, place, reading.more.get(place.first, 0), sure=sure),
+        quantities=_quantities(tokens, counted, place, reading.more.get(place.first, 0), sure=sure),
         sizes=_sizes(sizes),
         size_required=sure and len(own_sizes) == 1 and len(sizes) == 1,
         options=tuple(options),
@@ -95,11 +98,28 @@ def _line(text: str, reading: Reading, place: Place, *, odd: set[int], required:
     )
 
 
-def _quantities(counted: list[Number], place: Place, more: int, *, sure: bool) -> tuple[int, ...]:
+def _closes(tokens: Sequence[Token], number: Number) -> bool:
+    """Whether what a number counts ends with it: nothing that it might lead to follows."""
+    if number.end == len(tokens) or tokens[number.end - 1].after:
+        return True
+    return tokens[number.end].folded in AND or tokens[number.end].folded in _POLITE
+
+
+def _quantities(
+    tokens: Sequence[Token], counted: list[Number], place: Place, more: int, *, sure: bool
+) -> tuple[int, ...]:
     """A single number right before the item is its quantity; else it may be. `more` were added later."""
     likely = [n for n in counted if n.likely and n.value <= MAX_QUANTITY]
     if sure and len(likely) == 1 and place.own[0] <= likely[0].start < place.last:
         return (likely[0].value + more,)
+    if (
+        sure
+        and len(likely) == 1
+        and not more
+        and likely[0].start == place.last
+        and _closes(tokens, likely[0])
+    ):
+        return (likely[0].value,)  # "burgers, two. Tots, one"
     if sure and more and all(n.value == 1 for n in counted):
         return (1 + more,)
     return tuple(sorted({1, *(n.value for n in counted if n.value <= MAX_QUANTITY)}))

@@ -151,7 +151,8 @@ def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tupl
     for i in range(start, end):
         word = tokens[i].folded
         measures = i + 1 < end and tokens[i + 1].folded in _MEASURING
-        if i not in taken and (word in ("a", "an") or word.isdigit()) and not measures:
+        opens = word in ("a", "an") or (word.isdigit() and not tokens[i].after)
+        if i not in taken and opens and not measures:
             article = i if tokens[i - 1].folded not in _BEFORE_OWN else article
         elif word in AND and i not in taken:
             joint = i

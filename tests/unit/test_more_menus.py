@@ -39,6 +39,9 @@ PIES, SUBS, BURGERS, BURRITOS = "pie-yard", "sub-dock", "patty-wagon", "casa-ver
         (PIES, "meat lovers large ham off and pineapple on", "1 meat-lovers L no ham, pineapple"),
         (BURGERS, "a hamburger raw onion no thanks", "1 hamburger no onion"),
         (SUBS, "never tomato for me so a turkey sub with lettuce", "1 turkey-sub no tomatoes, lettuce"),
+        # Counted after the name.
+        (PIES, "garlic knots six piece, brownies two please and a can of sprite",
+         "1 garlic-knots PC6; 2 brownie; 1 sprite CAN"),
         # Kinds told apart by articles, and what all of them share.
         (BURGERS, "two large shakes, a chocolate and a strawberry",
          "1 shake L chocolate; 1 shake L strawberry"),
@@ -74,6 +77,8 @@ def test_what_is_plain_on_any_menu(menu: str, words: str, cart: str) -> None:
          "1 tuna-sub SIX mayo; 1 tuna-sub SIX mustard"),
         # In the place of what it comes with, though nobody said so.
         (PIES, "medium hawaiian with bacon instead of ham", "1 hawaiian M bacon, no ham"),
+        # Counted only then.
+        (BURRITOS, "sofritas tacos, two of them, on whole wheat", "2 taco sofritas, whole-wheat"),
         # Half of them.
         (PIES, "four cokes half in cans", "2 coke CAN; 2 coke"),
         # Talk.
