@@ -42,11 +42,18 @@ def shared(tokens: list[Token], mentions: list[Mention]) -> list[Mention] | None
         if i in named or token.folded not in EACH:
             continue
         here = _run_from(tokens, i + 1, at, items) or _run_before(tokens, i, ends)
-        counted = here and number_value(tokens[max(span(tokens, here[0])[0] - 1, 0)].folded) is not None
-        if not here or counted:
-            return None  # "one cream and one sugar in each"
+        if not here or _goes_on(tokens, here[0]):
+            return None
         found += here
     return found
+
+
+def _goes_on(tokens: list[Token], mention: Mention) -> bool:
+    """Whether what is shared ends a list of which the rest may be shared too: "one cream and one sugar in
+    each"."""
+    first = span(tokens, mention)[0]
+    counted = first > 1 and number_value(tokens[first - 1].folded) is not None
+    return counted and tokens[first - 2].folded in AND
 
 
 def _run_from(tokens: list[Token], i: int, at: dict[int, Mention], items: set[int]) -> list[Mention]:

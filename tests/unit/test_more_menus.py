@@ -42,6 +42,8 @@ PIES, SUBS, BURGERS, BURRITOS = "pie-yard", "sub-dock", "patty-wagon", "casa-ver
         # Counted after the name.
         (PIES, "garlic knots six piece, brownies two please and a can of sprite",
          "1 garlic-knots PC6; 2 brownie; 1 sprite CAN"),
+        # Counted, and shared.
+        ("harbor-coffee", "three large iced coffees with two sugars in each", "3 iced-coffee L 2 sugar"),
         # Kinds told apart by articles, and what all of them share.
         (BURGERS, "two large shakes, a chocolate and a strawberry",
          "1 shake L chocolate; 1 shake L strawberry"),
