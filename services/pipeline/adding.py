@@ -110,9 +110,8 @@ class Adder:
             said.number is None and not self._early and mention is not None and is_plural(mention, self._menu)
         )
         if several and not known:
-            self._tally.focus_on(plural := self._new(said, counted=False, replaces=replaces))
-            self.uncounted = plural
-            return plural
+            self.uncounted = self._new(said, counted=False, replaces=replaces)
+            return self.uncounted
         if known and (several or self._restates(said) or (replaces and said.number is not None)):
             tally.focus_on(known[0])
             return known[0]

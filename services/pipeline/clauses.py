@@ -47,10 +47,10 @@ _CUES: tuple[tuple[Cue, tuple[tuple[str, ...], ...]], ...] = (
     ("not", NEGATING),
     ("replace", REPLACING),
 )
-# Stand between a number or article and the item that it leads to.
 # Stand between a number, or "both", and what is said of that part.
 _BEFORE_PART = frozenset("of with without no in on a an the them those em get gets have has are come".split())
 _ARTICLES = frozenset("a an another".split())
+# Stand between a number or article and the item that it leads to.
 _LEADING = frozenset("of the more those big nice".split())
 
 

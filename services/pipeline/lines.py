@@ -133,7 +133,7 @@ def _either(options: list[OptionEvidence], own: list[Mention], *, local: bool) -
 
 def _stray(own: list[Mention], everywhere: list[Mention], place: Place) -> bool:
     """Whether something was asked of this item that it does not come with ("a muffin with oat milk")."""
-    offered = {g for item in place.menu.items if item.sku in place.items for g in item.option_groups}
+    offered = place.offered
     said = [m for m in own if m.kind == "option" and m.strong and m not in everywhere]
     return any(not offered & set(m.groups) for m in said)
 
@@ -152,7 +152,7 @@ def _words(text: str, reading: Reading, region: tuple[int, int]) -> str:
 def _said_of_it_alone(own: Sequence[Mention], place: Place) -> set[tuple[str, str]]:
     """Options whose whole name was said here and that the item offers in one group; of a choose-one group
     only when no other of it was said."""
-    offered = {g for item in place.menu.items if item.sku in place.items for g in item.option_groups}
+    offered = place.offered
     sure: set[tuple[str, str]] = set()
     for mention in own:
         readings = [r for r in zip(mention.groups, mention.ids, strict=False) if r[0] in offered]

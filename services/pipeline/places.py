@@ -42,6 +42,11 @@ class Place:
     own: tuple[int, int]
     menu: Menu
 
+    @property
+    def offered(self) -> set[str]:
+        """Groups of options that its items come with."""
+        return {g for item in self.menu.items if item.sku in self.items for g in item.option_groups}
+
 
 def find_places(
     tokens: list[Token], mentions: list[Mention], menu: Menu
@@ -108,8 +113,7 @@ def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
     """Whether a line may be a choice of the one right after it: "a cola burger combo"."""
     for one, other in pairwise(places):
         choices = {g for m in mentions if m.kind == "option" and m.text == one.anchor for g in m.groups}
-        offered = {g for item in one.menu.items if item.sku in other.items for g in item.option_groups}
-        if one.last == other.first and choices & offered:
+        if one.last == other.first and choices & other.offered:
             return True
     return False
 

@@ -78,28 +78,19 @@ def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Menti
     alike = [m for m in mentions if (m.start, m.end) == (mention.start, mention.end)]
     if {m.kind for m in alike} != {"size", "option"}:
         return False
-    if mention.kind == "option" and _sized(_led_to(tokens, mention, mentions)[1], alike, menu):
-        return True  # "medium nachos", though there is a medium salsa
-    about = _about(tokens, mention, mentions)
+    _, led = _led_to(tokens, mention, mentions)
+    before = (m for m in reversed(mentions) if m.kind == "item" and m.end <= mention.start)
+    about = led or next(before, None)
     meant = [item for item in menu.items if about is not None and item.sku in about.ids]
     fits = {m.kind for m in alike if any(_comes_with(item, m) for item in meant)}
+    if led is not None and "size" in fits:
+        return mention.kind == "option"  # "medium nachos", though there is a medium salsa
     return len(fits) == 1 and mention.kind not in fits
-
-
-def _sized(led: Mention | None, alike: list[Mention], menu: Menu) -> bool:
-    sizes = {size for item in menu.items if led is not None and item.sku in led.ids for size in item.size_ids}
-    return any(sizes & set(m.ids) for m in alike if m.kind == "size")
 
 
 def _comes_with(item: Item, mention: Mention) -> bool:
     offered = item.size_ids if mention.kind == "size" else item.option_groups
     return bool({*(mention.ids if mention.kind == "size" else mention.groups)} & {*offered})
-
-
-def _about(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> Mention | None:
-    """The item that a size or option leads to, or else the one before it."""
-    before = (m for m in reversed(mentions) if m.kind == "item" and m.end <= mention.start)
-    return _led_to(tokens, mention, mentions)[1] or next(before, None)
 
 
 def _led_to(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> tuple[int, Mention | None]:

@@ -202,7 +202,7 @@ def _kinds(
 ) -> frozenset[int]:
     """Articles that tell kinds apart, as many as there are: "two shakes, a vanilla and an oreo"."""
     single = {group.id for group in place.menu.option_groups if group.choose == "one"}
-    offered = {g for item in place.menu.items if item.sku in place.items for g in item.option_groups}
+    offered = place.offered
     led = [
         (span(tokens, m)[0] - 1, offered.intersection(m.groups))
         for m in values

@@ -12,6 +12,7 @@ from infra.settings import REPOSITORY
 from schemas.compare import canonical
 from schemas.evidence import Evidence
 from services.pipeline.retrieve import retrieve
+from tests.spoken.carts import line_left
 from tests.unit.test_spoken_forms import MENUS, only_cart
 
 TOLD = REPOSITORY / "tests" / "told"
@@ -30,24 +31,9 @@ def read(part: str) -> list[tuple[dict[str, Any], Evidence]]:
 
 def proposed(evidence: Evidence) -> list[dict[str, Any]] | None:
     """The one cart that the words leave, in doubt or not; None where they leave more than one."""
-    lines: list[dict[str, Any]] = []
-    for told in evidence.lines:
-        if not told.settled(evidence.menu):
-            return None
-        item = evidence.menu.item(told.items[0])
-        assert item is not None
-        lines.append(
-            {
-                "sku": item.sku,
-                "quantity": told.quantities[0],
-                "size": next((size for size in told.sizes if size in item.size_ids), None),
-                "options": [
-                    {"group": o.group, "id": o.id, "amount": o.amounts[0].value, "count": o.counts[0]}
-                    for o in told.options
-                    if o.group in item.option_groups
-                ],
-            }
-        )
+    if not all(told.settled(evidence.menu) for told in evidence.lines):
+        return None
+    lines = [line_left(told, evidence.menu) for told in evidence.lines]
     needed = [off for off in evidence.off_menu if off.required]
     return lines + [{"kind": "not_on_menu", "quantity": off.quantities[0]} for off in needed]
 
