@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 from sqlalchemy import DateTime, Dialect, text
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeDecorator
 
@@ -157,7 +158,13 @@ class Database:
             try:
                 yield held
             finally:
-                # Not given back to the pool: closing the connection gives the lock back, whatever happened.
+                # The server lets go of a closed connection's locks only some time after the close, so the
+                # lock is given back first. Where that can't be done, the close does it, whatever happened:
+                # this connection does not go back to the pool.
+                with suppress(DBAPIError):
+                    connection.execute(
+                        text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))"), {"name": name}
+                    )
                 connection.invalidate()
 
     def ping(self) -> None:

@@ -90,6 +90,9 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     **{(state, Event.REPLAYED_FROM_AUDIO): State.RECEIVED for state in REPLAYABLE},
 }
 
+# The events after which nothing follows.
+ENDS = frozenset(event for (_, event), state in TRANSITIONS.items() if state in TERMINAL)
+
 
 def advance(state: State, event: Event) -> State:
     """The state that follows.

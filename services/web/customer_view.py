@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.cart import Cart
-from schemas.lifecycle import SETTLED, TERMINAL, Event, State
+from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
@@ -45,6 +45,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "over": record.state in TERMINAL,
         "refresh_s": REFRESH_S.get(record.state),
         "events": [event.value for event in Event],
+        "ends": sorted(ENDS),
         "size_names": {size.id: size.name for size in menu.sizes},
         "open": False,
         **changing(record, menu, record.cart, _keys(record.cart)),

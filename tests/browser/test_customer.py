@@ -12,13 +12,14 @@ from typing import Any
 
 import av
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from schemas.cart import CartDraft
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
+from services.api.events import RECONNECT_MS
 from services.pipeline import stages
 from services.pipeline.facts import check_facts
 from services.pipeline.flow import FLOW
@@ -350,3 +351,19 @@ def test_the_one_question_is_answered_by_one_button(page: Page, cafe: World) -> 
     settled = cafe.parts.orders.get(order.id)
     assert settled.state is State.COMPLETED
     assert settled.cart.lines[0].size == "L"
+
+
+def test_the_end_of_the_events_is_no_fault(page: Page, cafe: World) -> None:
+    order = placed(cafe)
+    listened: list[str] = []
+    held: list[Route] = []
+    page.on("request", lambda request: listened.append(request.url) if "/events" in request.url else None)
+    page.goto(f"/orders/{order.id}")
+    expect(page.get_by_role("heading", name="One moment")).to_be_visible()
+    page.route(f"**/orders/{order.id}", lambda route: held.append(route))
+    cafe.parts.orders.cancel(order.id)
+    # The server ends its stream now, and a browser comes back after a second; the new panel is still to come.
+    page.wait_for_timeout(RECONNECT_MS + 1_500)
+    assert (len(held), len(listened)) == (1, 1)
+    held[0].continue_()
+    expect(page.get_by_role("heading", name="This order was taken back")).to_be_visible()

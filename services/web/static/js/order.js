@@ -1,5 +1,15 @@
-/* The order's page: hear the words of one line. The rest is htmx. */
+/* The order's page: hear the words of one line, and let go of the events when they end. The rest is htmx. */
 "use strict";
+// The server ends the stream with the event that ends the order. A browser that still listens takes that for
+// a lost connection: it reports an error and comes back, again and again.
+htmx.createEventSource = (url) => {
+  const source = new EventSource(url, { withCredentials: true });
+  for (const name of document.getElementById("order").dataset.ends.split(" ")) {
+    source.addEventListener(name, () => source.close());
+  }
+  return source;
+};
+
 document.addEventListener("click", (event) => {
   const play = event.target.closest("button.play");
   if (play) {
