@@ -24,6 +24,19 @@ from tests.running_stack import client, settle, stack  # noqa: F401 (fixtures, a
 
 NUMBERS = count(1)
 
+# Where real processes meet a machine of unknown load, a test gets a second try, and the count and the name
+# of each that needed it are printed (ADR 0027). Not so what is computed, and not so the faults: an order lost
+# now and then is an order lost.
+SECOND_TRY = ("browser", "e2e", "engines", "integration")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests of those folders their second try."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).parts[0] in SECOND_TRY:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSQL]:
