@@ -129,7 +129,11 @@ def test_waits_grow_to_a_bound() -> None:
     assert waits[-1] == LONGEST_WAIT_S
 
 
-def test_guesses_side_by_side_are_counted_each(staff: StaffStore, race: Any) -> None:
+def test_guesses_side_by_side_are_counted_each(
+    staff: StaffStore, race: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Hashing eight passwords may take a busy machine longer than the first wait.
+    monkeypatch.setattr("services.storage.staff.FIRST_WAIT_S", LONGEST_WAIT_S)
     staff.add("Ann", PASSWORD)
     ends = race(8, lambda n: staff.sign_in("Ann", f"a wrong guess {n}", HOUR_S))
     assert Counter(type(end) for end in ends) == {type(None): FREE_ATTEMPTS, TooManyAttempts: 3}
