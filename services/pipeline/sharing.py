@@ -14,10 +14,11 @@ from schemas.evidence import Mention
 from services.pipeline.english import ADDS, AGAIN, AMOUNTS, AND, EACH, OF_EACH, THE_OTHER
 from services.pipeline.places import Place
 from services.pipeline.quantifiers import Number, number_value
-from services.pipeline.words import SENTENCE_ENDS, Token, span
+from services.pipeline.words import SENTENCE_ENDS, Token, span, tokenize
 
 # After the size of one more of the same: "and a small one", "and a small with soy", "and a small, please".
 _AFTER_SIZE = AND | frozenset("1 one with without no please thank thanks".split())
+_OF_PART = OF_EACH | frozenset(("without",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,8 @@ def parts(
         for (opens, quantity), until in zip(openers, [*(o[0] for o in openers[1:]), end], strict=True)
     ]
     another_size = any(_other_size(before, own) for _, own in owned)
-    if another_size or tokens[openers[0][0] - 1].folded in AND:
+    joined = tokens[openers[0][0] - 1].folded in AND and not _of_them(tokens, openers[0][0])
+    if another_size or joined:
         added = all(
             _adds(tokens, opens, before, own) for (opens, _), (_, own) in zip(openers, owned, strict=True)
         )
@@ -142,6 +144,12 @@ def parts(
     if rest:
         found.append(Part(rest, (*before, *everywhere), starts))
     return found if len(found) > 1 else None
+
+
+def _of_them(tokens: list[Token], opens: int) -> bool:
+    """ "One of them": some of those before, and no more of them."""
+    words = [token.folded for token in tokens[opens + 1 : opens + 3]]
+    return words[:1] == ["of"] and words[1:] in (["them"], ["those"], ["em"], ["the"])
 
 
 def _other_size(before: list[Mention], own: list[Mention]) -> bool:
@@ -189,11 +197,14 @@ def _openers(
         if article:
             found.append((i, 1))
         elif number or others:
-            while after < place.region[1] and after not in at and tokens[after].folded in OF_EACH:
+            if others and after in counts:  # "the other three"
+                number = counts[after]
+                after = number.end
+            while after < place.region[1] and after not in at and tokens[after].folded in _OF_PART:
                 after += 1
             if after in at:
                 found.append((i, number.value if number else None))
-        i = after if number else i + 1
+        i = number.end if number else i + 1
     return found
 
 
@@ -244,9 +255,25 @@ def summed(tokens: list[Token], numbers: list[Number], places: list[Place]) -> b
     ]
     for i, place in enumerate(places[:-2]):
         joined = {t.folded for t in tokens[place.last : places[i + 1].first]} & AND
-        if counts[i] > 1 and not joined and counts[i] in list(accumulate(counts[i + 1 :]))[1:]:
-            return True
+        sums = list(accumulate(counts[i + 1 :]))
+        if counts[i] > 1 and not joined and counts[i] in sums[1:]:
+            following = places[i + 1 : i + 2 + sums.index(counts[i], 1)]
+            if all(_may_be_kind(other, place) for other in following):
+                return True
     return False
+
+
+def _may_be_kind(place: Place, head: Place) -> bool:
+    """Whether what is ordered at a place, or what its words begin ("oatmeal"), is of the category of
+    another's: two corn cobs are no salad and no quesadilla."""
+    menu = head.menu
+    categories = {item.category for item in menu.items if item.sku in head.items}
+    words = {token.folded for token in tokenize(place.anchor)}
+    return any(
+        item.sku in place.items or words <= {token.folded for token in tokenize(item.name)}
+        for item in menu.items
+        if item.category in categories
+    )
 
 
 def repeated(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> str:
