@@ -91,14 +91,17 @@ REFUSING_ALL = frozenset("without hold minus skip avoid san neither".split())
 AMOUNT_FILLERS = frozenset("of the any on a some with helping".split())
 
 # Measures that stand between a number and the option that it counts ("two pumps of vanilla").
-MEASURES = frozenset("pump shot scoop slice piece packet squirt extra more spoon splash drizzle".split())
+MEASURES = frozenset(
+    "pump shot scoop slice piece packet portion squirt extra more spoon splash drizzle".split()
+)
 
 # Joins two lines of an order, or two options of one.
 AND = frozenset("and plus also then".split())
 
 # Shares a value out over several lines ("all with oat milk").
 SHARED = re.compile(
-    r"(?<!that's )(?<!that is )(?<!be )(?<!is )\ball\b(?! (right|set|good))|\b(both|each|every|everything)\b",
+    r"(?<!that's )(?<!thats )(?<!that is )(?<!be )(?<!is )\b(all\b(?! (right|set|good))|everything\b)"
+    r"|\b(both|each|every)\b",
     re.IGNORECASE,
 )
 
@@ -190,7 +193,9 @@ UNWISHED = frozenset("people person minute hour min cent dollar buck".split())
 # Before "the" these wish for something ("could I have the wings").
 HAVING = frozenset("have get want take like do try order".split())
 # Hold what is wished for ("a slice of pizza").
-VESSELS = frozenset("slice piece bottle glass cup bowl order side plate bag can scoop pair".split())
+VESSELS = frozenset(
+    "slice piece portion pint bottle glass cup bowl order side plate bag can scoop pair".split()
+)
 # A sentence that tells of something else than this order.
 TALE = re.compile(
     r"\b(last (time|night|week)|yesterday|used to|(was|were) (going to|gonna)"
@@ -296,5 +301,8 @@ FILLERS = frozenset(
     right sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check
     lemme huh wow after meeting picking office group if theres mind
     time hungry thirsty bit little were work possible great perfect fine cool nice lovely awesome
-    awfully kindly appreciate quick quickly size sized cooked""".split()
+    awfully kindly appreciate quick quickly size sized cooked isnt wasnt arent werent cant couldnt shouldnt
+    itll itd whatll theyll though anyway anyways anyhow ugh gosh goodness sweetheart darling
+    darlin oldest youngest calling starving
+    hiya mate collection""".split()
 )

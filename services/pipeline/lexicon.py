@@ -171,7 +171,9 @@ class Lexicon:
             ):
                 continue
             uneven = j - i != len(words) and not sounds_alike
-            found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99), uneven))
+            even = zip(range(i, j), words, strict=True) if j - i == len(words) else ()
+            unlike = tuple(k for k, word in even if tokens[k].folded != word)
+            found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99), uneven, unlike))
         return found
 
     def _said(self, tokens: list[Token]) -> bool:

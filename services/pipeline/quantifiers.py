@@ -191,6 +191,8 @@ def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set
 def _joint(tokens: list[Token], end: int, first: int) -> str | None:
     """What joins two names of a list: "or", "and", or "," for a pause that a recogniser may have left out;
     None when they are no list."""
+    if first < end:
+        return None  # what is shared by all stands after what is a part's own
     words = {token.folded for token in tokens[end:first]} - {"the", "any"}
     if words <= {"or", "nor"} and words:
         return "or"

@@ -18,7 +18,7 @@ from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence
 from schemas.menu import Menu
 from schemas.writable import writable
-from services.pipeline.english import AMOUNTS, AND, ASKED, ASKING, FILLERS, NUMBERS, PERSONS
+from services.pipeline.english import AMOUNTS, AND, ASKED, ASKING, FILLERS, NUMBERS, PERSONS, POINTING
 from services.pipeline.lines import lines_of
 from services.pipeline.quantifiers import BETWEEN_COUNT, Number, find_numbers, names_something
 from services.pipeline.reading import lexicon, read
@@ -95,7 +95,8 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
 
 def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
     """Whether something of the menu was asked about, and not ordered yet ("do you have croissants?")."""
-    ends = [match.end() for match in ASKED.finditer(text)]
+    idle = _answered(text, tokens, mentions)
+    ends = [m.end() for m in ASKED.finditer(text) if not any(a <= m.start() < b for a, b in idle)]
     if any(end <= m.start <= end + _ASKED_CHARS for end in ends for m in mentions):
         return True
     start = 0
@@ -107,6 +108,22 @@ def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
             return True
         start = i + 1
     return False
+
+
+def _answered(text: str, tokens: list[Token], mentions: list[Mention]) -> list[tuple[int, int]]:
+    """Where the words [start, end) ask about something that is not on the menu, and order nothing of it:
+    "do you have calzones? No? Then a large Hawaiian"."""
+    found, start = [], 0
+    for i, token in enumerate(tokens):
+        if token.after not in SENTENCE_ENDS:
+            continue
+        span = tokens[start].start, token.end
+        named = any(span[0] <= m.start < span[1] for m in mentions)
+        pointed = any(t.folded in POINTING for t in tokens[i + 1 :])
+        if token.after == "?" and ASKED.search(text, *span) and not named and not pointed:
+            found.append(span)
+        start = i + 1
+    return found
 
 
 def _clusters(odd: list[int]) -> Iterator[int]:
@@ -136,13 +153,14 @@ def _unexplained(
     misheard. Names of categories and groups ("tea", "syrup") say nothing new beside what they belong to."""
     sure = covered(tokens, [m for m in mentions if not m.guessed])
     counted = {i for n in numbers for i in range(n.start, n.end)}
+    idle = _answered(text, tokens, mentions)
     odd = []
     for i, token in enumerate(tokens):
         plain = text[token.start : token.end].casefold().replace("'", "").replace("’", "")
         known = {token.folded, plain} & (FILLERS | AMOUNTS.keys() | NUMBERS.keys() | BETWEEN_COUNT | generic)
         # "Brue me a coffee": the first word is a verb more often than a wish.
         verb = i == 0 and jellyfish.metaphone(plain) in _FILLER_SOUNDS
-        if i in sure or i in counted or verb:
+        if i in sure or i in counted or verb or any(a <= token.start < b for a, b in idle):
             continue
         dangling = token.folded == "with" and _leads_nowhere(tokens, i, sure | counted)
         if not known or names_something(tokens, i) or dangling:

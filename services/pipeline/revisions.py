@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
+from services.pipeline.denials import alike, deny, give_up
 from services.pipeline.english import (
     ADDING,
     AMOUNTS,
+    AND,
     BETWEEN_CUES,
     INSTEAD_OF,
     NEGATING,
@@ -53,6 +55,7 @@ class _Reviser(Sheet):
         super().__init__(tokens, mentions)
         self._single = {group.id for group in menu.option_groups if group.choose == "one"}
         self._offered = {item.sku: set(item.option_groups) for item in menu.items}
+        self._has_gone = False
 
     def settle(self, at: int) -> int:
         """Settle the correction that begins at `at`; the position to go on from."""
@@ -62,18 +65,31 @@ class _Reviser(Sheet):
             return self._swap(at, end)
         if (end := self.phrase(at, INSTEAD_OF)) is not None:
             return self._instead(at, end)
-        if self.phrase(at, NEGATING) is not None and self.values:
-            raise _NotPlain
+        if (end := self.phrase(at, NEGATING)) is not None and self.values:
+            after = deny(self, at, end, self._single) if self.tokens[at].folded == "not" else None
+            if after is None:
+                raise _NotPlain
+            return after
         gone = self._removed(at)
         if gone is not None:
             return self._remove(at, gone)
         end, strong = self._cues(at)
+        if end > at and self.before(at) and self.phrase(end, (*INSTEAD_OF, ("not",))) is not None:
+            self.strike(at, end)  # "oh wait, not the slaw"
+            return end
         if end > at:
             self._replace(at, end, strong=strong)
             return end
+        if self._has_gone and self.tokens[at].folded == "instead" and self._closes(at):
+            return at + 1  # "scratch the lavender, put maple in it instead"
         if self.phrase(at, (*REMOVING, *UNSURE)) is not None and self.before(at):
             raise _NotPlain
         return at + 1
+
+    def _closes(self, at: int) -> bool:
+        """Whether a clause ends with the word at `at`."""
+        last = at + 1 == len(self.tokens) or bool(self.tokens[at].after)
+        return last or self.tokens[at + 1].folded in AND
 
     def _cues(self, at: int) -> tuple[int, bool]:
         """Where a run of words of replacing ends, and whether they can only mean that."""
@@ -170,7 +186,9 @@ class _Reviser(Sheet):
     def _instead(self, at: int, end: int) -> int:
         """ "Oat milk instead of whole": what is named after it was never wished for, or no longer is."""
         gone, before = self.after(end), self.before(at)
-        if gone is None or not before or before[-1].kind != gone.kind:
+        if gone is not None and (after := give_up(self, at, gone)) is not None:
+            return after
+        if gone is None or not before or not alike(before[-1], gone):
             raise _NotPlain
         self.strike(at, gone.end)
         earlier = self.earlier(gone, at)
@@ -185,6 +203,7 @@ class _Reviser(Sheet):
         if earlier is None or gone.kind == "number":
             raise _NotPlain
         self.strike(at, gone.end)
+        self._has_gone = True
         if earlier.kind == "item":
             start, end = self.clause(earlier)
             if sum(v.kind == "item" and start <= v.start < end for v in self.values) > 1:

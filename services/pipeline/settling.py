@@ -14,7 +14,8 @@ EXACT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.97, 0.6, 0.45, 0.4
 @dataclass(frozen=True, slots=True)
 class Found:
     """A mention before overlaps are settled: token positions that matched, and whom they name. An `uneven`
-    one has more or fewer words than the name, and likeness in the whole only."""
+    one has more or fewer words than the name, and likeness in the whole only; of an even one `unlike` are the
+    positions of words that are not the name's."""
 
     kind: str
     group: str
@@ -22,6 +23,7 @@ class Found:
     core: tuple[int, ...]
     score: float
     uneven: bool = False
+    unlike: tuple[int, ...] = ()
 
 
 def settle(found: list[Found]) -> list[Found]:
@@ -32,6 +34,7 @@ def settle(found: list[Found]) -> list[Found]:
         for f in found
         if f.score >= GAPPED or not (any(_belies(w, f) for w in whole) or _all_said(whole, f))
     ]
+    found = [f for f in found if not any(_parts_better(f, w, whole) for w in whole)]
     ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
     kept: list[Found] = []
     for f in ordered:
@@ -73,10 +76,22 @@ def _belies(whole: Found, like: Found) -> bool:
 
 def _all_said(whole: list[Found], like: Found) -> bool:
     """Whether each word of a mere likeness is of a name said whole: a "double cheeseburger", where that is a
-    size and an item, is no double cheeseburger combo."""
+    size and an item, is no double cheeseburger combo; nor is a "chicken korma" a chicken pakora, where a korma
+    is another item (an "ice mocha" is an iced one, though it may be had with ice)."""
     inside = [w for w in whole if w.score >= EXACT and set(w.core) < set(like.core)]
-    named = any(w.kind == like.kind for w in inside)
-    return like.uneven and named and {i for w in inside for i in w.core} == set(like.core)
+    own = {i for w in inside if w.kind == like.kind for i in w.core}
+    told = bool(own) if like.uneven else bool(own.intersection(like.unlike))
+    return told and {i for w in inside for i in w.core} == set(like.core)
+
+
+def _parts_better(one: Found, other: Found, whole: list[Found]) -> bool:
+    """Whether what two overlapping names leave of each other tells for the other: a "chicken tikka masala" is
+    a tikka masala with chicken, which is a name, and no chicken tikka with a masala, which is none."""
+    mine, its = set(one.core), set(other.core)
+    if one.score < EXACT or other.score < EXACT or not mine & its or not mine - its or not its - mine:
+        return False
+    left = {frozenset(f.core) for f in whole if f.score >= EXACT and f.kind != "item"}
+    return mine - its in left and its - mine not in left
 
 
 def _same(a: Found, b: Found) -> bool:

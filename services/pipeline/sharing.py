@@ -18,7 +18,8 @@ from services.pipeline.words import SENTENCE_ENDS, Token, span, tokenize
 
 # After the size of one more of the same: "and a small one", "and a small with soy", "and a small, please".
 _AFTER_SIZE = AND | frozenset("1 one with without no please thank thanks".split())
-_OF_PART = OF_EACH | frozenset(("without",))
+# Between the number of a part and what is said of it: "one of them without", "three with extra".
+_OF_PART = OF_EACH | AMOUNTS.keys()
 
 
 @dataclass(frozen=True, slots=True)
