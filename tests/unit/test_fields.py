@@ -129,6 +129,8 @@ def validated(transcript: Transcript, threshold: float) -> tuple[Outcome, Outcom
         transcriber=unused,  # type: ignore[arg-type]
         decoder=unused,  # type: ignore[arg-type]
         fallback_decoder=unused,
+        second_transcriber=unused,
+        agreement=unused,
         menu=lambda _id, version: MenuVersion(CAFE, version, "", now),
         recording=unused,  # type: ignore[arg-type]
         asr_threshold=0.72,
