@@ -110,6 +110,14 @@ def test_the_shipped_table_counts_every_feature_the_right_way() -> None:
             assert 0 < probability(model, (0.0,) * len(FEATURES)) < 1
 
 
+def test_no_field_is_less_sure_than_an_order_that_two_recognisers_came_to() -> None:
+    alone = heard(0.97, large=0.05).model_copy(update={"confidence": 0.96})
+    before, after = sure(alone), sure(alone.model_copy(update={"agreed": True}))
+    assert before[0]["heard"] < 0.96 < before[1]["sku"]
+    for mine, ours in zip(before, after, strict=True):
+        assert ours == {name: max(value, 0.96) for name, value in mine.items()}
+
+
 def test_a_finding_names_the_field_and_the_line() -> None:
     (worst, next_one) = check_fields([{"sku": 0.9}, {"size": 0.41, "options/milk/oat": 0.5}], 0.6)
     assert (worst.message, worst.line) == ("size of line 2: heard with 0.41", 1)

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from infra.models import ModelError
+from infra.settings import Settings
 from schemas.errors import EngineUnavailable
 from schemas.transcript import Transcript
+from services.bootstrap import bootstrap
 from services.engines.confidence import agreement
 from services.pipeline.one_cart import undoubted_cart
 from services.pipeline.retrieve import retrieve
@@ -105,6 +107,10 @@ def test_without_a_second_recogniser_or_its_weights_everything_stays() -> None:
 
     for second in (missing, lambda: None):
         assert with_witness(RECORDING, unsure(), CAFE, 1, second, agreement) == unsure()
+
+
+def test_an_empty_setting_is_no_second_recogniser(tmp_path: Path) -> None:
+    assert bootstrap(Settings(home=tmp_path, whisper_second="")).second_transcriber is None
 
 
 def test_a_pair_that_nobody_measured_gains_nothing() -> None:
