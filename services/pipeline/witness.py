@@ -2,8 +2,8 @@
 
 It hears the recording with open ears: no names of the menu, nothing of what the first one heard. Two models
 that come to the same order by themselves are evidence; how much is measured (`docs/confidence.md`). It only
-ever settles a doubt about the hearing, and one at a time: a second hearing with the menu's words that it
-bears out keeps the first hearing's confidence, so below the floor it still goes to a human.
+ever settles a doubt about the hearing. A second hearing with the menu's words that it bears out keeps the
+first hearing's confidence: two doubts at once still go to a human.
 """
 
 from __future__ import annotations
