@@ -74,7 +74,7 @@ ablation: weights ## each lever of the pipeline by itself, on the tuned text (AR
 	@$(BIN)/python -m tests.bench.ablation.report
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
-	@$(BIN)/python tests/bench/calibrate_asr.py --data $(DATA) $(ARGS)
+	@$(BIN)/python -m tests.bench.calibrate_asr --data $(DATA) $(ARGS)
 
 field-table: setup ## fit the confidence of fields anew (DATA and HEARD: folder and kept hearings of make calibrate; an hour)
 	@mkdir -p reports

@@ -43,6 +43,9 @@ class Settings(BaseSettings):
     whisper_model: str = "faster-whisper-base"
     """A name in the model lock (`faster-whisper-base`, `faster-whisper-tiny.en`), a path, or a hub name."""
 
+    whisper_second: str = "faster-whisper-tiny.en"
+    """As `whisper_model`: a second recogniser, asked where the first is unsure (English). Empty: none."""
+
     whisper_threads: int = 2
     """CPU threads of one transcription."""
 

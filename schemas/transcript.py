@@ -20,8 +20,9 @@ class Transcript(BaseModel):
     """The words of one order.
 
     `confidence` is 0..1: for speech, the share of recordings with this mean word probability that were
-    heard right (a measured table, see `services/engines/confidence.py`), 0 when nothing was said; for a
-    transcript that the caller sent, 1. `words` is empty when the text came without times.
+    heard right (a measured table, see `services/engines/confidence.py`), 0 when nothing was said; where a
+    second recogniser agreed, the share of such orders that were right, if that is more; for a transcript
+    that the caller sent, 1. `words` is empty when the text came without times.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -45,6 +46,17 @@ class Transcript(BaseModel):
     overruled: float | None = Field(
         default=None, ge=0, le=1, description="how sure the first hearing was of the words that were replaced"
     )
+    witness: str | None = Field(
+        default=None, description="what a second recogniser heard; null where it was not asked"
+    )
+    agreed: bool = Field(
+        default=False, description="whether both recognisers come to the same order by themselves"
+    )
+
+    @property
+    def recogniser(self) -> str:
+        """`source` without what a second hearing by the same recogniser adds to it."""
+        return self.source.partition("+")[0]
 
     @property
     def nothing_was_said(self) -> bool:

@@ -67,14 +67,22 @@ class Container:
 
     @cached_property
     def transcriber(self) -> Transcriber:
+        return self._transcriber(self.settings.whisper_model)
+
+    @cached_property
+    def second_transcriber(self) -> Transcriber | None:
+        name = self.settings.whisper_second
+        return self._transcriber(name) if name else None
+
+    def _transcriber(self, name: str) -> Transcriber:
         from infra.models import resolve
         from services.engines.audio import DecodeLimits
         from services.engines.whisper import WhisperTranscriber
 
         config = self.settings
         return WhisperTranscriber(
-            resolve(config.whisper_model, config.models_dir),
-            name=config.whisper_model,
+            resolve(name, config.models_dir),
+            name=name,
             device=config.whisper_device,
             threads=config.whisper_threads,
             limits=DecodeLimits(
@@ -121,12 +129,16 @@ class Container:
 
     @cached_property
     def tools(self) -> Tools:
+        from services.engines.confidence import agreement
+
         return Tools(
             transcriber=lambda: self.transcriber,
             decoder=lambda: self.decoder,
             fallback_decoder=lambda: self.fallback_decoder,
             menu=self.menus.get,
             recording=self.blobs.path,
+            second_transcriber=lambda: self.second_transcriber,
+            agreement=agreement,
             asr_threshold=self.settings.asr_threshold,
             field_threshold=self.settings.field_threshold,
             max_order_total=self.settings.max_order_total,

@@ -264,6 +264,7 @@ RIGHT = CartDraft.model_validate(
 )  # fmt: skip
 AWAY = EngineUnavailable("The decode server did not answer")
 ATTEMPTS = 3
+AGREEMENT = 0.96  # share of right orders where two recognisers agree
 
 
 @dataclass
@@ -275,6 +276,7 @@ class Works:
     transcriber: ScriptedTranscriber = field(default_factory=lambda: ScriptedTranscriber([speech(SAID)]))
     decoder: ScriptedDecoder = field(default_factory=lambda: ScriptedDecoder([RIGHT]))
     fallback: ScriptedDecoder | None = None
+    second: ScriptedTranscriber | None = None
     bell: Bell = field(default_factory=Bell)
 
     def __post_init__(self) -> None:
@@ -287,6 +289,8 @@ class Works:
             transcriber=lambda: self.transcriber,
             decoder=lambda: self.decoder,
             fallback_decoder=lambda: self.fallback,
+            second_transcriber=lambda: self.second,
+            agreement=lambda _first, _second: AGREEMENT,
             menu=self.menus.get,
             recording=self.blobs.path,
             asr_threshold=0.72,

@@ -42,6 +42,7 @@ def about(
 
         told["hearing"] = {
             "model": _name(config.whisper_model),
+            "second": _name(config.whisper_second) if config.whisper_second else None,
             "faster-whisper": version("faster-whisper"),
             "device": config.whisper_device,
             "precision": COMPUTE.get(config.whisper_device, "default"),

@@ -15,6 +15,10 @@ base on CPU, 0.72 lies at a mean of 0.81.
 A share over that mix of noise levels is no promise about another room: it orders recordings (AUROC 0.84;
 `exp(avg_logprob)` orders them worse), and its level is right as far as the room is like the mix. What has
 no table gets `fallback`, the lowest of all tables less a tenth, so that it asks more often.
+
+`agreements` holds, for a pair of recognisers, how many orders were right of those that both came to by
+themselves (`services/pipeline/witness.py`), among hearings of the first under the floor of 0.72 alone: that
+is where agreement is needed. Its `confidence` is (right + 1) / (heard + 2); above the floor it is too low.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import json
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 TABLES = Path(__file__).with_name("confidence.json")
 FALLBACK = "fallback"
@@ -31,9 +36,15 @@ Knots = tuple[tuple[float, float], ...]
 
 
 @lru_cache(maxsize=1)
+def _document() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(TABLES.read_text(encoding="utf-8"))
+    return document
+
+
+@lru_cache(maxsize=1)
 def _tables() -> dict[str, Knots]:
     """`{key: ((raw, confidence), ...)}`, both rising, with the end points that every table shares."""
-    document = json.loads(TABLES.read_text(encoding="utf-8"))
+    document = _document()
     tables = {}
     for key, table in document["tables"].items():
         rows = [(float(row[1]), float(row[4])) for row in table["rows"]]
@@ -41,6 +52,13 @@ def _tables() -> dict[str, Knots]:
     fallback = [(float(raw), float(confidence)) for raw, confidence in document[FALLBACK]["rows"]]
     tables[FALLBACK] = ((0.0, 0.0), *fallback, (1.0, fallback[-1][1]))
     return tables
+
+
+def agreement(first: str, second: str) -> float | None:
+    """The share (0..1) of right orders where recogniser `first` was unsure and `second` came to the same
+    order, by their keys; None where nobody measured it."""
+    measured = _document()["agreements"].get(first, {}).get(second)
+    return float(measured["confidence"]) if measured else None
 
 
 def is_measured(key: str) -> bool:

@@ -143,7 +143,7 @@ class WhisperTranscriber:
             except (OSError, ValueError, RuntimeError) as error:
                 raise EngineMisconfigured(
                     f"The speech model {self._name!r} can't be loaded: {error}",
-                    hint="Check SAYCART_WHISPER_MODEL and SAYCART_WHISPER_DEVICE; `saycart doctor` tells.",
+                    hint="Check SAYCART_WHISPER_MODEL, _SECOND and _DEVICE; `saycart doctor` tells.",
                 ) from error
 
     def transcribe(self, audio: Path, language: str) -> Transcript:

@@ -87,6 +87,8 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "field_confidence": [line.field_confidence for line in order.cart.lines] if order.cart else [],
         "question": question.model_dump(mode="json") if question else None,
         "first_heard": heard.first_heard,
+        "witness": heard.witness,
+        "agreed": heard.agreed,
         "ms": {name: ms.get(name, 0.0) for name in ("transcribe", "decode", "validate")},
     }
 

@@ -12,6 +12,8 @@ whose right cart is known. A weight multiplies a feature:
     chosen        the mask left the value to the model
     doubt         something about the order is open, whatever it is
 
+Where a second recogniser came to the same order, no field is less sure than the order as a whole.
+
 A transcript without word probabilities (an order that came as text), one from a second hearing (its words
 were asked for), and a recogniser without a table give no field confidences.
 """
@@ -69,8 +71,10 @@ def field_confidences(draft: CartDraft, evidence: Evidence, transcript: Transcri
     known = models().get(transcript.source)
     if known is None or transcript.first_heard is not None:
         return [{} for _ in draft.lines]
+    # Two recognisers only agree where the words leave one cart, so no value of it was the model's choice.
+    least = transcript.confidence if transcript.agreed else 0.0
     return [
-        {name: round(probability(known[kind], values), 4) for kind, name, values in line}
+        {name: round(max(least, probability(known[kind], values)), 4) for kind, name, values in line}
         for line in features(draft, evidence, transcript)
     ]
 

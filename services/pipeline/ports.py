@@ -35,6 +35,9 @@ class Tools:
     fallback_decoder: Callable[[], CartDecoder | None]
     menu: Callable[[str, int], MenuVersion]
     recording: Callable[[str], Path]
+    second_transcriber: Callable[[], Transcriber | None]
+    agreement: Callable[[str, str], float | None]
+    """Measured share of right orders where two recognisers agree, by their `Transcript.source`."""
     asr_threshold: float
     field_threshold: float
     max_order_total: int

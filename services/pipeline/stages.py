@@ -25,6 +25,7 @@ from services.pipeline.retrieve import retrieve
 from services.pipeline.tidy import drop_echoes
 from services.pipeline.triage import doubts
 from services.pipeline.validate import check_evidence, check_fields, check_hearing
+from services.pipeline.witness import with_witness
 from services.storage.records import OrderRecord, Outcome
 
 log = structlog.get_logger()
@@ -40,6 +41,9 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     started = time.perf_counter()
     menu = tools.menu(order.menu_id, order.menu_version)
     transcript = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
+    transcript = with_witness(
+        recording, transcript, menu.menu, menu.version, tools.second_transcriber, tools.agreement
+    )
     timings = {"transcribe": time.perf_counter() - started}
     if transcript.nothing_was_said:
         finding = Finding.blocking("nothing_heard", "Nothing was said in this recording")

@@ -146,12 +146,14 @@ def _refs(mention: Mention) -> set[object]:
 
 def check_hearing(transcript: Transcript) -> list[Finding]:
     """Words that were only understood once the menu's own were listened for: a doubt, unless the first
-    hearing was unsure of its own words and they sound like those that took their place."""
+    hearing was unsure of its own words and they sound like those that took their place, or a second
+    recogniser, which knew nothing of the menu, came to the same order."""
     if transcript.first_heard is None:
         return []
     message = f"First heard as “{transcript.first_heard}”"
-    mended = transcript.alike is not None and transcript.alike >= ALIKE
-    if mended and transcript.overruled is not None and transcript.overruled < SURE:
+    alike = transcript.alike is not None and transcript.alike >= ALIKE
+    mended = alike and transcript.overruled is not None and transcript.overruled < SURE
+    if mended or transcript.agreed:
         return [Finding.info("heard_again", message)]
     return [Finding.blocking("heard_again", message)]
 

@@ -1,6 +1,6 @@
 """Measures the ASR confidence tables of `services/engines/confidence.json`.
 
-    python tests/bench/calibrate_asr.py --data DIR --model faster-whisper-base --write
+    python -m tests.bench.calibrate_asr --data DIR --model faster-whisper-base --write
 
 DIR holds `menu.json`, `gold.jsonl` and `audio/`, in the form of `saycart eval`. Each recording is heard clean
 and mixed with noise (even ones: six other recordings talking at once; odd ones: pink noise) at each level of
@@ -9,6 +9,9 @@ transcript every item, size and option of its cart, and nothing else: what match
 ("Americana", "16 oz") does not count as wrong. Amounts ("a lot of") and numbers are not looked at. Seeded; on
 2 cores base takes about 1 s a recording and level, and finished ones are kept in `--heard`, so that it can be
 stopped and gone on with.
+
+With `--second NAME` it measures instead how often an order is right that both recognisers come to
+(`tests/bench/agreement.py`), over the same recordings and noise.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from services.engines.confidence import TABLES
 from services.engines.containers import sniff_file
 from services.engines.whisper import Segment, WhisperTranscriber, is_phantom, raw_confidence
 from services.pipeline.retrieve import retrieve
+from tests.bench.agreement import measure
 
 SEED = 20240601
 BIN = 20  # recordings that are counted together before the table is made monotone
@@ -163,17 +167,30 @@ def main() -> None:
     parser.add_argument("--snr", type=int, nargs="*", default=[20, 10, 5, 0], help="dB, besides clean")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--heard", type=Path, help="where finished hearings are kept")
-    parser.add_argument("--write", action="store_true", help="put the table into confidence.json")
+    parser.add_argument("--second", help="measure agreement with this recogniser; name, or NAME=PATH")
+    parser.add_argument("--heard-second", type=Path, help="where its finished hearings are kept")
+    parser.add_argument("--write", action="store_true", help="put what was measured into confidence.json")
     args = parser.parse_args()
 
-    name, _, path = args.model.partition("=")
-    ears = WhisperTranscriber(path or resolve(name, settings().models_dir), name=name, threads=args.threads)
+    ears, kept = _listener(args.model, args.threads), args.heard or _kept(args.model)
     menu = Menu.parse(json.loads((args.data / "menu.json").read_text()))
     gold = [json.loads(line) for line in (args.data / "gold.jsonl").read_text().splitlines()]
     files = [args.data / "audio" / row["audio"] for row in gold]
     clips = [decode(file, sniff_file(file), DecodeLimits()) for file in files]
     ids = [row["id"] for row in gold]
-    rows = hear_all(ears, clips, ids, [None, *args.snr], args.heard or Path(f"heard-{name}.jsonl"))
+    rows = hear_all(ears, clips, ids, [None, *args.snr], kept)
+    document = json.loads(TABLES.read_text())
+    data = f"{len(ids)} human orders, {RATE} Hz, clean and at {args.snr} dB of babble or pink noise"
+    if args.second:
+        second, kept_second = _listener(args.second, args.threads), args.heard_second or _kept(args.second)
+        hear_all(second, clips, ids, [None, *args.snr], kept_second)
+        keys = ears.key("en"), second.key("en")
+        found = {"data": data, **measure(kept, kept_second, args.data, keys)}
+        print(json.dumps(found))
+        if args.write:
+            document["agreements"].setdefault(keys[0], {})[keys[1]] = found
+            _write(document)
+        return
 
     carts = {row["id"]: row["cart"] for row in gold}
     raw, right, levels, silent = [], [], [], 0
@@ -195,10 +212,9 @@ def main() -> None:
     print("raw mean at 0.72:", round(float(np.interp(0.72, [r[4] for r in table], [r[1] for r in table])), 3))
     print(*table, sep="\n")
     if args.write:
-        document = json.loads(TABLES.read_text())
         document["columns"] = ["raw_low", "raw_mean", "count", "right", "confidence"]
         document["tables"][ears.key("en")] = {
-            "data": f"{len(ids)} human orders, {RATE} Hz, clean and at {args.snr} dB of babble or pink noise",
+            "data": data,
             "heard": len(scores),
             "heard_right": int(labels.sum()),
             "without_words": silent,
@@ -206,11 +222,24 @@ def main() -> None:
             "rows": table,
         }
         document["fallback"] = {"rows": cautious(document["tables"])}
-        # One row a line: a table is read by people.
-        text = re.sub(
-            r"\[\s+([^\[\]]+?)\s+\]", lambda m: f"[{' '.join(m[1].split())}]", json.dumps(document, indent=1)
-        )
-        TABLES.write_text(text + "\n")
+        _write(document)
+
+
+def _listener(model: str, threads: int) -> WhisperTranscriber:
+    name, _, path = model.partition("=")
+    return WhisperTranscriber(path or resolve(name, settings().models_dir), name=name, threads=threads)
+
+
+def _kept(model: str) -> Path:
+    return Path(f"heard-{model.partition('=')[0]}.jsonl")
+
+
+def _write(document: dict[str, Any]) -> None:
+    """One row a line: a table is read by people."""
+    text = re.sub(
+        r"\[\s+([^\[\]]+?)\s+\]", lambda m: f"[{' '.join(m[1].split())}]", json.dumps(document, indent=1)
+    )
+    TABLES.write_text(text + "\n")
 
 
 if __name__ == "__main__":

@@ -74,10 +74,13 @@ class Desk:
         recording: str | None = "hc-01",
         reasons: tuple[ReviewReason, ...] = (ReviewReason.LOW_ASR_CONFIDENCE,),
         menu: Any = None,
+        witness: str | None = None,
     ) -> ReviewRecord:
-        """An order in review; `sure` gives the probability of single words, the rest have 0.97."""
+        """An order in review; `sure` gives the probability of single words, the rest have 0.97. `witness` is
+        what a second recogniser heard."""
         parts, menu = self.world.parts, menu or self.menu
         heard = self._heard(said, sure or {}, spoken=recording is not None)
+        heard = heard.model_copy(update={"witness": witness})
         key = self._stored(RECORDINGS / f"{recording}.flac") if recording else None
         new = NewOrder(
             menu.menu.id, menu.version, "en",

@@ -328,11 +328,13 @@ def test_hostile_text_stays_text(desk: Desk, page: Page) -> None:
     menu, _ = desk.world.parts.menus.put(Menu.parse(document))
     sku = document["items"][0]["sku"]
     line = {"kind": "item", "heard": "<b>x</b>", "sku": sku, "quantity": 1}
-    review = desk.order(f"{EVIL} <b>x</b> please", [line, PIZZA | {"heard": "<i>y</i>"}], menu=menu)
+    lines = [line, PIZZA | {"heard": "<i>y</i>"}]
+    review = desk.order(f"{EVIL} <b>x</b> please", lines, menu=menu, witness=f"{EVIL} please")
     page.goto("/review")
     expect(page.locator(f"#open-{review.id}")).to_contain_text("<script>document.title=")
     take(page, review.id)
     expect(page.locator(".words")).to_contain_text("<script>document.title=")
+    expect(page.get_by_text("A second recogniser heard “<script>document.title=")).to_be_visible()
     expect(page.locator("#line-0-sku option[selected]")).to_have_text("<script>alert(2)</script>")
     expect(page.locator("#changes")).to_be_visible()
     page.get_by_label("Quantity").first.fill("2")

@@ -30,7 +30,18 @@ from services.bootstrap import Container
 from services.pipeline.ports import Doorbell
 from services.pipeline.runner import BACKOFF_MOST_S, BACKOFF_S, Runner
 from services.workers.sweeper import sweep
-from tests.stand_ins import ATTEMPTS, AWAY, RIGHT, SAID, Bell, ScriptedDecoder, Works, speech
+from tests.stand_ins import (
+    AGREEMENT,
+    ATTEMPTS,
+    AWAY,
+    RIGHT,
+    SAID,
+    Bell,
+    ScriptedDecoder,
+    ScriptedTranscriber,
+    Works,
+    speech,
+)
 
 
 @pytest.fixture
@@ -80,6 +91,22 @@ def test_low_confidence_goes_to_review_with_its_cart(world: Works) -> None:
     assert review is not None
     assert review.proposed == order.cart
     assert world.types(order_id)[-1] == "doubted"
+
+
+@pytest.mark.parametrize("again", [SAID, "a small latte", AWAY], ids=["agrees", "hears otherwise", "fails"])
+def test_only_a_second_recogniser_that_agrees_spares_a_review(world: Works, again: str | Exception) -> None:
+    world.transcriber.script = [speech(SAID, confidence=0.5)]
+    world.second = ScriptedTranscriber([speech(again) if isinstance(again, str) else again])
+    order_id = world.spoken()
+    order = world.until_settled(order_id)
+    assert order.transcript is not None
+    assert order.transcript.witness == (again if isinstance(again, str) else None)
+    if again == SAID:
+        assert order.state is State.COMPLETED
+        assert order.transcript.confidence == AGREEMENT
+    else:
+        assert world.reasons(order_id) == {ReviewReason.LOW_ASR_CONFIDENCE}
+        assert order.transcript.confidence == 0.5
 
 
 def test_a_wish_off_the_menu_goes_to_review(world: Works) -> None:

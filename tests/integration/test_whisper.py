@@ -8,16 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from faster_whisper.audio import decode_audio
 
 from infra.models import resolve
 from infra.settings import REPOSITORY, settings
 from schemas.errors import AudioDamaged, EngineMisconfigured, UnsupportedAudio
-from services.engines.confidence import is_measured
+from services.engines.confidence import agreement, is_measured
 from services.engines.whisper import WhisperTranscriber
+from services.pipeline.hearing import hear
+from services.pipeline.witness import SURE, with_witness
+from tests.stand_ins import sample_menu
 
 pytestmark = pytest.mark.models
 
-MODEL = "faster-whisper-base"
+MODEL, SECOND = "faster-whisper-base", "faster-whisper-tiny.en"
 RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
 RATE = 16_000
 TIME = np.arange(4 * RATE) / RATE
@@ -26,6 +30,11 @@ TIME = np.arange(4 * RATE) / RATE
 @pytest.fixture(scope="module")
 def ears() -> WhisperTranscriber:
     return WhisperTranscriber(resolve(MODEL, settings().models_dir), name=MODEL)
+
+
+@pytest.fixture(scope="module")
+def second() -> WhisperTranscriber:
+    return WhisperTranscriber(resolve(SECOND, settings().models_dir), name=SECOND)
 
 
 def save(path: Path, samples: np.ndarray) -> Path:
@@ -103,6 +112,25 @@ def test_a_second_hearing_adds_nothing_outside_the_first(ears: WhisperTranscribe
     short = ears.hear_again(RECORDINGS / row["audio"], half, ("latte", "oat milk"))
     assert 0 < len(short.words) < len(again.words)
     assert short.words[-1].end_s <= half.words[-1].end_s + 0.3
+
+
+@pytest.mark.parametrize(("snr", "agreed"), [(5, True), (0, False)])
+def test_a_second_recogniser_bears_out_what_it_hears_too(
+    ears: WhisperTranscriber, second: WhisperTranscriber, tmp_path: Path, snr: int, agreed: bool
+) -> None:
+    """Two cappuccinos and a muffin in hiss, which the first recogniser hears rightly and is unsure of."""
+    clean = decode_audio(str(RECORDINGS / "hc-02.flac"), RATE)
+    hiss = np.random.default_rng(3).standard_normal(clean.size)
+    mixed = clean + hiss * np.sqrt(np.mean(clean**2) / np.mean(hiss**2) / 10 ** (snr / 10))
+    recording, menu = save(tmp_path / "order.wav", mixed / np.abs(mixed).max()), sample_menu("harbor-coffee")
+    heard = hear(recording, "en", menu, 1, ears)
+    assert heard.confidence < SURE
+    transcript = with_witness(recording, heard, menu, 1, lambda: second, agreement)
+    assert transcript.witness
+    assert (transcript.text, transcript.agreed) == (heard.text, agreed)
+    share = agreement(ears.key("en"), second.key("en"))
+    assert share is not None
+    assert transcript.confidence == (max(heard.confidence, share) if agreed else heard.confidence)
 
 
 def test_a_cut_off_order_is_not_heard(ears: WhisperTranscriber, tmp_path: Path) -> None:

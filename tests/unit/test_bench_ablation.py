@@ -12,13 +12,13 @@ from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from services.evaluation.statistics import wilson
 from services.pipeline import stages
+from services.pipeline.one_cart import one_cart
 from tests.bench.ablation import report
 from tests.bench.ablation.decoder import KeptCalls, lever_decoder
 from tests.bench.ablation.levers import BY_NAME, FULL, LADDER, VARIANTS, unforced
 from tests.bench.ablation.prompts import FROM_NOTE, PROMPTS, nearest, tuned
 from tests.bench.orders import labels_of, menu_of
 from tests.bench.pipeline_cost import instant_engine
-from tests.spoken.carts import one_cart
 
 
 def evidence(variant: str, words: str) -> Evidence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.transcript import Transcript
+from tests.bench.agreement import compare
 from tests.bench.fields.labels import Hearing, Judged, judge
 from tests.bench.fields.levers import chosen
 from tests.stand_ins import CAFE, speech
@@ -16,8 +17,12 @@ def line(sku: str, quantity: int = 1, size: str | None = None, *options: dict[st
     return {"sku": sku, "quantity": quantity, "size": size, "options": list(options)}
 
 
+def hearing(transcript: Transcript, *gold: dict[str, Any]) -> Hearing:
+    return Hearing("a", "tuned", "clean", "voice", transcript, CAFE, list(gold))
+
+
 def judged(transcript: Transcript, *gold: dict[str, Any]) -> Judged:
-    return judge(Hearing("a", "tuned", "clean", "voice", transcript, CAFE, list(gold)))
+    return judge(hearing(transcript, *gold))
 
 
 def labels(transcript: Transcript, *gold: dict[str, Any]) -> dict[str, bool | None]:
@@ -44,6 +49,14 @@ def test_what_goes_to_a_human_anyway_is_blocked() -> None:
     again = speech("a large latte").model_copy(update={"first_heard": "a large ladder"})
     assert judged(again, line("latte", 1, "L")).blocked
     assert judged(speech("a large latte or a mocha"), line("mocha")).blocked
+
+
+def test_agreement_is_judged_where_the_words_leave_one_cart() -> None:
+    one, same, other = (speech(text) for text in ("a large latte", "large latte please", "a small latte"))
+    assert compare(hearing(one, line("latte", 1, "L")), same) == (True, True)
+    assert compare(hearing(one, line("latte", 1, "S")), same) == (True, False)
+    assert compare(hearing(one, line("latte", 1, "L")), other) == (False, True)
+    assert compare(hearing(speech("a latte or a mocha"), line("mocha")), same) is None
 
 
 def test_the_menu_chooses_the_hypothesis_that_it_explains_best() -> None:

@@ -110,6 +110,14 @@ def test_the_shipped_table_counts_every_feature_the_right_way() -> None:
             assert 0 < probability(model, (0.0,) * len(FEATURES)) < 1
 
 
+def test_no_field_is_less_sure_than_an_order_that_two_recognisers_came_to() -> None:
+    alone = heard(0.97, large=0.05).model_copy(update={"confidence": 0.96})
+    before, after = sure(alone), sure(alone.model_copy(update={"agreed": True}))
+    assert before[0]["heard"] < 0.96 < before[1]["sku"]
+    for mine, ours in zip(before, after, strict=True):
+        assert ours == {name: max(value, 0.96) for name, value in mine.items()}
+
+
 def test_a_finding_names_the_field_and_the_line() -> None:
     (worst, next_one) = check_fields([{"sku": 0.9}, {"size": 0.41, "options/milk/oat": 0.5}], 0.6)
     assert (worst.message, worst.line) == ("size of line 2: heard with 0.41", 1)
@@ -129,6 +137,8 @@ def validated(transcript: Transcript, threshold: float) -> tuple[Outcome, Outcom
         transcriber=unused,  # type: ignore[arg-type]
         decoder=unused,  # type: ignore[arg-type]
         fallback_decoder=unused,
+        second_transcriber=unused,
+        agreement=unused,
         menu=lambda _id, version: MenuVersion(CAFE, version, "", now),
         recording=unused,  # type: ignore[arg-type]
         asr_threshold=0.72,

@@ -215,6 +215,10 @@ def test_two_processes_fetch_each_piece_once(
 
 
 def test_the_shipped_lock_is_sound() -> None:
-    assert models.default_names() == ("qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", "faster-whisper-base")
+    assert models.default_names() == (
+        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        "faster-whisper-base",
+        "faster-whisper-tiny.en",
+    )
     assert set(models.test_names()) - set(models.default_names()) == {"smollm2-135m-instruct-q4_1.gguf"}
     assert {model.licence for model in models.lock().models} == {"Apache-2.0", "MIT"}

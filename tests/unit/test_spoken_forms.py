@@ -14,14 +14,11 @@ from typing import Any
 import pytest
 
 from infra.settings import REPOSITORY
-from schemas.cart import Finding
 from schemas.compare import canonical
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.pipeline.facts import check_facts
+from services.pipeline.one_cart import undoubted_cart
 from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import check_evidence
-from tests.spoken.carts import one_cart
 from tests.spoken.speaker import Speaker
 
 SPOKEN, TOLD = REPOSITORY / "tests" / "spoken", REPOSITORY / "tests" / "told"
@@ -34,19 +31,13 @@ MENUS = {
     )
 }
 ORDERS = int(os.environ.get("SAYCART_SPOKEN", "300"))
-# An order without a size or a required choice is asked about, and the question says which.
-ASKED = {"missing_size", "missing_required_option"}
 WRITTEN = [json.loads(row) for row in (SPOKEN / "stone-oven.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def only_cart(evidence: Evidence) -> list[dict[str, Any]] | None:
     """The one cart that the words leave; None where they leave anything open, or the cart is in doubt."""
-    draft = one_cart(evidence)
-    if draft is None:
-        return None
-    findings: list[Finding] = [*check_facts(draft, evidence.menu), *check_evidence(draft, evidence)]
-    doubts = {f.code for f in findings if f.severity == "blocking"} - ASKED
-    return None if doubts else draft.model_dump(mode="json")["lines"]
+    draft = undoubted_cart(evidence)
+    return None if draft is None else draft.model_dump(mode="json")["lines"]
 
 
 def wrong(menu: Menu, words: str, gold: list[dict[str, Any]]) -> bool | None:

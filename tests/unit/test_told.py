@@ -11,8 +11,8 @@ import pytest
 from infra.settings import REPOSITORY
 from schemas.compare import canonical
 from schemas.evidence import Evidence
+from services.pipeline.one_cart import line_left
 from services.pipeline.retrieve import retrieve
-from tests.spoken.carts import line_left
 from tests.unit.test_spoken_forms import MENUS, only_cart
 
 TOLD = REPOSITORY / "tests" / "told"

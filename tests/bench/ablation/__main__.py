@@ -29,6 +29,7 @@ from services.bootstrap import bootstrap
 from services.engines.llama_server import OPENMP_ENV
 from services.evaluation.figures import judge
 from services.evaluation.run import predict
+from services.pipeline.one_cart import one_cart
 from services.pipeline.ports import Tools
 from services.pipeline.tidy import drop_echoes
 from services.workers.stack import decode_server
@@ -36,7 +37,6 @@ from tests.bench.ablation.decoder import KeptCalls, LeverDecoder, lever_decoder
 from tests.bench.ablation.levers import BY_NAME, FULL, VARIANTS, Variant
 from tests.bench.ablation.prompts import TUNED
 from tests.bench.orders import Order, sample
-from tests.spoken.carts import one_cart
 
 ALL = 1000
 CHECKED = 20

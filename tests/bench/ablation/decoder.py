@@ -21,8 +21,8 @@ from services.engines.decoder import OpenAIDecoder
 from services.engines.labels import Labels
 from services.engines.ports import Decoded
 from services.engines.prompt import Message
+from services.pipeline.one_cart import one_cart
 from tests.bench.ablation.levers import FULL, Variant
-from tests.spoken.carts import one_cart
 
 _CHAT = "/v1/chat/completions"
 

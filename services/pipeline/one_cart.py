@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.cart import CartDraft
+from schemas.cart import CartDraft, Severity
 from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
+from services.pipeline.facts import check_facts
+from services.pipeline.validate import check_evidence
+
+# What the customer is asked about, and the question says which: no doubt about what was heard.
+ASKED = frozenset({"missing_size", "missing_required_option"})
 
 
 def one_cart(evidence: Evidence) -> CartDraft | None:
@@ -14,6 +19,16 @@ def one_cart(evidence: Evidence) -> CartDraft | None:
     if not evidence.plain:
         return None
     return CartDraft.model_validate({"lines": [line_left(told, evidence.menu) for told in evidence.lines]})
+
+
+def undoubted_cart(evidence: Evidence) -> CartDraft | None:
+    """`one_cart`, where no finding sends it to a human but one that only asks for a choice; else None."""
+    draft = one_cart(evidence)
+    if draft is None:
+        return None
+    findings = [*check_facts(draft, evidence.menu), *check_evidence(draft, evidence)]
+    doubts = {f.code for f in findings if f.severity is Severity.BLOCKING} - ASKED
+    return None if doubts else draft
 
 
 def line_left(told: LineEvidence, menu: Menu) -> dict[str, Any]:
