@@ -76,8 +76,8 @@ def _belies(whole: Found, like: Found) -> bool:
 
 def _all_said(whole: list[Found], like: Found) -> bool:
     """Whether each word of a mere likeness is of a name said whole: a "double cheeseburger", where that is a
-    size and an item, is no double cheeseburger combo; nor is a "chicken korma" a chicken pakora, where a korma
-    is another item (an "ice mocha" is an iced one, though it may be had with ice)."""
+    size and an item, is no double cheeseburger combo; nor is a "chicken korma" a chicken pakora, where a
+    korma is an item (an "ice mocha" is an iced one, though it may be had with ice)."""
     inside = [w for w in whole if w.score >= EXACT and set(w.core) < set(like.core)]
     own = {i for w in inside if w.kind == like.kind for i in w.core}
     told = bool(own) if like.uneven else bool(own.intersection(like.unlike))
