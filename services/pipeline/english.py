@@ -119,7 +119,8 @@ FOR_WHOM = re.compile(r"\bfor (her|him|me|them|my \w+)\b.*\bfor (her|him|me|them
 
 # Parts one line into several ("two lattes, one with oat milk"), though the item is named once.
 PARTED = re.compile(
-    r"\b((one|two|another|some) (of|with|without|is)|half(?!( a)? (dozen|and))|the (other|rest)"
+    r"\b((one|two|another|some) (of|with|without|is)|half(?!( a)? (dozen|and))|(one|other|left|right) side"
+    r"|the (other|rest)"
     r"|mine|hers|his|theirs|yours)\b",
     re.IGNORECASE,
 )

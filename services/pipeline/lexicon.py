@@ -48,6 +48,7 @@ class Lexicon:
         self.choices = frozenset(last - MEASURES)
         kinds = {item.category for item in menu.items} | {group.name for group in menu.option_groups}
         self.generic = frozenset(token.folded for kind in kinds for token in tokenize(kind))
+        self._names = {words for words, *_ in self._phrases}
         self._joined = ["".join(words) for words, *_ in self._phrases]
         self._metaphones = [jellyfish.metaphone(joined) for joined in self._joined]
         self._by_word: dict[str, set[int]] = defaultdict(set)
@@ -163,6 +164,8 @@ class Lexicon:
                 score < needed
                 or abs(j - i - len(words)) > 1
                 or (score < 1 and any(e in AMOUNTS or e.isdigit() for e in edges))
+                # "Three half tandooris" are halves, and no whole ones that sound a little like it.
+                or (score < 1 and j - i > len(words) and any((e,) in self._names for e in edges))
                 # "No ice" is no option of no rice where ice can be had.
                 or (score < 1 and tokens[i].folded in AMOUNTS and self._said(tokens[i + 1 : j]))
                 # "Grilled chicken and ranch" is no grilled chicken sandwich.
@@ -178,8 +181,7 @@ class Lexicon:
 
     def _said(self, tokens: list[Token]) -> bool:
         """Whether words are a whole name."""
-        words = tuple(token.folded for token in tokens)
-        return any(self._phrases[i][0] == words for i in self._by_word.get(words[0] if words else "", ()))
+        return tuple(token.folded for token in tokens) in self._names
 
     @staticmethod
     def _word_by_word(said: list[str], name: tuple[str, ...]) -> bool:

@@ -14,7 +14,7 @@ from services.pipeline.english import AND
 from services.pipeline.places import Place
 from services.pipeline.quantifiers import Number, is_plural, options_heard
 from services.pipeline.reading import Reading
-from services.pipeline.sharing import Part
+from services.pipeline.splits import Part
 from services.pipeline.words import Token, span
 
 _POLITE = frozenset("please thank thanks".split())

@@ -14,7 +14,8 @@ from services.pipeline.lexicon import Lexicon
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import Number, find_numbers, pieces
 from services.pipeline.revisions import revise
-from services.pipeline.sharing import Part, again, parts, shared, summed
+from services.pipeline.sharing import again, shared, summed
+from services.pipeline.splits import Part, parts
 from services.pipeline.words import Token, covered, fluent, span, tokenize
 
 _LEXICONS: OrderedDict[tuple[str, int], tuple[Menu, Lexicon]] = OrderedDict()
