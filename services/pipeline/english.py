@@ -47,8 +47,10 @@ NUMBERS = {
 # Recognisers write these for a number that stands right before what is counted ("to lattes").
 HOMOPHONES = {"to": 2, "too": 2, "for": 4, "won": 1, "tree": 3, "ate": 8}
 
-# "I want to" counts nothing.
-WANTING = frozenset("want like love going need have got wanna liked".split())
+# "I want to", "an order for" count nothing.
+WANTING = frozenset(
+    "want like love going need have got wanna liked order ordering look looking ask asking here".split()
+)
 
 # Folded, as all words here that are looked for one by one.
 AMOUNTS = {

@@ -114,7 +114,7 @@ class Lexicon:
                 continue
             for start in (i for i, token in enumerate(tokens) if token.folded == words[0]):
                 core = self._follow(tokens, words, start)
-                if core is not None:
+                if core is not None and not self._counts(tokens, core):
                     gapless = core[-1] - core[0] + 1 == len(core)
                     found.append(Found(kind, group, ref, core, EXACT if gapless else GAPPED))
         return found
@@ -124,7 +124,9 @@ class Lexicon:
         for word in words[1:]:
             for step in range(1, MAX_GAP + 2):
                 at = core[-1] + step
-                if at >= len(tokens) or tokens[at - 1].after in SENTENCE_ENDS:
+                # "No. 5" is one name, and no refusal.
+                ended = at <= len(tokens) and tokens[at - 1].after in SENTENCE_ENDS
+                if at >= len(tokens) or (ended and tokens[at - 1].folded != "no"):
                     return None
                 if tokens[at].folded == word:
                     core.append(at)
@@ -135,6 +137,13 @@ class Lexicon:
             else:
                 return None
         return tuple(core)
+
+    def _counts(self, tokens: list[Token], core: tuple[int, ...]) -> bool:
+        """Whether a name that is only "one" counts what follows: "one biscuit", where a single is called so
+        too, or "a one piece", where there is A1 sauce."""
+        end = core[-1] + 1
+        only = {tokens[i].folded for i in core} <= {"a", "1"}
+        return only and end < len(tokens) and not tokens[end - 1].after and tokens[end].folded in self.words
 
     def _fuzzy(self, tokens: list[Token]) -> list[Found]:
         """Names that a window of the transcript spells or sounds almost like."""
@@ -162,6 +171,10 @@ class Lexicon:
             inner = {token.folded for token in tokens[i:j]} - set(words)
             if (
                 score < needed
+                # "One six piece" is no sixteen piece, though it is spelled like it.
+                or [t.folded for t in tokens[i:j] if t.folded.isdigit()] != [w for w in words if w.isdigit()]
+                # "Corned beef hash and" is not all of a corned beef hash and eggs.
+                or (score < 1 and {tokens[i].folded, tokens[j - 1].folded} & JOINTS)
                 or abs(j - i - len(words)) > 1
                 or (score < 1 and any(e in AMOUNTS or e.isdigit() for e in edges))
                 # "Three half tandooris" are halves, and no whole ones that sound a little like it.

@@ -55,7 +55,8 @@ def find_numbers(
         if value is None:
             follows = tokens[i + 1].start if i + 1 < len(tokens) else -1
             wanting = i > 0 and tokens[i - 1].folded in WANTING
-            if tokens[i].folded in HOMOPHONES and follows in starts and not tokens[i].after:
+            counted = i + 1 < len(tokens) and number_value(tokens[i + 1].folded) is not None
+            if tokens[i].folded in HOMOPHONES and follows in starts and not tokens[i].after and not counted:
                 plural = _leads_to_plural(i + 1, tokens, mentions, menu)
                 if plural or not wanting:
                     yield Number(i, i + 1, HOMOPHONES[tokens[i].folded], likely=plural and not wanting)

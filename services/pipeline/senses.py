@@ -3,9 +3,10 @@ before."""
 
 from __future__ import annotations
 
+from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.pipeline.english import AMOUNTS, AND, MEASURES, THE_OTHER
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, MEASURES, THE_OTHER
 from services.pipeline.quantifiers import number_value
 from services.pipeline.words import SENTENCE_ENDS, Token, span
 
@@ -19,6 +20,7 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
     as well be an option of the item before it."""
     named = {sku for m in mentions if m.kind == "item" for sku in m.ids}
     groups_of = {item.sku: set(item.option_groups) for item in menu.items if item.sku in named}
+    single = {group.id for group in menu.option_groups if group.choose == "one"}
     strong_items = [m for m in mentions if m.kind == "item" and m.strong]
     mentions = [m for m in mentions if not _of_another_kind(tokens, m, mentions, menu)]
     mentions = [m for m in mentions if not _measures(tokens, m, mentions)]
@@ -41,6 +43,7 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
                     continue
             if not mention.strong and _beside(tokens, mention, strong_items):
                 continue
+            torn = torn or _lightly(tokens, mention, mentions)
             offered = set().union(*(groups_of[sku] for sku in mention.ids))
             filled, end = set(), mention.end
         elif mention.kind == "option":
@@ -49,7 +52,7 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
                 continue
             if items and _leading(tokens, mentions, mention, end)[0]:
                 continue
-            filled |= set(mention.groups)
+            filled |= single.intersection(mention.groups)
         kept.append(mention)
     return kept, torn
 
@@ -75,6 +78,12 @@ def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Menti
     if mention.kind == "size" and mention.text.casefold() in AMOUNTS:
         at, led = _led_to(tokens, mention, mentions)
         return led is None and at > span(tokens, mention)[1]
+    if mention.kind == "option" and mention.text.casefold() in AMOUNTS:
+        at = span(tokens, mention)[1]  # "easy on the gravy", where eggs come easy
+        while at < len(tokens) and tokens[at].folded in AMOUNT_FILLERS and not tokens[at - 1].after:
+            at += 1
+        after = {span(tokens, m)[0] for m in mentions if m.kind == "option"}
+        return at in after and not tokens[at - 1].after
     alike = [m for m in mentions if (m.start, m.end) == (mention.start, mention.end)]
     if {m.kind for m in alike} != {"size", "option"}:
         return False
@@ -121,6 +130,15 @@ def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, sin
         return True, False
     article = bool(between) and (number == 1 or between[-1].folded in ("a", "an"))
     return False, not article and not ended and not words & _ADDING_LINES
+
+
+def _lightly(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
+    """Whether little is wished for of an item: "easy on the gravy" is no side of it."""
+    at = span(tokens, mention)[0] - 1
+    while at >= 0 and tokens[at].folded in AMOUNT_FILLERS and not tokens[at].after:
+        at -= 1
+    named = any(m.start <= tokens[at].start < m.end for m in mentions)
+    return at >= 0 and AMOUNTS.get(tokens[at].folded) is Amount.LIGHT and not named and not tokens[at].after
 
 
 def _beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool:

@@ -75,6 +75,8 @@ def parts(
     first = openers[0]
     joined = tokens[first.start - 1].folded in AND and first.said == first.start
     joined = joined and not _of_them(tokens, first.start)
+    if another_size and rest > 1 and any(_counts_itself(tokens, m, place) for m in before):
+        return None  # "two shoulders, one pound and one half pound" are two, or three
     if another_size or joined:
         added = all(_adds(tokens, o.start, before, own) for o, (_, own) in zip(openers, owned, strict=True))
         if not added:
@@ -93,6 +95,12 @@ def parts(
     if rest:
         found.append(Part(rest, (*before, *everywhere), counting))
     return found if len(found) > 1 else None
+
+
+def _counts_itself(tokens: list[Token], mention: Mention, place: Place) -> bool:
+    """Whether a size said after the item has its number in its name: "one pound"."""
+    first = span(tokens, mention)[0]
+    return mention.kind == "size" and first >= place.last and tokens[first].folded.isdigit()
 
 
 def _of_them(tokens: list[Token], opens: int) -> bool:

@@ -74,7 +74,13 @@ def _pause(between: str) -> str:
 def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
     """The words without those of mere hesitation, unless the menu's `names` have them. Their commas go with
     them; a sentence's end stays one. "Can" as a verb is told from a can of something, and "not too much" is
-    one word."""
+    one word. Two "nigiris" are the menu's nigiri, though most words in "is" are singular."""
+    tokens = [
+        replace(t, folded=t.folded[:-1])
+        if t.folded.endswith("s") and t.folded not in names and t.folded[:-1] in names
+        else t
+        for t in tokens
+    ]
     kept: list[Token] = []
     i = 0
     while i < len(tokens):
@@ -86,7 +92,7 @@ def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
             i += len(same)
             continue
         liked = words[0] == "like" and (not kept or kept[-1].folded in LIKING)
-        if not size or liked or words[0] in names:
+        if not size or liked or all(word in names for word in words[:size]):
             kept.append(tokens[i])
             i += 1
             continue

@@ -26,7 +26,7 @@ MENUS = {
     file.stem: Menu.parse(json.loads(file.read_text(encoding="utf-8")))
     for file in (
         *sorted((REPOSITORY / "infra/samples/menus").glob("*.json")),
-        SPOKEN / "stone-oven.json",
+        *sorted((SPOKEN / "menus").glob("*.json")),
         *sorted((TOLD / "menus").glob("*.json")),
     )
 }
