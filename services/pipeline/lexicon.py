@@ -26,6 +26,8 @@ FUZZY_SHORT, FUZZY_LONG, LONG_CHARS = 0.9, 0.81, 8
 STRONG = 0.8
 # What each word of a sound-alike needs, where there are as many words.
 FUZZY_WORD = 0.5
+# From which likeness of spelling a little word may be another ("nice", "iced").
+NEAR_WORD = 0.7
 MAX_GAP = 2
 MAX_SHARED = 8
 
@@ -76,6 +78,13 @@ class Lexicon:
         held = set.intersection(*(self._by_word.get(word, set()) for word in words))
         names = (self._phrases[index] for index in sorted(held))
         return [(name, ref) for name, kind, _, ref in names if kind == "item"]
+
+    def begins(self, word: str, rest: tuple[str, ...]) -> bool:
+        """Whether `word` sounds like the first word of an item's name that goes on with `rest`."""
+        return any(
+            name[1:] == rest and name[0] != word and fuzz.ratio(name[0], word) >= NEAR_WORD * 100
+            for name, _ in self.items(*rest)
+        )
 
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""

@@ -12,31 +12,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import jellyfish
-
 from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence
 from schemas.menu import Menu
 from schemas.writable import writable
-from services.pipeline.english import AMOUNTS, AND, ASKED, ASKING, FILLERS, NUMBERS, PERSONS, POINTING
+from services.pipeline.english import ASKED, ASKING
 from services.pipeline.lines import lines_of
-from services.pipeline.quantifiers import BETWEEN_COUNT, Number, find_numbers, names_something
+from services.pipeline.quantifiers import find_numbers
 from services.pipeline.reading import lexicon, read
 from services.pipeline.retelling import retell
 from services.pipeline.sharing import repeated
+from services.pipeline.unexplained import answered, unexplained
 from services.pipeline.weighing import weighs
 from services.pipeline.words import SENTENCE_ENDS, Token, covered
 
 # Lines off the menu that one order may have; more are a conversation, not an order.
 _OFF_MENU_LINES = 3
 _ASKED_CHARS = 40
-# "With me", "with that": nothing is wished for beside an item.
-_COMPANY = (
-    PERSONS
-    | AMOUNTS.keys()
-    | frozenset("me us him her them that it this these those my our your both each all 1".split())
-)
-_FILLER_SOUNDS = {jellyfish.metaphone(word) for word in FILLERS if len(word) > 3}
 
 
 def clean(transcript: str) -> str:
@@ -53,8 +45,8 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     text = clean(transcript)
     reading = read(text, menu, menu_version)
     # What was only guessed at stays unexplained: a guess never spares the review.
-    generic = lexicon(menu, menu_version).generic
-    odd = _unexplained(text, reading.tokens, reading.mentions, reading.numbers, generic)
+    names = lexicon(menu, menu_version)
+    odd = unexplained(text, reading.tokens, reading.mentions, reading.numbers, names)
     clusters = list(_clusters(odd))[:_OFF_MENU_LINES]
     room = MAX_LINES - max(1, len(clusters))
     crowded = sum(len(reading.splits.get(place.first, "1")) for place in reading.places) > room
@@ -90,12 +82,12 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         repeated=repeated(reading.tokens, reading.mentions, reading.places),
     )
     numbers = list(find_numbers(reading.said, covered(reading.said, reading.heard), reading.heard, menu))
-    return retell(evidence, reading, _unexplained(text, reading.said, reading.heard, numbers, generic))
+    return retell(evidence, reading, unexplained(text, reading.said, reading.heard, numbers, names))
 
 
 def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
     """Whether something of the menu was asked about, and not ordered yet ("do you have croissants?")."""
-    idle = _answered(text, tokens, mentions)
+    idle = answered(text, tokens, mentions)
     ends = [m.end() for m in ASKED.finditer(text) if not any(a <= m.start() < b for a, b in idle)]
     if any(end <= m.start <= end + _ASKED_CHARS for end in ends for m in mentions):
         return True
@@ -108,22 +100,6 @@ def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
             return True
         start = i + 1
     return False
-
-
-def _answered(text: str, tokens: list[Token], mentions: list[Mention]) -> list[tuple[int, int]]:
-    """Where the words [start, end) ask about something that is not on the menu, and order nothing of it:
-    "do you have calzones? No? Then a large Hawaiian"."""
-    found, start = [], 0
-    for i, token in enumerate(tokens):
-        if token.after not in SENTENCE_ENDS:
-            continue
-        span = tokens[start].start, token.end
-        named = any(span[0] <= m.start < span[1] for m in mentions)
-        pointed = any(t.folded in POINTING for t in tokens[i + 1 :])
-        if token.after == "?" and ASKED.search(text, *span) and not named and not pointed:
-            found.append(span)
-        start = i + 1
-    return found
 
 
 def _clusters(odd: list[int]) -> Iterator[int]:
@@ -144,35 +120,3 @@ def _fitting(lines: tuple[LineEvidence, ...], room: int) -> tuple[LineEvidence, 
         fitted[i] = fitted[i].model_copy(update={"copies": fitted[i].copies - give})
         over -= give
     return tuple(fitted)
-
-
-def _unexplained(
-    text: str, tokens: list[Token], mentions: list[Mention], numbers: list[Number], generic: frozenset[str]
-) -> list[int]:
-    """Positions of words that are no name, number, amount, correction or filler: perhaps a wish that was
-    misheard. Names of categories and groups ("tea", "syrup") say nothing new beside what they belong to."""
-    sure = covered(tokens, [m for m in mentions if not m.guessed])
-    counted = {i for n in numbers for i in range(n.start, n.end)}
-    idle = _answered(text, tokens, mentions)
-    odd = []
-    for i, token in enumerate(tokens):
-        plain = text[token.start : token.end].casefold().replace("'", "").replace("’", "")
-        known = {token.folded, plain} & (FILLERS | AMOUNTS.keys() | NUMBERS.keys() | BETWEEN_COUNT | generic)
-        # "Brue me a coffee": the first word is a verb more often than a wish.
-        verb = i == 0 and jellyfish.metaphone(plain) in _FILLER_SOUNDS
-        if i in sure or i in counted or verb or any(a <= token.start < b for a, b in idle):
-            continue
-        dangling = token.folded == "with" and _leads_nowhere(tokens, i, sure | counted)
-        if not known or names_something(tokens, i) or dangling:
-            odd.append(i)
-    return odd
-
-
-def _leads_nowhere(tokens: list[Token], at: int, known: set[int]) -> bool:
-    """Whether a "with" is followed by little words alone: "with may oh" was perhaps a wish."""
-    for i in range(at + 1, len(tokens)):
-        if i in known or tokens[i].folded in _COMPANY or tokens[i].folded not in FILLERS:
-            return False
-        if tokens[i].after or tokens[i].folded in AND:
-            break
-    return at + 1 < len(tokens) and not tokens[at].after

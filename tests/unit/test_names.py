@@ -80,6 +80,9 @@ def test_what_is_plain(menu: str, words: str, cart: str) -> None:
         (CURRY, "a madras and easy on the raita"),
         (COMBOS, "five cookies, three oatmeal and two chocolate chip"),
         (PIES, "a large pizza with pepperoni on one side"),
+        # Almond milk and an iced coffee, as two recognisers heard them.
+        (CAFE, "a large latte with honey and on the milk"),
+        (CAFE, "get me a nice latte"),
         (PIES, "Do you have lasagna? Two of those please, and a coke"),
         ("sub-dock", "a large iced tea with lemon but not with ice"),
         (COMBOS, "a cheeseburger with bacon and a copper burger with cheddar, not swiss"),

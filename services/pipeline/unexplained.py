@@ -1,0 +1,94 @@
+"""Words that nothing accounts for: perhaps a wish that was misheard, or for something off the menu.
+
+Whatever is left here sends the order to a human, and is what a second hearing listens for.
+"""
+
+from __future__ import annotations
+
+import jellyfish
+
+from schemas.evidence import Mention
+from services.pipeline.english import AMOUNTS, AND, ASKED, FILLERS, NUMBERS, PERSONS, POINTING
+from services.pipeline.lexicon import Lexicon
+from services.pipeline.quantifiers import BETWEEN_COUNT, Number, names_something
+from services.pipeline.words import SENTENCE_ENDS, Token, covered, span
+
+# "With me", "with that": nothing is wished for beside an item.
+_COMPANY = (
+    PERSONS
+    | AMOUNTS.keys()
+    | frozenset("me us him her them that it this these those my our your both each all 1".split())
+)
+_FILLER_SOUNDS = {jellyfish.metaphone(word) for word in FILLERS if len(word) > 3}
+_KNOWN = FILLERS | AMOUNTS.keys() | NUMBERS.keys() | BETWEEN_COUNT
+
+
+def unexplained(
+    text: str, tokens: list[Token], mentions: list[Mention], numbers: list[Number], names: Lexicon
+) -> list[int]:
+    """Positions of words that are no name, number, amount, correction or filler: perhaps a wish that was
+    misheard. Names of categories and groups ("tea", "syrup") say nothing new beside what they belong to."""
+    sure = covered(tokens, [m for m in mentions if not m.guessed])
+    counted = {i for n in numbers for i in range(n.start, n.end)}
+    idle = answered(text, tokens, mentions)
+    odd = []
+    for i, token in enumerate(tokens):
+        plain = text[token.start : token.end].casefold().replace("'", "").replace("’", "")
+        known = {token.folded, plain} & (_KNOWN | names.generic)
+        # "Brue me a coffee": the first word is a verb more often than a wish.
+        verb = i == 0 and jellyfish.metaphone(plain) in _FILLER_SOUNDS
+        if i in sure or i in counted or verb or any(a <= token.start < b for a, b in idle):
+            continue
+        dangling = token.folded == "with" and _leads_nowhere(tokens, i, sure | counted)
+        dangling = dangling or _on_an_option(tokens, i, mentions) or _half_a_name(tokens, i, mentions, names)
+        if not known or names_something(tokens, i) or dangling:
+            odd.append(i)
+    return odd
+
+
+def _on_an_option(tokens: list[Token], at: int, mentions: list[Mention]) -> bool:
+    """Whether something would stand on an option, of which nothing was said yet: "sweetener and on the milk"
+    is almond milk, misheard."""
+    opens = at == 0 or bool(tokens[at - 1].after) or tokens[at - 1].folded in AND
+    if not opens or [t.folded for t in tokens[at : at + 2]] != ["on", "the"] or at + 2 >= len(tokens):
+        return False
+    kinds = {m.kind for m in mentions if m.start == tokens[at + 2].start}
+    return kinds == {"option"}
+
+
+def _half_a_name(tokens: list[Token], at: int, mentions: list[Mention], names: Lexicon) -> bool:
+    """Whether a little word before an item sounds like what another item's name begins with: a "nice coffee"
+    may be an iced one."""
+    if at + 1 >= len(tokens) or tokens[at].after:
+        return False
+    items = [m for m in mentions if m.kind == "item" and m.start == tokens[at + 1].start]
+    return any(
+        names.begins(tokens[at].folded, tuple(t.folded for t in tokens[slice(*span(tokens, m))]))
+        for m in items
+    )
+
+
+def _leads_nowhere(tokens: list[Token], at: int, known: set[int]) -> bool:
+    """Whether a "with" is followed by little words alone: "with may oh" was perhaps a wish."""
+    for i in range(at + 1, len(tokens)):
+        if i in known or tokens[i].folded in _COMPANY or tokens[i].folded not in FILLERS:
+            return False
+        if tokens[i].after or tokens[i].folded in AND:
+            break
+    return at + 1 < len(tokens) and not tokens[at].after
+
+
+def answered(text: str, tokens: list[Token], mentions: list[Mention]) -> list[tuple[int, int]]:
+    """Where the words [start, end) ask about something that is not on the menu, and order nothing of it:
+    "do you have calzones? No? Then a large Hawaiian"."""
+    found, start = [], 0
+    for i, token in enumerate(tokens):
+        if token.after not in SENTENCE_ENDS:
+            continue
+        low, high = tokens[start].start, token.end
+        named = any(low <= m.start < high for m in mentions)
+        pointed = any(t.folded in POINTING for t in tokens[i + 1 :])
+        if token.after == "?" and ASKED.search(text, low, high) and not named and not pointed:
+            found.append((low, high))
+        start = i + 1
+    return found
