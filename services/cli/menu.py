@@ -1,32 +1,33 @@
-"""`saycart menu import FILE` and `saycart menu export ID`."""
+"""`saycart menu check FILE`, `saycart menu import FILE` and `saycart menu export ID`."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from schemas.errors import InputError
+from infra.settings import settings
+from schemas.errors import InputError, InvalidMenu
+from schemas.menu import Menu
+from services.bootstrap import Container
 from services.cli.client import answer, api, told
 
 app = typer.Typer(no_args_is_help=True)
+File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="menu document (JSON)")]
 Url = Annotated[str | None, typer.Option("--url", help="API to talk to; default: the local stack.")]
 
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="menu document (JSON)")],
+    file: File,
     url: Url = None,
 ) -> None:
     """Import a whole menu; a changed one becomes a new version."""
     with told() as console:
-        try:
-            document = json.loads(file.read_text())
-            menu_id = document["id"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{file} is not a menu document: {error!r}") from None
+        document = _document(file)
+        menu_id = document["id"]
         with api(url) as client:
             response = client.put(f"/v1/menus/{menu_id}", json=document)
             summary = answer(response)
@@ -35,7 +36,34 @@ def import_(
 
 
 @app.command()
+def check(file: File) -> None:
+    """Check a menu as an import would, without a running stack; lists every problem, and stores nothing."""
+    with told() as console:
+        document = _document(file)
+        try:
+            menu = Menu.parse(document)
+            Container(settings()).check_menu(menu, version=0)
+        except InvalidMenu as error:
+            for path, problem in error.problems:
+                console.print(f"{path}: {problem}", markup=False, soft_wrap=True)
+            raise typer.Exit(1) from None
+        console.print(
+            f"{menu.id}: {len(menu.items)} items, {len(menu.option_groups)} option groups, no problem"
+        )
+
+
+@app.command()
 def export(menu_id: str, url: Url = None) -> None:
     """Print a menu document, as it can be imported again."""
     with told(), api(url) as client:
         typer.echo(json.dumps(answer(client.get(f"/v1/menus/{menu_id}")), indent=2, ensure_ascii=False))
+
+
+def _document(file: Path) -> dict[str, Any]:
+    """The JSON of a file that at least has an `id`; raises InputError."""
+    try:
+        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        document["id"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{file} is not a menu document: {error!r}") from None
+    return document

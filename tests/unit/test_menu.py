@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from schemas.errors import InvalidMenu
 from schemas.menu import Menu, spoken_key
+from services.cli.menu import app
 
 # The example of the contract, word for word.
 CONTRACT = json.loads(
@@ -183,3 +186,15 @@ def test_a_menu_does_not_change() -> None:
 )
 def test_spoken_key_folds_what_the_ear_can_not_tell(name: str, key: str) -> None:
     assert spoken_key(name) == key
+
+
+def test_a_menu_is_checked_without_a_stack(tmp_path: Path) -> None:
+    file = tmp_path / "menu.json"
+    file.write_text(json.dumps(CONTRACT | {"option_groups": [], "currency": "dollars"}))
+    refused = CliRunner().invoke(app, ["check", str(file)])
+    assert refused.exit_code == 1
+    assert {line.partition(": ")[0] for line in refused.output.splitlines()} == {"/currency"}
+    file.write_text(json.dumps(CONTRACT | {"sizes": [{"id": s, "name": s} for s in ("S", "M", "L")]}))
+    taken = CliRunner().invoke(app, ["check", str(file)])
+    assert taken.exit_code == 0
+    assert taken.output.splitlines()[-1] == "harbor-coffee: 1 items, 1 option groups, no problem"
