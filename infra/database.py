@@ -161,10 +161,11 @@ class Database:
                 # The server lets go of a closed connection's locks only some time after the close, so the
                 # lock is given back first. Where that can't be done, the close does it, whatever happened:
                 # this connection does not go back to the pool.
-                with suppress(DBAPIError):
-                    connection.execute(
-                        text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))"), {"name": name}
-                    )
+                if held:
+                    with suppress(DBAPIError):
+                        connection.execute(
+                            text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))"), {"name": name}
+                        )
                 connection.invalidate()
 
     def ping(self) -> None:

@@ -104,6 +104,11 @@ class Menu(_Part):
             raise InvalidMenu(problems)
         return menu
 
+    @property
+    def choose_one(self) -> frozenset[str]:
+        """Groups of which only one option can be chosen."""
+        return frozenset(group.id for group in self.option_groups if group.choose == "one")
+
     def item(self, sku: str) -> Item | None:
         return next((item for item in self.items if item.sku == sku), None)
 

@@ -7,12 +7,12 @@ one group.
 
 from __future__ import annotations
 
-from services.pipeline.english import AMOUNTS, FILLERS
+from services.pipeline.english import FILLERS
 from services.pipeline.sheet import Sheet, Value
 from services.pipeline.words import SENTENCE_ENDS
 
 
-def deny(sheet: Sheet, at: int, end: int, single: set[str]) -> int | None:
+def deny(sheet: Sheet, at: int, end: int, single: frozenset[str]) -> int | None:
     """Settle the denial whose "not" stands at [at, end); where to go on from, None where it is not plain.
     Of the groups `single` only one option can be chosen."""
     gone = sheet.after(end)
@@ -20,8 +20,8 @@ def deny(sheet: Sheet, at: int, end: int, single: set[str]) -> int | None:
         return None
     earlier = sheet.earlier(gone, at)
     new = next((v for v in reversed(sheet.before(at)) if v.end == at), None)
-    if new is not None and alike(new, gone) and not new.names() & gone.names():
-        if earlier is None and not single.issuperset(group for group, _ in gone.names()):
+    if new is not None and new.alike(gone) and not new.names() & gone.names():
+        if earlier is None and not single.issuperset(gone.groups()):
             return None  # it may come with the item, though nobody said so
         sheet.strike(at, gone.end)
         if earlier is not None:
@@ -37,13 +37,6 @@ def give_up(sheet: Sheet, at: int, gone: Value) -> int | None:
     return _in_its_place(sheet, at, gone, sheet.earlier(gone, at))
 
 
-def alike(one: Value, other: Value) -> bool:
-    """Whether one can take the other's place: options are of one group."""
-    if one.kind != other.kind or one.kind != "option":
-        return one.kind == other.kind
-    return bool({group for group, _ in one.names()} & {group for group, _ in other.names()})
-
-
 def _in_its_place(sheet: Sheet, at: int, gone: Value, earlier: Value | None) -> int | None:
     """Put what follows, with nothing but little words between, in the place of what was said `earlier`."""
     i = gone.end
@@ -51,7 +44,7 @@ def _in_its_place(sheet: Sheet, at: int, gone: Value, earlier: Value | None) -> 
         if sheet.tokens[i].after in SENTENCE_ENDS:
             return None
         i += 1
-    new = next((v for v in sheet.values if v.start == i and alike(v, gone)), None)
+    new = next((v for v in sheet.values if v.start == i and v.alike(gone)), None)
     if (
         earlier is None
         or new is None
@@ -66,7 +59,5 @@ def _in_its_place(sheet: Sheet, at: int, gone: Value, earlier: Value | None) -> 
 
 def _take_place(sheet: Sheet, old: Value, new: Value) -> None:
     """`new` said where `old` was, whose amount goes with it."""
-    before = sheet.tokens[old.start - 1 : old.start]
-    if any(token.folded in AMOUNTS for token in before):
-        sheet.strike(old.start - 1, old.start)
+    sheet.strike_amount(old)
     sheet.lend(old, new)

@@ -159,5 +159,5 @@ def _said_of_it_alone(own: Sequence[Mention], place: Place) -> set[tuple[str, st
         if mention.kind == "option" and mention.strong and len(readings) == 1:
             sure.add(readings[0])
     chosen = [group for group, _ in sure]
-    single = {group.id for group in place.menu.option_groups if group.choose == "one"}
+    single = place.menu.choose_one
     return {(g, ref) for g, ref in sure if g not in single or chosen.count(g) == 1}

@@ -135,7 +135,7 @@ def options_heard(
 ) -> tuple[list[OptionEvidence], set[Number]]:
     """Each option mentioned `here`, with the amounts and counts said beside it, and the numbers that count
     an option rather than an item. What can be chosen once is not counted: "two toasted" are two lines."""
-    once = {group.id for group in menu.option_groups if group.choose == "one"}
+    once = menu.choose_one
     heard: dict[tuple[str, str], tuple[set[Amount], set[int]]] = {}
     counting: set[Number] = set()
     taken = covered(tokens, mentions)

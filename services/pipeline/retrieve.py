@@ -24,7 +24,7 @@ from services.pipeline.retelling import retell
 from services.pipeline.sharing import repeated
 from services.pipeline.unexplained import answered, unexplained
 from services.pipeline.weighing import weighs
-from services.pipeline.words import SENTENCE_ENDS, Token, covered
+from services.pipeline.words import Token, covered, sentences
 
 # Lines off the menu that one order may have; more are a conversation, not an order.
 _OFF_MENU_LINES = 3
@@ -91,15 +91,12 @@ def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
     ends = [m.end() for m in ASKED.finditer(text) if not any(a <= m.start() < b for a, b in idle)]
     if any(end <= m.start <= end + _ASKED_CHARS for end in ends for m in mentions):
         return True
-    start = 0
-    for i, token in enumerate(tokens):
-        if token.after not in SENTENCE_ENDS:
-            continue
-        named = any(tokens[start].start <= m.start < token.end for m in mentions if m.kind == "item")
-        if token.after == "?" and tokens[start].folded in ASKING and named:
-            return True
-        start = i + 1
-    return False
+    return any(
+        said[-1].after == "?"
+        and said[0].folded in ASKING
+        and any(m.kind == "item" and said[0].start <= m.start < said[-1].end for m in mentions)
+        for said in sentences(tokens)
+    )
 
 
 def _clusters(odd: list[int]) -> Iterator[int]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.denials import alike, deny, give_up
+from services.pipeline.denials import deny, give_up
 from services.pipeline.english import (
     ADDING,
-    AMOUNTS,
     AND,
     BETWEEN_CUES,
     INSTEAD_OF,
@@ -53,7 +52,7 @@ class _Reviser(Sheet):
 
     def __init__(self, tokens: list[Token], mentions: list[Mention], menu: Menu) -> None:
         super().__init__(tokens, mentions)
-        self._single = {group.id for group in menu.option_groups if group.choose == "one"}
+        self._single = menu.choose_one
         self._offered = {item.sku: set(item.option_groups) for item in menu.items}
         self._has_gone = False
 
@@ -155,18 +154,17 @@ class _Reviser(Sheet):
             return  # said for the first time: it stands where it is
         if new.kind == "option":
             # Its amount stands beside it, so it can't be read at another place; nor can the old one's stay.
-            before_it = self.tokens[old.start - 1 : old.start]
-            self.strike(old.start - any(token.folded in AMOUNTS for token in before_it), old.end)
+            self.strike_amount(old)
+            self.strike(old.start, old.end)
         else:
             self.lend(old, new)
 
     def _same_kind(self, old: Value, new: Value, *, adjacent: bool) -> bool:
         """Options are of one kind within a group: any of it right beside ("swiss, no, cheddar"), else one
         that can be chosen once."""
-        if old.kind != new.kind or new.kind != "option":
-            return old.kind == new.kind
-        groups = {group for group, _ in new.names()} & {group for group, _ in old.names()}
-        return bool(groups if adjacent else groups & self._single)
+        if not old.alike(new) or adjacent or new.kind != "option":
+            return old.alike(new)
+        return bool(new.groups() & old.groups() & self._single)
 
     def _swap(self, at: int, end: int) -> int:
         """ "Swap the whole milk for skim"."""
@@ -188,7 +186,7 @@ class _Reviser(Sheet):
         gone, before = self.after(end), self.before(at)
         if gone is not None and (after := give_up(self, at, gone)) is not None:
             return after
-        if gone is None or not before or not alike(before[-1], gone):
+        if gone is None or not before or not before[-1].alike(gone):
             raise _NotPlain
         self.strike(at, gone.end)
         earlier = self.earlier(gone, at)
@@ -237,7 +235,7 @@ class _Reviser(Sheet):
             return None
         between = [v for v in self.before(at) if v.kind == "item" and v.start >= earlier.end]
         if gone.kind == "option" and between:
-            groups = {group for group, _ in gone.names()}
+            groups = gone.groups()
             if not all(groups & self._offered.get(sku, set()) for _, sku in between[-1].names()):
                 raise _NotPlain
             return None  # it is said of the item that came in between

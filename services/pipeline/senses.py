@@ -20,7 +20,7 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
     as well be an option of the item before it."""
     named = {sku for m in mentions if m.kind == "item" for sku in m.ids}
     groups_of = {item.sku: set(item.option_groups) for item in menu.items if item.sku in named}
-    single = {group.id for group in menu.option_groups if group.choose == "one"}
+    single = menu.choose_one
     strong_items = [m for m in mentions if m.kind == "item" and m.strong]
     mentions = [m for m in mentions if not _of_another_kind(tokens, m, mentions, menu)]
     mentions = [m for m in mentions if not _measures(tokens, m, mentions)]

@@ -28,6 +28,16 @@ class Value:
         groups = self.mention.groups or ("",) * len(self.mention.ids)
         return set(zip(groups, self.mention.ids, strict=True))
 
+    def groups(self) -> set[str]:
+        """Groups of the options that the words may mean."""
+        return {group for group, _ in self.names()}
+
+    def alike(self, other: Value) -> bool:
+        """Whether one can take the other's place: options are of one group."""
+        if self.kind != other.kind or self.kind != "option":
+            return self.kind == other.kind
+        return bool(self.groups() & other.groups())
+
 
 class Sheet:
     """Words with what is struck out of them. Positions are of tokens; values keep the words' order."""
@@ -112,6 +122,11 @@ class Sheet:
     def strike(self, start: int, end: int) -> None:
         """Take the words at [start, end) out."""
         self._struck |= set(range(start, end))
+
+    def strike_amount(self, value: Value) -> None:
+        """Take out the word right before a value that says how much of it."""
+        if any(token.folded in AMOUNTS for token in self.tokens[value.start - 1 : value.start]):
+            self.strike(value.start - 1, value.start)
 
     def lend(self, old: Value, new: Value) -> None:
         """`new` said at the place of `old`: its line, its order of words."""

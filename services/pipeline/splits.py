@@ -204,7 +204,7 @@ def _kinds(
     tokens: list[Token], counts: dict[int, Number], values: list[Mention], place: Place
 ) -> frozenset[int]:
     """Articles that tell kinds apart, as many as there are: "two shakes, a vanilla and an oreo"."""
-    single = {group.id for group in place.menu.option_groups if group.choose == "one"}
+    single = place.menu.choose_one
     offered = place.offered
     led = [
         (span(tokens, m)[0] - 1, offered.intersection(m.groups))

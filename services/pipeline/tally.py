@@ -46,7 +46,7 @@ class Tally:
         self.parted = False
         self.ever: set[Choice] = set()  # every option that was wished for, taken back or not
         self._items = {item.sku: item for item in menu.items}
-        self._single = {group.id for group in menu.option_groups if group.choose == "one"}
+        self._single = menu.choose_one
 
     @property
     def total(self) -> int:

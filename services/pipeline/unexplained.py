@@ -11,7 +11,7 @@ from schemas.evidence import Mention
 from services.pipeline.english import AMOUNTS, AND, ASKED, FILLERS, NUMBERS, PERSONS, POINTING
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.quantifiers import BETWEEN_COUNT, Number, names_something
-from services.pipeline.words import SENTENCE_ENDS, Token, covered, span
+from services.pipeline.words import Token, covered, sentences, span
 
 # "With me", "with that": nothing is wished for beside an item.
 _COMPANY = (
@@ -81,14 +81,11 @@ def _leads_nowhere(tokens: list[Token], at: int, known: set[int]) -> bool:
 def answered(text: str, tokens: list[Token], mentions: list[Mention]) -> list[tuple[int, int]]:
     """Where the words [start, end) ask about something that is not on the menu, and order nothing of it:
     "do you have calzones? No? Then a large Hawaiian"."""
-    found, start = [], 0
-    for i, token in enumerate(tokens):
-        if token.after not in SENTENCE_ENDS:
-            continue
-        low, high = tokens[start].start, token.end
-        named = any(low <= m.start < high for m in mentions)
-        pointed = any(t.folded in POINTING for t in tokens[i + 1 :])
-        if token.after == "?" and ASKED.search(text, low, high) and not named and not pointed:
-            found.append((low, high))
-        start = i + 1
-    return found
+    questions = [(s[0].start, s[-1].end) for s in sentences(tokens) if s[-1].after == "?"]
+    return [
+        (low, high)
+        for low, high in questions
+        if ASKED.search(text, low, high)
+        and not any(low <= m.start < high for m in mentions)
+        and not any(t.folded in POINTING for t in tokens if t.start >= high)
+    ]

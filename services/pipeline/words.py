@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
@@ -104,6 +104,15 @@ def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
     # "Can I get a coke": the verb, and no can of anything.
     asks = [a.folded == "can" and b.folded in PERSONS for a, b in pairwise(kept)]
     return [replace(t, folded="could") if ask else t for t, ask in zip_longest(kept, asks)]
+
+
+def sentences(tokens: list[Token]) -> Iterator[list[Token]]:
+    """The words of each sentence that ends; what follows the last end is none."""
+    start = 0
+    for i, token in enumerate(tokens):
+        if token.after in SENTENCE_ENDS:
+            yield tokens[start : i + 1]
+            start = i + 1
 
 
 def span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
