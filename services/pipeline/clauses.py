@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from services.pipeline.elisions import OBJECTS
 from services.pipeline.english import (
     AGAIN,
     AND,
@@ -105,6 +106,7 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
         part = not changing and _next_part(tokens, names, inside, start, i)
         part = part or (phrase_end(tokens, i, AGAIN) is not None and _holds(tokens, names, start, i))
         verb = i not in inside and not changing and tokens[i].folded in TELLING
+        verb = verb or _prepares(tokens, i)
         part = part or (verb and any(start <= n.start and n.end <= i for n in names))
         if paused or joint or here or another or part:
             close(i)
@@ -202,6 +204,12 @@ def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: 
     if word in ("a", "an"):
         return any(n.of("size") for n in following)
     return bool(following) and (number_value(word) is not None or word in EACH)
+
+
+def _prepares(tokens: list[Token], at: int) -> bool:
+    """Whether something is done at `at` to what was named before: "toast them both"."""
+    told = tokens[at].folded.endswith("ed") and not tokens[at].after
+    return told and at + 1 < len(tokens) and tokens[at + 1].folded in OBJECTS
 
 
 def _holds(tokens: list[Token], names: list[Name], start: int, at: int) -> bool:

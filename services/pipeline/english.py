@@ -85,6 +85,10 @@ SAME_AS = {
     ("leave", "off"): "without",
     ("leave", "out"): "without",
     ("keep", "off"): "without",
+    ("none", "of", "them", "with"): "without",
+    ("none", "of", "those", "with"): "without",
+    ("nor",): "no",
+    ("the", "lot"): "all",
 }
 # "No onions and mushrooms" may wish for mushrooms; after these all of a list is refused.
 REFUSING_ALL = frozenset("without hold minus skip avoid san neither".split())
@@ -129,8 +133,8 @@ PARTED = re.compile(
 
 # Asks about something of the menu, which is no order yet.
 ASKED = re.compile(
-    r"\b(do(es)? (you|it|that|they)( guys| all)? (have|do|sell|serve|make|carry|come|got|offer)"
-    r"|(is|are) there|have you got|how much (is|are|for)|how big|what kind)\b",
+    r"\b(do(es)? (you|it|that|they)( guys| all)?( still)? (have|do|sell|serve|make|carry|come|got|offer)"
+    r"|(is|are) there|(have you )?got any|have you got|how much (is|are|for)|how big|what kind)\b",
     re.IGNORECASE,
 )
 
@@ -147,7 +151,7 @@ ONLY = frozenset("just only".split())
 # "No sugar or anything": what follows "or" is no choice.
 NO_CHOICE = frozenset("anything something so whatever else rather".split())
 # A number after these names something, and counts nothing ("number twelve", "table five").
-NAMING = frozenset("number table lane window ticket bay".split())
+NAMING = frozenset("number table lane window ticket bay till until".split())
 
 
 def _phrases(text: str) -> tuple[tuple[str, ...], ...]:

@@ -15,10 +15,11 @@ from rapidfuzz import fuzz, process
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
+from services.pipeline.elisions import done, kinds, prepared
 from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NICKNAMES, NUMBERS
 from services.pipeline.guesses import guess
 from services.pipeline.settling import EXACT, GAPPED, GUESS, PART, SHARED_PART, Found, settle
-from services.pipeline.words import PAUSES, SENTENCE_ENDS, Token, fold, tokenize
+from services.pipeline.words import PAUSES, SENTENCE_ENDS, Token, fluent, fold, tokenize
 
 # Indel similarity from which two spellings count as one sound off. Short words need more likeness:
 # at 80 "late" is a latte, at 90 "americana" is no americano.
@@ -46,10 +47,11 @@ class Lexicon:
         for group in menu.option_groups:
             for option in group.options:
                 self._add("option", group.id, option.id, (option.name, *option.aliases))
+        self._verbs = prepared(self._phrases)
         last = {fold(group.name.split()[-1]) for group in menu.option_groups}
         self.choices = frozenset(last - MEASURES)
-        kinds = {item.category for item in menu.items} | {group.name for group in menu.option_groups}
-        self.generic = frozenset(token.folded for kind in kinds for token in tokenize(kind))
+        general = {item.category for item in menu.items} | {group.name for group in menu.option_groups}
+        self.generic = frozenset(token.folded for name in general for token in tokenize(name))
         self._names = {words for words, *_ in self._phrases}
         self._joined = ["".join(words) for words, *_ in self._phrases]
         self._metaphones = [jellyfish.metaphone(joined) for joined in self._joined]
@@ -86,12 +88,19 @@ class Lexicon:
             for name, _ in self.items(*rest)
         )
 
+    def heard(self, text: str) -> list[Token]:
+        """The words of `text`, without hesitations, as this menu's names are folded."""
+        return done(fluent(tokenize(text), self.words), self._verbs)
+
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
         found = [*self._gapped(tokens), *self._fuzzy(tokens)]
+        parts = self._parts(tokens)
         kept = settle(found)
+        if elided := list(kinds(tokens, [*kept, *parts], self.items)):
+            kept = settle([*found, *elided])
         covered = {i for f in kept for i in f.core}
-        kept += settle([f for f in self._parts(tokens) if not covered & set(f.core)])
+        kept += settle([f for f in parts if not covered & set(f.core)])
         kept = [*self._guesses(tokens, kept), *kept]
         by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
         for f in kept:

@@ -84,6 +84,8 @@ class Pointer:
         each = next((word for word in said.words if word in EACH or word == "either"), None)
         if "any" in said.words and "of" in said.words:
             each = "all"  # "no mayo on any of them"
+        if each is None and said.options and said.words[-1:] in (("them",), ("em",), ("those",)):
+            each = "all" if self._tally.total == 1 else None  # "and toast them"
         if each is None:
             return None
         group, total = self._tally.group, self._tally.total

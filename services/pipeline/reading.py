@@ -16,7 +16,7 @@ from services.pipeline.quantifiers import Number, find_numbers, pieces
 from services.pipeline.revisions import revise
 from services.pipeline.sharing import again, shared, summed
 from services.pipeline.splits import Part, parts
-from services.pipeline.words import Token, covered, fluent, span, tokenize
+from services.pipeline.words import Token, covered, span
 
 _LEXICONS: OrderedDict[tuple[str, int], tuple[Menu, Lexicon]] = OrderedDict()
 _LEXICONS_KEPT = 16
@@ -53,7 +53,7 @@ class Reading:
 def read(text: str, menu: Menu, menu_version: int) -> Reading:
     """Read a clean transcript against a menu."""
     names = lexicon(menu, menu_version)
-    tokens = fluent(tokenize(text), names.words)
+    tokens = names.heard(text)
     mentions = names.find(text, tokens) if tokens else []
     said, heard = tokens, mentions
     revised = revise(tokens, mentions, menu)

@@ -91,7 +91,8 @@ def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
             kept.append(replace(tokens[i + len(same) - 1], folded=SAME_AS[same], start=tokens[i].start))
             i += len(same)
             continue
-        liked = words[0] == "like" and (not kept or kept[-1].folded in LIKING)
+        likened = words[1:2] in (("it",), ("that",), ("this",), ("those",)) and not tokens[i].after
+        liked = words[0] == "like" and (likened or not kept or kept[-1].folded in LIKING)
         if not size or liked or all(word in names for word in words[:size]):
             kept.append(tokens[i])
             i += 1

@@ -1,0 +1,77 @@
+"""Names said in another form than the menu's: a kind without the thing that it is one of ("five cookies: three
+chocolate chip, two oatmeal", "a blueberry muffin and a lemon one"), and what is done to an item as a verb ("toast
+them both").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from services.pipeline.english import AND, MEASURES, VESSELS
+from services.pipeline.settling import EXACT, Found
+from services.pipeline.words import Token
+
+# What a verb of preparing is followed by; and what else, where it begins a clause.
+OBJECTS = frozenset("it them em those both all everything up".split())
+_NOUN = frozenset("the my that 1 2 3 4 5 6".split())
+_BEFORE_VERB = AND | frozenset("please you to".split())
+# Close a kind that is said without its thing.
+_CLOSING = AND | frozenset("please with without no thanks on for in and".split())
+_ONES = frozenset("1 ones".split())
+# Names of items that hold a word, with their ids.
+Named = Callable[[str], Iterable[tuple[tuple[str, ...], str]]]
+Phrase = tuple[tuple[str, ...], str, str, str]
+
+
+def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Found]:
+    """Kinds of a thing that was named before, said without its name: after several things in the plural where a
+    pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
+    for f in found:
+        if f.kind != "item" or tokens[f.core[-1]].folded in MEASURES:
+            continue
+        head, end = tokens[f.core[-1]].folded, f.core[-1] + 1
+        open_ = len(f.core) == 1 and f.score < EXACT
+        for name, ref in named(head):
+            kind = name[:-1]
+            if name[-1] != head or not kind:
+                continue
+            for i in range(end, len(tokens) - len(kind) + 1):
+                after = i + len(kind)
+                if tuple(t.folded for t in tokens[i:after]) != kind or any(t.after for t in tokens[i : after - 1]):
+                    continue
+                ones = after < len(tokens) and tokens[after].folded in _ONES and not tokens[after - 1].after
+                if ones and i > 0 and tokens[i - 1].folded in ("a", "an", "another", "the"):
+                    yield Found("item", "", ref, tuple(range(i, after + 1)), EXACT)
+                elif open_ and _led(tokens[i - 1]) and _closed(tokens, after):
+                    yield Found("item", "", ref, tuple(range(i, after)), EXACT)
+
+
+def _led(before: Token) -> bool:
+    return (before.folded.isdigit() or before.folded in ("a", "an", "of")) and not before.after
+
+
+def _closed(tokens: list[Token], after: int) -> bool:
+    if after == len(tokens) or tokens[after - 1].after:
+        return True
+    return tokens[after].folded in _CLOSING or tokens[after].folded.isdigit() or tokens[after].folded in ("a", "an")
+
+
+def prepared(phrases: Iterable[Phrase]) -> dict[str, str]:
+    """Words of options that say what is done to an item, by the verb: "toasted" by "toast"."""
+    phrases = list(phrases)
+    items = {words for words, kind, *_ in phrases if kind == "item"}
+    done = {words[0] for words, kind, *_ in phrases if kind == "option" and len(words) == 1}
+    verbs = {word.removesuffix("ed"): word for word in done if word.endswith("ed") and len(word) > 5}
+    return {verb: word for verb, word in verbs.items() if (verb,) not in items and verb not in MEASURES | VESSELS}
+
+
+def done(tokens: list[Token], verbs: dict[str, str]) -> list[Token]:
+    """The words, with what is to be done to an item as what it then is: "toast it", "warm up two of them"."""
+    told = list(tokens)
+    for i, token in enumerate(tokens[:-1]):
+        object_ = tokens[i + 1].folded
+        begins = i == 0 or bool(tokens[i - 1].after) or tokens[i - 1].folded in _BEFORE_VERB
+        if token.folded in verbs and not token.after and (object_ in OBJECTS or (begins and object_ in _NOUN)):
+            told[i] = replace(token, folded=verbs[token.folded])
+    return told
