@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.cart import MAX_QUANTITY, Amount
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AMOUNTS, ARTICLES, OTHERS
+from services.pipeline.english import AMOUNTS, ARTICLES, ENOUGH, OTHERS
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import is_plural
 from services.pipeline.tally import Tally, Wish
@@ -45,12 +45,7 @@ class Adder:
         """
         assert said.item is not None
         leading = [t.folded for t in self._tokens[clause.body : said.item.start]]
-        refusal = AMOUNTS.get(next((w for w in reversed(leading) if w not in ARTICLES), ""))
         known = self._tally.of_item(said.skus)
-        if refusal is Amount.NONE and (known or leading[-1] in ARTICLES):
-            if known:
-                self._tally.drop(known[0])
-            return
         if not known and leading and leading[-1] in OTHERS and clause.lead != "and":
             return  # "that coffee at work upset my stomach"
         if replaces:  # "a regular, no, a large milkshake"
@@ -75,6 +70,19 @@ class Adder:
             self._pointer.give([wish], early)
             wish.quantity = early.number.value if early.number and not counted else wish.quantity
         self._early.clear()
+
+    def refuses(self, clause: Clause, said: Said) -> bool:
+        """ "No muffin", "skip the fries": take a line back that was ordered; False where nothing is refused."""
+        if said.item is None:
+            return False
+        leading = [t.folded for t in self._tokens[clause.body : said.item.start]]
+        refusal = AMOUNTS.get(next((w for w in reversed(leading) if w not in ARTICLES), ""))
+        known = self._tally.of_item(said.skus)
+        if refusal is not Amount.NONE or not (known or leading[-1] in ARTICLES):
+            return False
+        if known:
+            self._tally.drop(known[0])
+        return True
 
     def _head_of(self, wish: Wish, said: Said, *, counted: bool) -> None:
         """ "Three six inch subs, a ham, a tuna and a club": what is said of all at first holds for each."""
@@ -112,6 +120,10 @@ class Adder:
         if several and not known:
             self.uncounted = self._new(said, counted=False, replaces=replaces)
             return self.uncounted
+        told = clause.lead == "." and len(known) == 1 and bool(said.options) and not counted
+        if told and not self._early:
+            tally.focus_on(known[0])  # "Two melts and a veggie burger. Veggie burger on brioche"
+            return known[0]
         if known and (several or self._restates(said) or (replaces and said.number is not None)):
             tally.focus_on(known[0])
             return known[0]
@@ -138,8 +150,9 @@ class Adder:
         return kin if len(skus) > 1 and len(kin) == 1 else skus
 
     def _restates(self, said: Said) -> bool:
-        """ "So that's four burgers"."""
-        return said.number is not None and self._tokens[said.number.start - 1].folded in ("that", "thats")
+        """ "So that's four burgers", "one brownie is enough"."""
+        told = self._tokens[said.number.start - 1].folded if said.number is not None else ""
+        return said.number is not None and (told in ("that", "thats") or bool(ENOUGH & set(said.words)))
 
 
 def _says_again(clause: Clause, said: Said, last: Wish, counted: bool) -> bool:

@@ -48,6 +48,7 @@ _CUES: tuple[tuple[Cue, tuple[tuple[str, ...], ...]], ...] = (
     ("not", NEGATING),
     ("replace", REPLACING),
 )
+_POLITE = frozenset("please thanks thank you".split())
 # Stand between a number, or "both", and what is said of that part.
 _BEFORE_PART = frozenset("of with without no in on a an the them those em get gets have has are come".split())
 _ARTICLES = frozenset("a an another".split())
@@ -186,7 +187,10 @@ def _leads(tokens: list[Token], names: list[Name]) -> set[int]:
 def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: int, i: int) -> bool:
     """ "One small one large", "with soy both of them iced": a number, an article before a size or a word of
     sharing begins the next part, where names stand on both sides of it."""
-    last = next((n for n in reversed(names) if start <= n.start and n.end == i), None)
+    end = i
+    while end > start and tokens[end - 1].folded in _POLITE:
+        end -= 1
+    last = next((n for n in reversed(names) if start <= n.start and n.end == end), None)
     if i in inside or last is None or tokens[i].after or tokens[last.start - 1].folded == "the":
         return False
     word, after = tokens[i].folded, i + 1

@@ -161,7 +161,7 @@ def _phrases(text: str) -> tuple[tuple[str, ...], ...]:
 # What `revisions.py` settles, in folded words. What follows a replacing phrase takes the place of what was
 # said before it; weak ones may as well add something ("actually, make it decaf too").
 REPLACING = _phrases(
-    "no,nope,sorry,wait,actually,i mean,make that,make it,make them,make those,rather,or rather,oop,oops"
+    "no,nope,sorry,wait,actually,i mean,i meant,make that,make it,make them,make those,rather,or rather,oop,oops"
     ",correction,hang on,hold on,scratch that,change that to,change it to,on second thought,make that a"
     ",make it a,make it an,make that an"
 )
@@ -238,6 +238,10 @@ AGAIN = _phrases(
     ",that too,that as well,another just like it,1 just like it,just like it,just like that"
 )
 
+# "Three is plenty": so many, and no more.
+ENOUGH = frozenset("enough plenty".split())
+# What may be the same of two lines.
+ALIKE = frozenset("size side drink topping way sauce bread milk".split())
 # Find fault with what was ordered, and order none of it again.
 TOO_MUCH = _phrases("that too much,that too many,that too big,that too small")
 

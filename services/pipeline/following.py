@@ -13,7 +13,7 @@ from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.adding import Adder
 from services.pipeline.clauses import Clause, clauses
-from services.pipeline.english import ADDING, AND, ORDINALS, THE_OTHER, WISHING
+from services.pipeline.english import ADDING, AND, ENOUGH, ORDINALS, THE_OTHER, WISHING
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.names import names_of
 from services.pipeline.parting import Parter
@@ -81,7 +81,7 @@ class _Follower:
             Lost: the clause can't be followed.
         """
         before, self._before = self._before, clause
-        if clause.tale and clause.end < len(self._listener.tokens):
+        if clause.tale and clause.end < len(self._listener.tokens) and not (clause.cue == "remove" and clause.names):
             return
         if any(token.folded == "allergic" for token in self._listener.tokens[clause.start : clause.end]):
             return  # nothing is ordered by it, and somebody has to read it
@@ -163,6 +163,8 @@ class _Follower:
             self._tally.focus_on(late)
             self._pointer.give([late], said)
             return
+        if self._adder.refuses(clause, said):
+            return
         some, total = self._pointer.some(clause), self._tally.total
         other = bool(some) and said.item is not None and not self._tally.of_item(said.skus)
         target = None if other else self._pointer.refers(clause, said)
@@ -173,12 +175,16 @@ class _Follower:
             at = (said.number.start, said.number.end + 1)
             self._parter.become(said.number.value, (kind,), at, self._parter.beyond(clause, said))
         elif target is not None:
+            about = self._pointer.about(clause, said, target)
+            if not (about.sizes or about.options or about.number):
+                self._tally.focus_on(target)  # "on the melts, one gets jalapeños"
+                return
             self._tally.focus = [target]
-            self._pointer.give([target], self._pointer.about(clause, said, target))
+            self._pointer.give([target], about)
         elif self._pointer.again(clause, said):
             return
         elif said.item is not None:
-            more = bool(set(said.words) & ADDING)
+            more = bool(set(said.words) & ADDING) and "instead" not in said.words
             self._adder.item(clause, said, replaces=replaces and not more)
         elif not self._tally.wishes:
             self._adder.early(said, replaces=replaces)
@@ -238,4 +244,4 @@ def _counts_anew(clause: Clause, said: Said, *, replaces: bool) -> bool:
     """ "Churros for the kids, two orders": a number alone."""
     bare = not (said.sizes or said.options or set(said.words) & THE_OTHER)
     short = clause.lead in (",", ".") and len(said.words) <= 2
-    return bare and (replaces or short or "enough" in said.words)
+    return bare and (replaces or short or bool(ENOUGH & set(said.words)))

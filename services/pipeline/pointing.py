@@ -9,8 +9,10 @@ from services.pipeline.clauses import Clause
 from services.pipeline.english import (
     AGAIN,
     ALL_BACK,
+    ALIKE,
     ALL_OF_IT,
     EACH,
+    FILLERS,
     HALF_OF,
     NOTHING,
     ONE_OF,
@@ -105,21 +107,21 @@ class Pointer:
         if said.item is not None:
             found = self._tally.of_item(said.skus)[:1] or self.by_words(said) if pointed else []
         elif ordinal is not None:
-            found = self._nth(ordinal)
+            found = self._nth(ordinal, said.number.value if said.number else 1)
         elif len(self._tally.wishes) > 1:
             found = self._held(clause, said)
         some = self.some(clause)
         return self._tally.part(found[0], some) if found and some else found[0] if found else None
 
-    def _nth(self, ordinal: int) -> list[Wish]:
-        """ "The second" of several that were ordered at once, or else the second line."""
+    def _nth(self, ordinal: int, number: int) -> list[Wish]:
+        """ "The second", or "the last two", of several that were ordered at once, or else the second line."""
         tally, rest = self._tally, self._tally.rest
         group = [wish for wish in tally.wishes if wish in tally.group]
         if tally.total < 2 or ordinal >= tally.total:
             return tally.wishes[ordinal : ordinal + 1 or None]
         each = [wish for wish in group for _ in range(wish.quantity)]
         wish = rest if rest is not None and rest.quantity > 1 else each[ordinal]
-        return [tally.part(wish, 1)]
+        return [tally.part(wish, number)]
 
     def by_words(self, said: Said) -> list[Wish]:
         """ "Just the coffee" of an iced one, where no other is ordered; "the burger" of a cheeseburger."""
@@ -159,7 +161,8 @@ class Pointer:
     def again(self, clause: Clause, said: Said) -> bool:
         """ "The same again but with soy", "another small one": order one more, changed as it is said."""
         at = range(clause.body, clause.end)
-        same = any(phrase_end(self._tokens, i, AGAIN) is not None for i in at)
+        ends = (phrase_end(self._tokens, i, AGAIN) for i in at)
+        same = any(end is not None and not self._same_of(end) for end in ends)
         same = same and not any(phrase_end(self._tokens, i, TOO_MUCH) is not None for i in at)
         third = "a" in said.words and bool(ORDINALS.keys() & set(said.words))
         if said.item is not None or not self._tally.wishes or not (same or third or "another" in said.words):
@@ -178,6 +181,12 @@ class Pointer:
                 del alike.options[held[0]]
         self.give([alike], said)
         return True
+
+    def _same_of(self, end: int) -> bool:
+        """ "The same size", "same drink": one thing about a line, and no line again; nor is "that too strong"."""
+        word = self._tokens[end].folded if end < len(self._tokens) and not self._tokens[end - 1].after else ""
+        too = self._tokens[end - 1].folded == "too"
+        return word in self._listener.lexicon.choices | ALIKE or (too and bool(word) and word not in FILLERS)
 
     def takes_all_back(self, clause: Clause) -> bool:
         """ "Cancel all of that", "we don't need anything"."""

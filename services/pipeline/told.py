@@ -73,7 +73,9 @@ class Listener:
         listed = [*self._listed(clause, options), *options]
         heard, counting = options_heard(self.tokens, listed, self.settled, inside, self.menu)
         number = next((n for n in inside if n not in counting and n.likely), None)
-        if number is None and item is None and inside and self._parts(clause, inside[0], tally):
+        if number is None and item is None and inside and self._parts(
+            clause, inside[0], tally, [t.folded for t in self.tokens[clause.body : clause.end]]
+        ):
             number = inside[0]
             heard = [o.model_copy(update={"counts": (1,)}) for o in heard]
         if number is None and item is not None and inside and inside[0] not in counting:
@@ -121,7 +123,8 @@ class Listener:
         first = odd[0] if said.item is None else min(odd[0], said.item.start)
         known = {i for n in clause.names for i in range(n.start, n.end)} | self.odd
         at = first
-        while at > clause.body and (at - 1 in known or self.tokens[at - 1].folded in VESSELS | {"of"}):
+        of = VESSELS | {"of", "those", "these"}
+        while at > clause.body and (at - 1 in known or self.tokens[at - 1].folded in of):
             at -= 1
         number = next((n for n in self.numbers if n.end == at and n.start >= clause.body), None)
         led = at > clause.body and self.tokens[at - 1].folded in ("a", "an", "some", "with")
@@ -163,6 +166,8 @@ class Listener:
         before = self.tokens[name.start - 1].folded if name.start > clause.body else ""
         sizes = {n.end for n in clause.names if n.of("size")}
         if all(m.guessed for m in name.readings):
+            if name.end < clause.end and name.end in self.odd and not self.tokens[name.end - 1].after:
+                return True  # "a corn dog" is no cone
             led = before in AMOUNTS or before in ("with", "a", "an", "and") or name.start in sizes
             numbered = any(n.end == name.start and not self._idle(n) for n in self.numbers)
             return not (led or numbered or (name.start, name.end) == (clause.body, clause.end))
@@ -217,14 +222,17 @@ class Listener:
         item = name.of("item")
         if clause.cue == "remove" and item is not None and tally.of_item(item.ids):
             return False
-        with_it = "with" in {t.folded for t in self.tokens[clause.body : name.start]}
+        before = [t.folded for t in self.tokens[clause.body : name.start]]
+        with_it = "with" in before or (tally.total > 1 and before[1:] == ["get"])  # "one gets a cola"
         if not (changes or clause.cue in _CHANGING or (with_it and not clause.item_before(name))):
             return False
         return any(tally.offers(wish, group) for wish in tally.focus for group in choice.groups)
 
     @staticmethod
-    def _parts(clause: Clause, first: Number, tally: Tally) -> bool:
+    def _parts(clause: Clause, first: Number, tally: Tally, words: list[str]) -> bool:
         """ "One pepperoni and two mushroom" tells three pizzas apart, and counts no mushrooms."""
+        if any(word in ("each", "every") for word in words):
+            return False  # "two sugars in each"
         return first.start == clause.body and 0 < first.value < tally.total
 
 

@@ -29,6 +29,7 @@ class Undoer:
             some = self._pointer.some(clause)
             if found and some is not None and found[0].quantity > some:
                 found[0].quantity -= some
+                self._tally.focus_on(found[0])
             elif found:
                 self._tally.drop(found[0])
         elif said.options and self._tally.with_choice((o.group, o.id) for c in said.options for o in c):
