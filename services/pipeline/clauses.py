@@ -13,8 +13,10 @@ from typing import Literal
 from services.pipeline.elisions import OBJECTS
 from services.pipeline.english import (
     AGAIN,
+    AMOUNTS,
     AND,
     ASKED,
+    AS_IT_IS,
     ASKING,
     BEFORE_ASKING,
     EACH,
@@ -33,6 +35,7 @@ from services.pipeline.english import (
     TALE,
     TELLING,
     THE_OTHER,
+    WHOSE,
 )
 from services.pipeline.names import Name, phrase_end
 from services.pipeline.quantifiers import number_value
@@ -50,7 +53,9 @@ _CUES: tuple[tuple[Cue, tuple[tuple[str, ...], ...]], ...] = (
 )
 _POLITE = frozenset("please thanks thank you".split())
 # Stand between a number, or "both", and what is said of that part.
-_BEFORE_PART = frozenset("of with without no in on a an the them those em get gets have has are come".split())
+_BEFORE_PART = AMOUNTS.keys() | frozenset(
+    "of with without no in on a an the them those em get gets have has are come".split()
+)
 _ARTICLES = frozenset("a an another".split())
 # Stand between a number or article and the item that it leads to.
 _LEADING = frozenset("of the more those big nice".split())
@@ -131,6 +136,9 @@ def tokens_at(tokens: list[Token], offset: int) -> int:
 
 def _cue(tokens: list[Token], at: int) -> tuple[Cue, int]:
     """The cue that stands at `at`, and its end. "No" is one before a pause, a number or another cue."""
+    parted = _parted_verb(tokens, at)
+    if parted[0]:
+        return parted
     best: tuple[Cue, int] = ("", at)
     for kind, phrases in _CUES:
         end = phrase_end(tokens, at, phrases)
@@ -144,7 +152,7 @@ def _cue(tokens: list[Token], at: int) -> tuple[Cue, int]:
             number_value(tokens[end].folded) is not None or phrase_end(tokens, end, REPLACING) is not None
         )
         return best if follows else ("", at)
-    return best if best[0] else _parted_verb(tokens, at)
+    return best
 
 
 def _parted_verb(tokens: list[Token], at: int) -> tuple[Cue, int]:
@@ -152,7 +160,7 @@ def _parted_verb(tokens: list[Token], at: int) -> tuple[Cue, int]:
     particles = PARTICLES.get(tokens[at].folded, ())
     if not particles or (at > 0 and tokens[at - 1].folded in ("ill", "i", "we", "well", "to")):
         return "", at
-    for i in range(at, min(at + 7, len(tokens))):
+    for i in range(at, min(at + 9, len(tokens))):
         if tokens[i].folded in particles:
             return ("keep" if particles == ("back",) else "remove"), at + 1
         if tokens[i].after:
@@ -176,6 +184,8 @@ def _leads(tokens: list[Token], names: list[Name]) -> set[int]:
                 break
             elif word in _LEADING:
                 at -= 1
+                if word == "the" and tokens[at - 1].folded != "of":
+                    break  # what is said before it is of another: "no ice the root beer light ice"
             else:
                 break
         while at < item.start and tokens[at].folded in _LEADING:
@@ -194,6 +204,10 @@ def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: 
     if i in inside or last is None or tokens[i].after or tokens[last.start - 1].folded == "the":
         return False
     word, after = tokens[i].folded, i + 1
+    if number_value(word) is not None and phrase_end(tokens, after, AS_IT_IS) is not None:
+        return True
+    if word in WHOSE and tokens[after : after + 1] and tokens[after].folded in _BEFORE_PART:
+        return True
     if word == "the" and tokens[after : after + 1] and tokens[after].folded in {*THE_OTHER, *ORDINALS}:
         return True
     if phrase_end(tokens, i, HALF_OF) is not None:
@@ -228,7 +242,8 @@ def _goes_on(tokens: list[Token], names: list[Name], start: int, at: int) -> boo
     before = at - 1
     while before > start and tokens[before].folded in ("the", "that", "this", "either", "my"):
         before -= 1
-    return named and tokens[before].folded not in ("on", "in", "for", "to", "of", "with")
+    word = tokens[before].folded
+    return named and not word.endswith("ed") and word not in ("on", "in", "for", "to", "of", "with")
 
 
 def _sentence(tokens: list[Token], at: int) -> tuple[int, int]:

@@ -175,7 +175,7 @@ REMOVING = _phrases(
 SWAPPING = _phrases("swap,switch,change,replace,swap out")
 MAKING = _phrases("make the")
 SWAPS_FOR = _phrases("for,to,with,out for")
-INSTEAD_OF = _phrases("instead of,in place of")
+INSTEAD_OF = _phrases("instead of,in place of,rather than")
 # "No muffin", where a muffin was ordered before, takes it back.
 REFUSING = frozenset("no hold without minus lose".split())
 # Taking back that no rule here reads: of what was said before, and of anything.
@@ -233,6 +233,12 @@ OF_EACH = frozenset(
 THE_OTHER = frozenset("other rest".split())
 # One of several, by whose it is.
 THEIRS = frozenset("mine his her their your".split())
+WHOSE = frozenset("mine his hers yours theirs".split())
+# One of several, of which nothing more is wished for.
+AS_IT_IS = _phrases(
+    "as it come,as they come,as is,as it is,as they are,just like that,like that,the way it is,the way they are"
+    ",how it come,just plain,plain,normal"
+)
 AGAIN = _phrases(
     "another 1,another of those,another of them,1 more of those,1 more,the same,same again,same"
     ",that too,that as well,another just like it,1 just like it,just like it,just like that"
@@ -310,7 +316,7 @@ FILLERS = frozenset(
     lot lots bunch anything something
     nothing nobody somebody everyone anyone done finished all set best favorite favourite special please
     right sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check
-    lemme huh wow after meeting picking office group if theres mind
+    lemme huh wow ha haha inside altogether after meeting picking office group if theres mind
     time hungry thirsty bit little were work possible great perfect fine cool nice lovely awesome
     awfully kindly appreciate quick quickly size sized cooked isnt wasnt arent werent cant couldnt shouldnt
     itll itd whatll theyll though anyway anyways anyhow ugh gosh goodness sweetheart darling

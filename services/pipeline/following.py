@@ -243,5 +243,6 @@ def _removes(clause: Clause | None) -> bool:
 def _counts_anew(clause: Clause, said: Said, *, replaces: bool) -> bool:
     """ "Churros for the kids, two orders": a number alone."""
     bare = not (said.sizes or said.options or set(said.words) & THE_OTHER)
-    short = clause.lead in (",", ".") and len(said.words) <= 2
+    just = bool({"just", "only"} & set(said.words)) and len(said.words) <= 4
+    short = clause.lead in (",", ".") and (len(said.words) <= 2 or just)
     return bare and (replaces or short or bool(ENOUGH & set(said.words)))

@@ -150,6 +150,8 @@ class Lexicon:
                     core.append(at)
                     break
                 between = tokens[at].folded
+                if between.isdigit() and tokens[core[-1]].after:
+                    return None  # "gluten free, two thin crust"
                 if step > MAX_GAP or between in JOINTS or between not in self._qualifiers or tokens[at].after:
                     return None
             else:

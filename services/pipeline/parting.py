@@ -13,6 +13,12 @@ from services.pipeline.told import Listener, Said
 from services.pipeline.words import span
 
 
+def _whose(words: tuple[str, ...]) -> bool:
+    """ "Mine has soy", "my brother's with rice"."""
+    of_mine = words[:1] == ("my",) and words[2:3] and words[2] in ("has", "get", "with", "without", "no")
+    return bool(set(words) & THEIRS or of_mine)
+
+
 class Parter:
     """Gives sizes and options without an item to the lines that they are said of."""
 
@@ -30,7 +36,7 @@ class Parter:
             tally.focus = every
         elif some is not None and total > 1:
             tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), some)
-        elif set(said.words) & THEIRS and total > 1 and tally.rest is not None:
+        elif _whose(said.words) and total > 1 and tally.rest is not None:
             tally.part(tally.rest, 1)  # "mine's got soy and hers an extra shot"
         elif set(said.words) & THE_OTHER and total > 1:
             rest = tally.rest or next((w for w in tally.group if w not in tally.focus), tally.group[0])
@@ -81,6 +87,10 @@ class Parter:
     def _counted(self, clause: Clause, said: Said) -> int | None:
         """How many a part without an item is of, by its number or article; None where it is no part."""
         tally = self._tally
+        sizes = {wish.size for wish in tally.group}
+        listed = clause.lead in (",", "and") and said.words[:1] == ("in",)
+        if listed and said.sizes and not said.options and None not in sizes:
+            return 1  # "a pizza in small, in medium and in large"
         plain = [n for n in clause.names if not n.of("item")]
         pronoun = said.number is not None and any(n.end == said.number.start for n in plain)
         # "Three ranch and one blue cheese" for one item counts sauces.

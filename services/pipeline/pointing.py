@@ -11,6 +11,7 @@ from services.pipeline.english import (
     ALL_BACK,
     ALIKE,
     ALL_OF_IT,
+    AS_IT_IS,
     EACH,
     FILLERS,
     HALF_OF,
@@ -153,8 +154,10 @@ class Pointer:
         named: set[str] = set()
         for name in clause.names:
             before, after = self._tokens[name.start - 1], self._tokens[name.end : name.end + 1]
-            pointed = after and after[0].folded in ("1", "ones")
-            if name.start > clause.body and before.folded == "the" and pointed and name.of("option"):
+            pointed = before.folded == "the" and after and after[0].folded in ("1", "ones")
+            lead = tuple(t.folded for t in self._tokens[max(name.start - 3, 0) : name.start])
+            pointed = pointed or lead == ("the", "1", "with")
+            if name.start > clause.body and pointed and name.of("option"):
                 named |= {option.id for option in self._listener.options(name)}
         return named
 
@@ -164,6 +167,8 @@ class Pointer:
         ends = (phrase_end(self._tokens, i, AGAIN) for i in at)
         same = any(end is not None and not self._same_of(end) for end in ends)
         same = same and not any(phrase_end(self._tokens, i, TOO_MUCH) is not None for i in at)
+        if said.number is not None and self._tally.total > 1 and self._tally.rest is not None:
+            same = same and not any(phrase_end(self._tokens, i, AS_IT_IS) is not None for i in at)
         third = "a" in said.words and bool(ORDINALS.keys() & set(said.words))
         if said.item is not None or not self._tally.wishes or not (same or third or "another" in said.words):
             return False
@@ -177,7 +182,7 @@ class Pointer:
             held = [
                 c for c, (amount, _) in alike.options.items() if c[0] == group and amount is Amount.NORMAL
             ]
-            if len(held) == 1 and "too" not in said.words:
+            if len(held) == 1 and not {"too", "added", "add", "plus", "also"} & set(said.words):
                 del alike.options[held[0]]
         self.give([alike], said)
         return True

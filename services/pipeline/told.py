@@ -8,7 +8,7 @@ from schemas.cart import Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AMOUNTS, HAVING, OTHERS, UNWISHED, VESSELS
+from services.pipeline.english import AMOUNTS, HAVING, OTHERS, PARTICLES, UNWISHED, VESSELS
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.names import Name
 from services.pipeline.quantifiers import Number, options_heard
@@ -150,7 +150,8 @@ class Listener:
     def listed(self, clause: Clause, before: Clause | None) -> Wish | None:
         """Something unknown in a list of what an item is wished for with: "swiss and pineapple on it"."""
         goes_on = before is not None and any(name.of("option") for name in before.names)
-        if goes_on and clause.lead in (",", "and") and clause.body in self.odd:
+        odd = clause.body in self.odd and self.tokens[clause.body].folded not in PARTICLES
+        if goes_on and clause.lead in (",", "and") and odd:
             return Wish((), (clause.body, clause.body + 1))
         return None
 
@@ -187,7 +188,8 @@ class Listener:
         named = item.of("item") if item is not None else None
         offered = tally.groups(named.ids) if named else set()
         held = sum(any(tally.offers(wish, group) for wish in tally.wishes) for group in mention.groups)
-        kind = next((i for i, t in enumerate(self.tokens) if t.start == mention.start), 0) - 1 in self.odd
+        before = span(self.tokens, mention)[0] - 1
+        kind = before in self.odd and not self.tokens[before].after
         fitting = len(offered & set(mention.groups)) if named else held
         return not kind and (mention.strong or fitting == 1)
 
