@@ -8,12 +8,15 @@ model may write, and lifts no doubt; where the first is sure and this one differ
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.adding import Adder
 from services.pipeline.clauses import Clause, clauses
 from services.pipeline.english import ADDING, AND, ENOUGH, ORDINALS, THE_OTHER, WISHING
+from services.pipeline.headings import without_headings
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.names import names_of
 from services.pipeline.parting import Parter
@@ -71,7 +74,7 @@ class _Follower:
 
     def order(self) -> list[Wish] | None:
         """The lines, if it is clear what each of them is."""
-        wishes = self._tally.wishes
+        wishes = without_headings(self._tally, self._listener)
         return None if self._adder.waiting or any(len(w.items) > 1 for w in wishes) else wishes
 
     def hear(self, clause: Clause) -> None:
@@ -85,6 +88,8 @@ class _Follower:
             return
         if any(token.folded == "allergic" for token in self._listener.tokens[clause.start : clause.end]):
             return  # nothing is ordered by it, and somebody has to read it
+        if clause.cue == "not" and clause.names and clause.names[0].start - clause.body > 4:
+            clause = replace(clause, cue="")  # "my knees don't like the stairs; one chicken sandwich"
         self._varies = clause.lead in ("but", "except") or (self._varies and clause.lead in ("and", ","))
         changes = self._pending or self._vacant or self._varies or clause.cue == "replace"
         said = self._listener.said(clause, self._tally, changes=changes)
@@ -135,7 +140,7 @@ class _Follower:
         replaces = replaces and not (self._freed and said.item and not self._tally.of_item(said.skus))
         if self._adopt(clause, said):
             self._pending = False
-        elif (off := self._listener.off_menu(clause, said)) is not None:
+        elif off := self._listener.off_menu(clause, said) or self._listener.compound(clause, said, self._tally):
             self._tally.add(off)
             self._pending = False
         elif not said.anything:

@@ -137,6 +137,18 @@ class Listener:
             return None
         return Wish((), (first, odd[-1] + 1), number.value if number else 1)
 
+    def compound(self, clause: Clause, said: Said, tally: Tally) -> Wish | None:
+        """A wish by a name made of parts of others, which do not go together: a "hot chocolate" where there are
+        hot dogs and chocolate shakes."""
+        mention = said.item.of("item") if said.item is not None else None
+        if said.item is None or mention is None or mention.strong or said.item.start == clause.body:
+            return None
+        beside = next((n for n in clause.names if n.start == said.item.end and n.of("option")), None)
+        led = self.tokens[said.item.start - 1].folded in ("a", "an") or said.number is not None
+        if beside is None or not led or tally.groups(said.skus) & set(beside.readings[0].groups):
+            return None
+        return Wish((), (said.item.start, beside.end), said.number.value if said.number else 1)
+
     def with_it(self, clause: Clause) -> Wish | None:
         """Something unknown that an item is wished for with: "fries with truffle oil"."""
         for i in range(clause.body + 1, clause.end):
@@ -190,6 +202,7 @@ class Listener:
         held = sum(any(tally.offers(wish, group) for wish in tally.wishes) for group in mention.groups)
         before = span(self.tokens, mention)[0] - 1
         kind = before in self.odd and not self.tokens[before].after
+        kind = kind and self.tokens[before].folded != "except"
         fitting = len(offered & set(mention.groups)) if named else held
         return not kind and (mention.strong or fitting == 1)
 
