@@ -56,6 +56,8 @@ class Adder:
             wish = self._new(said, counted=counted, replaces=replaces)
         elif said.number is not None:
             wish.quantity = said.number.value
+        if (shares := self._each_one(clause, said)) and wish.quantity == 1:
+            wish.quantity = shares  # "and we both want a large coke"
         if wish.quantity > MAX_QUANTITY:
             raise Lost
         self._pointer.give([wish], said)
@@ -71,6 +73,15 @@ class Adder:
             wish.quantity = early.number.value if early.number and not counted else wish.quantity
         self._early.clear()
 
+    def _each_one(self, clause: Clause, said: Said) -> int:
+        """How many are wished for where each of us wants one: "we both want a cola", "and a tea each"; 0 if not."""
+        assert said.item is not None
+        before = {t.folded for t in self._tokens[clause.body : said.item.start]}
+        if "both" in before and before & {"we", "us", "they", "them"}:
+            return 2
+        last = self._tokens[clause.end - 1].folded == "each" and self._pointer.article(clause, said.item.start)
+        return sum(wish.quantity for wish in self._tally.wishes[:-1]) if last else 0
+
     def refuses(self, clause: Clause, said: Said) -> bool:
         """ "No muffin", "skip the fries": take a line back that was ordered; False where nothing is refused."""
         if said.item is None:
@@ -83,6 +94,16 @@ class Adder:
         if known:
             self._tally.drop(known[0])
         return True
+
+    def turned(self, said: Said, *, counted: bool) -> tuple[str, ...]:
+        """The item that "two chai lattes, both iced" are: of several that a part of a name may mean, the one that
+        goes on from what is spoken of."""
+        mention = said.item.of("item") if said.item is not None else None
+        spoken = self._tally.focus[-1] if self._tally.focus else None
+        if counted or mention is None or mention.strong or len(said.skus) < 2 or spoken is None or not spoken.items:
+            return ()
+        kin = self._kin(spoken, said.skus)
+        return kin if len(kin) == 1 and kin != spoken.items else ()
 
     def _head_of(self, wish: Wish, said: Said, *, counted: bool) -> None:
         """ "Three six inch subs, a ham, a tuna and a club": what is said of all at first holds for each."""

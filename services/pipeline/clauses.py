@@ -13,6 +13,7 @@ from typing import Literal
 from services.pipeline.elisions import OBJECTS
 from services.pipeline.english import (
     AGAIN,
+    ALL_OF_IT,
     AMOUNTS,
     AND,
     ASKED,
@@ -51,6 +52,7 @@ _CUES: tuple[tuple[Cue, tuple[tuple[str, ...], ...]], ...] = (
     ("not", NEGATING),
     ("replace", REPLACING),
 )
+_ENDING_TALES = frozenset("but anyway anyhow".split())
 _POLITE = frozenset("please thanks thank you".split())
 # Stand between a number, or "both", and what is said of that part.
 _BEFORE_PART = AMOUNTS.keys() | frozenset(
@@ -98,7 +100,7 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
             tale = any(
                 told < end
                 and _sentence(tokens, told) == _sentence(tokens, start)
-                and not any(token.folded == "but" for token in tokens[told:start])
+                and not any(token.folded in _ENDING_TALES for token in tokens[told : start + 1])
                 for told in tales
             )
             found.append(Clause(start, end, lead, cue, body, asks, tale, own))
@@ -123,6 +125,10 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
             changing = here in ("swap", "instead")
             if here:
                 i = after
+                whole = phrase_end(tokens, i, ALL_OF_IT) if here == "remove" else None
+                if whole is not None and whole < len(tokens) and not tokens[whole - 1].after:
+                    close(whole)  # "scrap all that, what I want is ..."
+                    start, lead, cue, body, i = whole, "", "", whole, whole
                 continue
         i += 1
     close(len(tokens))

@@ -89,6 +89,7 @@ SAME_AS = {
     ("none", "of", "those", "with"): "without",
     ("nor",): "no",
     ("the", "lot"): "all",
+    ("the", "whole", "lot"): "all",
 }
 # "No onions and mushrooms" may wish for mushrooms; after these all of a list is refused.
 REFUSING_ALL = frozenset("without hold minus skip avoid san neither".split())
@@ -244,6 +245,8 @@ AGAIN = _phrases(
     ",that too,that as well,another just like it,1 just like it,just like it,just like that"
 )
 
+# Who orders, or the order itself: "a big family", "big order".
+GROUPS = frozenset("order group family crowd fan party meeting day night".split())
 # "Three is plenty": so many, and no more.
 ENOUGH = frozenset("enough plenty".split())
 # What may be the same of two lines.

@@ -188,6 +188,10 @@ class _Follower:
             self._pointer.give([target], about)
         elif self._pointer.again(clause, said):
             return
+        elif turned := self._adder.turned(said, counted=said.number is not None or " a " in f" {' '.join(said.words)} "):
+            for wish in self._pointer.every(said) or self._tally.focus:
+                wish.items = turned
+            self._pointer.give(self._tally.focus, said)
         elif said.item is not None:
             more = bool(set(said.words) & ADDING) and "instead" not in said.words
             self._adder.item(clause, said, replaces=replaces and not more)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, MEASURES, THE_OTHER
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, GROUPS, MEASURES, THE_OTHER
 from services.pipeline.quantifiers import number_value
 from services.pipeline.words import SENTENCE_ENDS, Token, span
 
@@ -75,6 +75,11 @@ def _measures(tokens: list[Token], mention: Mention, mentions: list[Mention]) ->
 def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
     """Whether a word that is a size and an option is the other one here: in "a medium horchata" it is no
     medium salsa, and "a burrito with medium" has no size. "A little cheese" is an amount."""
+    first, end = span(tokens, mention)
+    if mention.kind == "size" and _of_the_order(tokens, end):
+        return True
+    if mention.kind == "size" and tokens[first].folded == "dozen" and "half" in _folded(tokens, first - 2, first):
+        return True  # half a dozen is no dozen
     if mention.kind == "size" and mention.text.casefold() in AMOUNTS:
         at, led = _led_to(tokens, mention, mentions)
         return led is None and at > span(tokens, mention)[1]
@@ -95,6 +100,21 @@ def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Menti
     if led is not None and "size" in fits:
         return mention.kind == "option"  # "medium nachos", though there is a medium salsa
     return len(fits) == 1 and mention.kind not in fits
+
+
+def _folded(tokens: list[Token], start: int, end: int) -> set[str]:
+    return {token.folded for token in tokens[max(start, 0) : end]}
+
+
+def _of_the_order(tokens: list[Token], end: int) -> bool:
+    """Whether it is the order or who comes that is big: "big office order: ...", "a large family today"."""
+    for i in range(end, min(end + 2, len(tokens))):
+        if tokens[i].folded in GROUPS:
+            last = i + 1 == len(tokens) or bool(tokens[i].after) or tokens[i + 1].folded in ("for", "today", "here")
+            return last or tokens[i].folded != "order"
+        if tokens[i].after:
+            break
+    return False
 
 
 def _comes_with(item: Item, mention: Mention) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from services.pipeline.clauses import Clause
+from services.pipeline.names import Name
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said, refused
@@ -67,9 +68,18 @@ class Undoer:
         never = bool(choices) and not choices & self._tally.ever
         if here and never and not self._tally.single(said.options[0][0].group):
             self._pointer.give(self._tally.focus, Said(options=(refused(said.options[0]),)))
+        if said.number is not None and not (said.options or said.item or said.sizes):
+            self._drop_number(said.number.value)
         if said.options[1:]:
             self._pointer.give(self._tally.focus, Said(options=said.options[1:]))
         return vacant
+
+    def _drop_number(self, number: int) -> None:
+        """ "Four egg tarts, not three": the line that was said before with that number goes."""
+        last = self._tally.wishes[-1:]
+        same = [w for wish in last for w in self._tally.of_item(wish.items) if w is not wish]
+        for wish in [w for w in same if w.quantity == number][:1]:
+            self._tally.drop(wish)
 
     def unsay(self, said: Said) -> None:
         """ "Swiss, no, cheddar": the option right before goes, though more of its group could be had."""
@@ -98,6 +108,11 @@ class Undoer:
         elif not self._tally.of_item(said.skus):
             raise Lost
 
+    def _of_a_kind(self, name: Name) -> bool:
+        """Whether a name is what a group of options is called: "make the milk almond"."""
+        words = {t.folded for t in self._listener.tokens[name.start : name.end]}
+        return words <= self._listener.lexicon.choices
+
     def swap(self, clause: Clause, said: Said) -> None:
         """ "Swap the rings for a salad", "switch the mocha to a cold brew".
 
@@ -115,10 +130,16 @@ class Undoer:
             self._tally.focus = held
             self._pointer.give(held, Said(options=(self._listener.options(new),)))
             return
+        if new is not None and self._listener.options(new) and self._of_a_kind(old):
+            self._pointer.give(self._tally.focus, Said(options=(self._listener.options(new),)))
+            return
         gone = old.of("item")
         lines = self._tally.of_item(gone.ids)[:1] if gone is not None else []
         lines = lines or (self._pointer.by_words(replace(said, item=old)) if gone is not None else [])
         mention = new.of("item") if new is not None else None
+        if lines and new is None and said.number is not None and len(clause.names) == 1:
+            lines[0].quantity = said.number.value  # "make the fries three"
+            return
         if lines and mention is None and (said.sizes or new is not None):
             self._tally.focus = lines
             self._pointer.give(lines, replace(said, item=None))
