@@ -27,11 +27,13 @@ Phrase = tuple[tuple[str, ...], str, str, str]
 def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Found]:
     """Kinds of a thing that was named before, said without its name: after several things in the plural where a
     pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
+    whole = {f.core for f in found if f.kind == "item" and f.score >= EXACT}
     for f in found:
         if f.kind != "item" or tokens[f.core[-1]].folded in MEASURES:
             continue
         head, end = tokens[f.core[-1]].folded, f.core[-1] + 1
-        open_ = len(f.core) == 1 and f.score < EXACT
+        counted = f.core[0] > 0 and tokens[f.core[0] - 1].folded.isdigit()
+        open_ = len(f.core) == 1 and (f.score < EXACT or counted)
         for name, ref in named(head):
             kind = name[:-1]
             if name[-1] != head or not kind:
@@ -43,6 +45,8 @@ def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Fou
                 ones = after < len(tokens) and tokens[after].folded in _ONES and not tokens[after - 1].after
                 if ones and i > 0 and tokens[i - 1].folded in ("a", "an", "another", "the"):
                     yield Found("item", "", ref, tuple(range(i, after + 1)), EXACT)
+                elif tuple(range(i, after)) in whole:
+                    continue  # "lattes, green teas": a thing of its own, though there is a green tea latte
                 elif open_ and _led(tokens[i - 1]) and _closed(tokens, after):
                     yield Found("item", "", ref, tuple(range(i, after)), EXACT)
 

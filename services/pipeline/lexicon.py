@@ -97,9 +97,11 @@ class Lexicon:
         found = [*self._gapped(tokens), *self._fuzzy(tokens)]
         parts = self._parts(tokens)
         kept = settle(found)
-        if elided := list(kinds(tokens, [*kept, *parts], self.items)):
-            kept = settle([*found, *elided])
         covered = {i for f in kept for i in f.core}
+        named = [*kept, *(f for f in parts if not covered & set(f.core))]
+        if elided := list(kinds(tokens, named, self.items)):
+            kept = settle([*found, *elided])
+            covered = {i for f in kept for i in f.core}
         kept += settle([f for f in parts if not covered & set(f.core)])
         kept = [*self._guesses(tokens, kept), *kept]
         by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)

@@ -55,6 +55,7 @@ class _Reviser(Sheet):
         self._single = menu.choose_one
         self._offered = {item.sku: set(item.option_groups) for item in menu.items}
         self._has_gone = False
+        self._gone_at = -1  # where what was taken back last ends
 
     def settle(self, at: int) -> int:
         """Settle the correction that begins at `at`; the position to go on from."""
@@ -77,13 +78,22 @@ class _Reviser(Sheet):
             self.strike(at, end)  # "oh wait, not the slaw"
             return end
         if end > at:
-            self._replace(at, end, strong=strong)
+            if not self._in_its_place(at, end):
+                self._replace(at, end, strong=strong)
             return end
         if self._has_gone and self.tokens[at].folded == "instead" and self._closes(at):
             return at + 1  # "scratch the lavender, put maple in it instead"
         if self.phrase(at, (*REMOVING, *UNSURE)) is not None and self.before(at):
             raise _NotPlain
         return at + 1
+
+    def _in_its_place(self, at: int, end: int) -> bool:
+        """ "Forget the bread, make it the sticks": they come for what has just gone, and for nothing else."""
+        new = self.after(end) if at == self._gone_at else None
+        if new is None or self.item_after(new) is None:
+            return False
+        self.strike(at, end)
+        return True
 
     def _closes(self, at: int) -> bool:
         """Whether a clause ends with the word at `at`."""
@@ -213,6 +223,7 @@ class _Reviser(Sheet):
             self.strike(start, min(max(end, until), at))
         else:
             self.strike(earlier.start, earlier.end)
+        self._gone_at = gone.end
         return gone.end
 
     def _removed(self, at: int) -> Value | None:

@@ -35,6 +35,9 @@ PIES, SUBS, BURGERS, BURRITOS = "pie-yard", "sub-dock", "patty-wagon", "casa-ver
          "1 veggie L no onions, no onions, no green-peppers"),
         # The last of a list is the first item's, where the next does not come with it.
         (SUBS, "tuna with lettuce and mayo large coffee", "1 tuna-sub lettuce, mayo; 1 coffee L"),
+        # What comes for what was taken back comes for nothing else.
+        (PIES, "a small hawaiian and a garlic bread, forget the garlic bread, make it mozzarella sticks",
+         "1 hawaiian S; 1 mozzarella-sticks"),
         # Refused after the name.
         (PIES, "meat lovers large ham off and pineapple on", "1 meat-lovers L no ham, pineapple"),
         (BURGERS, "a hamburger raw onion no thanks", "1 hamburger no onion"),
@@ -72,8 +75,6 @@ def test_what_is_plain_on_any_menu(menu: str, words: str, cart: str) -> None:
         # Made into another, with what it comes with too.
         (BURRITOS, "a steak bowl with brown rice, you know what, make it a burrito with guac",
          "1 burrito steak, brown-rice, guacamole"),
-        (PIES, "a small hawaiian and a garlic bread, forget the garlic bread, make it mozzarella sticks",
-         "1 hawaiian S; 1 mozzarella-sticks"),
         (PIES, "three cans of coke. Two is enough", "2 coke CAN"),
         (SUBS, "a six inch tuna with mayo, the same but with mustard instead",
          "1 tuna-sub SIX mayo; 1 tuna-sub SIX mustard"),
