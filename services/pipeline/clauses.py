@@ -39,6 +39,7 @@ from services.pipeline.english import (
     WHOSE,
 )
 from services.pipeline.names import Name, phrase_end
+from services.pipeline.placings import runs
 from services.pipeline.quantifiers import number_value
 from services.pipeline.words import SENTENCE_ENDS, Token
 
@@ -86,6 +87,9 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
     """The clauses of an order, in its order. Joints and pauses belong to none."""
     inside = {i for name in names for i in range(name.start, name.end)}
     leads = _leads(tokens, names)
+    placed = runs(tokens, names)
+    within = {i for low, high in placed for i in range(low + 1, high)}
+    leads |= {i for pair in placed for i in pair}
     asked = [tokens_at(tokens, m.start()) for m in ASKED.finditer(text)]
     tales = [tokens_at(tokens, m.start()) for m in TALE.finditer(text)]
     found: list[Clause] = []
@@ -109,9 +113,9 @@ def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
     while i < len(tokens):
         paused = i > 0 and bool(tokens[i - 1].after)
         here, after = _NONE if i in inside else _cue(tokens, i)
-        joint = i not in inside and tokens[i].folded in AND | {"but", "except"}
+        joint = i not in inside | within and tokens[i].folded in AND | {"but", "except"}
         another = i in leads and i > start and not changing and _goes_on(tokens, names, start, i)
-        part = not changing and _next_part(tokens, names, inside, start, i)
+        part = not changing and i not in within and _next_part(tokens, names, inside, start, i)
         part = part or (phrase_end(tokens, i, AGAIN) is not None and _holds(tokens, names, start, i))
         verb = i not in inside and not changing and tokens[i].folded in TELLING
         verb = verb or _prepares(tokens, i)
@@ -179,11 +183,14 @@ def _leads(tokens: list[Token], names: list[Name]) -> set[int]:
     starts = {name.end: name for name in names}
     found = set()
     for item in (n for n in names if n.of("item")):
-        at = item.start
+        at, sized = item.start, False
         while at > 0 and not tokens[at - 1].after:
             before = starts.get(at)
             word = tokens[at - 1].folded
             if before is not None and before.start < at and before.of("item") is None:
+                if sized and before.of("size") is None and not _opens(tokens, before.start, starts):
+                    break  # "oat milk small mocha"
+                sized = sized or before.of("size") is not None
                 at = before.start
             elif word in ("a", "an") or number_value(word) is not None:
                 at -= 1
@@ -198,6 +205,14 @@ def _leads(tokens: list[Token], names: list[Name]) -> set[int]:
             at += 1
         found.add(at)
     return found
+
+
+def _opens(tokens: list[Token], at: int, ends: dict[int, Name]) -> bool:
+    """Whether a choice before a size leads to the item ("a decaf large coffee"), and ends no list before it."""
+    if at == 0 or tokens[at - 1].after:
+        return True
+    word = tokens[at - 1].folded
+    return word in _ARTICLES or word.isdigit() or (word in AND and at - 1 not in ends)
 
 
 def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: int, i: int) -> bool:

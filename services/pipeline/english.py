@@ -88,6 +88,13 @@ SAME_AS = {
     ("none", "of", "them", "with"): "without",
     ("none", "of", "those", "with"): "without",
     ("nor",): "no",
+    ("not", "with"): "without",
+    ("everything", "but"): "without",
+    ("everything", "except"): "without",
+    ("leave", "it", "off"): "off",
+    ("leave", "them", "off"): "off",
+    ("leave", "it", "out"): "off",
+    ("leave", "them", "out"): "off",
     ("the", "lot"): "all",
     ("the", "whole", "lot"): "all",
 }
@@ -173,7 +180,7 @@ REMOVING = _phrases(
     "scratch,cancel,remove,forget,forget about,drop,lose,never mind,nevermind,never mind about"
     ",scrap,ditch,nix"
 )
-SWAPPING = _phrases("swap,switch,change,replace,swap out")
+SWAPPING = _phrases("swap,switch,change,replace,swap out,sub out,sub the,substitute")
 MAKING = _phrases("make the")
 SWAPS_FOR = _phrases("for,to,with,out for")
 INSTEAD_OF = _phrases("instead of,in place of,rather than")

@@ -260,7 +260,9 @@ def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[
 def _refused_after(tokens: list[Token], end: int, taken: set[int]) -> bool:
     """ "Ham off", "whip no thank you", "foam please no": a refusal that nothing follows which it could lead
     to."""
-    if end >= len(tokens) or end in taken or tokens[end - 1].after:
+    if end >= len(tokens) or end in taken or tokens[end - 1].after not in ("", ","):
+        return False
+    if tokens[end - 1].after and tokens[end].folded != "off":
         return False
     at = end + (tokens[end].folded == "please")
     if at >= len(tokens) or at in taken:
