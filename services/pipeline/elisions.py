@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from services.pipeline.english import AND, MEASURES, VESSELS
+from services.pipeline.english import AND, JOINTS, MEASURES, VESSELS
 from services.pipeline.settling import EXACT, Found
 from services.pipeline.words import Token
 
@@ -28,27 +28,27 @@ def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Fou
     """Kinds of a thing that was named before, said without its name: after several things in the plural where a
     pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
     whole = {f.core for f in found if f.kind == "item" and f.score >= EXACT}
-    for f in found:
-        if f.kind != "item" or tokens[f.core[-1]].folded in MEASURES:
+    inside = {i for core in whole for i in core[:-1]}
+    for at, token in enumerate(tokens):
+        if at in inside or token.folded in MEASURES | VESSELS | JOINTS:
             continue
-        head, end = tokens[f.core[-1]].folded, f.core[-1] + 1
-        counted = f.core[0] > 0 and tokens[f.core[0] - 1].folded.isdigit()
-        open_ = len(f.core) == 1 and (f.score < EXACT or counted)
-        for name, ref in named(head):
-            kind = name[:-1]
-            if name[-1] != head or not kind:
-                continue
-            for i in range(end, len(tokens) - len(kind) + 1):
+        several = [(name[:-1], ref) for name, ref in named(token.folded) if name[-1] == token.folded and name[1:]]
+        if not several:
+            continue
+        longer = any(core[-1] == at and core[1:] for core in whole)
+        open_ = not longer and any(t.folded.isdigit() for t in tokens[max(at - 2, 0) : at])
+        for kind, ref in several:
+            for i in range(at + 1, len(tokens) - len(kind) + 1):
                 after = i + len(kind)
-                if tuple(t.folded for t in tokens[i:after]) != kind or any(t.after for t in tokens[i : after - 1]):
-                    continue
+                core = tuple(range(i, after))
+                said = tuple(t.folded for t in tokens[i:after])
+                if said != kind or core in whole or any(t.after for t in tokens[i : after - 1]):
+                    continue  # "lattes, green teas" are two things, though there is a green tea latte
                 ones = after < len(tokens) and tokens[after].folded in _ONES and not tokens[after - 1].after
-                if ones and i > 0 and tokens[i - 1].folded in ("a", "an", "another", "the"):
-                    yield Found("item", "", ref, tuple(range(i, after + 1)), EXACT)
-                elif tuple(range(i, after)) in whole:
-                    continue  # "lattes, green teas": a thing of its own, though there is a green tea latte
+                if ones and tokens[i - 1].folded in ("a", "an", "another", "the"):
+                    yield Found("item", "", ref, (*core, after), EXACT)
                 elif open_ and _led(tokens[i - 1]) and _closed(tokens, after):
-                    yield Found("item", "", ref, tuple(range(i, after)), EXACT)
+                    yield Found("item", "", ref, core, EXACT)
 
 
 def _led(before: Token) -> bool:

@@ -241,7 +241,7 @@ OF_EACH = frozenset(
 THE_OTHER = frozenset("other rest".split())
 # One of several, by whose it is.
 THEIRS = frozenset("mine his her their your".split())
-WHOSE = frozenset("mine his hers yours theirs".split())
+WHOSE = frozenset("mine his her your their".split())
 # One of several, of which nothing more is wished for.
 AS_IT_IS = _phrases(
     "as it come,as they come,as is,as it is,as they are,just like that,like that,the way it is,the way they are"

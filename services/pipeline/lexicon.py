@@ -95,14 +95,11 @@ class Lexicon:
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
         found = [*self._gapped(tokens), *self._fuzzy(tokens)]
-        parts = self._parts(tokens)
         kept = settle(found)
-        covered = {i for f in kept for i in f.core}
-        named = [*kept, *(f for f in parts if not covered & set(f.core))]
-        if elided := list(kinds(tokens, named, self.items)):
+        if elided := list(kinds(tokens, kept, self.items)):
             kept = settle([*found, *elided])
-            covered = {i for f in kept for i in f.core}
-        kept += settle([f for f in parts if not covered & set(f.core)])
+        covered = {i for f in kept for i in f.core}
+        kept += settle([f for f in self._parts(tokens) if not covered & set(f.core)])
         kept = [*self._guesses(tokens, kept), *kept]
         by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
         for f in kept:

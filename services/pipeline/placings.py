@@ -16,9 +16,12 @@ _NEITHER = frozenset("either neither none".split())
 def runs(tokens: list[Token], names: list[Name]) -> list[tuple[int, int]]:
     """Positions [start, end) of each run of choices and the words that tell of which one they are."""
     choices = {n.end: n.start for n in names if n.of("option") and not n.of("item")}
+    named = {i for name in names for i in range(name.start, name.end)}
     found: list[tuple[int, int]] = []
     for at in range(1, len(tokens) - 1):
         end = _which(tokens, at)
+        if end in named and not tokens[end - 1].after:
+            continue  # "on both burgers"
         if end is None or at not in choices or tokens[at - 1].after in SENTENCE_ENDS:
             continue
         start = _start(tokens, choices, at, each=tokens[end - 1].folded in EACH)
