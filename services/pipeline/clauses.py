@@ -7,6 +7,7 @@ an order so far is the business of `following.py`.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +37,7 @@ from services.pipeline.english import (
     TALE,
     TELLING,
     THE_OTHER,
+    VESSELS,
     WHOSE,
 )
 from services.pipeline.names import Name, phrase_end
@@ -83,12 +85,14 @@ class Clause:
         return any(n.start < name.start and n.of("item") and not n.of("option") for n in self.names)
 
 
-def clauses(text: str, tokens: list[Token], names: list[Name]) -> list[Clause]:
-    """The clauses of an order, in its order. Joints and pauses belong to none."""
+def clauses(text: str, tokens: list[Token], names: list[Name], odd: Collection[int] = ()) -> list[Clause]:
+    """The clauses of an order, in its order. Joints and pauses belong to none. `odd` are positions of words that
+    nothing accounts for."""
     inside = {i for name in names for i in range(name.start, name.end)}
     leads = _leads(tokens, names)
     placed = runs(tokens, names)
     within = {i for low, high in placed for i in range(low + 1, high)}
+    leads |= _unknown(tokens, inside, odd)
     leads |= {i for pair in placed for i in pair}
     asked = [tokens_at(tokens, m.start()) for m in ASKED.finditer(text)]
     tales = [tokens_at(tokens, m.start()) for m in TALE.finditer(text)]
@@ -204,6 +208,19 @@ def _leads(tokens: list[Token], names: list[Name]) -> set[int]:
         while at < item.start and tokens[at].folded in _LEADING:
             at += 1
         found.add(at)
+    return found
+
+
+def _unknown(tokens: list[Token], inside: set[int], odd: Collection[int]) -> set[int]:
+    """Where an article or number leads to something that nothing accounts for: "a plate of nachos"."""
+    found = set()
+    for at in odd:
+        first = at
+        while first > 1 and tokens[first - 1].folded in VESSELS | {"of"} and not tokens[first - 1].after:
+            first -= 1
+        word = tokens[first - 1].folded if first else ""
+        if at not in inside and first - 2 in inside and not tokens[first - 1].after and word in ("a", "an"):
+            found.add(first - 1)
     return found
 
 

@@ -18,7 +18,7 @@ _NOUN = frozenset("the my that 1 2 3 4 5 6".split())
 _BEFORE_VERB = AND | frozenset("please you to".split())
 # Close a kind that is said without its thing.
 _CLOSING = AND | frozenset("please with without no thanks on for in and".split())
-_ONES = frozenset("1 ones".split())
+_ONES = frozenset("1 one".split())  # "ones", folded
 # Names of items that hold a word, with their ids.
 Named = Callable[[str], Iterable[tuple[tuple[str, ...], str]]]
 Phrase = tuple[tuple[str, ...], str, str, str]

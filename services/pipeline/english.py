@@ -180,7 +180,7 @@ REMOVING = _phrases(
     "scratch,cancel,remove,forget,forget about,drop,lose,never mind,nevermind,never mind about"
     ",scrap,ditch,nix"
 )
-SWAPPING = _phrases("swap,switch,change,replace,swap out,sub out,sub the,substitute")
+SWAPPING = _phrases("bump,bump up,upgrade,upsize,swap,switch,change,replace,swap out,sub out,sub the,substitute")
 MAKING = _phrases("make the")
 SWAPS_FOR = _phrases("for,to,with,out for")
 INSTEAD_OF = _phrases("instead of,in place of,rather than")
@@ -188,7 +188,7 @@ INSTEAD_OF = _phrases("instead of,in place of,rather than")
 REFUSING = frozenset("no hold without minus lose".split())
 # Taking back that no rule here reads: of what was said before, and of anything.
 UNSURE = _phrases("instead,change,swap,switch")
-NEGATING = _phrases("not,dont,isnt,wont,doesnt,wouldnt")
+NEGATING = _phrases("not,dont,isnt,wont,doesnt,wouldnt,i didnt mean,didnt mean,dont mean")
 # Bring back what was taken back ("actually, keep the quiche").
 KEEPING = _phrases("keep,put back,leave on,leave them on,leave it on")
 # Verbs that take back or bring back by a word that comes later ("take the mustard off").
@@ -295,7 +295,7 @@ JOINTS = frozenset("and a an the with plus also or then but no not for to i in o
 # Said while thinking, anywhere: "no, um, onions" is "no onions". "Like" is, unless somebody likes something.
 HESITATIONS = _phrases(
     "uh,um,uhm,umm,er,erm,ah,eh,mm,hmm,like,you know,i guess,i think,i suppose"
-    ",let me see,lets see,let me think,before i forget,dont forget,do not forget,almost forgot,1 more thing"
+    ",let me see,lets see,let me think,before i forget,dont forget,do not forget,almost forgot,1 more thing,isnt it,arent they,doesnt it"
 )
 PERSONS = frozenset("i we you u ya he she they my someone somebody".split())
 LIKING = frozenset("i id we wed would you youd they theyd he hed she shed really also do feel and".split())

@@ -50,7 +50,7 @@ def follow(
     listener = Listener(tokens, [*settled, *sizes], numbers, frozenset(odd), menu, lexicon)
     follower = _Follower(listener)
     try:
-        for clause in clauses(text, tokens, names_of(tokens, [*mentions, *sizes])):
+        for clause in clauses(text, tokens, names_of(tokens, [*mentions, *sizes]), odd):
             follower.hear(clause)
     except Lost:
         return None
@@ -220,7 +220,9 @@ class _Follower:
         topic = self._topic
         if topic is None or not (said.anything or "some" in said.words):
             return False
-        pointed = self._pointer.points(clause, said)
+        pointed = self._pointer.points(clause, said) or (
+            said.item is None and not self._tally.wishes and said.number is not None
+        )
         self._topic = None if pointed or said.item is not None else topic
         if said.item is not None and pointed and not topic.items:
             self._tally.add(topic)
@@ -253,5 +255,6 @@ def _counts_anew(clause: Clause, said: Said, *, replaces: bool) -> bool:
     """ "Churros for the kids, two orders": a number alone."""
     bare = not (said.sizes or said.options or set(said.words) & THE_OTHER)
     just = bool({"just", "only"} & set(said.words)) and len(said.words) <= 4
-    short = clause.lead in (",", ".") and (len(said.words) <= 2 or just)
+    of_them = said.words[1:] in (("of", "them"), ("of", "those"), ("of", "em"))
+    short = clause.lead in (",", ".") and (len(said.words) <= 2 or just or of_them)
     return bare and (replaces or short or bool(ENOUGH & set(said.words)))

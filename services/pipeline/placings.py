@@ -40,6 +40,8 @@ def _which(tokens: list[Token], at: int) -> int | None:
     word = tokens[i].folded
     if word not in THE_OTHER | ORDINALS.keys() | WHOSE | EACH | {"1"} | _NEITHER:
         return None
+    if word in EACH and i + 1 < len(tokens) and tokens[i + 1].folded.isdigit() and not tokens[i].after:
+        return i + 2  # "on all three"
     of_them = [token.folded for token in tokens[i + 1 : i + 3]]
     if of_them[:1] == ["of"] and of_them[1:] in (["them"], ["those"], ["em"]):
         return i + 3

@@ -101,8 +101,8 @@ class Pointer:
         words = said.words
         ordinal = next((ORDINALS[w] for w in words if w in ORDINALS and "a" not in words), None)
         before = self._tokens[said.item.start - 1].folded if said.item and said.item.start else ""
-        pointed = before in ("the", "that")
-        if not {"the", "that"} & set(words) and ordinal is None and not pointed:
+        pointed = before in ("the", "that", "those", "these")
+        if not {"the", "that", "those", "these"} & set(words) and ordinal is None and not pointed:
             return None
         found: list[Wish] = []
         if said.item is not None:
@@ -154,7 +154,7 @@ class Pointer:
         named: set[str] = set()
         for name in clause.names:
             before, after = self._tokens[name.start - 1], self._tokens[name.end : name.end + 1]
-            pointed = before.folded == "the" and after and after[0].folded in ("1", "ones")
+            pointed = before.folded == "the" and after and after[0].folded in ("1", "one")
             lead = tuple(t.folded for t in self._tokens[max(name.start - 3, 0) : name.start])
             pointed = pointed or lead == ("the", "1", "with")
             if name.start > clause.body and pointed and name.of("option"):
@@ -165,7 +165,8 @@ class Pointer:
         """ "The same again but with soy", "another small one": order one more, changed as it is said."""
         at = range(clause.body, clause.end)
         ends = (phrase_end(self._tokens, i, AGAIN) for i in at)
-        same = any(end is not None and not self._same_of(end) for end in ends)
+        chosen = {n.start for n in clause.names if n.of("option")}
+        same = any(end is not None and end not in chosen and not self._same_of(end) for end in ends)
         same = same and not any(phrase_end(self._tokens, i, TOO_MUCH) is not None for i in at)
         if said.number is not None and self._tally.total > 1 and self._tally.rest is not None:
             same = same and not any(phrase_end(self._tokens, i, AS_IT_IS) is not None for i in at)

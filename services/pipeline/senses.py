@@ -32,7 +32,7 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
     for mention in mentions:
         if _begins_part(tokens[at : span(tokens, mention)[0]]):
             filled = set()  # the next of several may have a side of its own
-        at = span(tokens, mention)[1]
+        at = at if mention.kind == "size" else span(tokens, mention)[1]
         twins = [m for m in mentions if m is not mention and (m.start, m.end) == (mention.start, mention.end)]
         if mention.kind == "item":
             as_option = {g for m in twins if m.kind == "option" for g in m.groups} & offered - filled

@@ -130,6 +130,14 @@ class Undoer:
             self._tally.focus = held
             self._pointer.give(held, Said(options=(self._listener.options(new),)))
             return
+        size = old.of("size")
+        sized = [w for w in self._tally.wishes if size is not None and w.size in size.ids]
+        if said.sizes and not sized and all(n.of("size") for n in clause.names):
+            self._pointer.give(self._tally.focus, Said(sizes=said.sizes))  # "bump that up to a large"
+            return
+        if said.sizes and new is None and len(held or sized) == 1:
+            self._pointer.give(held or sized, Said(sizes=said.sizes[-1:]))  # "make the twenty piece a ten piece"
+            return
         if new is not None and self._listener.options(new) and self._of_a_kind(old):
             self._pointer.give(self._tally.focus, Said(options=(self._listener.options(new),)))
             return
