@@ -142,6 +142,8 @@ class Adder:
             self.uncounted = self._new(said, counted=False, replaces=replaces)
             return self.uncounted
         told = clause.lead == "." and len(known) == 1 and bool(said.options) and not counted
+        owned = said.item is not None and self._tokens[said.item.start - 1].folded == "my"
+        told = told or (len(known) == 1 and owned and bool({"should", "is", "need"} & set(said.words)))
         if told and not self._early:
             tally.focus_on(known[0])  # "Two melts and a veggie burger. Veggie burger on brioche"
             return known[0]

@@ -236,7 +236,8 @@ def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: 
     """ "One small one large", "with soy both of them iced": a number, an article before a size or a word of
     sharing begins the next part, where names stand on both sides of it."""
     end = i
-    while end > start and tokens[end - 1].folded in _POLITE:
+    passed = _POLITE | ({"1", "one"} if tokens[i].folded in EACH else frozenset())
+    while end > start and end - 1 not in inside and tokens[end - 1].folded in passed:
         end -= 1
     last = next((n for n in reversed(names) if start <= n.start and n.end == end), None)
     if i in inside or last is None or tokens[i].after or tokens[last.start - 1].folded == "the":

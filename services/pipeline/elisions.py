@@ -78,4 +78,6 @@ def done(tokens: list[Token], verbs: dict[str, str]) -> list[Token]:
         begins = i == 0 or bool(tokens[i - 1].after) or tokens[i - 1].folded in _BEFORE_VERB
         if token.folded in verbs and not token.after and (object_ in OBJECTS or (begins and object_ in _NOUN)):
             told[i] = replace(token, folded=verbs[token.folded])
+            if i and told[i - 1].folded == "no":
+                told[i - 1] = replace(told[i - 1], after=",")  # "no, heat them all up"
     return told

@@ -171,6 +171,13 @@ class _Follower:
         if self._adder.refuses(clause, said):
             return
         some, total = self._pointer.some(clause), self._tally.total
+        if said.words[:1] == ("of",) and said.number and not clause.names and self._pointer.points(clause, said):
+            return  # "of those two, ..."
+        few = some or (said.number.value if said.number is not None else 0)
+        turned = self._adder.turned(said, counted=" a " in f" {' '.join(said.words)} ")
+        if turned and said.item is not None and 0 < few < total:
+            self._parter.become(few, turned, (said.item.start, said.item.end), replace(said, item=None))
+            return
         other = bool(some) and said.item is not None and not self._tally.of_item(said.skus)
         target = None if other else self._pointer.refers(clause, said)
         kind = self._parter.kinds(clause, said)
@@ -188,7 +195,7 @@ class _Follower:
             self._pointer.give([target], about)
         elif self._pointer.again(clause, said):
             return
-        elif turned := self._adder.turned(said, counted=said.number is not None or " a " in f" {' '.join(said.words)} "):
+        elif turned and said.number is None:
             for wish in self._pointer.every(said) or self._tally.focus:
                 wish.items = turned
             self._pointer.give(self._tally.focus, said)

@@ -98,6 +98,9 @@ class Parter:
         sauces = sauces and any(said.number is not None and n.start == said.number.end for n in plain)
         if said.number is not None and not pronoun and not sauces:
             return said.number.value
+        late = pronoun and tally.total > 1 and tally.rest is not None and tally.rest.size is None
+        if late and said.sizes and "the" in said.words:
+            return 1  # "two lattes; the large one gets oat, the small one soy"
         article = self._pointer.article(clause, min((n.start for n in clause.names), default=clause.end))
         if article and tally.rest is not None and tally.total > 1 and self._begins_part(clause, said):
             return 1
@@ -132,6 +135,10 @@ class Parter:
         rest, base = tally.rest, tally.group[0]
         other_size = bool(said.sizes) and base.size is not None and base.size not in said.sizes
         more = not tally.parted and (other_size or clause.lead == "and")
+        spoken = tally.focus[0] if len(tally.focus) == 1 else base
+        if rest is None and tally.parted and clause.lead != "and" and spoken.quantity > count:
+            tally.part(spoken, count)  # "of those two, make one decaf"
+            return
         whole = not tally.parted and base.quantity == 1
         if more or rest is None or whole or count > rest.quantity:
             tally.beside(Wish(base.items, base.at, count), tally.group[-1])

@@ -45,6 +45,8 @@ def _which(tokens: list[Token], at: int) -> int | None:
     of_them = [token.folded for token in tokens[i + 1 : i + 3]]
     if of_them[:1] == ["of"] and of_them[1:] in (["them"], ["those"], ["em"]):
         return i + 3
+    if of_them[:1] == ["of"] and word == "each":
+        return None  # "in each of the medium ones"
     follows = tokens[i + 1].folded if i + 1 < len(tokens) and not tokens[i].after else ""
     if word == "1" and follows in ("of", "with"):
         return None  # "on one of the burgers", "on the one with Sprite"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from schemas.cart import Amount
 from services.pipeline.clauses import Clause
@@ -20,6 +21,7 @@ from services.pipeline.english import (
     ORDINALS,
     PLAIN,
     POINTING,
+    THE_OTHER,
     TOO_MUCH,
 )
 from services.pipeline.names import phrase_end
@@ -136,6 +138,13 @@ class Pointer:
             ]
         return found if len(found) == 1 else []
 
+    def by_kind(self, words: tuple[str, ...]) -> list[Wish]:
+        """ "The tea", where one of the lines is a tea, though not by the name that it was ordered by."""
+        at = next((i for i, word in enumerate(words) if word in ("the", "that", "my")), len(words))
+        kind = words[at + 1 : at + 2]
+        found = [w for w in self._tally.wishes if kind and any(kind[0] in self._tally.kind(s) for s in w.items)]
+        return found if len(found) == 1 else []
+
     def about(self, clause: Clause, said: Said, target: Wish) -> Said:
         """What is said of a line that a clause points at, without what it is pointed at by."""
         sizes = () if said.item is None and target.size in said.sizes else said.sizes
@@ -170,7 +179,11 @@ class Pointer:
         same = same and not any(phrase_end(self._tokens, i, TOO_MUCH) is not None for i in at)
         if said.number is not None and self._tally.total > 1 and self._tally.rest is not None:
             same = same and not any(phrase_end(self._tokens, i, AS_IT_IS) is not None for i in at)
-        third = "a" in said.words and bool(ORDINALS.keys() & set(said.words))
+        third = any(a == "a" and b in ORDINALS for a, b in pairwise(said.words))
+        if same and THE_OTHER & set(said.words) and self._tally.rest is not None and self._tally.total > 1:
+            self._alike(self._tally.rest)
+            self.give(self._tally.focus, said)
+            return True
         if said.item is not None or not self._tally.wishes or not (same or third or "another" in said.words):
             return False
         last = self._tally.wishes[-1]
@@ -187,6 +200,12 @@ class Pointer:
                 del alike.options[held[0]]
         self.give([alike], said)
         return True
+
+    def _alike(self, rest: Wish) -> None:
+        """ "The other the same": what is left gets what was said of the part before it."""
+        before = next((w for w in reversed(self._tally.group) if w is not rest), rest)
+        rest.size, rest.options = before.size, dict(before.options)
+        self._tally.part(rest, rest.quantity)
 
     def _same_of(self, end: int) -> bool:
         """ "The same size", "same drink": one thing about a line, and no line again; nor is "that too strong"."""

@@ -125,6 +125,11 @@ class Tally:
         """The words of an item's name, folded."""
         return {token.folded for token in tokenize(self._items[sku].name)}
 
+    def kind(self, sku: str) -> set[str]:
+        """The words of an item's category and other names, folded."""
+        item = self._items[sku]
+        return {token.folded for name in (item.category, *item.aliases) for token in tokenize(name)}
+
     def offers(self, wish: Wish, group: str) -> bool:
         """Whether the item of a line comes with a group of options."""
         return group in self.groups(wish.items)

@@ -37,6 +37,8 @@ class Undoer:
             self.undo(said)
         elif said.options:
             return self.refuse(clause, said)
+        elif not said.anything and (found := self._pointer.by_kind(said.words)):
+            self._tally.drop(found[0])
         else:
             return bool(said.sizes)
         return True

@@ -77,7 +77,7 @@ def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
     one word. Two "nigiris" are the menu's nigiri, though most words in "is" are singular."""
     tokens = [
         replace(t, folded=t.folded[:-1])
-        if t.folded.endswith("s") and t.folded not in names and t.folded[:-1] in names
+        if t.folded.endswith("s") and len(t.folded) > 3 and t.folded not in names and t.folded[:-1] in names
         else t
         for t in tokens
     ]
