@@ -118,7 +118,7 @@ def clauses(text: str, tokens: list[Token], names: list[Name], odd: Collection[i
         paused = i > 0 and bool(tokens[i - 1].after)
         here, after = _NONE if i in inside else _cue(tokens, i)
         joint = i not in inside | within and tokens[i].folded in AND | {"but", "except"}
-        another = i in leads and i > start and not changing and _goes_on(tokens, names, start, i)
+        another = i in leads and i > start and not changing and _goes_on(tokens, names, start, i, odd)
         part = not changing and i not in within and _next_part(tokens, names, inside, start, i)
         part = part or (phrase_end(tokens, i, AGAIN) is not None and _holds(tokens, names, start, i))
         verb = i not in inside and not changing and tokens[i].folded in TELLING
@@ -275,9 +275,11 @@ def _holds(tokens: list[Token], names: list[Name], start: int, at: int) -> bool:
     return last is not None and all(token.folded in FILLERS for token in tokens[last:at])
 
 
-def _goes_on(tokens: list[Token], names: list[Name], start: int, at: int) -> bool:
+def _goes_on(tokens: list[Token], names: list[Name], start: int, at: int, odd: Collection[int]) -> bool:
     """Whether something was named before the words that lead to another item; "whip on a mocha" is one."""
     named = any(start <= n.start and n.end <= at for n in names)
+    led = tokens[at].folded in _ARTICLES or tokens[at].folded.isdigit()
+    named = named or (led and at - 1 in odd and at - 2 >= start and tokens[at - 2].folded in _ARTICLES)
     before = at - 1
     while before > start and tokens[before].folded in ("the", "that", "this", "either", "my"):
         before -= 1

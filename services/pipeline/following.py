@@ -105,7 +105,8 @@ class _Follower:
             self._undoer.swap(clause, said)
             self._pending = False
         elif (clause.cue == "not" and WISHING & set(said.words)) or (
-            clause.lead == "except" and self._tally.held(self._tally.focus, said.options)
+            clause.lead == "except"
+            and (self._tally.held(self._tally.focus, said.options) or self._everything(before))
         ):
             if not self._undoer.refuse(clause, said):
                 raise Lost
@@ -124,6 +125,11 @@ class _Follower:
             self._tally.wishes.append(off)
         else:
             self._tell(clause, said)
+
+    def _everything(self, clause: Clause | None) -> bool:
+        """Whether all that there is was just wished for: "everything on it, except cucumber"."""
+        tokens = self._listener.tokens[clause.start : clause.end] if clause is not None else []
+        return any(token.folded == "everything" for token in tokens)
 
     def _held(self) -> int:
         """How many lines and options stand."""

@@ -149,8 +149,11 @@ class Lexicon:
                     core.append(at)
                     break
                 between = tokens[at].folded
-                if between.isdigit() and tokens[core[-1]].after:
-                    return None  # "gluten free, two thin crust"
+                # "Gluten free, two thin crust", "kapsalon with extra cheese", "three small cheese pizzas".
+                if between in AMOUNTS or between.isdigit() and tokens[core[-1]].after:
+                    return None
+                if tokens[core[-1]].folded in JOINTS or tokens[core[-1]].folded.isdigit():
+                    return None
                 if step > MAX_GAP or between in JOINTS or between not in self._qualifiers or tokens[at].after:
                     return None
             else:

@@ -210,6 +210,9 @@ class Listener:
         """Whether a number counts nothing that is wished for: "that one", "we're five people"."""
         before = self.tokens[number.start - 1].folded if number.start else ""
         after = self.tokens[number.end].folded if number.end < len(self.tokens) else ""
+        follows = self.tokens[number.end].start if after else -1
+        if any(m.kind == "item" and m.start == follows for m in self.settled):
+            return False
         return after in UNWISHED | self.lexicon.choices or (number.value == 1 and before in _NO_NUMBER)
 
     def _first_word(self, name: Name, clause: Clause) -> Name | None:
