@@ -79,7 +79,9 @@ class Adder:
         before = {t.folded for t in self._tokens[clause.body : said.item.start]}
         if "both" in before and before & {"we", "us", "they", "them"}:
             return 2
-        last = self._tokens[clause.end - 1].folded == "each" and self._pointer.article(clause, said.item.start)
+        words = [t.folded for t in self._tokens[clause.body : clause.end]]
+        closing = words[-1:] == ["each"] or words[-3:] in (["each", "of", "them"], ["each", "of", "those"])
+        last = closing and self._pointer.article(clause, said.item.start)
         return sum(wish.quantity for wish in self._tally.wishes[:-1]) if last else 0
 
     def refuses(self, clause: Clause, said: Said) -> bool:

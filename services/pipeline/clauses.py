@@ -247,6 +247,9 @@ def _next_part(tokens: list[Token], names: list[Name], inside: set[int], start: 
         return True
     if word in WHOSE and tokens[after : after + 1] and tokens[after].folded in _BEFORE_PART:
         return True
+    pointed = next((n for n in names if n.start == after), None) if word == "the" else None
+    if pointed is not None and tokens[pointed.end : pointed.end + 1] and tokens[pointed.end].folded in ("1", "one"):
+        return True  # "one small the large one with chili sauce"
     if word == "the" and tokens[after : after + 1] and tokens[after].folded in {*THE_OTHER, *ORDINALS}:
         return True
     if phrase_end(tokens, i, HALF_OF) is not None:

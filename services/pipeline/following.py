@@ -185,6 +185,11 @@ class _Follower:
             self._parter.become(few, turned, (said.item.start, said.item.end), replace(said, item=None))
             return
         other = bool(some) and said.item is not None and not self._tally.of_item(said.skus)
+        rest = self._tally.rest
+        if THE_OTHER & set(said.words[:2]) and said.item and rest and total > 1 and not self._tally.of_item(said.skus):
+            place = (said.item.start, said.item.end)
+            self._parter.become(rest.quantity, said.skus, place, replace(said, item=None))
+            return
         target = None if other else self._pointer.refers(clause, said)
         kind = self._parter.kinds(clause, said)
         if other and some and total > 1 and said.item is not None:

@@ -109,6 +109,8 @@ class Pointer:
         found: list[Wish] = []
         if said.item is not None:
             found = self._tally.of_item(said.skus)[:1] or self.by_words(said) if pointed else []
+            if not found and self._named(clause):
+                found = self._held(clause, said)  # "the chicken one", where there is a chicken wrap too
         elif ordinal is not None:
             found = self._nth(ordinal, said.number.value if said.number else 1)
         elif len(self._tally.wishes) > 1:

@@ -33,8 +33,12 @@ class Undoer:
                 self._tally.focus_on(found[0])
             elif found:
                 self._tally.drop(found[0])
-        elif said.options and self._tally.with_choice((o.group, o.id) for c in said.options for o in c):
-            self.undo(said)
+        elif said.options and (held := self._tally.with_choice((o.group, o.id) for c in said.options for o in c)):
+            some = self._pointer.some(clause)
+            if some is not None and held[0].quantity > some:
+                held[0].quantity -= some  # "drop one of the lambs"
+            else:
+                self.undo(said)
         elif said.options:
             return self.refuse(clause, said)
         elif not said.anything and (found := self._pointer.by_kind(said.words)):
@@ -126,6 +130,9 @@ class Undoer:
         old, new = clause.names[0], next((n for n in clause.names[1:] if n.of("size") is None), None)
         choices = {(o.group, o.id) for o in self._listener.options(old)}
         held = self._tally.with_choice(choices)[:1]
+        some = self._pointer.some(clause)
+        if held and some is not None and held[0].quantity > some:
+            held = [self._tally.part(held[0], some)]  # "swap one of the chilis for mint"
         if held and new is not None and self._listener.options(new):
             for choice in choices:
                 held[0].options.pop(choice, None)
