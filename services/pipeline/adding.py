@@ -102,7 +102,14 @@ class Adder:
         goes on from what is spoken of."""
         mention = said.item.of("item") if said.item is not None else None
         spoken = self._tally.focus[-1] if self._tally.focus else None
-        if counted or mention is None or mention.strong or len(said.skus) < 2 or spoken is None or not spoken.items:
+        if (
+            counted
+            or mention is None
+            or mention.strong
+            or len(said.skus) < 2
+            or spoken is None
+            or not spoken.items
+        ):
             return ()
         kin = self._kin(spoken, said.skus)
         return kin if len(kin) == 1 and kin != spoken.items else ()

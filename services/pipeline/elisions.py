@@ -32,7 +32,9 @@ def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Fou
     for at, token in enumerate(tokens):
         if at in inside or token.folded in MEASURES | VESSELS | JOINTS:
             continue
-        several = [(name[:-1], ref) for name, ref in named(token.folded) if name[-1] == token.folded and name[1:]]
+        several = [
+            (name[:-1], ref) for name, ref in named(token.folded) if name[-1] == token.folded and name[1:]
+        ]
         if not several:
             continue
         longer = any(core[-1] == at and core[1:] for core in whole)
@@ -58,7 +60,11 @@ def _led(before: Token) -> bool:
 def _closed(tokens: list[Token], after: int) -> bool:
     if after == len(tokens) or tokens[after - 1].after:
         return True
-    return tokens[after].folded in _CLOSING or tokens[after].folded.isdigit() or tokens[after].folded in ("a", "an")
+    return (
+        tokens[after].folded in _CLOSING
+        or tokens[after].folded.isdigit()
+        or tokens[after].folded in ("a", "an")
+    )
 
 
 def prepared(phrases: Iterable[Phrase]) -> dict[str, str]:
@@ -67,7 +73,9 @@ def prepared(phrases: Iterable[Phrase]) -> dict[str, str]:
     items = {words for words, kind, *_ in phrases if kind == "item"}
     done = {words[0] for words, kind, *_ in phrases if kind == "option" and len(words) == 1}
     verbs = {word.removesuffix("ed"): word for word in done if word.endswith("ed") and len(word) > 5}
-    return {verb: word for verb, word in verbs.items() if (verb,) not in items and verb not in MEASURES | VESSELS}
+    return {
+        verb: word for verb, word in verbs.items() if (verb,) not in items and verb not in MEASURES | VESSELS
+    }
 
 
 def done(tokens: list[Token], verbs: dict[str, str]) -> list[Token]:
@@ -76,7 +84,11 @@ def done(tokens: list[Token], verbs: dict[str, str]) -> list[Token]:
     for i, token in enumerate(tokens[:-1]):
         object_ = tokens[i + 1].folded
         begins = i == 0 or bool(tokens[i - 1].after) or tokens[i - 1].folded in _BEFORE_VERB
-        if token.folded in verbs and not token.after and (object_ in OBJECTS or (begins and object_ in _NOUN)):
+        if (
+            token.folded in verbs
+            and not token.after
+            and (object_ in OBJECTS or (begins and object_ in _NOUN))
+        ):
             told[i] = replace(token, folded=verbs[token.folded])
             if i and told[i - 1].folded == "no":
                 told[i - 1] = replace(told[i - 1], after=",")  # "no, heat them all up"

@@ -180,7 +180,9 @@ REMOVING = _phrases(
     "scratch,cancel,remove,forget,forget about,drop,lose,never mind,nevermind,never mind about"
     ",scrap,ditch,nix"
 )
-SWAPPING = _phrases("bump,bump up,upgrade,upsize,swap,switch,change,replace,swap out,sub out,sub the,substitute")
+SWAPPING = _phrases(
+    "bump,bump up,upgrade,upsize,swap,switch,change,replace,swap out,sub out,sub the,substitute"
+)
 MAKING = _phrases("make the")
 SWAPS_FOR = _phrases("for,to,with,out for")
 INSTEAD_OF = _phrases("instead of,in place of,rather than")

@@ -84,7 +84,11 @@ class _Follower:
             Lost: the clause can't be followed.
         """
         before, self._before = self._before, clause
-        if clause.tale and clause.end < len(self._listener.tokens) and not (clause.cue == "remove" and clause.names):
+        if (
+            clause.tale
+            and clause.end < len(self._listener.tokens)
+            and not (clause.cue == "remove" and clause.names)
+        ):
             return
         if any(token.folded == "allergic" for token in self._listener.tokens[clause.start : clause.end]):
             return  # nothing is ordered by it, and somebody has to read it
@@ -146,7 +150,9 @@ class _Follower:
         replaces = replaces and not (self._freed and said.item and not self._tally.of_item(said.skus))
         if self._adopt(clause, said):
             self._pending = False
-        elif off := self._listener.off_menu(clause, said) or self._listener.compound(clause, said, self._tally):
+        elif off := self._listener.off_menu(clause, said) or self._listener.compound(
+            clause, said, self._tally
+        ):
             self._tally.add(off)
             self._pending = False
         elif not said.anything:
@@ -177,7 +183,12 @@ class _Follower:
         if self._adder.refuses(clause, said):
             return
         some, total = self._pointer.some(clause), self._tally.total
-        if said.words[:1] == ("of",) and said.number and not clause.names and self._pointer.points(clause, said):
+        if (
+            said.words[:1] == ("of",)
+            and said.number
+            and not clause.names
+            and self._pointer.points(clause, said)
+        ):
             return  # "of those two, ..."
         few = some or (said.number.value if said.number is not None else 0)
         turned = self._adder.turned(said, counted=" a " in f" {' '.join(said.words)} ")
@@ -186,7 +197,13 @@ class _Follower:
             return
         other = bool(some) and said.item is not None and not self._tally.of_item(said.skus)
         rest = self._tally.rest
-        if THE_OTHER & set(said.words[:2]) and said.item and rest and total > 1 and not self._tally.of_item(said.skus):
+        if (
+            THE_OTHER & set(said.words[:2])
+            and said.item
+            and rest
+            and total > 1
+            and not self._tally.of_item(said.skus)
+        ):
             place = (said.item.start, said.item.end)
             self._parter.become(rest.quantity, said.skus, place, replace(said, item=None))
             return

@@ -150,7 +150,7 @@ class Lexicon:
                     break
                 between = tokens[at].folded
                 # "Gluten free, two thin crust", "kapsalon with extra cheese", "three small cheese pizzas".
-                if between in AMOUNTS or between.isdigit() and tokens[core[-1]].after:
+                if between in AMOUNTS or (between.isdigit() and tokens[core[-1]].after):
                     return None
                 if tokens[core[-1]].folded in JOINTS or tokens[core[-1]].folded.isdigit():
                     return None

@@ -5,7 +5,17 @@ first honey mustard on the second", "a cream and two sugars in each". Each such 
 
 from __future__ import annotations
 
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, ARTICLES, EACH, MEASURES, ORDINALS, THE_OTHER, WHOSE
+from services.pipeline.english import (
+    AMOUNT_FILLERS,
+    AMOUNTS,
+    AND,
+    ARTICLES,
+    EACH,
+    MEASURES,
+    ORDINALS,
+    THE_OTHER,
+    WHOSE,
+)
 from services.pipeline.names import Name
 from services.pipeline.words import SENTENCE_ENDS, Token
 

@@ -9,8 +9,8 @@ from schemas.cart import Amount
 from services.pipeline.clauses import Clause
 from services.pipeline.english import (
     AGAIN,
-    ALL_BACK,
     ALIKE,
+    ALL_BACK,
     ALL_OF_IT,
     AS_IT_IS,
     EACH,
@@ -144,7 +144,9 @@ class Pointer:
         """ "The tea", where one of the lines is a tea, though not by the name that it was ordered by."""
         at = next((i for i, word in enumerate(words) if word in ("the", "that", "my")), len(words))
         kind = words[at + 1 : at + 2]
-        found = [w for w in self._tally.wishes if kind and any(kind[0] in self._tally.kind(s) for s in w.items)]
+        found = [
+            w for w in self._tally.wishes if kind and any(kind[0] in self._tally.kind(s) for s in w.items)
+        ]
         return found if len(found) == 1 else []
 
     def about(self, clause: Clause, said: Said, target: Wish) -> Said:

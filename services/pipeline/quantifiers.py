@@ -280,8 +280,10 @@ def _counts(
     lattes" it counts the item."""
     # "two oat lattes", "three cans of coke"
     next_name = end + 1 if end < len(tokens) and tokens[end].folded == "of" else end
-    leads = next_name < len(tokens) and not tokens[end - 1].after and any(
-        m.kind in ("item", "size") and m.start == tokens[next_name].start for m in mentions
+    leads = (
+        next_name < len(tokens)
+        and not tokens[end - 1].after
+        and any(m.kind in ("item", "size") and m.start == tokens[next_name].start for m in mentions)
     )
     counting = {
         number

@@ -78,7 +78,11 @@ def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Menti
     first, end = span(tokens, mention)
     if mention.kind == "size" and _of_the_order(tokens, end):
         return True
-    if mention.kind == "size" and tokens[first].folded == "dozen" and "half" in _folded(tokens, first - 2, first):
+    if (
+        mention.kind == "size"
+        and tokens[first].folded == "dozen"
+        and "half" in _folded(tokens, first - 2, first)
+    ):
         return True  # half a dozen is no dozen
     if mention.kind == "size" and mention.text.casefold() in AMOUNTS:
         at, led = _led_to(tokens, mention, mentions)
@@ -110,7 +114,11 @@ def _of_the_order(tokens: list[Token], end: int) -> bool:
     """Whether it is the order or who comes that is big: "big office order: ...", "a large family today"."""
     for i in range(end, min(end + 2, len(tokens))):
         if tokens[i].folded in GROUPS:
-            last = i + 1 == len(tokens) or bool(tokens[i].after) or tokens[i + 1].folded in ("for", "today", "here")
+            last = (
+                i + 1 == len(tokens)
+                or bool(tokens[i].after)
+                or tokens[i + 1].folded in ("for", "today", "here")
+            )
             return last or tokens[i].folded != "order"
         if tokens[i].after:
             break

@@ -84,8 +84,10 @@ def again(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> 
         i += len(phrase)
         before = [place for place in places if place.last <= i]
         until = next((j for j in range(i, len(tokens)) if tokens[j - 1].after in SENTENCE_ENDS), len(tokens))
-        if not before or named & set(range(i, until)) or words[len(phrase) : len(phrase) + 1] in (
-            ("way",), ("size",)
+        if (
+            not before
+            or named & set(range(i, until))
+            or words[len(phrase) : len(phrase) + 1] in (("way",), ("size",))
         ):
             return None
         more[before[-1].first] = more.get(before[-1].first, 0) + 1

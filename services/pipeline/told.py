@@ -73,8 +73,13 @@ class Listener:
         listed = [*self._listed(clause, options), *options]
         heard, counting = options_heard(self.tokens, listed, self.settled, inside, self.menu)
         number = next((n for n in inside if n not in counting and n.likely), None)
-        if number is None and item is None and inside and self._parts(
-            clause, inside[0], tally, [t.folded for t in self.tokens[clause.body : clause.end]]
+        if (
+            number is None
+            and item is None
+            and inside
+            and self._parts(
+                clause, inside[0], tally, [t.folded for t in self.tokens[clause.body : clause.end]]
+            )
         ):
             number = inside[0]
             heard = [o.model_copy(update={"counts": (1,)}) for o in heard]

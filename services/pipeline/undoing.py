@@ -33,7 +33,9 @@ class Undoer:
                 self._tally.focus_on(found[0])
             elif found:
                 self._tally.drop(found[0])
-        elif said.options and (held := self._tally.with_choice((o.group, o.id) for c in said.options for o in c)):
+        elif said.options and (
+            held := self._tally.with_choice((o.group, o.id) for c in said.options for o in c)
+        ):
             some = self._pointer.some(clause)
             if some is not None and held[0].quantity > some:
                 held[0].quantity -= some  # "drop one of the lambs"
@@ -145,7 +147,9 @@ class Undoer:
             self._pointer.give(self._tally.focus, Said(sizes=said.sizes))  # "bump that up to a large"
             return
         if said.sizes and new is None and len(held or sized) == 1:
-            self._pointer.give(held or sized, Said(sizes=said.sizes[-1:]))  # "make the twenty piece a ten piece"
+            self._pointer.give(
+                held or sized, Said(sizes=said.sizes[-1:])
+            )  # "make the twenty piece a ten piece"
             return
         if new is not None and self._listener.options(new) and self._of_a_kind(old):
             self._pointer.give(self._tally.focus, Said(options=(self._listener.options(new),)))
