@@ -137,7 +137,7 @@ class Adder:
         last = tally.wishes[-1] if tally.wishes else None
         if last is not None and len(last.items) > 1 and set(last.items) & set(said.skus):
             # "Two muffins, blueberry": which one was open.
-            wish = tally.part(last, said.number.value if said.number else last.quantity)
+            wish = tally.part(last, said.number.value if said.number else 1 if counted else last.quantity)
             wish.items = tuple(sku for sku in last.items if sku in said.skus)
             return wish
         if last is not None and last in known and (replaces or _says_again(clause, said, last, counted)):

@@ -55,7 +55,8 @@ class Boundaries:
             return True
         if i not in self.within and self._next_part(start, i):
             return True
-        if phrase_end(self._tokens, i, AGAIN) is not None and self._holds(start, i):
+        other = any(token.folded in THE_OTHER for token in self._tokens[start:i])
+        if not other and phrase_end(self._tokens, i, AGAIN) is not None and self._holds(start, i):
             return True
         verb = (i not in self.inside and self._tokens[i].folded in TELLING) or self._prepares(i)
         return verb and self._named(start, i)

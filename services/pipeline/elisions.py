@@ -44,11 +44,13 @@ def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Fou
                 after = i + len(kind)
                 core = tuple(range(i, after))
                 said = tuple(t.folded for t in tokens[i:after])
-                if said != kind or core in whole or any(t.after for t in tokens[i : after - 1]):
-                    continue  # "lattes, green teas" are two things, though there is a green tea latte
+                if said != kind or any(t.after for t in tokens[i : after - 1]):
+                    continue
                 ones = after < len(tokens) and tokens[after].folded in _ONES and not tokens[after - 1].after
                 if ones and tokens[i - 1].folded in ("a", "an", "another", "the"):
                     yield Found("item", "", ref, (*core, after), EXACT)
+                elif core in whole:
+                    continue  # "lattes, green teas" are two things, though there is a green tea latte
                 elif open_ and _led(tokens[i - 1]) and _closed(tokens, after):
                     yield Found("item", "", ref, core, EXACT)
 

@@ -130,6 +130,14 @@ class _Follower:
         else:
             self._tell(clause, said)
 
+    def _same_size(self, size: str) -> None:
+        """ "The same size": of what was just ordered without one, or of what comes next."""
+        last = self._tally.wishes[-1]
+        if last.size is None and self._tally.sized(last, size):
+            last.size = size
+        else:
+            self._adder.early(Said(sizes=(size,)), replaces=False)
+
     def _everything(self, clause: Clause | None) -> bool:
         """Whether all that there is was just wished for: "everything on it, except cucumber"."""
         tokens = self._listener.tokens[clause.start : clause.end] if clause is not None else []
@@ -157,6 +165,9 @@ class _Follower:
             self._pending = False
         elif not said.anything:
             self._pending = clause.cue == "replace" or (self._pending and clause.lead in ("", ","))
+            if (size := self._pointer.same_size(said)) is not None:
+                self._same_size(size)
+                return
             target = self._pointer.refers(clause, said) if ORDINALS.keys() & set(said.words) else None
             if target is not None:
                 self._tally.focus = [target]  # "on the first, avocado and spinach"

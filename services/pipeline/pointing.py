@@ -192,6 +192,7 @@ class Pointer:
             return False
         last = self._tally.wishes[-1]
         alike = last.like() if same or third else Wish(last.items, last.at)
+        alike.size = alike.size or self.same_size(said)
         alike.quantity = said.number.value if said.number else 1
         self._tally.beside(alike, last)
         self._tally.rest = None  # what follows is said of this one
@@ -210,6 +211,13 @@ class Pointer:
         before = next((w for w in reversed(self._tally.group) if w is not rest), rest)
         rest.size, rest.options = before.size, dict(before.options)
         self._tally.part(rest, rest.quantity)
+
+    def same_size(self, said: Said) -> str | None:
+        """The size that "same size" means: that of the last line that has one, or of one that has just gone."""
+        if not any(pair == ("same", "size") for pair in pairwise(said.words)):
+            return None
+        known = [*self._tally.gone[-1:], *self._tally.wishes]
+        return next((wish.size for wish in reversed(known) if wish.size), None)
 
     def _same_of(self, end: int) -> bool:
         """ "The same size", "same drink": one thing about a line, and no line again; nor is "that too strong"."""

@@ -194,6 +194,8 @@ def _on_some(
         if tokens[before].folded not in ("on", "in") or before not in ends or not closes:
             continue
         start = ends[before]
+        while tokens[start - 1].folded in AND and start - 1 in ends and not tokens[start - 1].after:
+            start = ends[start - 1]  # "whip and cinnamon on one"
         while tokens[start - 1].folded in AMOUNTS and not tokens[start - 1].after:
             start -= 1
         found.append(_Opener(start, number.value if number else None, i))
