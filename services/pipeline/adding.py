@@ -140,7 +140,15 @@ class Adder:
             wish = tally.part(last, said.number.value if said.number else 1 if counted else last.quantity)
             wish.items = tuple(sku for sku in last.items if sku in said.skus)
             return wish
-        if last is not None and last in known and (replaces or _says_again(clause, said, last, counted)):
+        corrects = said.number is not None and clause.lead in ("", ",") and not (said.options or said.sizes)
+        corrects = (
+            corrects and last is not None and not (last.options or last.size)
+        )  # "two brownies, one brownie"
+        if (
+            last is not None
+            and last in known
+            and (replaces or corrects or _says_again(clause, said, last, counted))
+        ):
             tally.focus_on(last)
             return last
         mention = said.item.of("item") if said.item is not None else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from services.pipeline.boundaries import Boundaries
 from services.pipeline.cues import NO_CUE, Cue, cue_at
-from services.pipeline.english import ALL_OF_IT, AND, ASKED, ASKING, BEFORE_ASKING, REQUESTING, TALE
+from services.pipeline.english import ALL_OF_IT, AND, ASKED, ASKING, ASSENT, BEFORE_ASKING, REQUESTING, TALE
 from services.pipeline.names import Name, phrase_end
 from services.pipeline.words import SENTENCE_ENDS, Token
 
@@ -68,6 +68,9 @@ def clauses(text: str, tokens: list[Token], names: list[Name], odd: Collection[i
         here, after = NO_CUE if i in bounds.inside else cue_at(tokens, i)
         joint = tokens[i].folded in _JOINTS and i not in bounds.inside | bounds.within
         part = not changing and bounds.at(i, start)
+        part = part or (
+            tokens[i].folded in ASSENT and any(start <= at < i for at in asked) and i not in bounds.inside
+        )
         if paused or joint or here or part:
             close(i)
             pause = tokens[i - 1].after[:1] if paused else ""

@@ -47,7 +47,9 @@ def cue_at(tokens: list[Token], at: int) -> tuple[Cue, int]:
         return NO_CUE  # an amount: "without the ham"
     if kind == "replace" and tokens[at].folded == "no" and end == at + 1 and not tokens[at].after:
         follows = end < len(tokens) and (
-            number_value(tokens[end].folded) is not None or phrase_end(tokens, end, REPLACING) is not None
+            number_value(tokens[end].folded) is not None
+            or tokens[end].folded in ("a", "an")
+            or phrase_end(tokens, end, REPLACING) is not None
         )
         return best if follows else ("", at)
     return best

@@ -142,7 +142,8 @@ PARTED = re.compile(
 # Asks about something of the menu, which is no order yet.
 ASKED = re.compile(
     r"\b(do(es)? (you|it|that|they)( guys| all)?( still)? (have|do|sell|serve|make|carry|come|got|offer)"
-    r"|(is|are) there|(have you )?got any|have you got|how much (is|are|for)|how big|what kind)\b",
+    r"|(is|are) there|(have you )?got any|have you got|how much (is|are|for)|how big|what kind)\b"
+    r"|(^|[.?!] |\b(hi|hey|hello|um|uh|so|okay|then) )(is|are) (the|your)\b",
     re.IGNORECASE,
 )
 
@@ -151,7 +152,7 @@ ASKED = re.compile(
 WEIGHED = re.compile(
     r"\b(last time|yesterday|no way|(said|says|told me) (to )?(get|order|try|have)|used to"
     r"|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
-    r"|either|nothing (on|in)|with nothing|the works)\b",
+    r"|(i|we)['’]?ve got an?(?! (drink|car|coupon|question|long|lot|dog|kid|meeting))|either|nothing (on|in)|with nothing|the works)\b",
     re.IGNORECASE,
 )
 # Beside an option they refuse all others: "with just ketchup", "ketchup only".
@@ -208,7 +209,7 @@ WISHING = frozenset("put add want need get give".split())
 # What a number before them counts is no wish ("we're five people").
 UNWISHED = frozenset("people person minute hour min cent dollar buck".split())
 # Before "the" these wish for something ("could I have the wings").
-HAVING = frozenset("have get want take like do try order".split())
+HAVING = frozenset("have having get want take like do try order".split())
 # Hold what is wished for ("a slice of pizza").
 VESSELS = frozenset(
     "slice piece portion pint bottle glass cup bowl order side plate bag can scoop pair".split()
@@ -251,7 +252,7 @@ AS_IT_IS = _phrases(
 )
 AGAIN = _phrases(
     "another 1,another of those,another of them,1 more of those,1 more,the same,same again,same"
-    ",that too,that as well,another just like it,1 just like it,just like it,just like that"
+    ",that too,that as well,more like it,more like that,another just like it,1 just like it,just like it,just like that"
 )
 
 # Who orders, or the order itself: "a big family", "big order".
@@ -286,6 +287,8 @@ ALL_OF_IT = _phrases(
 )
 ADDS = frozenset("another more other second third extra".split())
 
+# Said to an answer: what follows is ordered ("do you have chai? great, a large one").
+ASSENT = frozenset("great good perfect awesome okay ok cool sweet lovely yes yeah yep right nice".split())
 # Begin a question about the menu, where the sentence ends as one.
 ASKING = frozenset("are is do doe how what which have has did was were".split())
 # Sizes that are numbers of pieces: "ten wings" is one ten piece.

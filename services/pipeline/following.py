@@ -9,6 +9,7 @@ model may write, and lifts no doubt; where the first is sure and this one differ
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise, zip_longest
 
 from schemas.cart import Amount
 from schemas.evidence import Mention
@@ -23,7 +24,7 @@ from services.pipeline.parting import Parter
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import find_numbers, pieces
 from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Listener, Said
+from services.pipeline.told import Choices, Listener, Said
 from services.pipeline.undoing import Undoer
 from services.pipeline.words import Token
 
@@ -50,8 +51,9 @@ def follow(
     listener = Listener(tokens, [*settled, *sizes], numbers, frozenset(odd), menu, lexicon)
     follower = _Follower(listener)
     try:
-        for clause in clauses(text, tokens, names_of(tokens, [*mentions, *sizes]), odd):
-            follower.hear(clause)
+        heard = clauses(text, tokens, names_of(tokens, [*mentions, *sizes]), odd)
+        for clause, after in zip_longest(heard, heard[1:]):
+            follower.hear(clause, after)
     except Lost:
         return None
     return follower.order()
@@ -71,14 +73,15 @@ class _Follower:
         self._varies = False  # what differs is being told: "the same but with tots and a cola"
         self._before: Clause | None = None
         self._topic: Wish | None = None  # what was asked about
+        self._offered: tuple[Choices, ...] = ()  # choices that were asked about: "then a latte with that"
 
     def order(self) -> list[Wish] | None:
         """The lines, if it is clear what each of them is."""
         wishes = without_headings(self._tally, self._listener)
         return None if self._adder.waiting or any(len(w.items) > 1 for w in wishes) else wishes
 
-    def hear(self, clause: Clause) -> None:
-        """Do to the order what a clause says.
+    def hear(self, clause: Clause, after: Clause | None) -> None:
+        """Do to the order what a clause says; `after` is the next one.
 
         Raises:
             Lost: the clause can't be followed.
@@ -128,6 +131,9 @@ class _Follower:
         elif not said.anything and (off := self._listener.listed(clause, before)) is not None:
             self._tally.wishes.append(off)
         else:
+            if clause.cue == "replace" and after is not None and after.cue == "instead" and said.options:
+                clause = replace(clause, cue="")  # what goes is still to come
+                self._pending = False
             self._tell(clause, said)
 
     def _same_size(self, size: str) -> None:
@@ -137,6 +143,17 @@ class _Follower:
             last.size = size
         else:
             self._adder.early(Said(sizes=(size,)), replaces=False)
+
+    def _add_unknown(self, off: Wish, *, replaces: bool) -> None:
+        """ "Four donuts, no, make it two donuts": the same thing that the menu does not have, another number."""
+        tokens = self._listener.tokens
+        words = [token.folded for token in tokens[slice(*off.at)]]
+        known = [w for w in self._tally.wishes if not w.items]
+        same = [w for w in known if [token.folded for token in tokens[slice(*w.at)]] == words]
+        if replaces and same:
+            same[0].quantity = off.quantity
+        else:
+            self._tally.add(off)
 
     def _everything(self, clause: Clause | None) -> bool:
         """Whether all that there is was just wished for: "everything on it, except cucumber"."""
@@ -161,7 +178,7 @@ class _Follower:
         elif off := self._listener.off_menu(clause, said) or self._listener.compound(
             clause, said, self._tally
         ):
-            self._tally.add(off)
+            self._add_unknown(off, replaces=replaces)
             self._pending = False
         elif not said.anything:
             self._pending = clause.cue == "replace" or (self._pending and clause.lead in ("", ","))
@@ -180,6 +197,9 @@ class _Follower:
         else:
             self._pending = False
             self._value(clause, said, replaces=replaces)
+            if self._offered and ("with", "that") in pairwise(said.words):
+                self._pointer.give(self._tally.focus, Said(options=self._offered))
+                self._offered = ()
             self._vacant = self._freed = False
             if (extra := self._listener.with_it(clause)) is not None:
                 self._tally.wishes.append(extra)
@@ -260,6 +280,7 @@ class _Follower:
             self._topic = Wish(said.skus, (name.start, name.end))
         elif odd:
             self._topic = Wish((), (odd[0], odd[-1] + 1))
+        self._offered = said.options if name is None else ()
 
     def _adopt(self, clause: Clause, said: Said) -> bool:
         """ "I'd like two of those": what was asked about is ordered. True where that is all."""
@@ -267,7 +288,7 @@ class _Follower:
         if topic is None or not (said.anything or "some" in said.words):
             return False
         pointed = self._pointer.points(clause, said) or (
-            said.item is None and not self._tally.wishes and said.number is not None
+            said.item is None and not self._tally.wishes and bool(said.number or said.sizes)
         )
         self._topic = None if pointed or said.item is not None else topic
         if said.item is not None and pointed and not topic.items:

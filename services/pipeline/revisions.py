@@ -108,8 +108,9 @@ class _Reviser(Sheet):
             if found is None:
                 break
             alone = self.tokens[end].folded == "no" and found == end + 1
-            if alone and not self.tokens[end].after and self.phrase(found, REPLACING) is None:
-                break  # "no foam" takes nothing back
+            article = found < len(self.tokens) and self.tokens[found].folded in ("a", "an")
+            if alone and not (self.tokens[end].after or article or self.phrase(found, REPLACING)):
+                break  # "no foam" takes nothing back, "no, a mocha" does
             words = " ".join(token.folded for token in self.tokens[end:found])
             strong = strong or words not in WEAK_CUES
             end = found
@@ -125,6 +126,8 @@ class _Reviser(Sheet):
         if new is None:
             raise _NotPlain
         self.strike(at, end)
+        if self.phrase(new.end, INSTEAD_OF) is not None:
+            return  # "make it jalapeños instead of the onions": what goes is still to come
         item = self.item_after(new)
         old_item = next((v for v in reversed(before) if v.kind == "item"), None)
         if item is not None and old_item is not None and old_item.names() & item.names():

@@ -156,6 +156,9 @@ def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, sin
         return False, not words & _ADDING_LINES
     if number is not None and (number > 1 or ended):
         return True, False
+    end = next((i for i, t in enumerate(tokens) if t.end == mention.end), at)
+    if [t.folded for t in tokens[end + 1 : end + 3]] == ["to", "drink"]:
+        return False, True  # "and a coke to drink"
     article = bool(between) and (number == 1 or between[-1].folded in ("a", "an"))
     return False, not article and not ended and not words & _ADDING_LINES
 

@@ -135,7 +135,7 @@ class Listener:
         led = at > clause.body and self.tokens[at - 1].folded in ("a", "an", "some", "with")
         pointed = at > clause.body and self.tokens[at - 1].folded == "the"
         led = led or (at > clause.body and self.tokens[at - 1].folded in HAVING)
-        led = led or (pointed and self.tokens[max(at - 2, 0)].folded in HAVING)
+        led = led or (pointed and self.tokens[max(at - 2, 0)].folded in HAVING | {"me", "him", "her", "u"})
         before = {t.folded for t in self.tokens[clause.body : at]}
         unwished = {self.tokens[i].folded for i in odd} <= UNWISHED
         if not (number or led) or before & _OURS or unwished:
@@ -184,7 +184,8 @@ class Listener:
         before = self.tokens[name.start - 1].folded if name.start > clause.body else ""
         sizes = {n.end for n in clause.names if n.of("size")}
         if all(m.guessed for m in name.readings):
-            if name.end < clause.end and name.end in self.odd and not self.tokens[name.end - 1].after:
+            last = self.tokens[name.end - 1]
+            if name.end < clause.end and name.end in self.odd and not last.after:
                 return True  # "a corn dog" is no cone
             led = before in AMOUNTS or before in ("with", "a", "an", "and") or name.start in sizes
             numbered = any(n.end == name.start and not self._idle(n) for n in self.numbers)
@@ -196,8 +197,10 @@ class Listener:
             return False
         placed = name.start - clause.body > 1 and self.tokens[name.start - 2].folded in ("on", "in")
         several = len(mention.ids) > 1 and self.tokens[name.end : name.end + 1]
-        pronoun = bool(several) and self.tokens[name.end].folded == "1"
-        return (placed and before in ("a", "an")) or pronoun
+        told = [t.folded for t in self.tokens[max(name.start - 2, 0) : name.start]]
+        passing = told[1:] == ["a"] and told[0] in ("it", "its", "thats", "been", "is", "was")
+        pronoun = (several or passing) and [t.folded for t in self.tokens[name.end : name.end + 1]] == ["1"]
+        return (placed and before in ("a", "an")) or bool(pronoun)
 
     def _fits(self, mention: Mention, item: Name | None, tally: Tally) -> bool:
         """Whether an option can be meant: goat cheese is no cheese, and a mere part of a name means nothing

@@ -163,7 +163,9 @@ class Undoer:
             return
         if lines and mention is None and (said.sizes or new is not None):
             self._tally.focus = lines
-            self._pointer.give(lines, replace(said, item=None))
+            own = {o.id for o in self._listener.options(old)}
+            options = tuple(c for c in said.options if not own & {o.id for o in c})
+            self._pointer.give(lines, replace(said, item=None, options=options))
             return
         if not lines or new is None or mention is None:
             raise Lost
