@@ -92,6 +92,7 @@ def pieces(
             s
             for s in sizes
             if s in offered and sizes[s][:1] == [str(number.value)] and PIECES & set(sizes[s])
+            if number.value > 1  # "one tuna" is one of it
         ]
         if len(fits) == 1:
             start, end = tokens[number.start].start, tokens[number.end - 1].end

@@ -39,7 +39,7 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
             if as_option:
                 counted, leads = _leading(tokens, mentions, mention, end)
                 if not counted:
-                    torn = torn or not leads
+                    torn = torn or not leads or _thing(tokens, mention, as_option, menu)
                     continue
             if not mention.strong and _beside(tokens, mention, strong_items):
                 continue
@@ -55,6 +55,18 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
             filled |= single.intersection(mention.groups)
         kept.append(mention)
     return kept, torn
+
+
+def _thing(tokens: list[Token], mention: Mention, groups: set[str], menu: Menu) -> bool:
+    """Whether an article leads to what may be a thing of its own: "and a coffee", after ice cream that comes in
+    flavours, of which coffee is one; not where a group's choices are things, like the drinks of a combo."""
+    at = span(tokens, mention)[0]
+    if not at or tokens[at - 1].folded not in ("a", "an"):
+        return False
+    things = {name.casefold() for item in menu.items for name in (item.name, *item.aliases)}
+    choices = [option for group in menu.option_groups if group.id in groups for option in group.options]
+    named = sum(not things.isdisjoint({o.name.casefold(), *(a.casefold() for a in o.aliases)}) for o in choices)
+    return 2 * named < len(choices)
 
 
 def _begins_part(between: list[Token]) -> bool:
@@ -76,7 +88,7 @@ def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Menti
     """Whether a word that is a size and an option is the other one here: in "a medium horchata" it is no
     medium salsa, and "a burrito with medium" has no size. "A little cheese" is an amount."""
     first, end = span(tokens, mention)
-    if mention.kind == "size" and _of_the_order(tokens, end):
+    if mention.kind == "size" and _of_the_order(tokens, end, mentions):
         return True
     if (
         mention.kind == "size"
@@ -110,9 +122,11 @@ def _folded(tokens: list[Token], start: int, end: int) -> set[str]:
     return {token.folded for token in tokens[max(start, 0) : end]}
 
 
-def _of_the_order(tokens: list[Token], end: int) -> bool:
+def _of_the_order(tokens: list[Token], end: int, mentions: list[Mention]) -> bool:
     """Whether it is the order or who comes that is big: "big office order: ...", "a large family today"."""
     for i in range(end, min(end + 2, len(tokens))):
+        if any(m.start <= tokens[i].start < m.end for m in mentions):
+            break  # "six party wings"
         if tokens[i].folded in GROUPS:
             last = (
                 i + 1 == len(tokens)
@@ -152,6 +166,8 @@ def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, sin
     number = number_value(between[-1].folded) if between else None
     ended = any(t.after in SENTENCE_ENDS for t in (*between, *(t for t in tokens if t.end == since)))
     words = {t.folded for t in between}
+    if words & _INTRODUCING and not ended and number is not None and number > 1 and between[:-1]:
+        return False, between[-2].folded not in AND  # "with sauce and six hummus": of it, or six more things
     if words & _INTRODUCING and not ended:
         return False, not words & _ADDING_LINES
     if number is not None and (number > 1 or ended):
