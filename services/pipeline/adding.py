@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from schemas.cart import MAX_QUANTITY, Amount
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AMOUNTS, ARTICLES, ENOUGH, OTHERS
+from services.pipeline.english import AMOUNTS, ARTICLES, OTHERS
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import is_plural
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
+from services.pipeline.turns import ENOUGH
 
 
 class Adder:

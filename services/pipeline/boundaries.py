@@ -7,23 +7,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from services.pipeline.elisions import OBJECTS
-from services.pipeline.english import (
-    AGAIN,
-    AMOUNTS,
-    AND,
-    AS_IT_IS,
-    EACH,
-    FILLERS,
-    HALF_OF,
-    ORDINALS,
-    TELLING,
-    THE_OTHER,
-    VESSELS,
-    WHOSE,
-)
+from services.pipeline.english import AMOUNTS, AND, FILLERS, VESSELS
 from services.pipeline.names import Name, phrase_end
 from services.pipeline.placings import runs
 from services.pipeline.quantifiers import number_value
+from services.pipeline.turns import AGAIN, AS_IT_IS, EACH, HALF_OF, ORDINALS, TELLING, THE_OTHER, THEIRS
 from services.pipeline.words import Token
 
 _POLITE = frozenset("please thanks thank you".split())
@@ -135,7 +123,7 @@ class Boundaries:
         word, after = self._tokens[i].folded, i + 1
         if number_value(word) is not None and phrase_end(self._tokens, after, AS_IT_IS) is not None:
             return True
-        if word in WHOSE and self._tokens[after : after + 1] and self._tokens[after].folded in _BEFORE_PART:
+        if word in THEIRS and self._tokens[after : after + 1] and self._tokens[after].folded in _BEFORE_PART:
             return True
         pointed = next((n for n in self._names if n.start == after), None) if word == "the" else None
         if (

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from services.pipeline.boundaries import Boundaries
 from services.pipeline.cues import NO_CUE, Cue, cue_at
-from services.pipeline.english import ALL_OF_IT, AND, ASKED, ASKING, ASSENT, BEFORE_ASKING, REQUESTING, TALE
+from services.pipeline.english import AND
 from services.pipeline.names import Name, phrase_end
+from services.pipeline.talk import ASKED, ASKING, ASSENT, BEFORE_ASKING, REQUESTING, TALE
+from services.pipeline.turns import ALL_OF_IT
 from services.pipeline.words import SENTENCE_ENDS, Token
 
 _JOINTS = AND | {"but", "except"}

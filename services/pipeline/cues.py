@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from services.pipeline.english import (
+from services.pipeline.names import phrase_end
+from services.pipeline.quantifiers import number_value
+from services.pipeline.turns import (
     INSTEAD_OF,
     KEEPING,
     MAKING,
@@ -14,8 +16,6 @@ from services.pipeline.english import (
     REPLACING,
     SWAPPING,
 )
-from services.pipeline.names import phrase_end
-from services.pipeline.quantifiers import number_value
 from services.pipeline.words import Token
 
 Cue = Literal["", "replace", "remove", "swap", "instead", "not", "keep"]

@@ -5,8 +5,6 @@ Another language is another module of this shape, chosen by the menu's `language
 
 from __future__ import annotations
 
-import re
-
 from schemas.cart import Amount
 
 NUMBERS = {
@@ -112,49 +110,7 @@ MEASURES = frozenset(
 # Joins two lines of an order, or two options of one.
 AND = frozenset("and plus also then".split())
 
-# Shares a value out over several lines ("all with oat milk").
-SHARED = re.compile(
-    r"(?<!that's )(?<!thats )(?<!that is )(?<!be )(?<!is )\b(all\b(?! (right|set|good))|everything\b)"
-    r"|\b(both|each|every)\b",
-    re.IGNORECASE,
-)
 
-# Speaks of a line by another; no rule reads it.
-LIKEWISE = re.compile(
-    r"\b(the (first|second|third|fourth|last)|(first|last) one|second|third|fourth"
-    r"|(on|in) (anything|any|neither|either|none)|none of (them|those|it)"
-    r"|with (that|it|those) (too|as well|also)|without (it|them|that|those|any)|same way)\b"
-    r"|\bwith (just |only )?(one|two|three)\s*($|[.,;!?])|\bwithout\s*($|[.,;!?])",
-    re.IGNORECASE,
-)
-
-# Tells apart whose is what ("two pizzas, cheese for her and pepperoni for him").
-FOR_WHOM = re.compile(r"\bfor (her|him|me|them|my \w+)\b.*\bfor (her|him|me|them|my \w+)\b", re.IGNORECASE)
-
-# Parts one line into several ("two lattes, one with oat milk"), though the item is named once.
-PARTED = re.compile(
-    r"\b((one|two|another|some) (of|with|without|is)|half(?!( a)? (dozen|and))|(one|other|left|right) side"
-    r"|the (other|rest)"
-    r"|mine|hers|his|theirs|yours)\b",
-    re.IGNORECASE,
-)
-
-# Asks about something of the menu, which is no order yet.
-ASKED = re.compile(
-    r"\b(do(es)? (you|it|that|they)( guys| all)?( still)? (have|do|sell|serve|make|carry|come|got|offer)"
-    r"|(is|are) there|(have you )?got any|have you got|how much (is|are|for)|how big|what kind)\b"
-    r"|(^|[.?!] |\b(hi|hey|hello|um|uh|so|okay|then) )(is|are) (the|your)\b",
-    re.IGNORECASE,
-)
-
-
-# Tells of an order that was thought of, or made another day; or speaks of all that can be had with an item.
-WEIGHED = re.compile(
-    r"\b(last time|yesterday|no way|(said|says|told me) (to )?(get|order|try|have)|used to"
-    r"|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
-    r"|(i|we)['’]?ve got an?(?! (drink|car|coupon|question|long|lot|dog|kid|meeting))|either|nothing (on|in)|with nothing|the works)\b",
-    re.IGNORECASE,
-)
 # Beside an option they refuse all others: "with just ketchup", "ketchup only".
 ONLY = frozenset("just only".split())
 # "No sugar or anything": what follows "or" is no choice.
@@ -163,49 +119,12 @@ NO_CHOICE = frozenset("anything something so whatever else rather".split())
 NAMING = frozenset("number table lane window ticket bay till until".split())
 
 
-def _phrases(text: str) -> tuple[tuple[str, ...], ...]:
+def phrases(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(phrase.split()) for phrase in text.split(","))
 
 
-# What `revisions.py` settles, in folded words. What follows a replacing phrase takes the place of what was
-# said before it; weak ones may as well add something ("actually, make it decaf too").
-REPLACING = _phrases(
-    "no,nope,sorry,wait,actually,i mean,i meant,make that,make it,make them,make those,rather,or rather,oop,oops"
-    ",correction,hang on,hold on,scratch that,change that to,change it to,on second thought,make that a"
-    ",make it a,make it an,make that an"
-)
-WEAK_CUES = frozenset(("actually", "wait", "sorry"))
-# After a weak one these begin one thing more ("sorry, can I also get a muffin").
-ADDING = frozenset("can could may i ill id let also and add plus we get give do throw".split())
-REMOVING = _phrases(
-    "scratch,cancel,remove,forget,forget about,drop,lose,never mind,nevermind,never mind about"
-    ",scrap,ditch,nix"
-)
-SWAPPING = _phrases(
-    "bump,bump up,upgrade,upsize,swap,switch,change,replace,swap out,sub out,sub the,substitute"
-)
-MAKING = _phrases("make the")
-SWAPS_FOR = _phrases("for,to,with,out for")
-INSTEAD_OF = _phrases("instead of,in place of,rather than")
-# "No muffin", where a muffin was ordered before, takes it back.
-REFUSING = frozenset("no hold without minus lose".split())
-# Taking back that no rule here reads: of what was said before, and of anything.
-UNSURE = _phrases("instead,change,swap,switch")
-NEGATING = _phrases("not,dont,isnt,wont,doesnt,wouldnt,i didnt mean,didnt mean,dont mean")
-# Bring back what was taken back ("actually, keep the quiche").
-KEEPING = _phrases("keep,put back,leave on,leave them on,leave it on")
-# Verbs that take back or bring back by a word that comes later ("take the mustard off").
-PARTICLES = {
-    "take": ("off", "out"),
-    "leave": ("off", "out"),
-    "keep": ("off",),
-    "give": ("miss",),
-    "put": ("back",),
-}
 # Belongs to somebody's talk, not to the order, where nothing of the kind was ordered.
 OTHERS = frozenset("that this his her their your our my".split())
-# Refuse what follows ("don't put any foam on it"); without them it is only not that one.
-WISHING = frozenset("put add want need get give".split())
 # What a number before them counts is no wish ("we're five people").
 UNWISHED = frozenset("people person minute hour min cent dollar buck".split())
 # Before "the" these wish for something ("could I have the wings").
@@ -214,83 +133,20 @@ HAVING = frozenset("have having get want take like do try order".split())
 VESSELS = frozenset(
     "slice piece portion pint bottle glass cup bowl order side plate bag can scoop pair".split()
 )
-# A sentence that tells of something else than this order.
-TALE = re.compile(
-    r"\b(last (time|night|week)|yesterday|used to|(was|were) (going to|gonna)"
-    r"|(we|i|he|she|they) had|(i|we)['’]?ve got [^.!?:]{1,30}\b(in the|at home)|already (have|got)|spilled"
-    r"|every (night|day|morning|week)|(he|she|cousin) makes)\b",
-    re.IGNORECASE,
-)
 # Everyday names for what a menu calls by its full one.
 NICKNAMES = {
     "oj": "orange juice", "shroom": "mushroom", "mater": "tomato", "a la mode": "ice cream",
     "joe": "coffee", "java": "coffee", "pop": "soda", "za": "pizza", "pie": "pizza", "nana": "banana",
 }  # fmt: skip
-# Said before a question begins.
-BEFORE_ASKING = frozenset("oh hi hey hello okay ok so and well um uh yeah good quick question".split())
-# Begin a wish that is put as a question ("could you do one of those").
-REQUESTING = _phrases(
-    "do me,do us,can i,could i,may i,can we,could we,can you,could you,will you,would you,might i"
-)
-BETWEEN_CUES = frozenset("oh uh um er erm ah hmm well please and so".split())
 ARTICLES = frozenset("a an the that those my it to with just be of them one's".split())
 
-# What `sharing.py` reads: words that share something out, little words between them and what is shared, and
-# the part of a split that takes what is left.
-EACH = frozenset("all both each every everything".split())
-OF_EACH = frozenset(
-    "of them those these with in on for made as are should be to get one please a an the is no".split()
-)
-THE_OTHER = frozenset("other rest".split())
-# One of several, by whose it is.
-THEIRS = frozenset("mine his her their your".split())
-WHOSE = frozenset("mine his her your their".split())
-# One of several, of which nothing more is wished for.
-AS_IT_IS = _phrases(
-    "as it come,as they come,as is,as it is,as they are,just like that,like that,the way it is,the way they are"
-    ",how it come,just plain,plain,normal"
-)
-AGAIN = _phrases(
-    "another 1,another of those,another of them,1 more of those,1 more,the same,same again,same"
-    ",that too,that as well,more like it,more like that,another just like it,1 just like it,just like it,just like that"
-)
 
 # Who orders, or the order itself: "a big family", "big order".
 GROUPS = frozenset("order group family crowd fan party meeting day night".split())
-# "Three is plenty": so many, and no more.
-ENOUGH = frozenset("enough plenty".split())
-# What may be the same of two lines.
-ALIKE = frozenset("size side drink topping way sauce bread milk".split())
-# Find fault with what was ordered, and order none of it again.
-TOO_MUCH = _phrases("that too much,that too many,that too big,that too small")
 
-# Some of several that were ordered ("one of them", "just one", "in the one").
-ONE_OF = _phrases(
-    "1 of them,1 of em,1 of those,2 of them,2 of those,3 of them,3 of those,4 of them,4 of those,1 of the"
-    ",2 of the,3 of the,just 1,just the 1,only 1,some of those,some of them"
-)
-# Begin to tell something of what was named before.
-TELLING = frozenset("make put add give throw".split())
-# "We don't need anything" takes everything back.
-NOTHING = frozenset("anything nothing".split())
 # Options that only say that nothing is wished for.
 PLAIN = frozenset("plain regular".split())
-# Points at what was asked about, or ordered before ("I'd like some of those").
-POINTING = frozenset("that those it them some these".split())
-HALF_OF = _phrases("half of them,half of those,half of em,half with,half without,half on,half in")
-ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
-# Nothing at all is wished for, after all.
-ALL_BACK = _phrases("leave it all,nothing for me,nothing from me,nothing for us,want any of it,dont want any")
-# After a word of removing: everything that was ordered.
-ALL_OF_IT = _phrases(
-    "all of it,all of that,everything,it,all that,whole thing,whole order,order,my order,all"
-)
-ADDS = frozenset("another more other second third extra".split())
 
-# Said to an answer: what follows is ordered ("do you have chai? great, a large one").
-ASSENT = frozenset("great good perfect awesome okay ok cool sweet lovely yes yeah yep right nice".split())
-# Begin a question about the menu, where the sentence ends as one.
-ASKING = frozenset("are is do doe how what which have has did was were".split())
 # Sizes that are numbers of pieces: "ten wings" is one ten piece.
 PIECES = frozenset("piece pack count pc pcs ct".split())
 
@@ -298,7 +154,7 @@ PIECES = frozenset("piece pack count pc pcs ct".split())
 JOINTS = frozenset("and a an the with plus also or then but no not for to i in of on".split())
 
 # Said while thinking, anywhere: "no, um, onions" is "no onions". "Like" is, unless somebody likes something.
-HESITATIONS = _phrases(
+HESITATIONS = phrases(
     "uh,um,uhm,umm,er,erm,ah,eh,mm,hmm,like,you know,i guess,i think,i suppose"
     ",let me see,lets see,let me think,before i forget,dont forget,do not forget,almost forgot,1 more thing,isnt it,arent they,doesnt it,ring me up,ring up"
     ",hook me up with,set me up with"

@@ -16,7 +16,7 @@ from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.adding import Adder
 from services.pipeline.clauses import Clause, clauses
-from services.pipeline.english import ADDING, AND, ENOUGH, ORDINALS, THE_OTHER, WISHING
+from services.pipeline.english import AND
 from services.pipeline.headings import without_headings
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.names import names_of
@@ -25,6 +25,7 @@ from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import find_numbers, pieces
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Choices, Listener, Said
+from services.pipeline.turns import ADDING, ENOUGH, ORDINALS, THE_OTHER, WISHING
 from services.pipeline.undoing import Undoer
 from services.pipeline.words import Token
 

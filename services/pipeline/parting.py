@@ -6,10 +6,11 @@ from dataclasses import replace
 from itertools import accumulate
 
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AND, THE_OTHER, THEIRS
+from services.pipeline.english import AND
 from services.pipeline.pointing import Pointer
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
+from services.pipeline.turns import THE_OTHER, THEIRS
 from services.pipeline.words import span
 
 

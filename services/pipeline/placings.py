@@ -5,18 +5,9 @@ first honey mustard on the second", "a cream and two sugars in each". Each such 
 
 from __future__ import annotations
 
-from services.pipeline.english import (
-    AMOUNT_FILLERS,
-    AMOUNTS,
-    AND,
-    ARTICLES,
-    EACH,
-    MEASURES,
-    ORDINALS,
-    THE_OTHER,
-    WHOSE,
-)
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, ARTICLES, MEASURES
 from services.pipeline.names import Name
+from services.pipeline.turns import EACH, ORDINALS, THE_OTHER, THEIRS
 from services.pipeline.words import SENTENCE_ENDS, Token
 
 _BEFORE_CHOICE = AMOUNTS.keys() | AMOUNT_FILLERS | MEASURES | {"a", "an"}
@@ -48,7 +39,7 @@ def _which(tokens: list[Token], at: int) -> int | None:
     while i < len(tokens) - 1 and tokens[i].folded in ("the", "just", "only"):
         i += 1
     word = tokens[i].folded
-    if word not in THE_OTHER | ORDINALS.keys() | WHOSE | EACH | {"1"} | _NEITHER:
+    if word not in THE_OTHER | ORDINALS.keys() | THEIRS | EACH | {"1"} | _NEITHER:
         return None
     if word in EACH and i + 1 < len(tokens) and tokens[i + 1].folded.isdigit() and not tokens[i].after:
         return i + 2  # "on all three"

@@ -7,26 +7,25 @@ from itertools import pairwise
 
 from schemas.cart import Amount
 from services.pipeline.clauses import Clause
-from services.pipeline.english import (
+from services.pipeline.english import FILLERS, PLAIN
+from services.pipeline.names import phrase_end
+from services.pipeline.tally import Tally, Wish
+from services.pipeline.told import Listener, Said
+from services.pipeline.turns import (
     AGAIN,
     ALIKE,
     ALL_BACK,
     ALL_OF_IT,
     AS_IT_IS,
     EACH,
-    FILLERS,
     HALF_OF,
     NOTHING,
     ONE_OF,
     ORDINALS,
-    PLAIN,
     POINTING,
     THE_OTHER,
     TOO_MUCH,
 )
-from services.pipeline.names import phrase_end
-from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Listener, Said
 
 
 class Lost(Exception):

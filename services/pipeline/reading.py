@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.english import FOR_WHOM, LIKEWISE, PARTED, SHARED
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import Number, find_numbers, pieces
 from services.pipeline.revisions import revise
 from services.pipeline.sharing import again, shared, summed
 from services.pipeline.splits import Part, parts
+from services.pipeline.turns import FOR_WHOM, LIKEWISE, PARTED, SHARED
 from services.pipeline.words import Token, covered, span
 
 _LEXICONS: OrderedDict[tuple[str, int], tuple[Menu, Lexicon]] = OrderedDict()

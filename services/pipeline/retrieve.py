@@ -16,12 +16,12 @@ from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence
 from schemas.menu import Menu
 from schemas.writable import writable
-from services.pipeline.english import ASKED, ASKING
 from services.pipeline.lines import lines_of
 from services.pipeline.quantifiers import find_numbers
 from services.pipeline.reading import lexicon, read
 from services.pipeline.retelling import retell
 from services.pipeline.sharing import repeated
+from services.pipeline.talk import ASKED, ASKING
 from services.pipeline.unexplained import answered, unexplained
 from services.pipeline.weighing import weighs
 from services.pipeline.words import Token, covered, sentences

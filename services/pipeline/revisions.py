@@ -11,9 +11,10 @@ from __future__ import annotations
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.denials import deny, give_up
-from services.pipeline.english import (
+from services.pipeline.english import AND
+from services.pipeline.sheet import Sheet, Value
+from services.pipeline.turns import (
     ADDING,
-    AND,
     BETWEEN_CUES,
     INSTEAD_OF,
     NEGATING,
@@ -25,7 +26,6 @@ from services.pipeline.english import (
     UNSURE,
     WEAK_CUES,
 )
-from services.pipeline.sheet import Sheet, Value
 from services.pipeline.words import SENTENCE_ENDS, Token
 
 

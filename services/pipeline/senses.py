@@ -6,8 +6,9 @@ from __future__ import annotations
 from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, GROUPS, MEASURES, THE_OTHER
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, GROUPS, MEASURES
 from services.pipeline.quantifiers import number_value
+from services.pipeline.turns import THE_OTHER
 from services.pipeline.words import SENTENCE_ENDS, Token, span
 
 # What follows belongs to the item before; what follows the others is one thing more, perhaps.
@@ -65,7 +66,9 @@ def _thing(tokens: list[Token], mention: Mention, groups: set[str], menu: Menu) 
         return False
     things = {name.casefold() for item in menu.items for name in (item.name, *item.aliases)}
     choices = [option for group in menu.option_groups if group.id in groups for option in group.options]
-    named = sum(not things.isdisjoint({o.name.casefold(), *(a.casefold() for a in o.aliases)}) for o in choices)
+    named = sum(
+        not things.isdisjoint({o.name.casefold(), *(a.casefold() for a in o.aliases)}) for o in choices
+    )
     return 2 * named < len(choices)
 
 

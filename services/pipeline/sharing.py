@@ -10,9 +10,10 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 
 from schemas.evidence import Mention
-from services.pipeline.english import ADDS, AGAIN, AMOUNTS, AND, EACH, OF_EACH
+from services.pipeline.english import AMOUNTS, AND
 from services.pipeline.places import Place
 from services.pipeline.quantifiers import Number, number_value
+from services.pipeline.turns import ADDS, AGAIN, EACH, OF_EACH
 from services.pipeline.words import SENTENCE_ENDS, Token, span, tokenize
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from schemas.evidence import Mention
-from services.pipeline.english import AMOUNTS, AND, OF_EACH, THE_OTHER
+from services.pipeline.english import AMOUNTS, AND
 from services.pipeline.places import Place
 from services.pipeline.quantifiers import Number
+from services.pipeline.turns import OF_EACH, THE_OTHER
 from services.pipeline.words import Token, span
 
 # After the size of one more of the same: "and a small one", "and a small with soy", "and a small, please".

@@ -8,11 +8,12 @@ from schemas.cart import Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AMOUNTS, HAVING, OTHERS, PARTICLES, UNWISHED, VESSELS
+from services.pipeline.english import AMOUNTS, HAVING, OTHERS, UNWISHED, VESSELS
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.names import Name
 from services.pipeline.quantifiers import Number, options_heard
 from services.pipeline.tally import Tally, Wish
+from services.pipeline.turns import PARTICLES
 from services.pipeline.words import Token, span
 
 _CHANGING = ("swap", "instead", "not", "remove")

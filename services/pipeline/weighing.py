@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from schemas.cart import Amount
 from schemas.evidence import Mention
-from services.pipeline.english import AMOUNTS, NO_CHOICE, ONLY, WEIGHED
+from services.pipeline.english import AMOUNTS, NO_CHOICE, ONLY
 from services.pipeline.quantifiers import number_value
+from services.pipeline.talk import WEIGHED
 from services.pipeline.words import SENTENCE_ENDS, Token, span
 
 _NEAR = 3  # words between "or" and what it stands between

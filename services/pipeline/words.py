@@ -9,15 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
 from schemas.evidence import Mention
-from services.pipeline.english import (
-    AMOUNTS,
-    HESITATIONS,
-    JOINTS,
-    LIKING,
-    NUMBERS,
-    PERSONS,
-    SAME_AS,
-)
+from services.pipeline.english import AMOUNTS, HESITATIONS, JOINTS, LIKING, NUMBERS, PERSONS, SAME_AS
 
 SENTENCE_ENDS = (".", "?", "!")
 PAUSES = (*SENTENCE_ENDS, ",", ";", ":")

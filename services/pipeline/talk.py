@@ -1,0 +1,47 @@
+"""Words of talk around an order, in English: asking about the menu, telling of another day, thinking aloud. What they
+hold is no order yet, or none.
+"""
+
+from __future__ import annotations
+
+import re
+
+from services.pipeline.english import phrases
+
+# Asks about something of the menu, which is no order yet.
+ASKED = re.compile(
+    r"\b(do(es)? (you|it|that|they)( guys| all)?( still)? (have|do|sell|serve|make|carry|come|got|offer)"
+    r"|(is|are) there|(have you )?got any|have you got|how much (is|are|for)|how big|what kind)\b"
+    r"|(^|[.?!] |\b(hi|hey|hello|um|uh|so|okay|then) )(is|are) (the|your)\b",
+    re.IGNORECASE,
+)
+
+# Tells of an order that was thought of, or made another day; or speaks of all that can be had with an item.
+WEIGHED = re.compile(
+    r"\b(last time|yesterday|no way|(said|says|told me) (to )?(get|order|try|have)|used to"
+    r"|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
+    r"|(i|we)['’]?ve got an?(?! (drink|car|coupon|question|long|lot|dog|kid|meeting))|either|nothing (on|in)|with nothing|the works)\b",
+    re.IGNORECASE,
+)
+
+# A sentence that tells of something else than this order.
+TALE = re.compile(
+    r"\b(last (time|night|week)|yesterday|used to|(was|were) (going to|gonna)"
+    r"|(we|i|he|she|they) had|(i|we)['’]?ve got [^.!?:]{1,30}\b(in the|at home)|already (have|got)|spilled"
+    r"|every (night|day|morning|week)|(he|she|cousin) makes)\b",
+    re.IGNORECASE,
+)
+
+# Said before a question begins.
+BEFORE_ASKING = frozenset("oh hi hey hello okay ok so and well um uh yeah good quick question".split())
+
+# Begin a wish that is put as a question ("could you do one of those").
+REQUESTING = phrases(
+    "do me,do us,can i,could i,may i,can we,could we,can you,could you,will you,would you,might i"
+)
+
+# Said to an answer: what follows is ordered ("do you have chai? great, a large one").
+ASSENT = frozenset("great good perfect awesome okay ok cool sweet lovely yes yeah yep right nice".split())
+
+# Begin a question about the menu, where the sentence ends as one.
+ASKING = frozenset("are is do doe how what which have has did was were".split())
