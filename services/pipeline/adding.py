@@ -75,7 +75,8 @@ class Adder:
         self._early.clear()
 
     def _each_one(self, clause: Clause, said: Said) -> int:
-        """How many are wished for where each of us wants one: "we both want a cola", "and a tea each"; 0 if not."""
+        """How many are wished for where each of us wants one: "we both want a cola", "and a tea each"; 0
+        if not."""
         assert said.item is not None
         before = {t.folded for t in self._tokens[clause.body : said.item.start]}
         if "both" in before and before & {"we", "us", "they", "them"}:
@@ -86,7 +87,8 @@ class Adder:
         return sum(wish.quantity for wish in self._tally.wishes[:-1]) if last else 0
 
     def refuses(self, clause: Clause, said: Said) -> bool:
-        """ "No muffin", "skip the fries": take a line back that was ordered; False where nothing is refused."""
+        """ "No muffin", "skip the fries": take a line back that was ordered; False where nothing is
+        refused."""
         if said.item is None:
             return False
         leading = [t.folded for t in self._tokens[clause.body : said.item.start]]
@@ -98,9 +100,19 @@ class Adder:
             self._tally.drop(known[0])
         return True
 
-    def turned(self, said: Said, *, counted: bool) -> tuple[str, ...]:
-        """The item that "two chai lattes, both iced" are: of several that a part of a name may mean, the one that
+    def same_size(self, size: str) -> None:
+        """ "The same size": of what was just ordered without one, or of what comes next."""
+        last = self._tally.wishes[-1]
+        if last.size is None and self._tally.sized(last, size):
+            last.size = size
+        else:
+            self.early(Said(sizes=(size,)), replaces=False)
+
+    def turned(self, said: Said) -> tuple[str, ...]:
+        """The item that "two chai lattes, both iced" are: of several that a part of a name may mean, the
+        one that
         goes on from what is spoken of."""
+        counted = "a" in said.words[1:-1]
         mention = said.item.of("item") if said.item is not None else None
         spoken = self._tally.focus[-1] if self._tally.focus else None
         if (

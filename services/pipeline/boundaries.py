@@ -1,4 +1,5 @@
-"""Where a clause begins though nobody pauses: before the words that lead to another item, to the next part of a
+"""Where a clause begins though nobody pauses: before the words that lead to another item, to the next part
+of a
 split, or to something more about what was named.
 """
 
@@ -78,7 +79,8 @@ class Boundaries:
         return found
 
     def _opens(self, at: int, ends: dict[int, Name]) -> bool:
-        """Whether a choice before a size leads to the item ("a decaf large coffee"), and ends no list before it."""
+        """Whether a choice before a size leads to the item ("a decaf large coffee"), and ends no list
+        before it."""
         if at == 0 or self._tokens[at - 1].after:
             return True
         word = self._tokens[at - 1].folded
@@ -106,7 +108,8 @@ class Boundaries:
         return found
 
     def _next_part(self, start: int, i: int) -> bool:
-        """ "One small one large", "with soy both of them iced": a number, an article before a size or a word of
+        """ "One small one large", "with soy both of them iced": a number, an article before a size or a
+        word of
         sharing begins the next part, where self._names stand on both sides of it."""
         end = i
         passed = _POLITE | ({"1", "one"} if self._tokens[i].folded in EACH else frozenset())
@@ -170,7 +173,8 @@ class Boundaries:
         return last is not None and all(token.folded in FILLERS for token in self._tokens[last:at])
 
     def _goes_on(self, start: int, at: int) -> bool:
-        """Whether something was named before the words that lead to another item; "whip on a mocha" is one."""
+        """Whether something was named before the words that lead to another item; "whip on a mocha" is
+        one."""
         named = self._named(start, at)
         led = self._tokens[at].folded in _ARTICLES or self._tokens[at].folded.isdigit()
         named = named or (

@@ -1,5 +1,7 @@
-"""Names said in another form than the menu's: a kind without the thing that it is one of ("five cookies: three
-chocolate chip, two oatmeal", "a blueberry muffin and a lemon one"), and what is done to an item as a verb ("toast
+"""Names said in another form than the menu's: a kind without the thing that it is one of ("five cookies:
+three
+chocolate chip, two oatmeal", "a blueberry muffin and a lemon one"), and what is done to an item as a verb
+("toast
 them both").
 """
 
@@ -25,7 +27,8 @@ Phrase = tuple[tuple[str, ...], str, str, str]
 
 
 def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Found]:
-    """Kinds of a thing that was named before, said without its name: after several things in the plural where a
+    """Kinds of a thing that was named before, said without its name: after several things in the plural
+    where a
     pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
     whole = {f.core for f in found if f.kind == "item" and f.score >= EXACT}
     inside = {i for core in whole for i in core[:-1]}

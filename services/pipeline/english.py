@@ -120,6 +120,7 @@ NAMING = frozenset("number table lane window ticket bay till until".split())
 
 
 def phrases(text: str) -> tuple[tuple[str, ...], ...]:
+    """Phrases with commas between, each as its words."""
     return tuple(tuple(phrase.split()) for phrase in text.split(","))
 
 
@@ -156,7 +157,8 @@ JOINTS = frozenset("and a an the with plus also or then but no not for to i in o
 # Said while thinking, anywhere: "no, um, onions" is "no onions". "Like" is, unless somebody likes something.
 HESITATIONS = phrases(
     "uh,um,uhm,umm,er,erm,ah,eh,mm,hmm,like,you know,i guess,i think,i suppose"
-    ",let me see,lets see,let me think,before i forget,dont forget,do not forget,almost forgot,1 more thing,isnt it,arent they,doesnt it,ring me up,ring up"
+    ",let me see,lets see,let me think,before i forget"
+    ",dont forget,do not forget,almost forgot,1 more thing,isnt it,arent they,doesnt it,ring me up,ring up"
     ",hook me up with,set me up with"
 )
 PERSONS = frozenset("i we you u ya he she they my someone somebody".split())

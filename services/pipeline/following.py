@@ -9,12 +9,13 @@ model may write, and lifts no doubt; where the first is sure and this one differ
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 
 from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.adding import Adder
+from services.pipeline.asking import Asker
 from services.pipeline.clauses import Clause, clauses
 from services.pipeline.english import AND
 from services.pipeline.headings import without_headings
@@ -24,9 +25,10 @@ from services.pipeline.parting import Parter
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import find_numbers, pieces
 from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Choices, Listener, Said
+from services.pipeline.told import Listener, Said
 from services.pipeline.turns import ADDING, ENOUGH, ORDINALS, THE_OTHER, WISHING
 from services.pipeline.undoing import Undoer
+from services.pipeline.unlisted import Unlisted
 from services.pipeline.words import Token
 
 
@@ -68,13 +70,13 @@ class _Follower:
         self._adder = Adder(listener, self._tally, self._pointer)
         self._parter = Parter(listener, self._tally, self._pointer)
         self._undoer = Undoer(listener, self._tally, self._pointer)
+        self._asker = Asker(listener, self._tally, self._pointer)
+        self._unlisted = Unlisted(listener, self._tally)
         self._pending = False  # a word of taking back was said, and not yet what takes its place
         self._vacant = False  # an option was taken back, for another
         self._freed = False  # a line was taken back, and its place is free
         self._varies = False  # what differs is being told: "the same but with tots and a cola"
         self._before: Clause | None = None
-        self._topic: Wish | None = None  # what was asked about
-        self._offered: tuple[Choices, ...] = ()  # choices that were asked about: "then a latte with that"
 
     def order(self) -> list[Wish] | None:
         """The lines, if it is clear what each of them is."""
@@ -103,7 +105,7 @@ class _Follower:
         said = self._listener.said(clause, self._tally, changes=changes)
         goes_on = before is not None and not clause.cue and clause.lead in ("and", ",")
         if clause.asks:
-            self._ask(clause, said)
+            self._asker.ask(clause, said)
         elif self._pointer.takes_all_back(clause):
             self._tally.clear()
             self._adder.forget()
@@ -129,32 +131,13 @@ class _Follower:
             held = self._held()
             self._pending = not self._undoer.remove(clause, said) or (pending and not said.anything)
             self._freed = self._held() < held
-        elif not said.anything and (off := self._listener.listed(clause, before)) is not None:
+        elif not said.anything and (off := self._unlisted.listed(clause, before)) is not None:
             self._tally.wishes.append(off)
         else:
             if clause.cue == "replace" and after is not None and after.cue == "instead" and said.options:
                 clause = replace(clause, cue="")  # what goes is still to come
                 self._pending = False
             self._tell(clause, said)
-
-    def _same_size(self, size: str) -> None:
-        """ "The same size": of what was just ordered without one, or of what comes next."""
-        last = self._tally.wishes[-1]
-        if last.size is None and self._tally.sized(last, size):
-            last.size = size
-        else:
-            self._adder.early(Said(sizes=(size,)), replaces=False)
-
-    def _add_unknown(self, off: Wish, *, replaces: bool) -> None:
-        """ "Four donuts, no, make it two donuts": the same thing that the menu does not have, another number."""
-        tokens = self._listener.tokens
-        words = [token.folded for token in tokens[slice(*off.at)]]
-        known = [w for w in self._tally.wishes if not w.items]
-        same = [w for w in known if [token.folded for token in tokens[slice(*w.at)]] == words]
-        if replaces and same:
-            same[0].quantity = off.quantity
-        else:
-            self._tally.add(off)
 
     def _everything(self, clause: Clause | None) -> bool:
         """Whether all that there is was just wished for: "everything on it, except cucumber"."""
@@ -174,17 +157,15 @@ class _Follower:
         replaces = (self._pending and clause.lead not in AND) or clause.cue == "replace"
         # "Forget the bread, make it the sticks": the bread is gone, and nothing else has to go.
         replaces = replaces and not (self._freed and said.item and not self._tally.of_item(said.skus))
-        if self._adopt(clause, said):
+        if self._asker.adopt(clause, said):
             self._pending = False
-        elif off := self._listener.off_menu(clause, said) or self._listener.compound(
-            clause, said, self._tally
-        ):
-            self._add_unknown(off, replaces=replaces)
+        elif off := self._unlisted.wish(clause, said):
+            self._unlisted.add(off, replaces=replaces)
             self._pending = False
         elif not said.anything:
             self._pending = clause.cue == "replace" or (self._pending and clause.lead in ("", ","))
             if (size := self._pointer.same_size(said)) is not None:
-                self._same_size(size)
+                self._adder.same_size(size)
                 return
             target = self._pointer.refers(clause, said) if ORDINALS.keys() & set(said.words) else None
             if target is not None:
@@ -198,11 +179,9 @@ class _Follower:
         else:
             self._pending = False
             self._value(clause, said, replaces=replaces)
-            if self._offered and ("with", "that") in pairwise(said.words):
-                self._pointer.give(self._tally.focus, Said(options=self._offered))
-                self._offered = ()
+            self._asker.take_up(said)
             self._vacant = self._freed = False
-            if (extra := self._listener.with_it(clause)) is not None:
+            if (extra := self._unlisted.beside(clause)) is not None:
                 self._tally.wishes.append(extra)
 
     def _value(self, clause: Clause, said: Said, *, replaces: bool) -> None:
@@ -214,7 +193,6 @@ class _Follower:
             return
         if self._adder.refuses(clause, said):
             return
-        some, total = self._pointer.some(clause), self._tally.total
         if (
             said.words[:1] == ("of",)
             and said.number
@@ -222,31 +200,11 @@ class _Follower:
             and self._pointer.points(clause, said)
         ):
             return  # "of those two, ..."
-        few = some or (said.number.value if said.number is not None else 0)
-        turned = self._adder.turned(said, counted=" a " in f" {' '.join(said.words)} ")
-        if turned and said.item is not None and 0 < few < total:
-            self._parter.become(few, turned, (said.item.start, said.item.end), replace(said, item=None))
+        turned = self._adder.turned(said)
+        if self._parter.becomes(clause, said, turned):
             return
-        other = bool(some) and said.item is not None and not self._tally.of_item(said.skus)
-        rest = self._tally.rest
-        if (
-            THE_OTHER & set(said.words[:2])
-            and said.item
-            and rest
-            and total > 1
-            and not self._tally.of_item(said.skus)
-        ):
-            place = (said.item.start, said.item.end)
-            self._parter.become(rest.quantity, said.skus, place, replace(said, item=None))
-            return
-        target = None if other else self._pointer.refers(clause, said)
-        kind = self._parter.kinds(clause, said)
-        if other and some and total > 1 and said.item is not None:
-            self._parter.become(some, said.skus, (said.item.start, said.item.end), said)
-        elif kind is not None and said.number is not None:
-            at = (said.number.start, said.number.end + 1)
-            self._parter.become(said.number.value, (kind,), at, self._parter.beyond(clause, said))
-        elif target is not None:
+        target = self._pointer.refers(clause, said)
+        if target is not None:
             about = self._pointer.about(clause, said, target)
             if not (about.sizes or about.options or about.number):
                 self._tally.focus_on(target)  # "on the melts, one gets jalapeños"
@@ -272,34 +230,6 @@ class _Follower:
             elif replaces:
                 self._undoer.unsay(said)
             self._parter.part(clause, said)
-
-    def _ask(self, clause: Clause, said: Said) -> None:
-        """Remember what is asked about; nothing is ordered by it."""
-        odd = [i for i in range(clause.body, clause.end) if i in self._listener.odd]
-        name = said.item
-        if name is not None and len(said.skus) == 1 and name.start - 1 not in odd:
-            self._topic = Wish(said.skus, (name.start, name.end))
-        elif odd:
-            self._topic = Wish((), (odd[0], odd[-1] + 1))
-        self._offered = said.options if name is None else ()
-
-    def _adopt(self, clause: Clause, said: Said) -> bool:
-        """ "I'd like two of those": what was asked about is ordered. True where that is all."""
-        topic = self._topic
-        if topic is None or not (said.anything or "some" in said.words):
-            return False
-        pointed = self._pointer.points(clause, said) or (
-            said.item is None and not self._tally.wishes and bool(said.number or said.sizes)
-        )
-        self._topic = None if pointed or said.item is not None else topic
-        if said.item is not None and pointed and not topic.items:
-            self._tally.add(topic)
-        if said.item is not None or not pointed:
-            return False
-        wish = self._tally.add(topic)
-        wish.quantity = said.number.value if said.number else 1
-        self._pointer.give([wish], said)
-        return True
 
 
 def _refused(said: Said) -> bool:

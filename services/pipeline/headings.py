@@ -1,4 +1,5 @@
-"""What only says how many of which kind follow: "five cookies: three oatmeal, two chocolate chip", "three pizzas, all
+"""What only says how many of which kind follow: "five cookies: three oatmeal, two chocolate chip", "three
+pizzas, all
 large: a Hawaiian, a veggie and a supreme".
 """
 
@@ -31,7 +32,8 @@ def without_headings(tally: Tally, listener: Listener) -> list[Wish]:
 
 
 def _is_kind(wish: Wish, head: Wish, listener: Listener) -> bool:
-    """Whether a line may be one of the kinds that a heading names: of several items that it may mean one, or of the
+    """Whether a line may be one of the kinds that a heading names: of several items that it may mean one,
+    or of the
     category that it is called by."""
     if not wish.items or not head.items:
         return False

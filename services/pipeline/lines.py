@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from schemas.cart import MAX_QUANTITY
 from schemas.evidence import LineEvidence, Mention, OptionEvidence
+from services.pipeline.amounts import options_heard
 from services.pipeline.english import AND
 from services.pipeline.places import Place
-from services.pipeline.quantifiers import Number, is_plural, options_heard
+from services.pipeline.quantifiers import Number, is_plural
 from services.pipeline.reading import Reading
 from services.pipeline.splits import Part
 from services.pipeline.words import Token, span

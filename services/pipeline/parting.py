@@ -46,7 +46,28 @@ class Parter:
             self._counted_part(clause, said, count)
         self._pointer.give(tally.focus, said, undoes=tally.focus is before)
 
-    def become(self, quantity: int, skus: tuple[str, ...], at: tuple[int, int], said: Said) -> None:
+    def becomes(self, clause: Clause, said: Said, turned: tuple[str, ...]) -> bool:
+        """Whether some of what is spoken of are another item: "make one of them a Hawaiian", "the other a
+        veggie",
+        "two chocolate" of six croissants, "one of them iced"; `turned` is the item that it turns into."""
+        tally, item, number = self._tally, said.item, said.number.value if said.number else 0
+        some, total = self._pointer.some(clause), tally.total
+        new = item is not None and not tally.of_item(said.skus)
+        if turned and item is not None and 0 < (some or number) < total:
+            self._become(some or number, turned, (item.start, item.end), replace(said, item=None))
+        elif new and item and tally.rest and total > 1 and THE_OTHER & set(said.words[:2]):
+            place = (item.start, item.end)
+            self._become(tally.rest.quantity, said.skus, place, replace(said, item=None))
+        elif new and item and some and total > 1:
+            self._become(some, said.skus, (item.start, item.end), said)
+        elif said.number is not None and (kind := self._kind(clause, said)) is not None:
+            at = (said.number.start, said.number.end + 1)
+            self._become(number, (kind,), at, self._beyond(clause, said))
+        else:
+            return False
+        return True
+
+    def _become(self, quantity: int, skus: tuple[str, ...], at: tuple[int, int], said: Said) -> None:
         """ "Make one of them a Hawaiian": some of a line are another item of the same size."""
         tally = self._tally
         some = tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), quantity)
@@ -54,7 +75,7 @@ class Parter:
         some.size = some.size if some.size and tally.sized(some, some.size) else None
         self._pointer.give([some], said)
 
-    def kinds(self, clause: Clause, said: Said) -> str | None:
+    def _kind(self, clause: Clause, said: Said) -> str | None:
         """The item that "two chocolate" are of six croissants; None where they are of no kind."""
         tally, tokens = self._tally, self._tokens
         number = said.number
@@ -80,7 +101,7 @@ class Parter:
                 return sku
         return None
 
-    def beyond(self, clause: Clause, said: Said) -> Said:
+    def _beyond(self, clause: Clause, said: Said) -> Said:
         """What a clause says of a kind beside its name: the words from "with" on."""
         words = [t.folded for t in self._tokens[clause.body : clause.end]]
         return said if "with" in words or "no" in words else replace(said, options=())

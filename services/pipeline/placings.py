@@ -1,5 +1,7 @@
-"""Where several choices are said to be of one of several: "ham and corn on one, salami on the other", "mayo on the
-first honey mustard on the second", "a cream and two sugars in each". Each such run is a clause of its own, and the
+"""Where several choices are said to be of one of several: "ham and corn on one, salami on the other",
+"mayo on the
+first honey mustard on the second", "a cream and two sugars in each". Each such run is a clause of its own,
+and the
 "and" in it joins choices, not lines.
 """
 
@@ -32,7 +34,8 @@ def runs(tokens: list[Token], names: list[Name]) -> list[tuple[int, int]]:
 
 
 def _which(tokens: list[Token], at: int) -> int | None:
-    """The end of "on one", "in the other", "on the first", "on hers", "in each" at `at`; None for any other words."""
+    """The end of "on one", "in the other", "on the first", "on hers", "in each" at `at`; None for any
+    other words."""
     if tokens[at].folded not in ("on", "in"):
         return None
     i = at + 1

@@ -212,14 +212,16 @@ class Pointer:
         self._tally.part(rest, rest.quantity)
 
     def same_size(self, said: Said) -> str | None:
-        """The size that "same size" means: that of the last line that has one, or of one that has just gone."""
+        """The size that "same size" means: that of the last line that has one, or of one that has just
+        gone."""
         if not any(pair == ("same", "size") for pair in pairwise(said.words)):
             return None
         known = [*self._tally.gone[-1:], *self._tally.wishes]
         return next((wish.size for wish in reversed(known) if wish.size), None)
 
     def _same_of(self, end: int) -> bool:
-        """ "The same size", "same drink": one thing about a line, and no line again; nor is "that too strong"."""
+        """ "The same size", "same drink": one thing about a line, and no line again; nor is "that too
+        strong"."""
         word = self._tokens[end].folded if end < len(self._tokens) and not self._tokens[end - 1].after else ""
         too = self._tokens[end - 1].folded == "too"
         return word in self._listener.lexicon.choices | ALIKE or (too and bool(word) and word not in FILLERS)

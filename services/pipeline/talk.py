@@ -1,4 +1,5 @@
-"""Words of talk around an order, in English: asking about the menu, telling of another day, thinking aloud. What they
+"""Words of talk around an order, in English: asking about the menu, telling of another day, thinking
+aloud. What they
 hold is no order yet, or none.
 """
 
@@ -20,7 +21,8 @@ ASKED = re.compile(
 WEIGHED = re.compile(
     r"\b(last time|yesterday|no way|(said|says|told me) (to )?(get|order|try|have)|used to"
     r"|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
-    r"|(i|we)['’]?ve got an?(?! (drink|car|coupon|question|long|lot|dog|kid|meeting))|either|nothing (on|in)|with nothing|the works)\b",
+    r"|(i|we)['’]?ve got an?(?! (drink|car|coupon|question|long|lot|dog|kid|meeting))"
+    r"|either|nothing (on|in)|with nothing|the works)\b",
     re.IGNORECASE,
 )
 

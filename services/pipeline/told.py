@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from schemas.cart import Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
+from services.pipeline.amounts import options_heard
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AMOUNTS, HAVING, OTHERS, UNWISHED, VESSELS
+from services.pipeline.english import AMOUNTS, OTHERS, UNWISHED
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.names import Name
-from services.pipeline.quantifiers import Number, options_heard
-from services.pipeline.tally import Tally, Wish
-from services.pipeline.turns import PARTICLES
+from services.pipeline.quantifiers import Number
+from services.pipeline.tally import Tally
 from services.pipeline.words import Token, span
 
 _CHANGING = ("swap", "instead", "not", "remove")
-_OURS = frozenset("has had got left was in my".split())
 _NO_NUMBER = frozenset("that this the which other little loved".split())
 
 # The options that one name may mean, of different groups.
@@ -120,64 +119,6 @@ class Listener:
         """Whether a name is read as an item where nothing is changed."""
         mention = name.of("item")
         return mention is not None and (mention in self.settled or name.of("option") is None)
-
-    def off_menu(self, clause: Clause, said: Said) -> Wish | None:
-        """A wish for what the menu does not have: unknown words that a number or article leads to."""
-        odd = [i for i in range(clause.body, clause.end) if i in self.odd]
-        if not odd or (said.item is not None and not self.beside_odd(said.item)):
-            return None
-        first = odd[0] if said.item is None else min(odd[0], said.item.start)
-        known = {i for n in clause.names for i in range(n.start, n.end)} | self.odd
-        at = first
-        of = VESSELS | {"of", "those", "these"}
-        while at > clause.body and (at - 1 in known or self.tokens[at - 1].folded in of):
-            at -= 1
-        number = next((n for n in self.numbers if n.end == at and n.start >= clause.body), None)
-        led = at > clause.body and self.tokens[at - 1].folded in ("a", "an", "some", "with")
-        pointed = at > clause.body and self.tokens[at - 1].folded == "the"
-        led = led or (at > clause.body and self.tokens[at - 1].folded in HAVING)
-        led = led or (pointed and self.tokens[max(at - 2, 0)].folded in HAVING | {"me", "him", "her", "u"})
-        before = {t.folded for t in self.tokens[clause.body : at]}
-        unwished = {self.tokens[i].folded for i in odd} <= UNWISHED
-        if not (number or led) or before & _OURS or unwished:
-            return None
-        return Wish((), (first, odd[-1] + 1), number.value if number else 1)
-
-    def compound(self, clause: Clause, said: Said, tally: Tally) -> Wish | None:
-        """A wish by a name made of parts of others, which do not go together: a "hot chocolate" where there are
-        hot dogs and chocolate shakes."""
-        mention = said.item.of("item") if said.item is not None else None
-        if said.item is None or mention is None or mention.strong or said.item.start == clause.body:
-            return None
-        beside = next((n for n in clause.names if n.start == said.item.end and n.of("option")), None)
-        led = self.tokens[said.item.start - 1].folded in ("a", "an") or said.number is not None
-        if beside is None or not led or tally.groups(said.skus) & set(beside.readings[0].groups):
-            return None
-        return Wish((), (said.item.start, beside.end), said.number.value if said.number else 1)
-
-    def with_it(self, clause: Clause) -> Wish | None:
-        """Something unknown that an item is wished for with: "fries with truffle oil"."""
-        for i in range(clause.body + 1, clause.end):
-            before = self.tokens[i - 1].folded
-            if before in ("a", "an", "some") and i - 1 > clause.body:
-                before = self.tokens[i - 2].folded
-            if i in self.odd and before == "with":
-                return Wish((), (i, i + 1))
-        return None
-
-    def listed(self, clause: Clause, before: Clause | None) -> Wish | None:
-        """Something unknown in a list of what an item is wished for with: "swiss and pineapple on it"."""
-        goes_on = before is not None and any(name.of("option") for name in before.names)
-        odd = clause.body in self.odd and self.tokens[clause.body].folded not in PARTICLES
-        if goes_on and clause.lead in (",", "and") and odd:
-            return Wish((), (clause.body, clause.body + 1))
-        return None
-
-    def beside_odd(self, name: Name) -> bool:
-        """Whether an unknown word stands next to a mere part of a name: "breakfast burritos"."""
-        mention = name.of("item")
-        part = mention is not None and not mention.strong and not mention.guessed
-        return part and bool({name.start - 1, name.end} & self.odd)
 
     def _stranger(self, name: Name, clause: Clause) -> bool:
         """Whether words only happen to be like a name: "shoot" is no shot, and nobody on a diet has a diet

@@ -1,4 +1,5 @@
-"""Words by which one thing that is said speaks of another, in English: taking back, swapping, sharing out, telling
+"""Words by which one thing that is said speaks of another, in English: taking back, swapping, sharing out,
+telling
 apart, pointing, saying again. Folded, as all words that are looked for one by one.
 """
 
@@ -38,8 +39,8 @@ PARTED = re.compile(
 # What `revisions.py` settles, in folded words. What follows a replacing phrase takes the place of what was
 # said before it; weak ones may as well add something ("actually, make it decaf too").
 REPLACING = phrases(
-    "no,nope,sorry,wait,actually,i mean,i meant,make that,make it,make them,make those,rather,or rather,oop,oops"
-    ",correction,hang on,hold on,scratch that,change that to,change it to,on second thought,make that a"
+    "no,nope,sorry,wait,actually,i mean,i meant,make that,make it,make them,make those,rather,or rather"
+    ",oop,oops,correction,hang on,hold on,scratch that,change that to,change it to,on second thought,make that a"
     ",make it a,make it an,make that an"
 )
 WEAK_CUES = frozenset(("actually", "wait", "sorry"))
@@ -93,12 +94,13 @@ THEIRS = frozenset("mine his her their your".split())
 
 # One of several, of which nothing more is wished for.
 AS_IT_IS = phrases(
-    "as it come,as they come,as is,as it is,as they are,just like that,like that,the way it is,the way they are"
-    ",how it come,just plain,plain,normal"
+    "as it come,as they come,as is,as it is,as they are,just like that,like that"
+    ",the way it is,the way they are,how it come,just plain,plain,normal"
 )
 AGAIN = phrases(
     "another 1,another of those,another of them,1 more of those,1 more,the same,same again,same"
-    ",that too,that as well,more like it,more like that,another just like it,1 just like it,just like it,just like that"
+    ",that too,that as well,more like it,more like that,another just like it"
+    ",1 just like it,just like it,just like that"
 )
 
 # "Three is plenty": so many, and no more.

@@ -8,9 +8,10 @@ from __future__ import annotations
 import jellyfish
 
 from schemas.evidence import Mention
+from services.pipeline.amounts import BETWEEN_COUNT
 from services.pipeline.english import AMOUNTS, AND, FILLERS, NUMBERS, PERSONS
 from services.pipeline.lexicon import Lexicon
-from services.pipeline.quantifiers import BETWEEN_COUNT, Number, names_something
+from services.pipeline.quantifiers import Number, names_something
 from services.pipeline.talk import ASKED
 from services.pipeline.turns import POINTING
 from services.pipeline.words import Token, covered, sentences, span

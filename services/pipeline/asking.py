@@ -1,0 +1,53 @@
+"""Questions about the menu in an order: nothing is ordered by one, but what is said next may be about it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from services.pipeline.clauses import Clause
+from services.pipeline.pointing import Pointer
+from services.pipeline.tally import Tally, Wish
+from services.pipeline.told import Choices, Listener, Said
+
+
+class Asker:
+    """Remembers what is asked about, and orders it where it is pointed at."""
+
+    def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
+        self._odd, self._tally, self._pointer = listener.odd, tally, pointer
+        self._topic: Wish | None = None
+        self._offered: tuple[Choices, ...] = ()
+
+    def ask(self, clause: Clause, said: Said) -> None:
+        """Remember what is asked about; nothing is ordered by it."""
+        odd = [i for i in range(clause.body, clause.end) if i in self._odd]
+        name = said.item
+        if name is not None and len(said.skus) == 1 and name.start - 1 not in odd:
+            self._topic = Wish(said.skus, (name.start, name.end))
+        elif odd:
+            self._topic = Wish((), (odd[0], odd[-1] + 1))
+        self._offered = said.options if name is None else ()
+
+    def adopt(self, clause: Clause, said: Said) -> bool:
+        """ "I'd like two of those": what was asked about is ordered. True where that is all."""
+        topic = self._topic
+        if topic is None or not (said.anything or "some" in said.words):
+            return False
+        pointed = self._pointer.points(clause, said) or (
+            said.item is None and not self._tally.wishes and bool(said.number or said.sizes)
+        )
+        self._topic = None if pointed or said.item is not None else topic
+        if said.item is not None and pointed and not topic.items:
+            self._tally.add(topic)
+        if said.item is not None or not pointed:
+            return False
+        wish = self._tally.add(topic)
+        wish.quantity = said.number.value if said.number else 1
+        self._pointer.give([wish], said)
+        return True
+
+    def take_up(self, said: Said) -> None:
+        """ "Do you have oat milk? Then a latte with that": a choice that was asked about."""
+        if self._offered and ("with", "that") in pairwise(said.words):
+            self._pointer.give(self._tally.focus, Said(options=self._offered))
+            self._offered = ()
