@@ -20,6 +20,7 @@ class Adder:
         self._tally, self._pointer = tally, pointer
         self._early: list[Said] = []  # what was said before any item
         self.uncounted: Wish | None = None  # a plural whose number is still to come: "burgers, two"
+        self.restates = False  # what follows was ordered before, in other numbers
         self._head: tuple[int, Said] | None = None  # how many are still to come, and what holds for all
 
     @property
@@ -177,6 +178,14 @@ class Adder:
         if told and not self._early:
             tally.focus_on(known[0])  # "Two melts and a veggie burger. Veggie burger on brioche"
             return known[0]
+        again = said.number is not None and clause.lead in ("", ",", "and")
+        self.restates = again and bool(known) and (self.restates or replaces)
+        if self.restates:
+            tally.focus_on(known[0])  # "actually, one sweet tea, two root beers"
+            return known[0]
+        exact = bool(last in known and last and said.sizes == (last.size,) and not (counted or said.options))
+        if exact and last is not None and clause.lead == ".":
+            return last  # "Diet Coke. Large Diet Coke"
         if known and (several or self._restates(said) or (replaces and said.number is not None)):
             tally.focus_on(known[0])
             return known[0]

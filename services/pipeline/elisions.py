@@ -7,7 +7,7 @@ them both").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
 from services.pipeline.english import AND, JOINTS, MEASURES, VESSELS
@@ -83,17 +83,17 @@ def prepared(phrases: Iterable[Phrase]) -> dict[str, str]:
     }
 
 
-def done(tokens: list[Token], verbs: dict[str, str]) -> list[Token]:
-    """The words, with what is to be done to an item as what it then is: "toast it", "warm up two of them"."""
+def done(tokens: list[Token], verbs: dict[str, str], names: Collection[tuple[str, ...]]) -> list[Token]:
+    """The words, with what is to be done to an item as what it then is: "toast it", "warm up two of them".
+    Not where one of the menu's `names` is so."""
     told = list(tokens)
     for i, token in enumerate(tokens[:-1]):
         object_ = tokens[i + 1].folded
         begins = i == 0 or bool(tokens[i - 1].after) or tokens[i - 1].folded in _BEFORE_VERB
-        if (
-            token.folded in verbs
-            and not token.after
-            and (object_ in OBJECTS or (begins and object_ in _NOUN))
-        ):
+        called = any(name[:2] == (token.folded, object_) for name in names)  # a menu may have "toast it"
+        if token.folded not in verbs or token.after or called:
+            continue
+        if object_ in OBJECTS or (begins and object_ in _NOUN):
             told[i] = replace(token, folded=verbs[token.folded])
             if i and told[i - 1].folded == "no":
                 told[i - 1] = replace(told[i - 1], after=",")  # "no, heat them all up"

@@ -1,6 +1,6 @@
-"""Words of ordering in English: numbers, amounts, corrections. Language, never a menu.
+"""Words of ordering in English: numbers, amounts, little words. Language, never a menu.
 
-Another language is another module of this shape, chosen by the menu's `language`.
+Another language is another set of this module, `turns.py` and `talk.py`, chosen by the menu's `language`.
 """
 
 from __future__ import annotations

@@ -20,13 +20,13 @@ from services.pipeline.clauses import Clause, clauses
 from services.pipeline.english import AND
 from services.pipeline.headings import without_headings
 from services.pipeline.lexicon import Lexicon
-from services.pipeline.names import names_of
+from services.pipeline.names import names_of, phrase_end
 from services.pipeline.parting import Parter
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import find_numbers, pieces
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
-from services.pipeline.turns import ADDING, ENOUGH, ORDINALS, THE_OTHER, WISHING
+from services.pipeline.turns import ADDING, ENOUGH, ORDINALS, OTHER_WAY, THE_OTHER, WEAK_CUES, WISHING
 from services.pipeline.undoing import Undoer
 from services.pipeline.unlisted import Unlisted
 from services.pipeline.words import Token
@@ -73,6 +73,7 @@ class _Follower:
         self._asker = Asker(listener, self._tally, self._pointer)
         self._unlisted = Unlisted(listener, self._tally)
         self._pending = False  # a word of taking back was said, and not yet what takes its place
+        self._strong = False  # that word can only mean so ("scratch that"; "wait" may add something)
         self._vacant = False  # an option was taken back, for another
         self._freed = False  # a line was taken back, and its place is free
         self._varies = False  # what differs is being told: "the same but with tots and a cola"
@@ -100,6 +101,10 @@ class _Follower:
             return  # nothing is ordered by it, and somebody has to read it
         if clause.cue == "not" and clause.names and clause.names[0].start - clause.body > 4:
             clause = replace(clause, cue="")  # "my knees don't like the stairs; one chicken sandwich"
+        cue = self._listener.tokens[clause.start : clause.body] if clause.cue == "replace" else []
+        self._strong = (self._strong and self._pending) or any(t.folded not in WEAK_CUES for t in cue)
+        if any(phrase_end(self._listener.tokens, i, OTHER_WAY) for i in range(clause.start, clause.end)):
+            self._adder.restates = True
         self._varies = clause.lead in ("but", "except") or (self._varies and clause.lead in ("and", ","))
         changes = self._pending or self._vacant or self._varies or clause.cue == "replace"
         said = self._listener.said(clause, self._tally, changes=changes)
@@ -131,6 +136,7 @@ class _Follower:
             held = self._held()
             self._pending = not self._undoer.remove(clause, said) or (pending and not said.anything)
             self._freed = self._held() < held
+            self._vacant = self._freed and bool(said.options) and said.item is None
         elif not said.anything and (off := self._unlisted.listed(clause, before)) is not None:
             self._tally.wishes.append(off)
         else:
@@ -218,7 +224,7 @@ class _Follower:
                 wish.items = turned
             self._pointer.give(self._tally.focus, said)
         elif said.item is not None:
-            more = bool(set(said.words) & ADDING) and "instead" not in said.words
+            more = bool(set(said.words) & ADDING) and "instead" not in said.words and not self._strong
             self._adder.item(clause, said, replaces=replaces and not more)
         elif not self._tally.wishes:
             self._adder.early(said, replaces=replaces)
@@ -227,7 +233,7 @@ class _Follower:
         else:
             if "instead" in said.words and not self._freed:
                 self._undoer.give_way(said)
-            elif replaces:
+            elif replaces and not _refused(said):
                 self._undoer.unsay(said)
             self._parter.part(clause, said)
 

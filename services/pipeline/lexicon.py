@@ -90,7 +90,7 @@ class Lexicon:
 
     def heard(self, text: str) -> list[Token]:
         """The words of `text`, without hesitations, as this menu's names are folded."""
-        return done(fluent(tokenize(text), self.words), self._verbs)
+        return done(fluent(tokenize(text), self.words), self._verbs, self._names)
 
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""

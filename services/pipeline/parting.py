@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from services.pipeline.clauses import Clause
 from services.pipeline.english import AND
@@ -18,6 +18,10 @@ def _whose(words: tuple[str, ...]) -> bool:
     """ "Mine has soy", "my brother's with rice"."""
     of_mine = words[:1] == ("my",) and words[2:3] and words[2] in ("has", "get", "with", "without", "no")
     return bool(set(words) & THEIRS or of_mine)
+
+
+def _of_those(said: Said) -> bool:
+    return ("of", "those") in pairwise(said.words)
 
 
 class Parter:
@@ -35,6 +39,13 @@ class Parter:
         before = tally.focus
         if every is not None:
             tally.focus = every
+        elif (
+            some
+            and len(before) == 1
+            and ("of", "those") in pairwise(said.words)
+            and before[0].quantity > some
+        ):
+            tally.part(before[0], some)  # "two of them with extra pickles, one of those two cut in half"
         elif some is not None and total > 1:
             tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), some)
         elif _whose(said.words) and total > 1 and tally.rest is not None:

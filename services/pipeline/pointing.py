@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from schemas.cart import Amount
 from services.pipeline.clauses import Clause
-from services.pipeline.english import FILLERS, PLAIN
+from services.pipeline.english import AMOUNTS, FILLERS, PLAIN
 from services.pipeline.names import phrase_end
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
@@ -144,7 +144,9 @@ class Pointer:
         at = next((i for i, word in enumerate(words) if word in ("the", "that", "my")), len(words))
         kind = words[at + 1 : at + 2]
         found = [
-            w for w in self._tally.wishes if kind and any(kind[0] in self._tally.kind(s) for s in w.items)
+            w
+            for w in self._tally.wishes
+            if kind and any(kind[0] in self._tally.kind(s) | self._tally.words(s) for s in w.items)
         ]
         return found if len(found) == 1 else []
 
@@ -169,6 +171,9 @@ class Pointer:
             pointed = before.folded == "the" and after and after[0].folded in ("1", "one")
             lead = tuple(t.folded for t in self._tokens[max(name.start - 3, 0) : name.start])
             pointed = pointed or lead == ("the", "1", "with")
+            last = name is clause.names[-1] and name.end == clause.end and len(clause.names) > 1
+            last = last and lead[-2:] in (("on", "the"), ("in", "the")) and lead[0] not in AMOUNTS
+            pointed = pointed or last
             if name.start > clause.body and pointed and name.of("option"):
                 named |= {option.id for option in self._listener.options(name)}
         return named

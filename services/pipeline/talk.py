@@ -22,6 +22,7 @@ WEIGHED = re.compile(
     r"\b(last time|yesterday|no way|(said|says|told me) (to )?(get|order|try|have)|used to"
     r"|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
     r"|(i|we)['’]?ve got an?(?! (drink|car|coupon|question|long|lot|dog|kid|meeting))"
+    r"|(i|we|he|she)['’]?(m|re|s) off|(can['’]?t|cannot) (have|eat|do)"
     r"|either|nothing (on|in)|with nothing|the works)\b",
     re.IGNORECASE,
 )

@@ -17,6 +17,7 @@ from services.pipeline.tally import Tally
 from services.pipeline.words import Token, span
 
 _CHANGING = ("swap", "instead", "not", "remove")
+_OF_US = frozenset("there were are is be".split())
 _NO_NUMBER = frozenset("that this the which other little loved".split())
 
 # The options that one name may mean, of different groups.
@@ -163,7 +164,10 @@ class Listener:
         follows = self.tokens[number.end].start if after else -1
         if any(m.kind == "item" and m.start == follows for m in self.settled):
             return False
-        return after in UNWISHED | self.lexicon.choices or (number.value == 1 and before in _NO_NUMBER)
+        ours = [t.folded for t in self.tokens[number.end : number.end + 2]] == ["of", "us"]
+        if (ours and before in _OF_US) or (number.value == 1 and before in _NO_NUMBER):
+            return True  # "there's four of us"
+        return after in UNWISHED | self.lexicon.choices
 
     def _first_word(self, name: Name, clause: Clause) -> Name | None:
         """ "A large pepperoni" where there is a pepperoni pizza, and one only."""

@@ -40,7 +40,8 @@ PARTED = re.compile(
 # said before it; weak ones may as well add something ("actually, make it decaf too").
 REPLACING = phrases(
     "no,nope,sorry,wait,actually,i mean,i meant,make that,make it,make them,make those,rather,or rather"
-    ",oop,oops,correction,hang on,hold on,scratch that,change that to,change it to,on second thought,make that a"
+    ",oop,oops,correction,hang on,hold on,scratch that,change that to,change it to,on second thought"
+    ",make that a"
     ",make it a,make it an,make that an"
 )
 WEAK_CUES = frozenset(("actually", "wait", "sorry"))
@@ -103,6 +104,8 @@ AGAIN = phrases(
     ",1 just like it,just like it,just like that"
 )
 
+# What was said of two things is meant the other way round, and is said again.
+OTHER_WAY = phrases("other way round,other way around,that around,those around")
 # "Three is plenty": so many, and no more.
 ENOUGH = frozenset("enough plenty".split())
 
@@ -130,7 +133,10 @@ HALF_OF = phrases("half of them,half of those,half of em,half with,half without,
 ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 
 # Nothing at all is wished for, after all.
-ALL_BACK = phrases("leave it all,nothing for me,nothing from me,nothing for us,want any of it,dont want any")
+ALL_BACK = phrases(
+    "start over,start again,do that again,begin again,leave it all,nothing for me,nothing from me"
+    ",nothing for us,want any of it,dont want any"
+)
 
 # After a word of removing: everything that was ordered.
 ALL_OF_IT = phrases("all of it,all of that,everything,it,all that,whole thing,whole order,order,my order,all")

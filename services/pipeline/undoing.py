@@ -93,6 +93,8 @@ class Undoer:
         """ "Swiss, no, cheddar": the option right before goes, though more of its group could be had."""
         for wish in self._tally.focus:
             last = next(reversed(wish.options), None)
+            if any((o.group, o.id) in wish.options for c in said.options for o in c):
+                continue  # "make that three sugars"
             if last is not None and any(o.group == last[0] for c in said.options for o in c):
                 del wish.options[last]
 

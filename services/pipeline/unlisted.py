@@ -10,6 +10,7 @@ from services.pipeline.told import Listener, Said
 from services.pipeline.turns import PARTICLES
 
 _OURS = frozenset("has had got left was in my".split())
+_WANTING = frozenset("want having like take".split())
 
 
 class Unlisted:
@@ -68,10 +69,13 @@ class Unlisted:
         led = at > clause.body and self._tokens[at - 1].folded in ("a", "an", "some", "with")
         pointed = at > clause.body and self._tokens[at - 1].folded == "the"
         led = led or (at > clause.body and self._tokens[at - 1].folded in HAVING)
-        led = led or (pointed and self._tokens[max(at - 2, 0)].folded in HAVING | {"me", "him", "her", "u"})
+        led = led or (pointed and self._tokens[max(at - 2, 0)].folded in HAVING | {"me", "him", "her", "us"})
         before = {t.folded for t in self._tokens[clause.body : at]}
         unwished = {self._tokens[i].folded for i in odd} <= UNWISHED
-        if not (number or led) or before & _OURS or unwished:
+        ours = before & _OURS
+        if ours == {"my"} and before & _WANTING:
+            ours = set()  # "my son wants a slice of pizza"
+        if not (number or led) or ours or unwished:
             return None
         return Wish((), (first, odd[-1] + 1), number.value if number else 1)
 

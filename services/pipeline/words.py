@@ -79,6 +79,8 @@ def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
         words = tuple(token.folded for token in tokens[i : i + 4])
         size = max((len(p) for p in HESITATIONS if words[: len(p)] == p), default=0)
         same = max((p for p in SAME_AS if words[: len(p)] == p), key=len, default=())
+        if same[-1:] == ("lot",) and "lot" in names:
+            same = ()  # a menu may have "the lot"
         if same:
             kept.append(replace(tokens[i + len(same) - 1], folded=SAME_AS[same], start=tokens[i].start))
             i += len(same)
