@@ -68,7 +68,7 @@ def clauses(text: str, tokens: list[Token], names: list[Name], odd: Collection[i
     i = 0
     while i < len(tokens):
         paused = i > 0 and bool(tokens[i - 1].after)
-        here, after = NO_CUE if i in bounds.inside else cue_at(tokens, i)
+        here, after = NO_CUE if i in bounds.inside else cue_at(tokens, i, bounds.inside)
         joint = tokens[i].folded in _JOINTS and i not in bounds.inside | bounds.within
         part = not changing and bounds.at(i, start)
         part = part or (

@@ -32,8 +32,9 @@ _CUES: tuple[tuple[Cue, tuple[tuple[str, ...], ...]], ...] = (
 _REACH = 9
 
 
-def cue_at(tokens: list[Token], at: int) -> tuple[Cue, int]:
-    """The cue that stands at `at`, and its end. "No" is one before a pause, a number or another cue."""
+def cue_at(tokens: list[Token], at: int, inside: set[int]) -> tuple[Cue, int]:
+    """The cue that stands at `at`, and its end. "No" is one before a pause, a number, an article
+    that leads to a name, or another cue. `inside` are the tokens of names."""
     parted = _parted_verb(tokens, at)
     if parted[0]:
         return parted
@@ -48,7 +49,7 @@ def cue_at(tokens: list[Token], at: int) -> tuple[Cue, int]:
     if kind == "replace" and tokens[at].folded == "no" and end == at + 1 and not tokens[at].after:
         follows = end < len(tokens) and (
             number_value(tokens[end].folded) is not None
-            or tokens[end].folded in ("a", "an")
+            or (tokens[end].folded in ("a", "an") and bool(inside & {end + 1, end + 2}))
             or phrase_end(tokens, end, REPLACING) is not None
         )
         return best if follows else ("", at)

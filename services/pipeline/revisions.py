@@ -109,6 +109,8 @@ class _Reviser(Sheet):
                 break
             alone = self.tokens[end].folded == "no" and found == end + 1
             article = found < len(self.tokens) and self.tokens[found].folded in ("a", "an")
+            new = self.after(found) if article else None
+            article = new is not None and self.item_after(new) is not None  # "no A1" is none
             if alone and not (self.tokens[end].after or article or self.phrase(found, REPLACING)):
                 break  # "no foam" takes nothing back, "no, a mocha" does
             words = " ".join(token.folded for token in self.tokens[end:found])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
 from schemas.evidence import Mention
-from services.pipeline.english import AMOUNTS, HESITATIONS, JOINTS, LIKING, NUMBERS, PERSONS, SAME_AS
+from services.pipeline.english import AMOUNTS, FILLERS, HESITATIONS, JOINTS, LIKING, NUMBERS, PERSONS, SAME_AS
 
 SENTENCE_ENDS = (".", "?", "!")
 PAUSES = (*SENTENCE_ENDS, ",", ";", ":")
@@ -67,9 +67,10 @@ def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
     """The words without those of mere hesitation, unless the menu's `names` have them. Their commas go with
     them; a sentence's end stays one. "Can" as a verb is told from a can of something, and "not too much" is
     one word. Two "nigiris" are the menu's nigiri, though most words in "is" are singular."""
+    known = FILLERS | set(names)  # "as" is no "a" in the plural
     tokens = [
         replace(t, folded=t.folded[:-1])
-        if t.folded.endswith("s") and len(t.folded) > 3 and t.folded not in names and t.folded[:-1] in names
+        if t.folded.endswith("s") and t.folded not in known and t.folded[:-1] in names
         else t
         for t in tokens
     ]
