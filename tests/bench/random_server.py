@@ -20,7 +20,7 @@ from services.engines.vllm_server import environment as serving_environment
 from services.engines.vocabulary import read_vocabulary
 from tests.bench.vllm_server import end
 
-LAYERS = 2
+LAYERS = 2  # unless more are asked for
 CONTEXT = 4096  # tokens
 MARKS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 CHAT = (
@@ -31,8 +31,9 @@ CHAT = (
 START_S = 600.0
 
 
-def write_model(folder: Path, gguf: Path, tokens: int) -> dict[str, Any]:
-    """Configuration and tokenizer; `tokens` of the vocabulary, 0 for all. Returns the configuration."""
+def write_model(folder: Path, gguf: Path, tokens: int, layers: int = LAYERS) -> dict[str, Any]:
+    """Configuration and tokenizer; `tokens` of the vocabulary and `layers`, 0 for all. Returns the
+    configuration."""
     head, vocabulary = metadata(gguf), read_vocabulary(gguf)
     document, size = json.loads(vocabulary.document), vocabulary.size
     if tokens:
@@ -53,7 +54,7 @@ def write_model(folder: Path, gguf: Path, tokens: int) -> dict[str, Any]:
         "intermediate_size": head["qwen2.feed_forward_length"],
         "num_attention_heads": head["qwen2.attention.head_count"],
         "num_key_value_heads": head["qwen2.attention.head_count_kv"],
-        "num_hidden_layers": LAYERS,
+        "num_hidden_layers": layers or head["qwen2.block_count"],
         "max_position_embeddings": CONTEXT,
         "rms_norm_eps": head["qwen2.attention.layer_norm_rms_epsilon"],
         "rope_theta": head["qwen2.rope.freq_base"],

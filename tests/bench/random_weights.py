@@ -3,8 +3,9 @@
     python -m tests.bench.random_weights --vllm VLLM/bin/python [--orders 10000] [--vocabulary 8192]
 
 A model that knows nothing has no reason to write a cart, so every valid one is the mask's doing. It has the
-architecture, hidden size and tokenizer of the 0.5B model, but two layers and, by default, the first 8,192
-tokens of the vocabulary with their merges (a whole byte-level BPE in itself), since two cores have to do.
+architecture, hidden size and tokenizer of the 0.5B model, but by default two layers and the first 8,192
+tokens of the vocabulary with their merges (a whole byte-level BPE in itself), since two cores have to do;
+`--layers 0 --vocabulary 0` has all of both.
 Orders are the tuned golden rows; temperature is 1, the other ways of sampling are mixed.
 
 Each answer is judged four times: by the mask here, by the reference that shares no code with it, as a
@@ -38,7 +39,7 @@ from services.engines.grammar import Mask, build_mask
 from services.engines.labels import Labels
 from services.evaluation.statistics import wilson
 from services.pipeline.retrieve import retrieve
-from tests.bench.random_server import versions, vllm, write_model
+from tests.bench.random_server import LAYERS, versions, vllm, write_model
 from tests.bench.retrieval import MENUS, gold, menu_of
 from tests.fuzz.reference import cart_of, read
 
@@ -203,6 +204,7 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=10_000)
     parser.add_argument("--free", type=int, default=200, help="decodes without the mask")
     parser.add_argument("--vocabulary", type=int, default=8192, help="tokens; 0 for all")
+    parser.add_argument("--layers", type=int, default=LAYERS, help="of the model, 0 for all of them")
     parser.add_argument("--weights", choices=("normal", "dummy"), default="normal")
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=3600.0, help="ask for this long; 0: report only")
@@ -211,8 +213,9 @@ def main() -> None:
     args = parser.parse_args()
 
     name = f"{args.weights}-{args.vocabulary or 'whole'}"
+    name += "" if args.layers == LAYERS else f"-{args.layers or 'all'}-layers"
     folder = args.work / name
-    config = write_model(folder, settings().models_dir / MODEL, args.vocabulary)
+    config = write_model(folder, settings().models_dir / MODEL, args.vocabulary, args.layers)
     if args.weights == "normal" and not any(folder.glob("*.safetensors")):
         made = Path(__file__).with_name("random_model.py")
         subprocess.run([args.vllm, made, folder], check=True)
