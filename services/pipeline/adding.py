@@ -7,9 +7,9 @@ from services.pipeline.clauses import Clause
 from services.pipeline.english import AMOUNTS, ARTICLES, OTHERS
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import is_plural
+from services.pipeline.restating import Restater
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
-from services.pipeline.turns import ENOUGH
 
 
 class Adder:
@@ -20,7 +20,7 @@ class Adder:
         self._tally, self._pointer = tally, pointer
         self._early: list[Said] = []  # what was said before any item
         self.uncounted: Wish | None = None  # a plural whose number is still to come: "burgers, two"
-        self.restates = False  # what follows was ordered before, in other numbers
+        self.restater = Restater(listener, tally)
         self._head: tuple[int, Said] | None = None  # how many are still to come, and what holds for all
 
     @property
@@ -53,7 +53,7 @@ class Adder:
         if replaces:  # "a regular, no, a large milkshake"
             self._early = [known for known in self._early if not (known.sizes and said.sizes)]
         counted = said.number is not None or self._pointer.article(clause, said.item.start)
-        wish = self._same(clause, said, counted=counted, replaces=replaces)
+        wish = self._known(clause, said, counted=counted, replaces=replaces)
         if wish is None:
             wish = self._new(said, counted=counted, replaces=replaces)
         elif said.number is not None:
@@ -111,8 +111,7 @@ class Adder:
 
     def turned(self, said: Said) -> tuple[str, ...]:
         """The item that "two chai lattes, both iced" are: of several that a part of a name may mean, the
-        one that
-        goes on from what is spoken of."""
+        one that goes on from what is spoken of."""
         counted = "a" in said.words[1:-1]
         mention = said.item.of("item") if said.item is not None else None
         spoken = self._tally.focus[-1] if self._tally.focus else None
@@ -141,55 +140,22 @@ class Adder:
             self._pointer.give([wish], self._head[1])
         self._head = (left, self._head[1]) if left > 0 else None
 
-    def _same(self, clause: Clause, said: Said, *, counted: bool, replaces: bool) -> Wish | None:
-        """The line that is spoken of again; None when it is a new one.
-
-        Raises:
-            Lost: several, and nobody said how many.
-        """
-        tally, known = self._tally, self._tally.of_item(said.skus)
-        last = tally.wishes[-1] if tally.wishes else None
+    def _known(self, clause: Clause, said: Said, *, counted: bool, replaces: bool) -> Wish | None:
+        """The line that is spoken of again, or that waits for its kind or number; None for a new one."""
+        tally, last = self._tally, self._tally.wishes[-1] if self._tally.wishes else None
         if last is not None and len(last.items) > 1 and set(last.items) & set(said.skus):
             # "Two muffins, blueberry": which one was open.
             wish = tally.part(last, said.number.value if said.number else 1 if counted else last.quantity)
             wish.items = tuple(sku for sku in last.items if sku in said.skus)
             return wish
-        corrects = said.number is not None and clause.lead in ("", ",") and not (said.options or said.sizes)
-        corrects = (
-            corrects and last is not None and not (last.options or last.size)
-        )  # "two brownies, one brownie"
-        if (
-            last is not None
-            and last in known
-            and (replaces or corrects or _says_again(clause, said, last, counted))
-        ):
-            tally.focus_on(last)
-            return last
         mention = said.item.of("item") if said.item is not None else None
-        several = (
-            said.number is None and not self._early and mention is not None and is_plural(mention, self._menu)
-        )
-        if several and not known:
+        several = said.number is None and mention is not None and is_plural(mention, self._menu)
+        several = several and not self._early
+        if several and not tally.of_item(said.skus):
             self.uncounted = self._new(said, counted=False, replaces=replaces)
             return self.uncounted
-        told = clause.lead == "." and len(known) == 1 and bool(said.options) and not counted
-        owned = said.item is not None and self._tokens[said.item.start - 1].folded == "my"
-        told = told or (len(known) == 1 and owned and bool({"should", "is", "need"} & set(said.words)))
-        if told and not self._early:
-            tally.focus_on(known[0])  # "Two melts and a veggie burger. Veggie burger on brioche"
-            return known[0]
-        again = said.number is not None and clause.lead in ("", ",", "and")
-        self.restates = again and bool(known) and (self.restates or replaces)
-        if self.restates:
-            tally.focus_on(known[0])  # "actually, one sweet tea, two root beers"
-            return known[0]
-        exact = bool(last in known and last and said.sizes == (last.size,) and not (counted or said.options))
-        if exact and last is not None and clause.lead == ".":
-            return last  # "Diet Coke. Large Diet Coke"
-        if known and (several or self._restates(said) or (replaces and said.number is not None)):
-            tally.focus_on(known[0])
-            return known[0]
-        return None
+        early = bool(self._early)
+        return self.restater.line(clause, said, counted, several=several, replaces=replaces, early=early)
 
     def _new(self, said: Said, *, counted: bool, replaces: bool) -> Wish:
         tally, last = self._tally, self._tally.wishes[-1] if self._tally.wishes else None
@@ -210,14 +176,3 @@ class Adder:
         own = set().union(*(self._tally.words(sku) for sku in old.items))
         kin = tuple(sku for sku in skus if own and own <= self._tally.words(sku))
         return kin if len(skus) > 1 and len(kin) == 1 else skus
-
-    def _restates(self, said: Said) -> bool:
-        """ "So that's four burgers", "one brownie is enough"."""
-        told = self._tokens[said.number.start - 1].folded if said.number is not None else ""
-        return said.number is not None and (told in ("that", "thats") or bool(ENOUGH & set(said.words)))
-
-
-def _says_again(clause: Clause, said: Said, last: Wish, counted: bool) -> bool:
-    """ "The nugget meal, the kids nugget meal": the same line, of which nothing was said at first."""
-    bare = not last.options and (last.size is None or last.size not in said.sizes)
-    return bare and clause.lead in (",", ".") and not counted

@@ -1,6 +1,5 @@
 """Where a clause begins though nobody pauses: before the words that lead to another item, to the next part
-of a
-split, or to something more about what was named.
+of a split, or to something more about what was named.
 """
 
 from __future__ import annotations
@@ -109,8 +108,7 @@ class Boundaries:
 
     def _next_part(self, start: int, i: int) -> bool:
         """ "One small one large", "with soy both of them iced": a number, an article before a size or a
-        word of
-        sharing begins the next part, where self._names stand on both sides of it."""
+        word of sharing begins the next part, where names stand on both sides of it."""
         end = i
         passed = _POLITE | ({"1", "one"} if self._tokens[i].folded in EACH else frozenset())
         while end > start and end - 1 not in self.inside and self._tokens[end - 1].folded in passed:

@@ -42,9 +42,8 @@ class Clause:
 
 
 def clauses(text: str, tokens: list[Token], names: list[Name], odd: Collection[int] = ()) -> list[Clause]:
-    """The clauses of an order, in its order. Joints and pauses belong to none. `odd` are positions of
-    words that
-    nothing accounts for."""
+    """The clauses of an order, in its order. Joints and pauses belong to none. `odd` are positions of words
+    that nothing accounts for."""
     bounds = Boundaries(tokens, names, odd)
     asked = [tokens_at(tokens, m.start()) for m in ASKED.finditer(text)]
     tales = [tokens_at(tokens, m.start()) for m in TALE.finditer(text)]

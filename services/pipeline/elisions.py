@@ -1,8 +1,6 @@
 """Names said in another form than the menu's: a kind without the thing that it is one of ("five cookies:
-three
-chocolate chip, two oatmeal", "a blueberry muffin and a lemon one"), and what is done to an item as a verb
-("toast
-them both").
+three chocolate chip, two oatmeal", "a blueberry muffin and a lemon one"), and what is done to an item as a
+verb ("toast them both").
 """
 
 from __future__ import annotations
@@ -28,8 +26,7 @@ Phrase = tuple[tuple[str, ...], str, str, str]
 
 def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Found]:
     """Kinds of a thing that was named before, said without its name: after several things in the plural
-    where a
-    pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
+    where a pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
     whole = {f.core for f in found if f.kind == "item" and f.score >= EXACT}
     inside = {i for core in whole for i in core[:-1]}
     for at, token in enumerate(tokens):

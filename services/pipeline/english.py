@@ -169,31 +169,29 @@ LIKING = frozenset("i id we wed would you youd they theyd he hed she shed really
 FILLERS = frozenset(
     """a an the i id im ill ive me my mine we us our well you your youd it its that thats this these those
     there theres here heres is are am be been do does did dont can could would will wont may might shall
-    should have has had having get gets got getting take give gimme want wants need like love order
-    orders ordering please thanks thank cheers hi hello hey good morning afternoon evening day uh um uhm
-    umm er erm ah oh o ooh hmm mm okay ok alright yeah yep yup yes yo sure so also and or with in on of
-    for to at by from up out off then than plus some any let lets see think maybe perhaps about around
-    all both each every one ones everything else thatll what whats how now today just really very quite
-    gonna gotta wanna going too still kind sort kinda favor favour pick cup cups glass bottle slice
-    piece bowl bag plate side serving regular usual put add adding bring grab make made makes making
-    doing fix pour brew brewed serve prepare hear come comes as if but because while when other another
-    more same again next first second third fourth last once only know say said mean guess actually sorry wait
-    no not nope instead change scratch cancel correction remove forget never mind nevermind rather oops swap
-    switch thought guys man sir maam madam buddy friend wife husband kid kids son daughter myself
-    him her them they theyre hes shes go ahead ready finally lastly firstly together total number times
-    mom mum mother dad father brother sister daughter son boy girl baby boss colleague coworker roommate
-    family folks partner girlfriend boyfriend sweetie honey dear away top side go later today tonight here
-    hurry rush waiting wait wanted wondering trying try looking look feeling feel tell told ask asked call
-    delivery deliver pickup takeout takeaway carryout team crew table road sharing dipping topped hon since
-    down start starting throw finish grandson granddaughter grandma grandpa nephew niece uncle aunt
-    new added enough many em exact exactly first usual normal normally standard way thing things stuff
-    lot lots bunch anything something
-    nothing nobody somebody everyone anyone done finished all set best favorite favourite special please
-    right sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check
-    lemme huh wow ha haha inside altogether after meeting picking office group if theres mind
-    time hungry thirsty bit little were work possible great perfect fine cool nice lovely awesome
-    awfully kindly appreciate quick quickly size sized cooked isnt wasnt arent werent cant couldnt shouldnt
-    itll itd whatll theyll though anyway anyways anyhow ugh gosh goodness sweetheart darling
-    darlin oldest youngest calling starving
-    hiya mate collection""".split()
+    should have has had having get gets got getting take give gimme want wants need like love order orders
+    ordering please thanks thank cheers hi hello hey good morning afternoon evening day uh um uhm umm er erm
+    ah oh o ooh hmm mm okay ok alright yeah yep yup yes yo sure so also and or with in on of for to at by
+    from up out off then than plus some any let lets see think maybe perhaps about around all both each
+    every one ones everything else thatll what whats how now today just really very quite gonna gotta wanna
+    going too still kind sort kinda favor favour pick cup cups glass bottle slice piece bowl bag plate side
+    serving regular usual put add adding bring grab make made makes making doing fix pour brew brewed serve
+    prepare hear come comes as if but because while when other another more same again next first second
+    third fourth last once only know say said mean guess actually sorry wait no not nope instead change
+    scratch cancel correction remove forget never mind nevermind rather oops swap switch thought guys man
+    sir maam madam buddy friend wife husband kid kids son daughter myself him her them they theyre hes shes
+    go ahead ready finally lastly firstly together total number times mom mum mother dad father brother
+    sister daughter son boy girl baby boss colleague coworker roommate family folks partner girlfriend
+    boyfriend sweetie honey dear away top side go later today tonight here hurry rush waiting wait wanted
+    wondering trying try looking look feeling feel tell told ask asked call delivery deliver pickup takeout
+    takeaway carryout team crew table road sharing dipping topped hon since down start starting throw finish
+    grandson granddaughter grandma grandpa nephew niece uncle aunt new added enough many em exact exactly
+    first usual normal normally standard way thing things stuff lot lots bunch anything something nothing
+    nobody somebody everyone anyone done finished all set best favorite favourite special please right
+    sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check lemme huh wow
+    ha haha inside altogether after meeting picking office group if theres mind time hungry thirsty bit
+    little were work possible great perfect fine cool nice lovely awesome awfully kindly appreciate quick
+    quickly size sized cooked isnt wasnt arent werent cant couldnt shouldnt itll itd whatll theyll though
+    anyway anyways anyhow ugh gosh goodness sweetheart darling darlin oldest youngest calling starving hiya
+    mate collection""".split()
 )

@@ -62,6 +62,9 @@ def follow(
     return follower.order()
 
 
+_NOT_REACHES = 4  # words from "not" to what is denied
+
+
 class _Follower:
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -91,21 +94,11 @@ class _Follower:
             Lost: the clause can't be followed.
         """
         before, self._before = self._before, clause
-        if (
-            clause.tale
-            and clause.end < len(self._listener.tokens)
-            and not (clause.cue == "remove" and clause.names)
-        ):
+        if self._passes_over(clause):
             return
-        if any(token.folded == "allergic" for token in self._listener.tokens[clause.start : clause.end]):
-            return  # nothing is ordered by it, and somebody has to read it
-        if clause.cue == "not" and clause.names and clause.names[0].start - clause.body > 4:
+        if clause.cue == "not" and clause.names and clause.names[0].start - clause.body > _NOT_REACHES:
             clause = replace(clause, cue="")  # "my knees don't like the stairs; one chicken sandwich"
-        cue = self._listener.tokens[clause.start : clause.body] if clause.cue == "replace" else []
-        self._strong = (self._strong and self._pending) or any(t.folded not in WEAK_CUES for t in cue)
-        if any(phrase_end(self._listener.tokens, i, OTHER_WAY) for i in range(clause.start, clause.end)):
-            self._adder.restates = True
-        self._varies = clause.lead in ("but", "except") or (self._varies and clause.lead in ("and", ","))
+        self._note(clause)
         changes = self._pending or self._vacant or self._varies or clause.cue == "replace"
         said = self._listener.said(clause, self._tally, changes=changes)
         goes_on = before is not None and not clause.cue and clause.lead in ("and", ",")
@@ -144,6 +137,22 @@ class _Follower:
                 clause = replace(clause, cue="")  # what goes is still to come
                 self._pending = False
             self._tell(clause, said)
+
+    def _passes_over(self, clause: Clause) -> bool:
+        """Whether nothing is ordered by a clause: it tells a tale, or of an allergy, for somebody to read."""
+        tokens = self._listener.tokens
+        removes = clause.cue == "remove" and bool(clause.names)
+        tale = clause.tale and clause.end < len(tokens) and not removes
+        return tale or any(token.folded == "allergic" for token in tokens[clause.start : clause.end])
+
+    def _note(self, clause: Clause) -> None:
+        """Remember what the way in which a clause begins means for it and the next."""
+        tokens = self._listener.tokens
+        cue = tokens[clause.start : clause.body] if clause.cue == "replace" else []
+        self._strong = (self._strong and self._pending) or any(t.folded not in WEAK_CUES for t in cue)
+        if any(phrase_end(tokens, i, OTHER_WAY) for i in range(clause.start, clause.end)):
+            self._adder.restater.anew = True
+        self._varies = clause.lead in ("but", "except") or (self._varies and clause.lead in ("and", ","))
 
     def _everything(self, clause: Clause | None) -> bool:
         """Whether all that there is was just wished for: "everything on it, except cucumber"."""

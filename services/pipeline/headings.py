@@ -1,6 +1,5 @@
 """What only says how many of which kind follow: "five cookies: three oatmeal, two chocolate chip", "three
-pizzas, all
-large: a Hawaiian, a veggie and a supreme".
+pizzas, all large: a Hawaiian, a veggie and a supreme".
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ def without_headings(tally: Tally, listener: Listener) -> list[Wish]:
 
 def _is_kind(wish: Wish, head: Wish, listener: Listener) -> bool:
     """Whether a line may be one of the kinds that a heading names: of several items that it may mean one,
-    or of the
-    category that it is called by."""
+    or of the category that it is called by."""
     if not wish.items or not head.items:
         return False
     if len(head.items) > 1:

@@ -59,8 +59,8 @@ class Parter:
 
     def becomes(self, clause: Clause, said: Said, turned: tuple[str, ...]) -> bool:
         """Whether some of what is spoken of are another item: "make one of them a Hawaiian", "the other a
-        veggie",
-        "two chocolate" of six croissants, "one of them iced"; `turned` is the item that it turns into."""
+        veggie", "two chocolate" of six croissants, "one of them iced"; `turned` is the item that it turns
+        into."""
         tally, item, number = self._tally, said.item, said.number.value if said.number else 0
         some, total = self._pointer.some(clause), tally.total
         new = item is not None and not tally.of_item(said.skus)

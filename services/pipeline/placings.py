@@ -1,8 +1,6 @@
-"""Where several choices are said to be of one of several: "ham and corn on one, salami on the other",
-"mayo on the
-first honey mustard on the second", "a cream and two sugars in each". Each such run is a clause of its own,
-and the
-"and" in it joins choices, not lines.
+"""Where several choices are said to be of one of several: "ham and corn on one, salami on the other", "mayo
+on the first honey mustard on the second", "a cream and two sugars in each". Each such run is a clause of
+its own, and the "and" in it joins choices, not lines.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
 
 def _thing(tokens: list[Token], mention: Mention, groups: set[str], menu: Menu) -> bool:
     """Whether an article leads to what may be a thing of its own: "and a coffee", after ice cream that
-    comes in
-    flavours, of which coffee is one; not where a group's choices are things, like the drinks of a combo."""
+    comes in flavours, of which coffee is one; not where a group's choices are things, like the drinks of a
+    combo."""
     at = span(tokens, mention)[0]
     if not at or tokens[at - 1].folded not in ("a", "an"):
         return False

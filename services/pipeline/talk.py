@@ -1,6 +1,5 @@
-"""Words of talk around an order, in English: asking about the menu, telling of another day, thinking
-aloud. What they
-hold is no order yet, or none.
+"""Words of talk around an order, in English: asking about the menu, telling of another day, thinking aloud.
+What they hold is no order yet, or none.
 """
 
 from __future__ import annotations

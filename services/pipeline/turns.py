@@ -1,6 +1,5 @@
 """Words by which one thing that is said speaks of another, in English: taking back, swapping, sharing out,
-telling
-apart, pointing, saying again. Folded, as all words that are looked for one by one.
+telling apart, pointing, saying again. Folded, as all words that are looked for one by one.
 """
 
 from __future__ import annotations

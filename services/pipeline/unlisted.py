@@ -80,9 +80,8 @@ class Unlisted:
         return Wish((), (first, odd[-1] + 1), number.value if number else 1)
 
     def _compound(self, clause: Clause, said: Said) -> Wish | None:
-        """A wish by a name made of parts of others, which do not go together: a "hot chocolate" where
-        there are
-        hot dogs and chocolate shakes."""
+        """A wish by a name made of parts of others, which do not go together: a "hot chocolate" where there
+        are hot dogs and chocolate shakes."""
         mention = said.item.of("item") if said.item is not None else None
         if said.item is None or mention is None or mention.strong or said.item.start == clause.body:
             return None
