@@ -85,11 +85,12 @@ def done(tokens: list[Token], verbs: dict[str, str], names: Collection[tuple[str
     Not where one of the menu's `names` is so."""
     told = list(tokens)
     for i, token in enumerate(tokens[:-1]):
+        if token.folded not in verbs or token.after:
+            continue
         object_ = tokens[i + 1].folded
         begins = i == 0 or bool(tokens[i - 1].after) or tokens[i - 1].folded in _BEFORE_VERB
-        called = any(name[:2] == (token.folded, object_) for name in names)  # a menu may have "toast it"
-        if token.folded not in verbs or token.after or called:
-            continue
+        if any(name[:2] == (token.folded, object_) for name in names):
+            continue  # a menu may have "toast it"
         if object_ in OBJECTS or (begins and object_ in _NOUN):
             told[i] = replace(token, folded=verbs[token.folded])
             if i and told[i - 1].folded == "no":
