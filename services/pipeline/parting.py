@@ -39,12 +39,7 @@ class Parter:
         before = tally.focus
         if every is not None:
             tally.focus = every
-        elif (
-            some
-            and len(before) == 1
-            and ("of", "those") in pairwise(said.words)
-            and before[0].quantity > some
-        ):
+        elif some and _of_those(said) and len(before) == 1 and before[0].quantity > some:
             tally.part(before[0], some)  # "two of them with extra pickles, one of those two cut in half"
         elif some is not None and total > 1:
             tally.part(tally.rest or max(tally.group, key=lambda w: w.quantity), some)

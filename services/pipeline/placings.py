@@ -5,12 +5,12 @@ its own, and the "and" in it joins choices, not lines.
 
 from __future__ import annotations
 
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, ARTICLES, MEASURES
+from services.pipeline.english import AMOUNTS, AND, MEASURES
 from services.pipeline.names import Name
 from services.pipeline.turns import EACH, ORDINALS, THE_OTHER, THEIRS
 from services.pipeline.words import SENTENCE_ENDS, Token
 
-_BEFORE_CHOICE = AMOUNTS.keys() | AMOUNT_FILLERS | MEASURES | {"a", "an"}
+_BEFORE_CHOICE = AMOUNTS.keys() | MEASURES | frozenset("a an any some helping".split())
 _NEITHER = frozenset("either neither none".split())
 
 
@@ -70,4 +70,4 @@ def _start(tokens: list[Token], choices: dict[int, int], at: int, *, each: bool)
 
 
 def _leads(token: Token, *, each: bool) -> bool:
-    return token.folded in _BEFORE_CHOICE - ARTICLES | {"a", "an"} or (each and token.folded.isdigit())
+    return token.folded in _BEFORE_CHOICE or (each and token.folded.isdigit())

@@ -8,7 +8,7 @@ from itertools import pairwise
 from schemas.cart import Amount
 from services.pipeline.clauses import Clause
 from services.pipeline.english import AMOUNTS, FILLERS, PLAIN
-from services.pipeline.names import phrase_end
+from services.pipeline.names import Name, phrase_end
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
 from services.pipeline.turns import (
@@ -167,16 +167,22 @@ class Pointer:
         """Options by which a line is pointed at: "the vanilla one"."""
         named: set[str] = set()
         for name in clause.names:
-            before, after = self._tokens[name.start - 1], self._tokens[name.end : name.end + 1]
-            pointed = before.folded == "the" and after and after[0].folded in ("1", "one")
-            lead = tuple(t.folded for t in self._tokens[max(name.start - 3, 0) : name.start])
-            pointed = pointed or lead == ("the", "1", "with")
-            last = name is clause.names[-1] and name.end == clause.end and len(clause.names) > 1
-            last = last and lead[-2:] in (("on", "the"), ("in", "the")) and lead[0] not in AMOUNTS
-            pointed = pointed or last
-            if name.start > clause.body and pointed and name.of("option"):
+            if name.start > clause.body and name.of("option") and self._points_by(name, clause):
                 named |= {option.id for option in self._listener.options(name)}
         return named
+
+    def _points_by(self, name: Name, clause: Clause) -> bool:
+        """Whether a line is pointed at by a choice of it: "the vanilla one", "the one with vanilla", "a cherry
+        on the vanilla", but not "light on the ice"."""
+        after = self._tokens[name.end].folded if name.end < len(self._tokens) else ""
+        lead = tuple(t.folded for t in self._tokens[max(name.start - 3, 0) : name.start])
+        last = name is clause.names[-1] and name.end == clause.end and len(clause.names) > 1
+        onto = lead[-2:] in (("on", "the"), ("in", "the")) and lead[0] not in AMOUNTS
+        return (
+            (lead[-1:] == ("the",) and after in ("1", "one"))
+            or lead == ("the", "1", "with")
+            or (last and onto)
+        )
 
     def again(self, clause: Clause, said: Said) -> bool:
         """ "The same again but with soy", "another small one": order one more, changed as it is said."""

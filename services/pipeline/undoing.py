@@ -118,6 +118,17 @@ class Undoer:
         elif not self._tally.of_item(said.skus):
             raise Lost
 
+    def _resized(self, clause: Clause, said: Said, old: Name, held: list[Wish]) -> bool:
+        """ "Make the twenty piece a ten piece", "bump that up to a large": another size for the line that has
+        the one that is named, or what is spoken of; False where neither is meant."""
+        size = old.of("size")
+        lines = held or [w for w in self._tally.wishes if size is not None and w.size in size.ids]
+        if not lines and all(name.of("size") for name in clause.names):
+            lines = self._tally.focus[-1:]
+        if len(lines) == 1:
+            self._pointer.give(lines, Said(sizes=said.sizes[-1:]))
+        return len(lines) == 1
+
     def _of_a_kind(self, name: Name) -> bool:
         """Whether a name is what a group of options is called: "make the milk almond"."""
         words = {t.folded for t in self._listener.tokens[name.start : name.end]}
@@ -143,15 +154,7 @@ class Undoer:
             self._tally.focus = held
             self._pointer.give(held, Said(options=(self._listener.options(new),)))
             return
-        size = old.of("size")
-        sized = [w for w in self._tally.wishes if size is not None and w.size in size.ids]
-        if said.sizes and not sized and all(n.of("size") for n in clause.names):
-            self._pointer.give(self._tally.focus, Said(sizes=said.sizes))  # "bump that up to a large"
-            return
-        if said.sizes and new is None and len(held or sized) == 1:
-            self._pointer.give(
-                held or sized, Said(sizes=said.sizes[-1:])
-            )  # "make the twenty piece a ten piece"
+        if said.sizes and new is None and self._resized(clause, said, old, held):
             return
         if new is not None and self._listener.options(new) and self._of_a_kind(old):
             self._pointer.give(self._tally.focus, Said(options=(self._listener.options(new),)))

@@ -9,6 +9,9 @@ from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
 from services.pipeline.turns import PARTICLES
 
+# What leads to a wish, and what does before "the".
+_LEADING = HAVING | {"a", "an", "some", "with"}
+_BEFORE_THE = HAVING | {"me", "him", "her", "us"}
 _OURS = frozenset("has had got left was in my".split())
 _WANTING = frozenset("want having like take".split())
 
@@ -66,15 +69,13 @@ class Unlisted:
         while at > clause.body and (at - 1 in known or self._tokens[at - 1].folded in of):
             at -= 1
         number = next((n for n in self._numbers if n.end == at and n.start >= clause.body), None)
-        led = at > clause.body and self._tokens[at - 1].folded in ("a", "an", "some", "with")
-        pointed = at > clause.body and self._tokens[at - 1].folded == "the"
-        led = led or (at > clause.body and self._tokens[at - 1].folded in HAVING)
-        led = led or (pointed and self._tokens[max(at - 2, 0)].folded in HAVING | {"me", "him", "her", "us"})
-        before = {t.folded for t in self._tokens[clause.body : at]}
+        before = [t.folded for t in self._tokens[clause.body : at]]
+        led = before[-1:] and before[-1] in _LEADING
+        led = led or (before[-1:] == ["the"] and before[-2:-1] and before[-2] in _BEFORE_THE)
+        ours = _OURS.intersection(before)
+        if ours == {"my"} and _WANTING.intersection(before):
+            ours = frozenset()  # "my son wants a slice of pizza"
         unwished = {self._tokens[i].folded for i in odd} <= UNWISHED
-        ours = before & _OURS
-        if ours == {"my"} and before & _WANTING:
-            ours = set()  # "my son wants a slice of pizza"
         if not (number or led) or ours or unwished:
             return None
         return Wish((), (first, odd[-1] + 1), number.value if number else 1)
