@@ -172,8 +172,8 @@ class Pointer:
         return named
 
     def _points_by(self, name: Name, clause: Clause) -> bool:
-        """Whether a line is pointed at by a choice of it: "the vanilla one", "the one with vanilla", "a cherry
-        on the vanilla", but not "light on the ice"."""
+        """Whether a line is pointed at by a choice of it: "the vanilla one", "the one with vanilla", "a
+        cherry on the vanilla", but not "light on the ice"."""
         after = self._tokens[name.end].folded if name.end < len(self._tokens) else ""
         lead = tuple(t.folded for t in self._tokens[max(name.start - 3, 0) : name.start])
         last = name is clause.names[-1] and name.end == clause.end and len(clause.names) > 1
