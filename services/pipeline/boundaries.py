@@ -11,7 +11,7 @@ from services.pipeline.english import AMOUNTS, AND, FILLERS, VESSELS
 from services.pipeline.names import Name, phrase_end
 from services.pipeline.placings import runs
 from services.pipeline.quantifiers import number_value
-from services.pipeline.turns import AGAIN, AS_IT_IS, EACH, HALF_OF, ORDINALS, TELLING, THE_OTHER, THEIRS
+from services.pipeline.turns import AGAIN, AS_IT_IS, EACH, HALF_OF, ONES, ORDINALS, TELLING, THE_OTHER, THEIRS
 from services.pipeline.words import Token
 
 _POLITE = frozenset("please thanks thank you".split())
@@ -22,7 +22,6 @@ _BEFORE_PART = AMOUNTS.keys() | frozenset(
 _ARTICLES = frozenset("a an another".split())
 # Stand between a number or article and the item that it leads to.
 _LEADING = frozenset("of the more those big nice".split())
-_ONE = ("1", "one")  # "one" is also "ones", folded
 _NO_ITEM_AFTER = frozenset("on in for to of with".split())
 
 
@@ -110,7 +109,7 @@ class Boundaries:
         """ "One small one large", "with soy both of them iced": a number, an article before a size or a
         word of sharing begins the next part, where names stand on both sides of it."""
         end = i
-        passed = _POLITE | ({"1", "one"} if self._tokens[i].folded in EACH else frozenset())
+        passed = _POLITE | (ONES if self._tokens[i].folded in EACH else frozenset())
         while end > start and end - 1 not in self.inside and self._tokens[end - 1].folded in passed:
             end -= 1
         last = next((n for n in reversed(self._names) if start <= n.start and n.end == end), None)
@@ -130,7 +129,7 @@ class Boundaries:
         if (
             pointed is not None
             and self._tokens[pointed.end : pointed.end + 1]
-            and self._tokens[pointed.end].folded in _ONE
+            and self._tokens[pointed.end].folded in ONES
         ):
             return True  # "one small the large one with chili sauce"
         if (

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from services.pipeline.english import AND, JOINTS, MEASURES, VESSELS
 from services.pipeline.settling import EXACT, Found
+from services.pipeline.turns import ONES
 from services.pipeline.words import Token
 
 # What a verb of preparing is followed by; and what else, where it begins a clause.
@@ -17,8 +18,7 @@ OBJECTS = frozenset("it them em those both all everything up".split())
 _NOUN = frozenset("the my that 1 2 3 4 5 6".split())
 _BEFORE_VERB = AND | frozenset("please you to".split())
 # Close a kind that is said without its thing.
-_CLOSING = AND | frozenset("please with without no thanks on for in and".split())
-_ONES = frozenset("1 one".split())  # "ones", folded
+_CLOSING = AND | frozenset("please with without no thanks on for in".split())
 # Names of items that hold a word, with their ids.
 Named = Callable[[str], Iterable[tuple[tuple[str, ...], str]]]
 Phrase = tuple[tuple[str, ...], str, str, str]
@@ -46,7 +46,7 @@ def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Fou
                 said = tuple(t.folded for t in tokens[i:after])
                 if said != kind or any(t.after for t in tokens[i : after - 1]):
                     continue
-                ones = after < len(tokens) and tokens[after].folded in _ONES and not tokens[after - 1].after
+                ones = after < len(tokens) and tokens[after].folded in ONES and not tokens[after - 1].after
                 if ones and tokens[i - 1].folded in ("a", "an", "another", "the"):
                     yield Found("item", "", ref, (*core, after), EXACT)
                 elif core in whole:

@@ -21,6 +21,7 @@ from services.pipeline.turns import (
     HALF_OF,
     NOTHING,
     ONE_OF,
+    ONES,
     ORDINALS,
     POINTING,
     THE_OTHER,
@@ -178,11 +179,7 @@ class Pointer:
         lead = tuple(t.folded for t in self._tokens[max(name.start - 3, 0) : name.start])
         last = name is clause.names[-1] and name.end == clause.end and len(clause.names) > 1
         onto = lead[-2:] in (("on", "the"), ("in", "the")) and lead[0] not in AMOUNTS
-        return (
-            (lead[-1:] == ("the",) and after in ("1", "one"))
-            or lead == ("the", "1", "with")
-            or (last and onto)
-        )
+        return (lead[-1:] == ("the",) and after in ONES) or lead == ("the", "1", "with") or (last and onto)
 
     def again(self, clause: Clause, said: Said) -> bool:
         """ "The same again but with soy", "another small one": order one more, changed as it is said."""

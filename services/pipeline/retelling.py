@@ -34,11 +34,11 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     names = lexicon(menu, evidence.menu_version)
     wishes = follow(evidence.transcript, tokens, reading.heard, settled, odd, menu, names)
     if evidence.plain:
-        if wishes is not None and canonical(_cart(wishes)) == canonical(_cart(_left(evidence))):
+        first = _left(evidence)
+        if wishes is not None and canonical(_cart(wishes)) == canonical(_cart(first)):
             return evidence
         if not wishes or len(wishes) >= MAX_LINES:
             return evidence.model_copy(update={"otherwise": _in_words(wishes or [], menu)})
-        first = _left(evidence)
         if _likelier(first) >= _likelier(wishes) and not _overshared(first, wishes, tokens):
             return evidence.model_copy(update={"otherwise": _in_words(wishes, menu)})
         evidence = evidence.model_copy(update={"otherwise": _in_words(first, menu)})

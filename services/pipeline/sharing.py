@@ -11,6 +11,7 @@ from itertools import accumulate, pairwise
 
 from schemas.evidence import Mention
 from services.pipeline.english import AMOUNTS, AND
+from services.pipeline.names import phrase_end
 from services.pipeline.places import Place
 from services.pipeline.quantifiers import Number, number_value
 from services.pipeline.turns import ADDS, AGAIN, EACH, OF_EACH
@@ -77,19 +78,15 @@ def again(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> 
     more: dict[int, int] = {}
     i = 0
     while i < len(tokens):
-        words = tuple(token.folded for token in tokens[i : i + 4])
-        phrase = max((p for p in AGAIN if words[: len(p)] == p), key=len, default=None)
-        if phrase is None or i in named:
+        end = None if i in named else phrase_end(tokens, i, AGAIN)
+        if end is None:
             i += 1
             continue
-        i += len(phrase)
+        i = end
         before = [place for place in places if place.last <= i]
         until = next((j for j in range(i, len(tokens)) if tokens[j - 1].after in SENTENCE_ENDS), len(tokens))
-        if (
-            not before
-            or named & set(range(i, until))
-            or words[len(phrase) : len(phrase) + 1] in (("way",), ("size",))
-        ):
+        of_one_thing = [token.folded for token in tokens[i : i + 1]] in (["way"], ["size"])
+        if not before or named & set(range(i, until)) or of_one_thing:
             return None
         more[before[-1].first] = more.get(before[-1].first, 0) + 1
     return more

@@ -74,19 +74,12 @@ class Listener:
         listed = [*self._listed(clause, options), *options]
         heard, counting = options_heard(self.tokens, listed, self.settled, inside, self.menu)
         number = next((n for n in inside if n not in counting and n.likely), None)
-        if (
-            number is None
-            and item is None
-            and inside
-            and self._parts(
-                clause, inside[0], tally, [t.folded for t in self.tokens[clause.body : clause.end]]
-            )
-        ):
+        words = tuple(token.folded for token in self.tokens[clause.body : clause.end])
+        if number is None and item is None and inside and _parts(clause, inside[0], tally, words):
             number = inside[0]
             heard = [o.model_copy(update={"counts": (1,)}) for o in heard]
         if number is None and item is not None and inside and inside[0] not in counting:
             number = inside[0]  # "to lattes"
-        words = tuple(token.folded for token in self.tokens[clause.body : clause.end])
         chosen = tuple(_meant(m, heard) for m in options)
         return Said(item, tuple(m.ids[0] for m in sizes), chosen, number, words)
 
@@ -200,12 +193,12 @@ class Listener:
             return False
         return any(tally.offers(wish, group) for wish in tally.focus for group in choice.groups)
 
-    @staticmethod
-    def _parts(clause: Clause, first: Number, tally: Tally, words: list[str]) -> bool:
-        """ "One pepperoni and two mushroom" tells three pizzas apart, and counts no mushrooms."""
-        if any(word in ("each", "every") for word in words):
-            return False  # "two sugars in each"
-        return first.start == clause.body and 0 < first.value < tally.total
+
+def _parts(clause: Clause, first: Number, tally: Tally, words: tuple[str, ...]) -> bool:
+    """ "One pepperoni and two mushroom" tells three pizzas apart, and counts no mushrooms."""
+    if any(word in ("each", "every") for word in words):
+        return False  # "two sugars in each"
+    return first.start == clause.body and 0 < first.value < tally.total
 
 
 def _meant(mention: Mention, heard: list[OptionEvidence]) -> Choices:

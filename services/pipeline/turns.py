@@ -120,6 +120,8 @@ ONE_OF = phrases(
     ",2 of the,3 of the,just 1,just the 1,only 1,some of those,some of them"
 )
 
+# Stand for what was named: "the small one", "the mustard ones" (folded).
+ONES = frozenset(("1", "one"))
 # Begin to tell something of what was named before.
 TELLING = frozenset("make put add give throw".split())
 

@@ -63,17 +63,16 @@ def _pause(between: str) -> str:
     return "" if between == "-" else between.strip(_QUOTES)[:1]
 
 
+def _plural_of(word: str, names: Collection[str]) -> bool:
+    """Whether a word is the plural of one of the menu's; "as" is none of "a"."""
+    return word.endswith("s") and word not in FILLERS and word not in names and word[:-1] in names
+
+
 def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
     """The words without those of mere hesitation, unless the menu's `names` have them. Their commas go with
     them; a sentence's end stays one. "Can" as a verb is told from a can of something, and "not too much" is
     one word. Two "nigiris" are the menu's nigiri, though most words in "is" are singular."""
-    known = FILLERS | set(names)  # "as" is no "a" in the plural
-    tokens = [
-        replace(t, folded=t.folded[:-1])
-        if t.folded.endswith("s") and t.folded not in known and t.folded[:-1] in names
-        else t
-        for t in tokens
-    ]
+    tokens = [replace(t, folded=t.folded[:-1]) if _plural_of(t.folded, names) else t for t in tokens]
     kept: list[Token] = []
     i = 0
     while i < len(tokens):
