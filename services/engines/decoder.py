@@ -27,7 +27,7 @@ from schemas.errors import (
     EngineUnavailable,
 )
 from schemas.evidence import Evidence
-from services.engines import vllm_score
+from services.engines import unmasked
 from services.engines.calls import Calls
 from services.engines.grammar import Mask, build_mask, mask_version
 from services.engines.labels import Labels
@@ -50,7 +50,7 @@ class OpenAIDecoder:
         dialect: `llama.cpp` or `vllm`.
         model: name to ask for; also stands for the tokenizer in the mask's version.
         timeout_s: of one whole decode.
-        score: have finished carts scored again without the mask, where the server can (vLLM).
+        score: have finished carts scored without the mask.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class OpenAIDecoder:
         self.url = url.rstrip("/")
         self._dialect = dialect
         self._model = model
-        self._score = score and dialect == "vllm"
+        self._score = score
         self._calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
         self._known: dict[tuple[str, int], tuple[Labels, str]] = {}
         self._learning = threading.Lock()
@@ -158,10 +158,10 @@ class OpenAIDecoder:
         body["max_tokens"] = mask.longest + 8
         if self._dialect == "vllm":
             body["structured_outputs"] = {"grammar": mask.lark}
-            if self._score:
-                body["return_token_ids"] = True
         else:
             body |= {"grammar": mask.lark, "cache_prompt": True}
+        if self._score:
+            body |= unmasked.asked(self._dialect)
         answer = self._calls.post(_CHAT, body, called_off=called_off, timeout_s=timeout_s)
         try:
             choice = answer["choices"][0]
@@ -175,10 +175,12 @@ class OpenAIDecoder:
     def _scored(self, text: str, answer: dict[str, Any], called_off: threading.Event | None) -> Scored | None:
         """The cart's scores; None where scoring fails, since the cart is good without them."""
         try:
+            if self._dialect == "llama.cpp":
+                return unmasked.score(text, unmasked.written(answer))
             prompt, made = answer["prompt_token_ids"], answer["choices"][0]["token_ids"]
-            body = vllm_score.request(self._model, prompt, made)
+            body = unmasked.request(self._model, prompt, made)
             document = self._calls.post("/v1/completions", body, called_off=called_off)
-            return vllm_score.score(text, vllm_score.tokens(document, made))
+            return unmasked.score(text, unmasked.read(document, made))
         except DecodeCancelled:
             raise
         except (EngineError, KeyError, IndexError, TypeError, ValueError) as error:

@@ -100,7 +100,7 @@ SAME_AS = {
 REFUSING_ALL = frozenset("without hold minus skip avoid san neither".split())
 
 # May stand between an amount word and its option ("a lot of the whipped cream").
-AMOUNT_FILLERS = frozenset("of the any on a some with helping".split())
+AMOUNT_FILLERS = frozenset("of the any on a some with helping regular normal".split())
 
 # Measures that stand between a number and the option that it counts ("two pumps of vanilla").
 MEASURES = frozenset(

@@ -18,7 +18,8 @@ from schemas.menu import Menu
 from services.pipeline.elisions import done, kinds, prepared
 from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NICKNAMES, NUMBERS
 from services.pipeline.guesses import guess
-from services.pipeline.settling import EXACT, GAPPED, GUESS, PART, SHARED_PART, Found, settle
+from services.pipeline.settling import EXACT, GAPPED, GUESS, PART, SHARED_PART, SHORT, Found, settle
+from services.pipeline.short_names import Name, Short, short_names
 from services.pipeline.words import PAUSES, SENTENCE_ENDS, Token, fluent, fold, tokenize
 
 # Indel similarity from which two spellings count as one sound off. Short words need more likeness:
@@ -30,6 +31,8 @@ FUZZY_WORD = 0.5
 # From which likeness of spelling a little word may be another ("nice", "iced").
 NEAR_WORD = 0.7
 MAX_GAP = 2
+# What follows is something on or in a thing, and no thing.
+_WITH = frozenset("with in on no without add plus some hold".split())
 MAX_SHARED = 8
 
 
@@ -59,6 +62,9 @@ class Lexicon:
         for index, (words, *_rest) in enumerate(self._phrases):
             for word in words:
                 self._by_word[word].add(index)
+        self._shorts: dict[str, list[Short]] = defaultdict(list)
+        for short in short_names(_names(menu), self._kinds()):
+            self._shorts[short.words[0]].append(short)
         self._qualifiers = {
             word for words, kind, *_ in self._phrases if kind in ("size", "option") for word in words
         }
@@ -74,6 +80,13 @@ class Lexicon:
             if words:
                 self._phrases.append((words, kind, group, ref))
                 self._phrases += [(nick, kind, group, ref) for nick in _nicknames(words)]
+
+    def _kinds(self) -> dict[tuple[str, ...], set[str]]:
+        """What each name of the menu is one of."""
+        kinds: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for words, kind, *_ in self._phrases:
+            kinds[words].add(kind)
+        return kinds
 
     def items(self, *words: str) -> list[tuple[tuple[str, ...], str]]:
         """Names of items, folded, that hold each of `words`, and whose they are."""
@@ -94,7 +107,7 @@ class Lexicon:
 
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
-        found = [*self._gapped(tokens), *self._fuzzy(tokens)]
+        found = [*self._gapped(tokens), *self._short(tokens), *self._fuzzy(tokens)]
         kept = settle(found)
         if elided := list(kinds(tokens, kept, self.items)):
             kept = settle([*found, *elided])
@@ -118,7 +131,7 @@ class Lexicon:
         core = alike[0].core
         said = text[tokens[core[0]].start : tokens[core[-1]].end].casefold()
         exact = [f for f in alike if said in self._written[f.kind, f.group, f.id]]
-        return exact or alike
+        return [*exact, *(f for f in alike if f.score == SHORT)] if exact else alike
 
     def _gapped(self, tokens: list[Token]) -> list[Found]:
         """Names whose words are all there, in order, with at most sizes or options between them."""
@@ -135,6 +148,32 @@ class Lexicon:
                     gapless = core[-1] - core[0] + 1 == len(core)
                     found.append(Found(kind, group, ref, core, EXACT if gapless else GAPPED))
         return found
+
+    def _short(self, tokens: list[Token]) -> list[Found]:
+        """Short forms of names, said in one piece. What leaves out the sort of thing may be a part of another
+        one beside it: "with turkey", "a turkey club"."""
+        found = []
+        for start, token in enumerate(tokens):
+            for words, kind, group, ref, bare in self._shorts.get(token.folded, ()):
+                end = start + len(words)
+                if tuple(t.folded for t in tokens[start:end]) != words:
+                    continue
+                if any(t.after in PAUSES for t in tokens[start : end - 1]):
+                    continue
+                if bare and kind == "item" and self._of_another(tokens, start, end):
+                    continue
+                found.append(Found(kind, group, ref, tuple(range(start, end)), SHORT))
+        return found
+
+    def _of_another(self, tokens: list[Token], start: int, end: int) -> bool:
+        before, after = tokens[start - 1 : start], tokens[end : end + 1]
+        if before and not before[0].after and (before[0].folded in _WITH or before[0].folded in AMOUNTS):
+            return True
+        if not after or tokens[end - 1].after:
+            return False
+        word = after[0].folded
+        known = word in self._by_word or word in self.generic or word in FILLERS | JOINTS or word.isdigit()
+        return bool(self.items(word)) or not (known or word in AMOUNTS or word in NUMBERS or word in MEASURES)
 
     def _follow(self, tokens: list[Token], words: tuple[str, ...], start: int) -> tuple[int, ...] | None:
         core = [start]
@@ -270,6 +309,21 @@ class Lexicon:
             if set(core) - parts:
                 found.append(Found(kind, group, ref, core, GUESS))
         return found
+
+
+def _names(menu: Menu) -> list[Name]:
+    """Items and options by the names on the board; a brand with what it comes in ("Fanta Orange") is told by
+    its capitals, where most names have none."""
+    plain = 2 * sum(item.name[:1].islower() for item in menu.items) > len(menu.items)
+    named = [
+        (item.name, "item", "", item.sku, plain and all(w[:1].isupper() for w in item.name.split()[:2]))
+        for item in menu.items
+    ] + [(o.name, "option", group.id, o.id, False) for group in menu.option_groups for o in group.options]
+    return [
+        Name(words, kind, group, ref, brand)
+        for name, kind, group, ref, brand in named
+        if (words := tuple(token.folded for token in tokenize(name)))
+    ]
 
 
 def _nicknames(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -71,26 +71,32 @@ def find_numbers(
 def pieces(
     tokens: list[Token], numbers: list[Number], mentions: list[Mention], menu: Menu
 ) -> tuple[list[Number], list[Mention]]:
-    """Numbers that are left, and those that are a size of the item after: "ten wings" is one ten piece."""
-    sizes = {size.id: [token.folded for token in tokenize(size.name)] for size in menu.sizes}
+    """Numbers that are left, and those that are a size or a choice of the item after: "ten wings" is one
+    ten piece."""
     left: list[Number] = []
     found: list[Mention] = []
     for number in numbers:
         following = tokens[number.end].start if number.end < len(tokens) else -1
         skus = {sku for m in mentions if m.kind == "item" and m.start == following for sku in m.ids}
-        offered = {size for item in menu.items if item.sku in skus for size in item.size_ids}
-        fits = [
-            s
-            for s in sizes
-            if s in offered and sizes[s][:1] == [str(number.value)] and PIECES & set(sizes[s])
-            if number.value > 1  # "one tuna" is one of it
+        offered = [item for item in menu.items if item.sku in skus]
+        sizes = {size for item in offered for size in item.size_ids}
+        groups = {group for item in offered for group in item.option_groups} & menu.choose_one
+        fits = [("size", "", size.id) for size in menu.sizes if size.id in sizes and _of(number, size.name)]
+        fits += [
+            ("option", group.id, option.id)
+            for group in menu.option_groups
+            if group.id in groups
+            for option in group.options
+            if _of(number, option.name)
         ]
         if len(fits) == 1:
+            kind, group_id, ref = fits[0]
             start, end = tokens[number.start].start, tokens[number.end - 1].end
             found.append(
                 Mention(
-                    kind="size",
-                    ids=(fits[0],),
+                    kind=kind,
+                    ids=(ref,),
+                    groups=(group_id,) if group_id else (),
                     start=start,
                     end=end,
                     text=str(number.value),
@@ -101,6 +107,12 @@ def pieces(
         else:
             left.append(number)
     return left, found
+
+
+def _of(number: Number, name: str) -> bool:
+    """Whether a name is that of so many pieces; "one tuna" is one of it."""
+    words = [token.folded for token in tokenize(name)]
+    return number.value > 1 and words[:1] == [str(number.value)] and bool(PIECES & set(words))
 
 
 def is_plural(mention: Mention, menu: Menu) -> bool:

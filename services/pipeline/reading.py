@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
+from services.pipeline.implied import with_implied
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import Number, find_numbers, pieces
@@ -54,7 +55,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     """Read a clean transcript against a menu."""
     names = lexicon(menu, menu_version)
     tokens = names.heard(text)
-    mentions = names.find(text, tokens) if tokens else []
+    mentions = with_implied(tokens, names.find(text, tokens), menu, names.items) if tokens else []
     said, heard = tokens, mentions
     revised = revise(tokens, mentions, menu)
     if revised is not None:

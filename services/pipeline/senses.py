@@ -13,6 +13,7 @@ from services.pipeline.words import SENTENCE_ENDS, Token, span
 
 # What follows belongs to the item before; what follows the others is one thing more, perhaps.
 _INTRODUCING = frozenset("with including drink side choice".split())
+_ON_IT = (["it"], ["that"], ["them"], ["top"], ["there"])
 _ADDING_LINES = frozenset("also plus then another".split())
 
 
@@ -177,8 +178,9 @@ def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, sin
     if number is not None and (number > 1 or ended):
         return True, False
     end = next((i for i, t in enumerate(tokens) if t.end == mention.end), at)
-    if [t.folded for t in tokens[end + 1 : end + 3]] == ["to", "drink"]:
-        return False, True  # "and a coke to drink"
+    after = [t.folded for t in tokens[end + 1 : end + 3]]
+    if after == ["to", "drink"] or (after[:1] == ["on"] and after[1:] in _ON_IT):
+        return False, True  # "and a coke to drink", "and put chopped brisket on it"
     article = bool(between) and (number == 1 or between[-1].folded in ("a", "an"))
     return False, not article and not ended and not words & _ADDING_LINES
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-EXACT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.97, 0.6, 0.45, 0.4
+EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,8 @@ def _beats(kept: Found, other: Found) -> bool:
     if its < mine:
         return kept.score >= other.score - 0.15
     if its == mine:
+        if other.score == SHORT and other.kind == "option":
+            return False  # "ranch" is a dip, and short for a dressing: the item tells
         return other.score < kept.score - (0 if kept.score >= EXACT else 0.05)
     return bool(its & mine) and not mine < its and other.score < kept.score
 

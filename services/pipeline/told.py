@@ -69,6 +69,8 @@ class Listener:
         rest = [n for n in names if item is None or n.start != item.start]
         options = [m for n in rest if (m := self._option(n)) is not None and self._fits(m, item, tally)]
         sizes = [m for n in rest if (m := n.of("size")) is not None and self._option(n) is None]
+        if item is not None and (own := item.of("size")) is not None:
+            sizes.insert(0, own)  # an item that is only said by its size
         inside = [n for n in self.numbers if clause.body <= n.start and n.end <= clause.end]
         inside = [n for n in inside if not self._idle(n)]
         listed = [*self._listed(clause, options), *options]

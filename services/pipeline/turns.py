@@ -41,7 +41,7 @@ REPLACING = phrases(
     "no,nope,sorry,wait,actually,i mean,i meant,make that,make it,make them,make those,rather,or rather"
     ",oop,oops,correction,hang on,hold on,scratch that,change that to,change it to,on second thought"
     ",make that a"
-    ",make it a,make it an,make that an"
+    ",make it a,make it an,make that an,it should be,that should be"
 )
 WEAK_CUES = frozenset(("actually", "wait", "sorry"))
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.engines.vllm_score import END, Token, request, score, tokens, values
+from services.engines.unmasked import END, Token, read, request, score, values, written
 
 CART = '{"lines":[{"kind":"item","heard":"a café","sku":"latte","quantity":2,"options":[{"id":"oat"}]}]}'
 SURE, UNSURE = math.log(0.9), math.log(0.2)
@@ -91,6 +91,17 @@ def test_only_the_answers_tokens_are_read() -> None:
         return {str(token): {"logprob": -0.5, "rank": rank, "decoded_token": f"t{token}"}}
 
     document = {"choices": [{"prompt_logprobs": [None, at(2, 5), at(3, 1), at(4, 2)]}]}
-    assert tokens(document, [3, 4]) == [Token("t3", -0.5, 1), Token("t4", -0.5, 2)]
+    assert read(document, [3, 4]) == [Token("t3", -0.5, 1), Token("t4", -0.5, 2)]
     with pytest.raises(KeyError):
-        tokens(document, [3, 9])
+        read(document, [3, 9])
+
+
+def test_llama_cpps_answer_tells_each_tokens_score_and_whether_it_came_first() -> None:
+    def at(token: int, text: str, logprob: float, first: int) -> dict[str, Any]:
+        return {"id": token, "token": text, "logprob": logprob, "top_logprobs": [{"id": first}]}
+
+    content = [at(3, '"lat', -0.5, 3), at(4, 'te"', -2.0, 9), at(5, "", 0.0, 5)]
+    document = {"choices": [{"logprobs": {"content": content}}]}
+    assert written(document) == [Token('"lat', -0.5, 1), Token('te"', -2.0, 2), Token("", 0.0, 1)]
+    with pytest.raises(TypeError):
+        written({"choices": [{"logprobs": None}]})

@@ -1,11 +1,13 @@
-"""A finished cart scored again without the mask: how likely was each field, where was the model overruled?
+"""A finished cart's scores without the mask: how likely was each field, where was the model overruled?
 
-vLLM's own `logprobs` are taken after the mask, where a forced token always has probability 1. So the very
-tokens of prompt and answer go in once more, as a prompt (`prompt_logprobs`), where no mask acts. llama.cpp's
-server gives no probabilities of prompt tokens: there nothing is scored.
+llama.cpp's server tells with each token that it writes how likely the model held it before the mask
+(`logprobs`; after the mask only with `post_sampling_probs`). vLLM's own `logprobs` are taken after the mask,
+where a forced token always has probability 1: there the very tokens of prompt and answer go in once more, as
+a prompt (`prompt_logprobs`), where no mask acts.
 
-Cost: one prefill of prompt and cart, without the prefix cache, since each position's logits are wanted; on
-CPU with the 0.5B model 1 GB of memory more for as long as it takes.
+Cost: with llama.cpp a look through the vocabulary at each token (about a tenth of its time with the 0.5B
+model). With vLLM one prefill of prompt and cart, without the prefix cache, since each position's logits are
+wanted; on CPU with the 0.5B model 1 GB of memory more for as long as it takes.
 """
 
 from __future__ import annotations
@@ -34,8 +36,22 @@ class Token:
     rank: int
 
 
+def asked(dialect: str) -> dict[str, Any]:
+    """What a request for a cart needs beside the rest, so that its answer can be scored."""
+    return {"logprobs": True, "top_logprobs": 1} if dialect == "llama.cpp" else {"return_token_ids": True}
+
+
+def written(document: dict[str, Any]) -> list[Token]:
+    """The answer's tokens out of llama.cpp's answer. It tells the likeliest token alone, so rank 2 stands for
+    any but the first. Raises KeyError, IndexError or TypeError for any other shape."""
+    return [
+        Token(one["token"], float(one["logprob"]), 1 if one["top_logprobs"][0]["id"] == one["id"] else 2)
+        for one in document["choices"][0]["logprobs"]["content"]
+    ]
+
+
 def request(model: str, prompt: Sequence[int], answer: Sequence[int]) -> dict[str, Any]:
-    """The body for `/v1/completions`. One token has to be decoded; nobody reads it."""
+    """The body for vLLM's `/v1/completions`. One token has to be decoded; nobody reads it."""
     return {
         "model": model,
         "prompt": [*prompt, *answer],
@@ -45,9 +61,8 @@ def request(model: str, prompt: Sequence[int], answer: Sequence[int]) -> dict[st
     }
 
 
-def tokens(document: dict[str, Any], answer: Sequence[int]) -> list[Token]:
-    """The answer's tokens out of the server's document. Raises KeyError, IndexError or TypeError for any
-    other shape."""
+def read(document: dict[str, Any], answer: Sequence[int]) -> list[Token]:
+    """The answer's tokens out of vLLM's document. Raises as `written`."""
     scored = document["choices"][0]["prompt_logprobs"][-len(answer) :]
     found = [at[str(token)] for at, token in zip(scored, answer, strict=True)]
     return [Token(one["decoded_token"] or "", float(one["logprob"]), int(one["rank"])) for one in found]
