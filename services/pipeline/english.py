@@ -138,6 +138,7 @@ VESSELS = frozenset(
 NICKNAMES = {
     "oj": "orange juice", "shroom": "mushroom", "mater": "tomato", "a la mode": "ice cream",
     "joe": "coffee", "java": "coffee", "pop": "soda", "za": "pizza", "pie": "pizza", "nana": "banana",
+    "whip": "whipped cream", "pep": "pepperoni", "guac": "guacamole", "parm": "parmesan", "mozz": "mozzarella",
 }  # fmt: skip
 ARTICLES = frozenset("a an the that those my it to with just be of them one's".split())
 
@@ -190,6 +191,7 @@ FILLERS = frozenset(
     nobody somebody everyone anyone done finished all set best favorite favourite special please right
     sounds hang he she his hers pay paying paid whole car birthday decide deciding deal check lemme huh wow
     ha haha inside altogether after meeting picking office group if theres mind time hungry thirsty bit
+    people guy twin twins adult adults help
     little were work possible great perfect fine cool nice lovely awesome awfully kindly appreciate quick
     quickly size sized cooked isnt wasnt arent werent cant couldnt shouldnt itll itd whatll theyll though
     anyway anyways anyhow ugh gosh goodness sweetheart darling darlin oldest youngest calling starving hiya

@@ -63,7 +63,7 @@ class Lexicon:
             for word in words:
                 self._by_word[word].add(index)
         self._shorts: dict[str, list[Short]] = defaultdict(list)
-        for short in short_names(_names(menu), self._kinds()):
+        for short in short_names(_names(menu), self._kinds(), _beside(menu)):
             self._shorts[short.words[0]].append(short)
         self._qualifiers = {
             word for words, kind, *_ in self._phrases if kind in ("size", "option") for word in words
@@ -84,8 +84,8 @@ class Lexicon:
     def _kinds(self) -> dict[tuple[str, ...], set[str]]:
         """What each name of the menu is one of."""
         kinds: dict[tuple[str, ...], set[str]] = defaultdict(set)
-        for words, kind, *_ in self._phrases:
-            kinds[words].add(kind)
+        for words, kind, group, _ in self._phrases:
+            kinds[words].add(group or kind)
         return kinds
 
     def items(self, *words: str) -> list[tuple[tuple[str, ...], str]]:
@@ -109,6 +109,9 @@ class Lexicon:
         """All mentions in `text`, in order; none lies strictly inside another."""
         found = [*self._gapped(tokens), *self._short(tokens), *self._fuzzy(tokens)]
         kept = settle(found)
+        if hollow := {f for f in kept if not _filled(f, kept)}:
+            found = [f for f in found if f not in hollow]
+            kept = settle(found)
         if elided := list(kinds(tokens, kept, self.items)):
             kept = settle([*found, *elided])
         covered = {i for f in kept for i in f.core}
@@ -172,8 +175,9 @@ class Lexicon:
         if not after or tokens[end - 1].after:
             return False
         word = after[0].folded
-        known = word in self._by_word or word in self.generic or word in FILLERS | JOINTS or word.isdigit()
-        return bool(self.items(word)) or not (known or word in AMOUNTS or word in NUMBERS or word in MEASURES)
+        if word in FILLERS | JOINTS | MEASURES or word in AMOUNTS or word in NUMBERS or word.isdigit():
+            return False
+        return bool(self.items(word)) or not (word in self._by_word or word in self.generic)
 
     def _follow(self, tokens: list[Token], words: tuple[str, ...], start: int) -> tuple[int, ...] | None:
         core = [start]
@@ -240,6 +244,8 @@ class Lexicon:
                 or (score < 1 and any(e in AMOUNTS or e.isdigit() for e in edges))
                 # "Three half tandooris" are halves, and no whole ones that sound a little like it.
                 or (score < 1 and j - i > len(words) and any((e,) in self._names for e in edges))
+                # In "a tub of veggie cream cheese" the veggie is no noise.
+                or (j - i > len(words) and inner & self._by_word.keys())
                 # "No ice" is no option of no rice where ice can be had.
                 or (score < 1 and tokens[i].folded in AMOUNTS and self._said(tokens[i + 1 : j]))
                 # "Grilled chicken and ranch" is no grilled chicken sandwich.
@@ -311,6 +317,13 @@ class Lexicon:
         return found
 
 
+def _filled(one: Found, kept: list[Found]) -> bool:
+    """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
+    is a part of another name, and would be lost."""
+    gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
+    return gap <= {i for f in kept if f is not one for i in f.core}
+
+
 def _names(menu: Menu) -> list[Name]:
     """Items and options by the names on the board; a brand with what it comes in ("Fanta Orange") is told by
     its capitals, where most names have none."""
@@ -318,12 +331,23 @@ def _names(menu: Menu) -> list[Name]:
     named = [
         (item.name, "item", "", item.sku, plain and all(w[:1].isupper() for w in item.name.split()[:2]))
         for item in menu.items
-    ] + [(o.name, "option", group.id, o.id, False) for group in menu.option_groups for o in group.options]
+    ]
+    single = menu.choose_one
+    named += [(o.name, "option", g.id, o.id, g.id in single) for g in menu.option_groups for o in g.options]
     return [
-        Name(words, kind, group, ref, brand)
-        for name, kind, group, ref, brand in named
+        Name(words, kind, group, ref, alone)
+        for name, kind, group, ref, alone in named
         if (words := tuple(token.folded for token in tokenize(name)))
     ]
+
+
+def _beside(menu: Menu) -> dict[str, set[str]]:
+    """By group of options the groups that some item has beside it."""
+    beside: dict[str, set[str]] = defaultdict(set)
+    for item in menu.items:
+        for group in item.option_groups:
+            beside[group].update(item.option_groups)
+    return beside
 
 
 def _nicknames(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

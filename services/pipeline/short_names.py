@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.pipeline.english import JOINTS, MEASURES, VESSELS
+from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS, VESSELS
 from services.pipeline.words import fold
 
 Words = tuple[str, ...]
@@ -31,9 +31,13 @@ OPTION_CARRIERS = _folded(
     "cheese bread sauce dressing crust bun syrup milk seasoning topping spread drizzle dip powder vinaigrette"
     " heart wedge"
 )
+# In an order these are said of many things.
+_NEVER = FILLERS | JOINTS | MEASURES | VESSELS | AMOUNTS.keys() | NUMBERS.keys() | _folded("free plain style half quarter full non")
+_GRAINS = _folded("white wheat rye sourdough")
 # Of the words below, those that name a thing where nothing follows them.
 _NOUNS = _folded("turkey veggie")
-_MIXED = _folded("sauce cheese dip spread topping vinaigrette powder drizzle")
+_PACKS = _folded("carton pack packet tub jar pouch basket tray bucket")
+_MIXED = _folded("sauce dip spread topping vinaigrette powder drizzle")
 # Things that a customer names without what is before them on the board, where there is only one of the sort.
 HEADS = _folded(
     "fries tots nuggets tenders wings strips rings knots sticks bites curds skins poppers dumplings chips"
@@ -51,13 +55,13 @@ IDLE = _folded(
     "fresh freshly squeezed house homemade home made classic original signature traditional crispy golden fried"
     " french tater bottled purified premium famous old fashioned cut oven roasted grilled sliced chopped grated"
     " shredded ground baby vine ripe wild organic real creamy steamed baked kosher maraschino sauteed soft the add"
-    " forest virginia oyster rainbow wine marble garden"
+    " forest virginia oyster rainbow wine marble garden italian chicken"
 )
 # Say that a thing is another than the plain one.
 DEFINING = _folded(
     "vegan veggie vegetarian vegetable plant based beyond impossible turkey diet zero light lite low fat nonfat"
     " non skim sugar free gluten dairy keto decaf half sparkling hard virgin mock soy almond oat mini kid jumbo"
-    " double triple loaded stuffed frozen iced ice sweet unsweetened spicy assorted your own with no in on of"
+    " double triple loaded stuffed frozen iced ice sweet unsweetened spicy assorted boneless cream your own with no in on of"
     " large small medium"
 )
 # Had plain: with a word before them they are another thing, unless that word is an idle one.
@@ -76,14 +80,15 @@ _THINGS = HEADS | _folded(
 
 
 class Name(NamedTuple):
-    """One of a menu's names: its words, folded, and whose it is. `brand` says that it begins with a name of
-    its own, by its capitals."""
+    """One of a menu's names: its words, folded, and whose it is. Of one that stands `alone` a single word may
+    be enough: of a brand its first ("Doritos Nacho Cheese"), of one of several choices what tells it from the
+    others ("dark roast")."""
 
     words: Words
     kind: str
     group: str
     ref: str
-    brand: bool = False
+    alone: bool = False
 
 
 class Short(NamedTuple):
@@ -96,9 +101,14 @@ class Short(NamedTuple):
     bare: bool
 
 
-def short_names(names: Sequence[Name], taken: Mapping[Words, Collection[str]]) -> list[Short]:
-    """The short forms of `names` that are clear. None is among `taken`, the menu's names with what they are
-    of; only an option may be called as an item is too."""
+def short_names(
+    names: Sequence[Name], taken: Mapping[Words, set[str]], beside: Mapping[str, set[str]]
+) -> list[Short]:
+    """The short forms of `names` that are clear.
+
+    `taken` holds the menu's names with what they are of (`item`, `size` or a group of options): an option may
+    be called as an item is, or one of a group that no item has `beside` its own.
+    """
     held: dict[str, set[str]] = defaultdict(set)
     for name in names:
         for word in name.words:
@@ -106,7 +116,12 @@ def short_names(names: Sequence[Name], taken: Mapping[Words, Collection[str]]) -
     found: dict[tuple[str, str, Words], dict[str, bool]] = defaultdict(dict)
     for name in names:
         for words, bare in _forms(name, held):
-            if words and not {"option", "size", name.kind}.intersection(taken.get(words, ())):
+            # "Four baklavas" are no four piece baklava.
+            counted = any(word.isdigit() for word in words) or words[0] in MEASURES | VESSELS
+            of_others = taken.get(words, frozenset())
+            if name.kind == "option":
+                of_others = of_others & {"size", name.group, *beside.get(name.group, ())}
+            if not counted and not of_others:
                 of = found[name.kind, name.group, words]
                 of[name.ref] = bare and of.get(name.ref, True)
     scopes: dict[tuple[str, str], list[Name]] = defaultdict(list)
@@ -123,10 +138,10 @@ def short_names(names: Sequence[Name], taken: Mapping[Words, Collection[str]]) -
 def _forms(name: Name, held: dict[str, set[str]]) -> Iterator[tuple[Words, bool]]:
     """Every shorter way to say a name, and whether it is bare."""
     words, item = name.words, name.kind == "item"
-    if name.brand and words[1:] and _own(words[0], held) and words[0] not in _THINGS:
+    if item and name.alone and words[1:] and _own(words[0], held) and words[0] not in _THINGS:
         yield words[:1], True  # "Doritos"; what follows is their flavour
         return
-    if len(words) > 1 and words[-1] in VESSELS | MEASURES:
+    if len(words) > 1 and words[-1] in VESSELS | MEASURES | _PACKS:
         words = words[:-1]
         if _tells(words):
             yield words, False  # a "milk carton", a "lemon slice"
@@ -141,12 +156,22 @@ def _forms(name: Name, held: dict[str, set[str]]) -> Iterator[tuple[Words, bool]
             # A "chicken pizza" may be any pizza with chicken.
             if _tells(part) and (part[1:] or not any(ref.startswith("option") for ref in held[part[0]])):
                 yield (*part, carrier), False
+    if name.alone and not item and words[1:]:
+        first, last = words[0], words[-1]
+        kinds = {ref for ref in held[last] if ref.startswith(f"option {name.group} ")}
+        if len(held[first]) == 1 and len(first) > 2 and first not in _NEVER and len(kinds) > 1:
+            yield (first,), True  # "dark", where there is a light roast and a dark one
+        if len(held[last]) == 1 and last in _GRAINS:
+            yield (last,), True
+    if item and words[2:] and not JOINTS.intersection(words) and words[-1] not in ITEM_CARRIERS | LIKE:
+        if words[0] not in LIKE | IDLE | DEFINING:
+            yield (words[0], words[-1]), False  # an "oatmeal cookie", without the raisins
     if len(words) > 3 and not JOINTS.intersection(words):
         yield (words[0], *words[2:]), False  # a "jalapeño sausage link", without the cheddar
     for part in _ends(words):
         before = words[: -len(part)]
         if IDLE.issuperset(before):
-            fits = len(part) > 1 or part[0] in HEADS
+            fits = True
         elif item:
             fits = len(part) > 1 or part[0] in HEADS - ITEM_STAPLES
         else:
@@ -177,5 +202,6 @@ def _has(name: Name, words: Words, bare: bool) -> bool:
     sort of thing it is, one that holds them anywhere."""
     n = len(words)
     if not bare:
-        return name.words[-n:] == words
+        # "Fries" are no sweet potato fries, where there are french ones.
+        return name.words[-n:] == words and not DEFINING.intersection(name.words[:-n])
     return any(name.words[i : i + n] == words for i in range(len(name.words) - n + 1))

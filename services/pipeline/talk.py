@@ -22,7 +22,7 @@ WEIGHED = re.compile(
     r"|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
     r"|(i|we)['’]?ve got an?(?! (drink|car|coupon|question|long|lot|dog|kid|meeting))"
     r"|(i|we|he|she)['’]?(m|re|s) off|(can['’]?t|cannot) (have|eat|do)"
-    r"|either|nothing (on|in)|with nothing|the works)\b",
+    r"|(?<!\bon )(?<!\bin )either|nothing (on|in)|with nothing|the works)\b",
     re.IGNORECASE,
 )
 
@@ -31,6 +31,21 @@ TALE = re.compile(
     r"\b(last (time|night|week)|yesterday|used to|(was|were) (going to|gonna)"
     r"|(we|i|he|she|they) had|(i|we)['’]?ve got [^.!?:]{1,30}\b(in the|at home)|already (have|got)|spilled"
     r"|every (night|day|morning|week)|(he|she|cousin) makes)\b",
+    re.IGNORECASE,
+)
+
+# Talk that orders nothing, whatever else its words mean: manners, the weather, who comes to fetch it.
+IDLE_TALK = re.compile(
+    r"\b((i|we) (was|were) (hoping|wondering|looking)( (for|to (get|have|order)|(if|whether) (i|we) (could|can)))?"
+    r"|could (i|we) (trouble|bother) you for"
+    r"|(smells?|look(s|ing)|feels) (so |really |very )?(good|great|amazing|wonderful|delicious|nice|busy)"
+    r"( (in|out|around) (here|there))?"
+    r"|it['’]?s (so |really |very |absolutely )?(freezing|cold|boiling|raining|pouring|snowing|crazy|busy)"
+    r"( (in|out) (here|there))?"
+    r"|(long|rough|crazy|busy) (day|night|week)|happy (holidays|birthday|new year|\w+day)|mornin"
+    r"|we (just |only )?(moved|drove|got back|landed|came)\b[^.!?,:;]*(?=[.!?])"
+    r"|(on|in) either( (one|of them))?"
+    r"|(pick ?up|takeout|take out|delivery|order) for [a-z]+(?=:))(?![a-z])",
     re.IGNORECASE,
 )
 

@@ -12,7 +12,7 @@ from services.pipeline.amounts import BETWEEN_COUNT
 from services.pipeline.english import AMOUNTS, AND, FILLERS, NUMBERS, PERSONS
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.quantifiers import Number, names_something
-from services.pipeline.talk import ASKED
+from services.pipeline.talk import ASKED, IDLE_TALK
 from services.pipeline.turns import POINTING
 from services.pipeline.words import Token, covered, sentences, span
 
@@ -33,7 +33,7 @@ def unexplained(
     misheard. Names of categories and groups ("tea", "syrup") say nothing new beside what they belong to."""
     sure = covered(tokens, [m for m in mentions if not m.guessed])
     counted = {i for n in numbers for i in range(n.start, n.end)}
-    idle = answered(text, tokens, mentions)
+    idle = [*answered(text, tokens, mentions), *(m.span() for m in IDLE_TALK.finditer(text))]
     odd = []
     for i, token in enumerate(tokens):
         plain = text[token.start : token.end].casefold().replace("'", "").replace("’", "")
