@@ -35,9 +35,9 @@ OPTION_CARRIERS = _folded(
 _NEVER = FILLERS | JOINTS | MEASURES | VESSELS | AMOUNTS.keys() | NUMBERS.keys() | _folded("free plain style half quarter full non")
 _GRAINS = _folded("white wheat rye sourdough")
 # Of the words below, those that name a thing where nothing follows them.
-_NOUNS = _folded("turkey veggie")
+_NOUNS = _folded("turkey veggie chicken italian sugar potato cream")
 _PACKS = _folded("carton pack packet tub jar pouch basket tray bucket")
-_MIXED = _folded("sauce dip spread topping vinaigrette powder drizzle")
+_MIXED = _folded("sauce dip spread vinaigrette powder drizzle")
 # Things that a customer names without what is before them on the board, where there is only one of the sort.
 HEADS = _folded(
     "fries tots nuggets tenders wings strips rings knots sticks bites curds skins poppers dumplings chips"
@@ -45,7 +45,7 @@ HEADS = _folded(
     " lemonade limeade kombucha chili coleslaw slaw zucchini pickle spear ribs brisket pastrami lasagna"
     " cheesesteak calzone stromboli club reuben edamame pretzel nachos guacamole hummus pita"
     " mushroom onion olive tomato spinach cucumber cabbage carrot corn jalapeno pineapple artichoke basil"
-    " oregano cilantro parsley garlic lettuce avocado"
+    " oregano cilantro parsley garlic lettuce avocado pepper shot drizzle"
     " sausage chicken beef ham bacon pepperoni salami meatball anchovy shrimp egg cherry sprinkles fudge"
     " caramel whip foam honey vinegar ketchup mustard mayo relish croutons crackers parmesan mozzarella"
     " provolone cheddar rye wheat sourdough ciabatta baguette"
@@ -61,11 +61,11 @@ IDLE = _folded(
 DEFINING = _folded(
     "vegan veggie vegetarian vegetable plant based beyond impossible turkey diet zero light lite low fat nonfat"
     " non skim sugar free gluten dairy keto decaf half sparkling hard virgin mock soy almond oat mini kid jumbo"
-    " double triple loaded stuffed frozen iced ice sweet unsweetened spicy assorted boneless cream your own with no in on of"
+    " double triple loaded stuffed frozen iced ice potato spicy assorted boneless cream your own with no in on of"
     " large small medium"
 )
 # Had plain: with a word before them they are another thing, unless that word is an idle one.
-ITEM_STAPLES = _folded("fries wings chicken beef ham bacon sausage shrimp egg onion tomato garlic caramel cone")
+ITEM_STAPLES = _folded("pepper shot drizzle fries wings chicken beef ham bacon sausage shrimp egg onion tomato garlic caramel")
 # Tell what a thing is like, and name none by themselves.
 LIKE = _folded(
     "hot cold iced warm green black white red yellow brown blue sweet spicy mild plain regular big little long"
@@ -82,13 +82,14 @@ _THINGS = HEADS | _folded(
 class Name(NamedTuple):
     """One of a menu's names: its words, folded, and whose it is. Of one that stands `alone` a single word may
     be enough: of a brand its first ("Doritos Nacho Cheese"), of one of several choices what tells it from the
-    others ("dark roast")."""
+    others ("dark roast"). `sort` is the last word of its group's name, folded ("bread")."""
 
     words: Words
     kind: str
     group: str
     ref: str
     alone: bool = False
+    sort: str = ""
 
 
 class Short(NamedTuple):
@@ -115,9 +116,13 @@ def short_names(
             held[word].add(f"{name.kind} {name.group} {name.ref}")
     found: dict[tuple[str, str, Words], dict[str, bool]] = defaultdict(dict)
     for name in names:
-        for words, bare in _forms(name, held):
+        forms = list(_forms(name, held))
+        if name.sort in OPTION_CARRIERS and name.words[-1] != name.sort:
+            forms += [((*words, name.sort), bare) for words, bare in [*forms, (name.words, False)]]
+        for words, bare in forms:
             # "Four baklavas" are no four piece baklava.
-            counted = any(word.isdigit() for word in words) or words[0] in MEASURES | VESSELS
+            counted = any(word.isdigit() for word in words)
+            counted = counted or (words[0] in MEASURES | VESSELS and name.kind == "item")
             of_others = taken.get(words, frozenset())
             if name.kind == "option":
                 of_others = of_others & {"size", name.group, *beside.get(name.group, ())}
@@ -156,6 +161,9 @@ def _forms(name: Name, held: dict[str, set[str]]) -> Iterator[tuple[Words, bool]
             # A "chicken pizza" may be any pizza with chicken.
             if _tells(part) and (part[1:] or not any(ref.startswith("option") for ref in held[part[0]])):
                 yield (*part, carrier), False
+    if item and words[-1] == "latte" and len(words) == 2 and _own(words[0], held):
+        if words[0] not in _THINGS:
+            yield words[:1], True  # "a chai"
     if name.alone and not item and words[1:]:
         first, last = words[0], words[-1]
         kinds = {ref for ref in held[last] if ref.startswith(f"option {name.group} ")}
@@ -201,7 +209,7 @@ def _has(name: Name, words: Words, bare: bool) -> bool:
     """Whether another name may be meant by the words: one that ends in them, and, where they leave out what
     sort of thing it is, one that holds them anywhere."""
     n = len(words)
-    if not bare:
-        # "Fries" are no sweet potato fries, where there are french ones.
-        return name.words[-n:] == words and not DEFINING.intersection(name.words[:-n])
-    return any(name.words[i : i + n] == words for i in range(len(name.words) - n + 1))
+    ends = [i for i in range(n, len(name.words) + 1) if name.words[i - n : i] == words]
+    # "Fries" are no sweet potato fries, where there are french ones; nor is vanilla a sugar-free one.
+    ends = [i for i in ends if not DEFINING.intersection(name.words[: i - n])]
+    return any(bare or i == len(name.words) for i in ends)
