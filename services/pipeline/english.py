@@ -139,7 +139,7 @@ NICKNAMES = {
     "oj": "orange juice", "shroom": "mushroom", "mater": "tomato", "a la mode": "ice cream",
     "joe": "coffee", "java": "coffee", "pop": "soda", "za": "pizza", "pie": "pizza", "nana": "banana",
     "whip": "whipped cream", "pep": "pepperoni", "guac": "guacamole", "parm": "parmesan", "mozz": "mozzarella",
-    "slaw": "coleslaw",
+    "slaw": "coleslaw", "veggy": "vegetable", "doctor": "dr",
 }  # fmt: skip
 ARTICLES = frozenset("a an the that those my it to with just be of them one's".split())
 

@@ -329,17 +329,17 @@ def _names(menu: Menu) -> list[Name]:
     its capitals, where most names have none."""
     plain = 2 * sum(item.name[:1].islower() for item in menu.items) > len(menu.items)
     named = [
-        (item.name, "item", "", item.sku, plain and all(w[:1].isupper() for w in item.name.split()[:2]), "")
+        (item.name, "item", "", item.sku, plain and all(w[:1].isupper() for w in item.name.split()[:2]), item.category)
         for item in menu.items
     ]
     single = menu.choose_one
     named += [
-        (o.name, "option", g.id, o.id, g.id in single, fold(g.name.split()[-1]))
+        (o.name, "option", g.id, o.id, g.id in single, g.name.split()[-1])
         for g in menu.option_groups
         for o in g.options
     ]
     return [
-        Name(words, kind, group, ref, alone, sort)
+        Name(words, kind, group, ref, alone, tuple(token.folded for token in tokenize(sort)))
         for name, kind, group, ref, alone, sort in named
         if (words := tuple(token.folded for token in tokenize(name)))
     ]
