@@ -47,7 +47,7 @@ HOMOPHONES = {"to": 2, "too": 2, "for": 4, "won": 1, "tree": 3, "ate": 8}
 
 # "I want to", "an order for" count nothing.
 WANTING = frozenset(
-    "want like love going need have got wanna liked order ordering look looking ask asking here".split()
+    "want like love going need have got wanna liked order ordering look looking ask asking here down".split()
 )
 
 # Folded, as all words here that are looked for one by one.
@@ -138,8 +138,8 @@ VESSELS = frozenset(
 NICKNAMES = {
     "oj": "orange juice", "shroom": "mushroom", "mater": "tomato", "a la mode": "ice cream",
     "joe": "coffee", "java": "coffee", "pop": "soda", "za": "pizza", "pie": "pizza", "nana": "banana",
-    "whip": "whipped cream", "pep": "pepperoni", "guac": "guacamole", "parm": "parmesan", "mozz": "mozzarella",
-    "slaw": "coleslaw", "veggy": "vegetable", "doctor": "dr",
+    "whip": "whipped cream", "pep": "pepperoni", "guac": "guacamole", "parm": "parmesan",
+    "mozz": "mozzarella", "slaw": "coleslaw", "veggy": "vegetable", "doctor": "dr",
 }  # fmt: skip
 ARTICLES = frozenset("a an the that those my it to with just be of them one's".split())
 

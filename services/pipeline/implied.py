@@ -18,12 +18,12 @@ Named = Callable[[str], Iterable[tuple[tuple[str, ...], str]]]
 
 
 def with_implied(tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named) -> list[Mention]:
-    """The mentions, with the items that some of them imply."""
+    """The mentions, in order, with the items that some of them imply."""
     kept: list[Mention] = []
     for mention in mentions:
         parted = _parted(tokens, mention, kept, menu, named) if mention.kind == "option" else None
         kept += parted or [mention]
-    kept += list(_plain(tokens, kept, menu, named))
+    kept += list(_plain_items(tokens, kept, menu, named))
     return sorted(kept, key=lambda m: (m.start, m.end))
 
 
@@ -32,31 +32,27 @@ def _parted(
 ) -> list[Mention] | None:
     """A choice whose name ends in that of the item it is of, as both; None where an item before takes it."""
     first, end = span(tokens, mention)
-    if end - first < 2:
-        return None
     last = tokens[end - 1]
-    skus = [sku for name, sku in named(last.folded) if name == (last.folded,)]
-    item = menu.item(skus[0]) if len(set(skus)) == 1 else None
+    skus = {sku for name, sku in named(last.folded) if name == (last.folded,)}
+    item = menu.item(skus.pop()) if len(skus) == 1 and end - first > 1 else None
+    if item is None:
+        return None
     pairs = [
         (group, ref)
         for group, ref in zip(mention.groups, mention.ids, strict=True)
-        if item is not None and group in item.option_groups
+        if group in item.option_groups
     ]
-    if item is None or not pairs or not _opens(tokens, first, pairs[0][0], before, menu):
+    if not pairs or not _opens(tokens, first, pairs[0][0], before, menu):
         return None
-    text = mention.text
-    cut = mention.end - (last.end - last.start)
-    choice = mention.model_copy(
-        update={
-            "ids": tuple(ref for _, ref in pairs),
-            "groups": tuple(group for group, _ in pairs),
-            "end": tokens[end - 2].end,
-            "text": text[: tokens[end - 2].end - mention.start],
-        }
-    )
-    thing = Mention(kind="item", ids=(item.sku,), start=cut, end=mention.end, text=text[cut - mention.start :],
-                    score=SHORT, strong=True)
-    return [choice, thing]
+    cut = tokens[end - 2].end
+    groups, ids = zip(*pairs, strict=True)
+    words = {"end": cut, "text": mention.text[: cut - mention.start]}
+    thing = {"kind": "item", "ids": (item.sku,), "groups": (), "start": last.start}
+    thing |= {"text": mention.text[last.start - mention.start :], "score": SHORT, "strong": True}
+    return [
+        mention.model_copy(update={"ids": ids, "groups": groups, **words}),
+        mention.model_copy(update=thing),
+    ]
 
 
 def _opens(tokens: list[Token], at: int, group: str, before: list[Mention], menu: Menu) -> bool:
@@ -64,64 +60,64 @@ def _opens(tokens: list[Token], at: int, group: str, before: list[Mention], menu
     sizes = {span(tokens, m)[1]: span(tokens, m)[0] for m in before if m.kind == "size"}
     while at in sizes or (at and tokens[at - 1].folded in AMOUNTS and not tokens[at - 1].after):
         at = sizes.get(at, at - 1)
-    led = at == 0 or tokens[at - 1].folded in ("a", "an") or tokens[at - 1].folded.isdigit()
-    start = at - 1 if led and at else at
+    counted = at == 0 or tokens[at - 1].folded in ("a", "an") or tokens[at - 1].folded.isdigit()
+    start = at - 1 if counted and at else at
     if start and tokens[start - 1].folded in _ON and not tokens[start - 1].after:
-        return False
+        return False  # "a BLT on an everything bagel"
     items = [m for m in before if m.kind == "item"]
-    takes = items and any(
-        group in item.option_groups for item in menu.items if item.sku in items[-1].ids
-    )
-    return led or not takes
+    takes = items and any(group in item.option_groups for item in _items(items[-1], menu))
+    return counted or not takes
 
 
-def _plain(tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named) -> Iterator[Mention]:
-    """The plain item of a category where a size and choices of it are said, and nothing that has them:
-    at the place of the size."""
-    bases, implied = _bases(menu, named), set[int]()
+def _plain_items(tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named) -> Iterator[Mention]:
+    """The plain item of a category where a size and choices of it are said, and nothing that has them: at
+    the place of the size."""
+    implied: set[int] = set()
     for at, mention in enumerate(mentions):
-        if mention.kind != "size" or any(m.kind == "item" and m.start == mention.start for m in mentions):
+        if mention.kind != "size" or not _led(tokens, span(tokens, mention)[0]):
             continue
-        first, end = span(tokens, mention)
-        if any(_sized(m, mention, menu) for m in mentions[:at]) or not _led(tokens, first):
-            continue
+        if any(m.kind == "item" and {*mention.ids} & _sizes(m, menu) for m in mentions[:at]):
+            continue  # it may be of that
         if any(m.kind == "size" and m.start not in implied for m in mentions[:at]):
             continue  # "a large pepperoni, sorry, extra large"
-        following = mentions[at + 1 :]
-        own = []
-        for one in following:
-            if one.kind != "option" or one.guessed:
-                break
-            own.append(one)
-        after = following[len(own)] if len(own) < len(following) else None
-        if after is not None and after.kind == "item" and not _closed(tokens, own, mention, after):
+        own = _choices(mentions[at + 1 :])
+        after = mentions[at + 1 + len(own) : at + 2 + len(own)]
+        if not own or (after and not _closed(tokens, own[-1], after[0])) or _begins(own[0], menu, named):
             continue
         fits = [
             base
-            for base in bases
-            if {*mention.ids} & {*base.size_ids}
-            and own
-            and all({*base.option_groups} & {*m.groups} for m in own)
+            for base in _bases(menu, named)
+            if {*mention.ids} & {*base.size_ids} and all({*base.option_groups} & {*m.groups} for m in own)
         ]
-        if len(fits) == 1 and _only_of(fits[0], own, menu) and not _begins(own[0], menu, named):
+        if len(fits) == 1 and _only_of(fits[0], own, menu):
             implied.add(mention.start)
             yield mention.model_copy(update={"kind": "item", "ids": (fits[0].sku,), "score": SHORT})
 
 
+def _choices(mentions: list[Mention]) -> list[Mention]:
+    """The options that mentions begin with."""
+    end = next((i for i, m in enumerate(mentions) if m.kind != "option" or m.guessed), len(mentions))
+    return mentions[:end]
+
+
 def _bases(menu: Menu, named: Named) -> list[Item]:
     """Items that are called just as their category is."""
-    return [
-        item
-        for item in menu.items
-        if any(name == (fold(item.category),) and sku == item.sku for name, sku in named(fold(item.category)))
-    ]
+    called = {item.category: (fold(item.category),) for item in menu.items}
+    plain = {
+        (category, sku)
+        for category, words in called.items()
+        for name, sku in named(words[0])
+        if name == words
+    }
+    return [item for item in menu.items if (item.category, item.sku) in plain]
 
 
-def _sized(mention: Mention, size: Mention, menu: Menu) -> bool:
-    """Whether an item named before may be what the size is of."""
-    return mention.kind == "item" and any(
-        {*size.ids} & {*item.size_ids} for item in menu.items if item.sku in mention.ids
-    )
+def _items(mention: Mention, menu: Menu) -> list[Item]:
+    return [item for sku in mention.ids if (item := menu.item(sku)) is not None]
+
+
+def _sizes(mention: Mention, menu: Menu) -> set[str]:
+    return {size for item in _items(mention, menu) for size in item.size_ids}
 
 
 def _led(tokens: list[Token], at: int) -> bool:
@@ -129,19 +125,20 @@ def _led(tokens: list[Token], at: int) -> bool:
     if at == 0 or tokens[at - 1].after:
         return True
     word = tokens[at - 1].folded
-    return word.isdigit() or word in ARTICLES or word in AND or word in FILLERS
+    return word.isdigit() or word in ARTICLES | AND | FILLERS
 
 
-def _closed(tokens: list[Token], own: list[Mention], size: Mention, after: Mention) -> bool:
-    """Whether a joint, a pause, an article or a number parts the choices from the item that follows."""
-    start, end = span(tokens, own[-1] if own else size)[1], span(tokens, after)[0]
-    between = tokens[start:end]
-    parts = any(t.folded in AND or t.folded in ("a", "an") or t.folded.isdigit() or t.after for t in between)
-    return parts or bool(tokens[start - 1].after)
+def _closed(tokens: list[Token], last: Mention, after: Mention) -> bool:
+    """Whether a joint, a pause, an article or a number parts choices from the item that follows, if one does."""
+    if after.kind != "item":
+        return True
+    start, end = span(tokens, last)[1], span(tokens, after)[0]
+    parts = [t.folded in AND or t.folded in ("a", "an") or t.folded.isdigit() for t in tokens[start:end]]
+    return any(parts) or any(t.after for t in tokens[start - 1 : end])
 
 
 def _begins(choice: Mention, menu: Menu, named: Named) -> bool:
-    """Whether an item's name begins with that of a choice: "a large pep", where there is a pepperoni pizza."""
+    """Whether an item's name begins as a choice's does: "a large pep", where there is a pepperoni pizza."""
     meant = {*zip(choice.groups, choice.ids, strict=True)}
     names = [
         tuple(token.folded for token in tokenize(option.name))
@@ -149,9 +146,7 @@ def _begins(choice: Mention, menu: Menu, named: Named) -> bool:
         for option in group.options
         if (group.id, option.id) in meant
     ]
-    return any(
-        known[: len(said)] == said and known != said for said in names for known, _ in named(said[0])
-    )
+    return any(known[: len(said)] == said and known != said for said in names for known, _ in named(said[0]))
 
 
 def _only_of(base: Item, own: list[Mention], menu: Menu) -> bool:

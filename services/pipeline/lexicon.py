@@ -329,7 +329,14 @@ def _names(menu: Menu) -> list[Name]:
     its capitals, where most names have none."""
     plain = 2 * sum(item.name[:1].islower() for item in menu.items) > len(menu.items)
     named = [
-        (item.name, "item", "", item.sku, plain and all(w[:1].isupper() for w in item.name.split()[:2]), item.category)
+        (
+            item.name,
+            "item",
+            "",
+            item.sku,
+            plain and all(w[:1].isupper() for w in item.name.split()[:2]),
+            item.category,
+        )
         for item in menu.items
     ]
     single = menu.choose_one

@@ -119,7 +119,9 @@ def is_plural(mention: Mention, menu: Menu) -> bool:
     """Whether an item was named in the plural, and has no such name ("lattes", not "fries")."""
     last = mention.text.casefold().replace("'", "").split()[-1]
     items = [item for item in menu.items if item.sku in mention.ids]
-    names = [name.casefold().replace("'", "").split() for item in items for name in (item.name, *item.aliases)]
+    names = [
+        name.casefold().replace("'", "").split() for item in items for name in (item.name, *item.aliases)
+    ]
     return last.endswith("s") and not any(last in (name[0], name[-1]) for name in names)
 
 

@@ -72,9 +72,7 @@ def _overshared(first: list[Wish], second: list[Wish], tokens: list[Token]) -> b
     """Whether the first reading only gives more lines an option: "with each" is of the item before."""
     words = [token.folded for token in tokens]
     alone = any(word == "each" and words[i + 1 : i + 2] != ["with"] for i, word in enumerate(words))
-    return alone and all(
-        a.options.items() >= b.options.items() for a, b in zip(first, second, strict=False)
-    )
+    return alone and all(a.options.items() >= b.options.items() for a, b in zip(first, second, strict=False))
 
 
 def _torn(evidence: Evidence) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, GROUPS, MEASURES
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, GROUPS, MEASURES, VESSELS
 from services.pipeline.quantifiers import number_value
 from services.pipeline.turns import THE_OTHER
 from services.pipeline.words import SENTENCE_ENDS, Token, span
@@ -93,7 +93,9 @@ def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Menti
     """Whether a word that is a size and an option is the other one here: in "a medium horchata" it is no
     medium salsa, and "a burrito with medium" has no size. "A little cheese" is an amount."""
     first, end = span(tokens, mention)
-    if mention.kind == "size" and _of_the_order(tokens, end, mentions):
+    if mention.kind == "size" and (
+        _of_the_order(tokens, end, mentions) or _holds(tokens, mention, mentions, menu)
+    ):
         return True
     if (
         mention.kind == "size"
@@ -121,6 +123,16 @@ def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Menti
     if led is not None and "size" in fits:
         return mention.kind == "option"  # "medium nachos", though there is a medium salsa
     return len(fits) == 1 and mention.kind not in fits
+
+
+def _holds(tokens: list[Token], mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
+    """Whether a word only says what an item comes in, that has no such size: "a bottle of water"."""
+    first, end = span(tokens, mention)
+    of = [t.folded for t in tokens[end : end + 1]] == ["of"] and not tokens[end - 1].after
+    if not of or tokens[first].folded not in VESSELS or end - first > 1:
+        return False
+    items = [m for m in mentions if m.kind == "item" and span(tokens, m)[0] == end + 1]
+    return any(not any(_comes_with(item, mention) for item in menu.items if item.sku in m.ids) for m in items)
 
 
 def _folded(tokens: list[Token], start: int, end: int) -> set[str]:

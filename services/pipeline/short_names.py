@@ -38,7 +38,7 @@ Held = Mapping[str, set[tuple[str, str, str]]]
 class Name(NamedTuple):
     """One of a menu's names: its words, folded, and whose it is. `sort` is the item's category, or the last
     word of the option's group ("bread"). `alone` says that one word may be enough: of a brand the first
-    ("Doritos Nacho Cheese"), of a group of which one is chosen what tells it from the others ("dark roast")."""
+    ("Doritos Nacho Cheese"), of a group of which one is chosen what tells it from the rest ("dark roast")."""
 
     words: Words
     kind: str
@@ -67,11 +67,11 @@ def short_names(
     be called as an item is, or one of a group that no item has `beside` its own.
     """
     held: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
-    scopes: dict[tuple[str, str], list[Name]] = defaultdict(list)
+    alike: dict[tuple[str, str, str], list[Name]] = defaultdict(list)
     for name in names:
-        scopes[name.kind, name.group].append(name)
-        for word in name.words:
+        for word in set(name.words):
             held[word].add((name.kind, name.group, name.ref))
+            alike[name.kind, name.group, word].append(name)
     found: dict[tuple[str, str, Words], dict[str, bool]] = defaultdict(dict)
     for name in names:
         for words, bare in _forms(name, held):
@@ -85,7 +85,8 @@ def short_names(
         Short(words, kind, group, ref, bare)
         for (kind, group, words), of in found.items()
         for ref, bare in of.items()
-        if len(of) == 1 and not any(_may_be(n, words, bare) for n in scopes[kind, group] if n.ref != ref)
+        if len(of) == 1
+        and not any(_may_be(n, words, bare) for n in alike[kind, group, words[-1]] if n.ref != ref)
     ]
 
 
@@ -141,11 +142,18 @@ def _of_option(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
         yield words, True  # a "lemon slice"
     if words[1:] and words[-1] in OPTION_SORTS:
         *rest, sort = words
-        parts = [tuple(rest), *(part for part in _ends(rest) if LIKE.union(IDLE).issuperset(rest[: -len(part)]))]
+        parts = [
+            tuple(rest),
+            *(part for part in _ends(rest) if LIKE.union(IDLE).issuperset(rest[: -len(part)])),
+        ]
         for part in parts:
-            if _tells(part) and not (part[-1] in THINGS and not part[1:] and (sort in MADE_OF or part != parts[0])):
+            if _tells(part) and not (
+                part[-1] in THINGS and not part[1:] and (sort in MADE_OF or part != parts[0])
+            ):
                 yield part, True
-        yield from (((*part, sort), False) for part in [*_ends(rest), (rest[0],)] if _tells(part) and part[1:])
+        yield from (
+            ((*part, sort), False) for part in [*_ends(rest), (rest[0],)] if _tells(part) and part[1:]
+        )
     if name.alone and words[1:]:
         first, last = words[0], words[-1]
         sorts = {ref for _, group, ref in held[last] if group == name.group}

@@ -36,7 +36,8 @@ TALE = re.compile(
 
 # Talk that orders nothing, whatever else its words mean: manners, the weather, who comes to fetch it.
 IDLE_TALK = re.compile(
-    r"\b((i|we) (was|were) (hoping|wondering|looking)( (for|to (get|have|order)|(if|whether) (i|we) (could|can)))?"
+    r"\b((i|we) (was|were) (hoping|wondering|looking)"
+    r"( (for|to (get|have|order)|(if|whether) (i|we) (could|can)))?"
     r"|could (i|we) (trouble|bother) you for"
     r"|(smells?|look(s|ing)|feels) (so |really |very )?(good|great|amazing|wonderful|delicious|nice|busy)"
     r"( (in|out|around) (here|there))?"
