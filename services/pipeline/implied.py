@@ -129,7 +129,7 @@ def _led(tokens: list[Token], at: int) -> bool:
 
 
 def _closed(tokens: list[Token], last: Mention, after: Mention) -> bool:
-    """Whether a joint, a pause, an article or a number parts choices from the item that follows, if one does."""
+    """Whether a joint, a pause, an article or a number parts choices from the item after them, if any."""
     if after.kind != "item":
         return True
     start, end = span(tokens, last)[1], span(tokens, after)[0]

@@ -14,6 +14,7 @@ from services.pipeline.lexicon import Lexicon
 from services.pipeline.places import Place, find_places
 from services.pipeline.quantifiers import Number, find_numbers, pieces
 from services.pipeline.revisions import revise
+from services.pipeline.senses import offered
 from services.pipeline.sharing import again, shared, summed
 from services.pipeline.splits import Part, parts
 from services.pipeline.turns import FOR_WHOM, LIKEWISE, PARTED, SHARED
@@ -55,7 +56,8 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     """Read a clean transcript against a menu."""
     names = lexicon(menu, menu_version)
     tokens = names.heard(text)
-    mentions = with_implied(tokens, names.find(text, tokens), menu, names.items) if tokens else []
+    found = with_implied(tokens, names.find(text, tokens), menu, names.items) if tokens else []
+    mentions = offered(found, menu)
     said, heard = tokens, mentions
     revised = revise(tokens, mentions, menu)
     if revised is not None:
@@ -76,6 +78,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
         m.kind == "item" and not any(p.first <= span(tokens, m)[0] < p.last for p in places) for m in mentions
     )
     unclear = unclear or summed(tokens, numbers, places)
+    unclear = unclear or any(m.kind == "option" for m in sizes)  # "six wings": one six piece, or six of them
     several = len(places) > 1 or any(number.value > 1 for number in numbers)
     likewise = several and _outside(LIKEWISE, text, mentions)
     whose = several and len(places) == 1 and _outside(FOR_WHOM, text, mentions)

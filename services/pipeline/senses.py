@@ -45,7 +45,7 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
                     continue
             if not mention.strong and _beside(tokens, mention, strong_items):
                 continue
-            torn = torn or _lightly(tokens, mention, mentions)
+            torn = torn or _lightly(tokens, mention, mentions) or _on_it(tokens, mention)
             offered = set().union(*(groups_of[sku] for sku in mention.ids))
             filled, end = set(), mention.end
         elif mention.kind == "option":
@@ -57,6 +57,22 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
             filled |= single.intersection(mention.groups)
         kept.append(mention)
     return kept, torn
+
+
+def offered(mentions: list[Mention], menu: Menu) -> list[Mention]:
+    """The mentions; an option without the readings that nothing named comes with, where it has others."""
+    skus = {sku for m in mentions if m.kind == "item" for sku in m.ids}
+    groups = {group for item in menu.items if item.sku in skus for group in item.option_groups}
+    return [_narrowed(m, groups) if m.kind == "option" else m for m in mentions]
+
+
+def _narrowed(mention: Mention, groups: set[str]) -> Mention:
+    pairs = [pair for pair in zip(mention.groups, mention.ids, strict=True) if pair[0] in groups]
+    if len(pairs) in (0, len(mention.ids)):
+        return mention
+    return mention.model_copy(
+        update={"groups": tuple(g for g, _ in pairs), "ids": tuple(i for _, i in pairs)}
+    )
 
 
 def _thing(tokens: list[Token], mention: Mention, groups: set[str], menu: Menu) -> bool:
@@ -190,11 +206,18 @@ def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, sin
     if number is not None and (number > 1 or ended):
         return True, False
     end = next((i for i, t in enumerate(tokens) if t.end == mention.end), at)
-    after = [t.folded for t in tokens[end + 1 : end + 3]]
-    if after == ["to", "drink"] or (after[:1] == ["on"] and after[1:] in _ON_IT):
-        return False, True  # "and a coke to drink", "and put chopped brisket on it"
+    if [t.folded for t in tokens[end + 1 : end + 3]] == ["to", "drink"]:
+        return False, True  # "and a coke to drink"
     article = bool(between) and (number == 1 or between[-1].folded in ("a", "an"))
     return False, not article and not ended and not words & _ADDING_LINES
+
+
+def _on_it(tokens: list[Token], mention: Mention) -> bool:
+    """Whether an item is to stand on another: "and put chopped brisket on it"."""
+    end = span(tokens, mention)[1]
+    return [t.folded for t in tokens[end : end + 1]] == ["on"] and [
+        t.folded for t in tokens[end + 1 : end + 2]
+    ] in _ON_IT
 
 
 def _lightly(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:

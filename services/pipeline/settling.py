@@ -57,7 +57,7 @@ def _beats(kept: Found, other: Found) -> bool:
     if its < mine:
         return kept.score >= other.score - 0.15
     if its == mine:
-        if other.score == SHORT and other.kind == "option":
+        if other.score == SHORT and other.kind == kept.kind == "option":
             return False  # "ranch" is a dip, and short for a dressing: the item tells
         return other.score < kept.score - (0 if kept.score >= EXACT else 0.05)
     return bool(its & mine) and not mine < its and other.score < kept.score

@@ -64,7 +64,7 @@ def short_names(
     """The short forms of `names` that are clear.
 
     `taken` holds the menu's names with what they are of (`item`, `size` or a group of options): an option may
-    be called as an item is, or one of a group that no item has `beside` its own.
+    be called as one of a group that no item has `beside` its own.
     """
     held: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
     alike: dict[tuple[str, str, str], list[Name]] = defaultdict(list)
@@ -77,7 +77,7 @@ def short_names(
         for words, bare in _forms(name, held):
             others = taken.get(words, set())
             if name.kind == "option":
-                others = others & {"size", name.group, *beside.get(name.group, ())}
+                others = others & {"item", "size", name.group, *beside.get(name.group, ())}
             if not others and not _counts(words, name):
                 of = found[name.kind, name.group, words]
                 of[name.ref] = bare and of.get(name.ref, True)

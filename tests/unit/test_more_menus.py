@@ -32,7 +32,7 @@ PIES, SUBS, BURGERS, BURRITOS = "pie-yard", "sub-dock", "patty-wagon", "casa-ver
         (PIES, "a small pizza sans cheese with heaps of arugula", "1 pizza S no cheese, extra arugula"),
         (SUBS, "a club, don't be stingy with the onions", "1 club-sub extra onions"),
         (PIES, "a large veggie, leave off the onions and the green peppers",
-         "1 veggie L no onions, no onions, no green-peppers"),
+         "1 veggie L no onions, no green-peppers"),
         # The last of a list is the first item's, where the next does not come with it.
         (SUBS, "tuna with lettuce and mayo large coffee", "1 tuna-sub lettuce, mayo; 1 coffee L"),
         # What comes for what was taken back comes for nothing else.
