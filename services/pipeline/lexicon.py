@@ -30,6 +30,7 @@ STRONG = 0.8
 FUZZY_WORD = 0.5
 # From which likeness of spelling a little word may be another ("nice", "iced").
 NEAR_WORD = 0.7
+_ABBREVIATIONS = frozenset("no st dr mr mrs ms".split())
 MAX_GAP = 2
 # What follows is something on or in a thing, and no thing.
 _WITH = frozenset("with in on no without add plus some hold".split())
@@ -184,9 +185,9 @@ class Lexicon:
         for word in words[1:]:
             for step in range(1, MAX_GAP + 2):
                 at = core[-1] + step
-                # "No. 5" is one name, and no refusal.
+                # "No. 5" is one name, and no refusal; so are "St. Louis ribs" and a "B.L.T.".
                 ended = at <= len(tokens) and tokens[at - 1].after in SENTENCE_ENDS
-                if at >= len(tokens) or (ended and tokens[at - 1].folded != "no"):
+                if at >= len(tokens) or (ended and not _is_abbreviation(tokens[at - 1].folded)):
                     return None
                 if tokens[at].folded == word:
                     core.append(at)
@@ -254,14 +255,20 @@ class Lexicon:
             ):
                 continue
             uneven = j - i != len(words) and not sounds_alike
-            even = zip(range(i, j), words, strict=True) if j - i == len(words) else ()
-            unlike = tuple(k for k, word in even if tokens[k].folded != word)
+            pairs = list(zip(range(i, j), words, strict=True)) if j - i == len(words) else []
+            unlike = tuple(k for k, word in pairs if tokens[k].folded != word)
+            if any(k in unlike and self._another(tokens[k].folded, word) for k, word in pairs):
+                continue  # a "bacon burger" is no Barn burger
             found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99), uneven, unlike))
         return found
 
     def _said(self, tokens: list[Token]) -> bool:
         """Whether words are a whole name."""
         return tuple(token.folded for token in tokens) in self._names
+
+    def _another(self, said: str, word: str) -> bool:
+        """Whether a word of the menu was said that is not even near a name's own."""
+        return said in self._by_word and fuzz.ratio(said, word) < NEAR_WORD * 100
 
     @staticmethod
     def _word_by_word(said: list[str], name: tuple[str, ...]) -> bool:
@@ -315,6 +322,10 @@ class Lexicon:
             if set(core) - parts:
                 found.append(Found(kind, group, ref, core, GUESS))
         return found
+
+
+def _is_abbreviation(word: str) -> bool:
+    return word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha())
 
 
 def _filled(one: Found, kept: list[Found]) -> bool:

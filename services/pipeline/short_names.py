@@ -116,8 +116,7 @@ def _of_item(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
             parts.append((rest[0],))  # "meatball" for a meatball marinara sub
         yield from ((part, True) for part in parts if _tells(part))
         for part in [*_ends(rest), (rest[0],)]:
-            # A "chicken pizza" may be any pizza with chicken.
-            if _tells(part) and (part[1:] or all(kind == "item" for kind, *_ in held[part[0]])):
+            if _tells(part) and _told_by_items(part, held):
                 yield (*part, sort), False
     before = words[: -len(name.sort)] if name.sort and words[-len(name.sort) :] == name.sort else ()
     if _tells(before) and not THINGS.issuperset(before) and not BUNDLES.intersection(name.sort):
@@ -132,7 +131,9 @@ def _of_item(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
     for part in _ends(words):
         left_out = words[: -len(part)]
         clear = IDLE.issuperset(left_out) or part[1:] or part[0] in HEADS - PLAIN_HEADS
-        if clear and _tells(part) and not DEFINING.intersection(left_out):
+        # A "chicken pizza" may be any pizza with chicken.
+        any_of_sort = part[1:] and part[-1] in ITEM_SORTS and not _told_by_items(part[:-1], held)
+        if clear and not any_of_sort and _tells(part) and not DEFINING.intersection(left_out):
             yield part, False
 
 
@@ -188,6 +189,11 @@ def _tells(part: Sequence[str]) -> bool:
 def _own(word: str, held: Held) -> bool:
     """Whether a word tells a thing that no other name of the menu holds."""
     return len(held[word]) == 1 and len(word) > 2 and word not in EMPTY | DEFINING | IDLE | SAID_OF_MANY
+
+
+def _told_by_items(part: Words, held: Held) -> bool:
+    """Whether words are not one that a choice has too."""
+    return bool(part[1:]) or all(kind == "item" for kind, *_ in held[part[0]])
 
 
 def _counts(words: Words, name: Name) -> bool:
