@@ -81,8 +81,8 @@ class Settings(BaseSettings):
     """One decode; past it the attempt counts as an outage."""
 
     score_drafts: bool = False
-    """Have vLLM score each finished cart again without the mask: which fields it would have said otherwise.
-    Costs a prefill an order."""
+    """Score each finished cart without the mask: which fields the model would have said otherwise. Costs vLLM
+    a prefill an order, llama.cpp some of each token's time."""
 
     fallback_llm_url: str = ""
     """A second decoder, asked only when the first stays down. Empty: none, the order goes to review."""

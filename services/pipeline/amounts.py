@@ -102,6 +102,7 @@ def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[
         if (
             word == "extra"
             and at > 0
+            and at - 1 not in taken
             and (tokens[at - 1].folded in ("a", "an") or tokens[at - 1].folded.isdigit())
         ):
             return set()  # "an extra shot" is one shot, "extra foam" much of it

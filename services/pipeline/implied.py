@@ -42,7 +42,7 @@ def _parted(
         for group, ref in zip(mention.groups, mention.ids, strict=True)
         if group in item.option_groups
     ]
-    if not pairs or not _opens(tokens, first, pairs[0][0], before, menu):
+    if not pairs or not _opens(tokens, first, {*mention.groups}, before, menu):
         return None
     cut = tokens[end - 2].end
     groups, ids = zip(*pairs, strict=True)
@@ -55,7 +55,7 @@ def _parted(
     ]
 
 
-def _opens(tokens: list[Token], at: int, group: str, before: list[Mention], menu: Menu) -> bool:
+def _opens(tokens: list[Token], at: int, groups: set[str], before: list[Mention], menu: Menu) -> bool:
     """Whether a choice is a line of its own, and none of the item before it."""
     sizes = {span(tokens, m)[1]: span(tokens, m)[0] for m in before if m.kind == "size"}
     while at in sizes or (at and tokens[at - 1].folded in AMOUNTS and not tokens[at - 1].after):
@@ -65,7 +65,7 @@ def _opens(tokens: list[Token], at: int, group: str, before: list[Mention], menu
     if start and tokens[start - 1].folded in _ON and not tokens[start - 1].after:
         return False  # "a BLT on an everything bagel"
     items = [m for m in before if m.kind == "item"]
-    takes = items and any(group in item.option_groups for item in _items(items[-1], menu))
+    takes = items and any(groups & {*item.option_groups} for item in _items(items[-1], menu))
     return counted or not takes
 
 

@@ -293,10 +293,23 @@ def test_a_cart_is_scored_by_the_very_tokens_that_made_it(server: StagedServer) 
     assert decoded.scored.overruled == {"": 1}
 
 
-def test_nothing_is_scored_unasked_or_by_a_server_that_can_not(server: StagedServer) -> None:
-    for decoder in (server.decoder("vllm"), server.decoder("llama.cpp", score=True)):
-        assert decoder.decode(EVIDENCE).scored is None
-    assert server.paths == ["/v1/chat/completions"] * 2
+def test_llama_cpp_tells_the_scores_with_the_cart(server: StagedServer) -> None:
+    token = {"id": 5, "token": WIRE, "logprob": -0.5, "top_logprobs": [{"id": 7}]}
+    document = json.loads(completion(WIRE)[1])
+    document["choices"][0]["logprobs"] = {"content": [token]}
+    server.answer = lambda body: (200, json.dumps(document).encode())
+    decoded = server.decoder("llama.cpp", score=True).decode(EVIDENCE)
+    assert (server.bodies[0]["logprobs"], server.bodies[0]["top_logprobs"]) == (True, 1)
+    assert server.paths == ["/v1/chat/completions"]
+    assert decoded.scored is not None
+    assert decoded.scored.overruled == {"": 1}
+
+
+@pytest.mark.parametrize("dialect", ["vllm", "llama.cpp"])
+def test_nothing_is_scored_unasked(server: StagedServer, dialect: str) -> None:
+    assert server.decoder(dialect).decode(EVIDENCE).scored is None
+    assert server.paths == ["/v1/chat/completions"]
+    assert not {"logprobs", "return_token_ids"} & set(server.bodies[0])
 
 
 @pytest.mark.parametrize("trouble", [(500, b""), (200, b"{}"), (200, b'{"choices": [{}]}')])

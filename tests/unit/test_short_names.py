@@ -46,6 +46,11 @@ BAGELS, DEPOT, DINER = "bagel-works", "pizza-depot", "copper-skillet"
          "2 byo LG thin; 1 byo SM pepperoni"),
         # Any pizza may have chicken on it, and need not be the buffalo one.
         (PIES, "a small chicken pizza", "1 byo SM chicken"),
+        (BAGELS, "a three egg omelette with avocado and everything bagel",
+         "1 three-egg-omelette avocado, everything-bagel"),
+        # The four is of a name, and makes no number of the extra.
+        ("sub-dock", "a six inch veggie cut in four, extra chipotle mayo",
+         "1 veggie-sub SIX cut-in-four, extra chipotle-mayo"),
         # Said of all, and of what it comes in.
         (BURGERS, "a turkey burger and a veggie burger, each with avocado",
          "1 turkey-burger avocado; 1 veggie-burger avocado"),
