@@ -58,7 +58,9 @@ def own_probabilities(draft: CartDraft, scored: Mapping[str, float]) -> list[dic
     return found
 
 
-def decode(hearings: list[tuple[str, Hearing]], decoder: OpenAIDecoder, out: Path) -> dict[str, dict[str, Any]]:
+def decode(
+    hearings: list[tuple[str, Hearing]], decoder: OpenAIDecoder, out: Path
+) -> dict[str, dict[str, Any]]:
     """The draft and scores of each hearing, by its key."""
     known: dict[str, dict[str, Any]] = {}
     if out.exists():
@@ -81,7 +83,9 @@ def decode(hearings: list[tuple[str, Hearing]], decoder: OpenAIDecoder, out: Pat
     return known
 
 
-def rows_of(hearing: Hearing, draft: CartDraft, scored: Mapping[str, float], evidence: Evidence) -> Iterator[Row]:
+def rows_of(
+    hearing: Hearing, draft: CartDraft, scored: Mapping[str, float], evidence: Evidence
+) -> Iterator[Row]:
     """The labelled fields of a decoded cart."""
     right = right_fields(hearing.gold, [line.model_dump(mode="json") for line in draft.lines])
     own = own_probabilities(draft, scored)
