@@ -28,7 +28,8 @@ class Found:
 
 def settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
-    whole = [f for f in found if f.score >= GAPPED]
+    # A short form inside a likeness of the same name is a part of it: "dark rose" is a dark roast.
+    whole = [f for f in found if f.score >= GAPPED and f.score != SHORT]
     found = [
         f
         for f in found

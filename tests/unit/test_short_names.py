@@ -51,6 +51,8 @@ BAGELS, DEPOT, DINER = "bagel-works", "pizza-depot", "copper-skillet"
         # The four is of a name, and makes no number of the extra.
         ("sub-dock", "a six inch veggie cut in four, extra chipotle mayo",
          "1 veggie-sub SIX cut-in-four, extra chipotle-mayo"),
+        # A sound-alike of the whole name, which holds a short form of it.
+        ("daily-grind", "a large coffee, dark rose", "1 coffee LG dark-roast"),
         # Said of all, and of what it comes in.
         (BURGERS, "a turkey burger and a veggie burger, each with avocado",
          "1 turkey-burger avocado; 1 veggie-burger avocado"),
