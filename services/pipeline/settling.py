@@ -28,7 +28,7 @@ class Found:
 
 def settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
-    # A short form inside a likeness of the same name is a part of it: "dark rose" is a dark roast.
+    # A short form is no name said whole.
     whole = [f for f in found if f.score >= GAPPED and f.score != SHORT]
     found = [
         f
@@ -56,6 +56,8 @@ def _beats(kept: Found, other: Found) -> bool:
     """Whether `kept` leaves no room for `other`, which is no longer and no better than it."""
     mine, its = set(kept.core), set(other.core)
     if its < mine:
+        if other.score == SHORT and _same(kept, other):
+            return True  # "dark" in "dark rose", which is a dark roast
         return kept.score >= other.score - 0.15
     if its == mine:
         if other.score == SHORT and other.kind == kept.kind == "option":

@@ -4,11 +4,12 @@
         --url http://127.0.0.1:8080 --out drafts.jsonl
 
 Each hearing whose words leave something open is decoded under its mask by the server at URL (llama.cpp, the
-model of `SAYCART_LLM_MODEL`), with the probability that the model held each value at before the mask. What is in
-OUT already is not decoded again. Every hearing counts once: of the others nothing was left to a model.
+model of `SAYCART_LLM_MODEL`), with the probability that the model held each value at before the mask; of the
+others nothing was left to a model. What is in OUT already is not decoded again.
 
-Then, for values that the mask left open: how well does that probability by itself tell the right ones (AUROC),
-and does a regression of `fit.py`'s features gain by it as one more, cross-validated in the same folds?
+Then, for values that the mask left open: how well does that probability by itself tell the right ones
+(AUROC), and does a regression of `fit.py`'s features gain by it as one more, cross-validated in the same
+folds?
 """
 
 from __future__ import annotations
@@ -136,9 +137,8 @@ def main() -> None:
         x: Array = np.array([row[1] for row in of_kind])
         wider: Array = np.array([(*row[1], row[2]) for row in of_kind])
         every = np.ones(len(of_kind), dtype=bool)
-        without, with_model = (
-            cross_validated(x, y, groups, signs, every), cross_validated(wider, y, groups, [*signs, 1], every),
-        )  # fmt: skip
+        without = cross_validated(x, y, groups, signs, every)
+        with_model = cross_validated(wider, y, groups, [*signs, 1], every)
         told = {
             "chosen": len(of_kind),
             "wrong": right.count(False),

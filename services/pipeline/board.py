@@ -1,0 +1,117 @@
+"""The names on a menu's board, folded, with whose they are: what the lexicon looks for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+
+from schemas.menu import Menu
+from services.pipeline.english import MEASURES, NICKNAMES
+from services.pipeline.short_names import Name, Short, short_names
+from services.pipeline.words import fold, tokenize
+
+Words = tuple[str, ...]
+
+
+class Board:
+    """Every name and alias of one menu version, and the short forms of names.
+
+    `phrases` are words, kind (`item`, `size`, `option`), group and id; `written` the names as they stand
+    there, in small letters; `shorts` the short forms by their first word; `qualifiers` words of sizes and
+    options; `choices` what groups of options are called, `generic` words of categories and groups.
+    """
+
+    def __init__(self, menu: Menu) -> None:
+        self.phrases: list[tuple[Words, str, str, str]] = []
+        self.written: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+        for item in menu.items:
+            self._add("item", "", item.sku, (item.name, *item.aliases))
+        for size in menu.sizes:
+            self._add("size", "", size.id, (size.name, *size.aliases))
+        for group in menu.option_groups:
+            for option in group.options:
+                self._add("option", group.id, option.id, (option.name, *option.aliases))
+        self.names = {words for words, *_ in self.phrases}
+        self.by_word: dict[str, set[int]] = defaultdict(set)
+        for index, (words, *_rest) in enumerate(self.phrases):
+            for word in words:
+                self.by_word[word].add(index)
+        self.shorts: dict[str, list[Short]] = defaultdict(list)
+        for short in short_names(_names(menu), self._kinds(), _beside(menu)):
+            self.shorts[short.words[0]].append(short)
+        self.qualifiers = {w for words, kind, *_ in self.phrases if kind in ("size", "option") for w in words}
+        last = {fold(group.name.split()[-1]) for group in menu.option_groups}
+        self.choices = frozenset(last - MEASURES)
+        general = {item.category for item in menu.items} | {group.name for group in menu.option_groups}
+        self.generic = frozenset(token.folded for name in general for token in tokenize(name))
+
+    @property
+    def words(self) -> Collection[str]:
+        """Every word of a name, folded."""
+        return self.by_word.keys()
+
+    def items(self, *words: str) -> list[tuple[tuple[str, ...], str]]:
+        """Names of items, folded, that hold each of `words`, and whose they are."""
+        held = set.intersection(*(self.by_word.get(word, set()) for word in words))
+        names = (self.phrases[index] for index in sorted(held))
+        return [(name, ref) for name, kind, _, ref in names if kind == "item"]
+
+    def _add(self, kind: str, group: str, ref: str, names: tuple[str, ...]) -> None:
+        self.written[kind, group, ref].update(name.casefold() for name in names)
+        for words in {tuple(token.folded for token in tokenize(name)) for name in names}:
+            if words:
+                self.phrases.append((words, kind, group, ref))
+                self.phrases += [(nick, kind, group, ref) for nick in _nicknames(words)]
+
+    def _kinds(self) -> dict[tuple[str, ...], set[str]]:
+        """What each name of the menu is one of."""
+        kinds: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for words, kind, group, _ in self.phrases:
+            kinds[words].add(group or kind)
+        return kinds
+
+
+def _names(menu: Menu) -> list[Name]:
+    """Items and options by the names on the board; a brand with what it comes in ("Fanta Orange") is told by
+    its capitals, where most names have none."""
+    plain = 2 * sum(item.name[:1].islower() for item in menu.items) > len(menu.items)
+    named = [
+        (
+            item.name,
+            "item",
+            "",
+            item.sku,
+            plain and all(w[:1].isupper() for w in item.name.split()[:2]),
+            item.category,
+        )
+        for item in menu.items
+    ]
+    single = menu.choose_one
+    named += [
+        (o.name, "option", g.id, o.id, g.id in single, g.name.split()[-1])
+        for g in menu.option_groups
+        for o in g.options
+    ]
+    return [
+        Name(words, kind, group, ref, alone, tuple(token.folded for token in tokenize(sort)))
+        for name, kind, group, ref, alone, sort in named
+        if (words := tuple(token.folded for token in tokenize(name)))
+    ]
+
+
+def _beside(menu: Menu) -> dict[str, set[str]]:
+    """By group of options the groups that some item has beside it."""
+    beside: dict[str, set[str]] = defaultdict(set)
+    for item in menu.items:
+        for group in item.option_groups:
+            beside[group].update(item.option_groups)
+    return beside
+
+
+def _nicknames(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """A name with an everyday one in the place of the same in full ("OJ")."""
+    for nick, full in NICKNAMES.items():
+        whole = tuple(full.split())
+        for i in range(len(words) - len(whole) + 1):
+            if words[i : i + len(whole)] == whole:
+                yield (*words[:i], *nick.split(), *words[i + len(whole) :])
