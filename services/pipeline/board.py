@@ -75,28 +75,22 @@ def _names(menu: Menu) -> list[Name]:
     """Items and options by the names on the board; a brand with what it comes in ("Fanta Orange") is told by
     its capitals, where most names have none."""
     plain = 2 * sum(item.name[:1].islower() for item in menu.items) > len(menu.items)
-    named = [
-        (
-            item.name,
-            "item",
-            "",
-            item.sku,
-            plain and all(w[:1].isupper() for w in item.name.split()[:2]),
-            item.category,
-        )
-        for item in menu.items
-    ]
     single = menu.choose_one
-    named += [
-        (o.name, "option", g.id, o.id, g.id in single, g.name.split()[-1])
-        for g in menu.option_groups
-        for o in g.options
-    ]
-    return [
-        Name(words, kind, group, ref, alone, tuple(token.folded for token in tokenize(sort)))
-        for name, kind, group, ref, alone, sort in named
-        if (words := tuple(token.folded for token in tokenize(name)))
-    ]
+    named = []
+    for item in menu.items:
+        brand = plain and all(word[:1].isupper() for word in item.name.split()[:2])
+        aliases = tuple(words for alias in item.aliases if (words := _folded(alias)))
+        named.append(Name(_folded(item.name), "item", "", item.sku, brand, _folded(item.category), aliases))
+    for group in menu.option_groups:
+        sort = _folded(group.name.split()[-1])
+        for option in group.options:
+            words = _folded(option.name)
+            named.append(Name(words, "option", group.id, option.id, group.id in single, sort))
+    return [name for name in named if name.words]
+
+
+def _folded(text: str) -> Words:
+    return tuple(token.folded for token in tokenize(text))
 
 
 def _beside(menu: Menu) -> dict[str, set[str]]:

@@ -27,6 +27,7 @@ from services.pipeline.short_words import (
     OPTION_SORTS,
     PLAIN_HEADS,
     SAID_OF_MANY,
+    TASTES,
     THINGS,
 )
 
@@ -46,6 +47,7 @@ class Name(NamedTuple):
     ref: str
     alone: bool = False
     sort: Words = ()
+    aliases: tuple[Words, ...] = ()
 
 
 class Short(NamedTuple):
@@ -111,11 +113,16 @@ def _of_item(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
         yield words, True  # a "milk carton"
     if words[1:] and words[-1] in ITEM_SORTS:
         *rest, sort = words
-        parts = [tuple(rest), *(part for part in _ends(rest) if EMPTY.issuperset(rest[: -len(part)]))]
+        parts = [
+            tuple(rest),
+            *(part for part in _ends(rest) if LIKE.union(IDLE).issuperset(rest[: -len(part)])),
+        ]
         if len(rest) > 1 and _own(rest[0], held):
             parts.append((rest[0],))  # "meatball" for a meatball marinara sub
         yield from ((part, True) for part in parts if _tells(part))
-        for part in [*_ends(rest), (rest[0],)]:
+        endings = [part for part in _ends(rest) if _same_thing(rest[: -len(part)])]
+        beginning = [(rest[0],)] if not DEFINING.intersection(rest[1:]) else []
+        for part in [*endings, *beginning]:
             if _tells(part) and _told_by_items(part, held):
                 yield (*part, sort), False
     before = words[: -len(name.sort)] if name.sort and words[-len(name.sort) :] == name.sort else ()
@@ -124,17 +131,20 @@ def _of_item(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
     if words[1:] == ("latte",) and _own(words[0], held) and words[0] not in THINGS:
         yield words[:1], True  # "a chai"
     if words[2:] and not JOINTS.intersection(words):
-        if words[-1] not in ITEM_SORTS | LIKE and words[0] not in LIKE | IDLE | DEFINING:
+        ends = words[-1] not in ITEM_SORTS | LIKE and words[0] not in LIKE | IDLE | DEFINING
+        if ends and not THINGS.union(DEFINING).intersection(words[1:-1]):
             yield (words[0], words[-1]), False  # an "oatmeal cookie", without the raisins
-        if words[3:]:
-            yield (words[0], *words[2:]), False  # a "jalapeño sausage link", without the cheddar
     for part in _ends(words):
         left_out = words[: -len(part)]
-        clear = IDLE.issuperset(left_out) or part[1:] or part[0] in HEADS - PLAIN_HEADS
+        clear = IDLE.issuperset(left_out) or (part[1:] and _same_thing(left_out))
+        clear = clear or part[0] in HEADS - PLAIN_HEADS
         # A "chicken pizza" may be any pizza with chicken.
         any_of_sort = part[1:] and part[-1] in ITEM_SORTS and not _told_by_items(part[:-1], held)
         if clear and not any_of_sort and _tells(part) and not DEFINING.intersection(left_out):
             yield part, False
+    for alias in name.aliases:
+        if alias[-1] != words[-1]:
+            yield (*alias, words[-1]), False  # a "jalapeño sausage link", if "jalapeño sausage" is enough
 
 
 def _of_option(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
@@ -189,6 +199,11 @@ def _tells(part: Sequence[str]) -> bool:
 def _own(word: str, held: Held) -> bool:
     """Whether a word tells a thing that no other name of the menu holds."""
     return len(held[word]) == 1 and len(word) > 2 and word not in EMPTY | DEFINING | IDLE | SAID_OF_MANY
+
+
+def _same_thing(left_out: Sequence[str]) -> bool:
+    """Whether a thing is the same without these words."""
+    return not TASTES.union(DEFINING).intersection(left_out)
 
 
 def _told_by_items(part: Words, held: Held) -> bool:

@@ -44,12 +44,18 @@ HEADS = _folded(
 )
 # Of these the items that are had plain: named more closely they are other things ("sweet potato fries").
 PLAIN_HEADS = _folded(
-    "fries wings chicken beef ham bacon sausage shrimp egg onion tomato garlic caramel pepper shot"
+    "fries chicken beef ham bacon sausage shrimp egg onion tomato garlic caramel pepper shot"
 )
 # Things in their own right: what is made of them or with them may not be called by them alone.
 THINGS = HEADS | _folded(
     "cream milk egg bean potato cheese butter water coffee tea rice pizza burger bread chocolate vanilla"
     " lemon orange apple banana strawberry peanut sugar fish steak pork turkey tuna salmon"
+)
+# What a thing tastes of or is made with; without it, it is another one ("peach iced tea").
+TASTES = THINGS | _folded(
+    "buffalo barbecue bbq teriyaki peach mango raspberry blueberry blackberry cherry lime mint peppermint"
+    " thai hazelnut pumpkin maple coconut ginger cinnamon pesto alfredo marinara cajun sriracha nacho ranch"
+    " swiss walnut almond pecan oreo matcha rose lavender tofu crab lobster lamb duck"
 )
 GRAINS = _folded("white wheat rye sourdough")
 
@@ -58,7 +64,7 @@ IDLE = _folded(
     "fresh freshly squeezed house homemade home made classic original signature traditional crispy golden"
     " fried french tater bottled purified premium famous old fashioned cut oven roasted grilled sliced"
     " chopped grated shredded ground baby vine ripe wild organic real creamy steamed baked kosher"
-    " maraschino sauteed soft the add forest virginia oyster rainbow wine marble garden italian chicken"
+    " maraschino sauteed soft the add forest virginia oyster rainbow wine marble garden italian"
     " cabbage"
 )
 # Say that a thing is another than the plain one.
@@ -75,7 +81,7 @@ LIKE = _folded(
     " whole pink meat mean hand personal chunky general build roast san"
 )
 # Of the last three and the sorts, those that name a thing where nothing follows them.
-NOUNS = _folded("turkey veggie chicken italian sugar potato cream")
+NOUNS = _folded("turkey veggie chicken italian sugar potato")
 EMPTY = (LIKE | IDLE | DEFINING | ITEM_SORTS) - NOUNS
 # In an order these are said of many things.
 SAID_OF_MANY = FILLERS | JOINTS | MEASURES | VESSELS | AMOUNTS.keys() | NUMBERS.keys()

@@ -105,6 +105,11 @@ def test_a_form_that_two_names_share_is_no_short_name() -> None:
 
 def test_what_makes_it_another_thing_is_not_left_out() -> None:
     assert "burger" not in forms(("veggy burger", "veggie"))
+    assert "caesar salad" not in forms(("chicken caesar salad", "chicken"))
+    assert "egg and cheese sandwich" not in forms(("bacon egg and cheese sandwich", "bacon"))
+    assert "iced tea" not in forms(("peach iced tea", "peach"))
+    assert "ham" not in forms(("vegan ham sub", "vegan"))
+    assert "sausage biscuit" not in forms(("sausage egg biscuit", "egg"))
     assert "milk" not in forms(("chocolate milk", "chocolate"))
     assert "fry" not in forms(("sweet potato fry", "sweet"))
     assert forms(("french fry", "fries"), ("sweet potato fry", "sweet"))["fry"] == "fries"
