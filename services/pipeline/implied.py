@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
 from services.pipeline.english import AMOUNTS, AND, ARTICLES, FILLERS
+from services.pipeline.senses import narrowed
 from services.pipeline.settling import SHORT
 from services.pipeline.words import Token, fold, span, tokenize
 
@@ -37,20 +38,15 @@ def _parted(
     item = menu.item(skus.pop()) if len(skus) == 1 and end - first > 1 else None
     if item is None:
         return None
-    pairs = [
-        (group, ref)
-        for group, ref in zip(mention.groups, mention.ids, strict=True)
-        if group in item.option_groups
-    ]
-    if not pairs or not _opens(tokens, first, {*mention.groups}, before, menu):
+    groups = {*mention.groups}
+    if not groups & {*item.option_groups} or not _opens(tokens, first, groups, before, menu):
         return None
     cut = tokens[end - 2].end
-    groups, ids = zip(*pairs, strict=True)
     words = {"end": cut, "text": mention.text[: cut - mention.start]}
     thing = {"kind": "item", "ids": (item.sku,), "groups": (), "start": last.start}
     thing |= {"text": mention.text[last.start - mention.start :], "score": SHORT, "strong": True}
     return [
-        mention.model_copy(update={"ids": ids, "groups": groups, **words}),
+        narrowed(mention, {*item.option_groups}).model_copy(update=words),
         mention.model_copy(update=thing),
     ]
 

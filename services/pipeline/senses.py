@@ -13,7 +13,7 @@ from services.pipeline.words import SENTENCE_ENDS, Token, span
 
 # What follows belongs to the item before; what follows the others is one thing more, perhaps.
 _INTRODUCING = frozenset("with including drink side choice".split())
-_ON_IT = (["it"], ["that"], ["them"], ["top"], ["there"])
+_ON_IT = frozenset("it that them top there".split())
 _ADDING_LINES = frozenset("also plus then another".split())
 
 
@@ -63,10 +63,11 @@ def offered(mentions: list[Mention], menu: Menu) -> list[Mention]:
     """The mentions; an option without the readings that nothing named comes with, where it has others."""
     skus = {sku for m in mentions if m.kind == "item" for sku in m.ids}
     groups = {group for item in menu.items if item.sku in skus for group in item.option_groups}
-    return [_narrowed(m, groups) if m.kind == "option" else m for m in mentions]
+    return [narrowed(m, groups) if m.kind == "option" else m for m in mentions]
 
 
-def _narrowed(mention: Mention, groups: set[str]) -> Mention:
+def narrowed(mention: Mention, groups: set[str]) -> Mention:
+    """An option's readings of these groups; all of them where none is of these."""
     pairs = [pair for pair in zip(mention.groups, mention.ids, strict=True) if pair[0] in groups]
     if len(pairs) in (0, len(mention.ids)):
         return mention
@@ -215,9 +216,8 @@ def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, sin
 def _on_it(tokens: list[Token], mention: Mention) -> bool:
     """Whether an item is to stand on another: "and put chopped brisket on it"."""
     end = span(tokens, mention)[1]
-    return [t.folded for t in tokens[end : end + 1]] == ["on"] and [
-        t.folded for t in tokens[end + 1 : end + 2]
-    ] in _ON_IT
+    after = [t.folded for t in tokens[end : end + 2]]
+    return after[:1] == ["on"] and not _ON_IT.isdisjoint(after[1:])
 
 
 def _lightly(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:

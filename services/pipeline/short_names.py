@@ -24,10 +24,12 @@ from services.pipeline.short_words import (
     ITEM_SORTS,
     LIKE,
     MADE_OF,
+    NO_NAME,
     OPTION_SORTS,
+    OTHER_THING,
     PLAIN_HEADS,
+    PRAISE,
     SAID_OF_MANY,
-    TASTES,
     THINGS,
 )
 
@@ -98,24 +100,30 @@ def _forms(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
         if name.alone and name.words[1:] and _own(name.words[0], held) and name.words[0] not in THINGS:
             yield name.words[:1], True  # "Doritos"; what follows is their flavour
             return
+        yield from _without_holder(name)
         yield from _of_item(name, held)
         return
-    forms = list(_of_option(name, held))
+    forms = [*_without_holder(name), *_of_option(name, held)]
     yield from forms
     if OPTION_SORTS.issuperset(name.sort) and name.words[-1:] != name.sort:
         # "White bread", where the group is called bread.
         yield from (((*words, *name.sort), bare) for words, bare in [*forms, (name.words, False)])
 
 
-def _of_item(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
+def _without_holder(name: Name) -> Iterator[tuple[Words, bool]]:
+    """A "milk carton" as milk, a "lemon slice" as lemon."""
     words = _unpacked(name.words)
     if words != name.words and _tells(words):
-        yield words, True  # a "milk carton"
+        yield words, True
+
+
+def _of_item(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
+    words = _unpacked(name.words)
     if words[1:] and words[-1] in ITEM_SORTS:
         *rest, sort = words
         parts = [
             tuple(rest),
-            *(part for part in _ends(rest) if LIKE.union(IDLE).issuperset(rest[: -len(part)])),
+            *(part for part in _ends(rest) if PRAISE.issuperset(rest[: -len(part)])),
         ]
         if len(rest) > 1 and _own(rest[0], held):
             parts.append((rest[0],))  # "meatball" for a meatball marinara sub
@@ -149,13 +157,11 @@ def _of_item(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
 
 def _of_option(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
     words = _unpacked(name.words)
-    if words != name.words and _tells(words):
-        yield words, True  # a "lemon slice"
     if words[1:] and words[-1] in OPTION_SORTS:
         *rest, sort = words
         parts = [
             tuple(rest),
-            *(part for part in _ends(rest) if LIKE.union(IDLE).issuperset(rest[: -len(part)])),
+            *(part for part in _ends(rest) if PRAISE.issuperset(rest[: -len(part)])),
         ]
         for part in parts:
             if _tells(part) and not (
@@ -174,7 +180,7 @@ def _of_option(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
             yield (last,), True  # "on wheat"
     for part in _ends(words):
         left_out = words[: -len(part)]
-        clear = IDLE.issuperset(left_out) or (part[0] in HEADS and LIKE.union(IDLE).issuperset(left_out))
+        clear = IDLE.issuperset(left_out) or (part[0] in HEADS and PRAISE.issuperset(left_out))
         if clear and _tells(part) and not DEFINING.intersection(left_out):
             yield part, False
 
@@ -198,12 +204,12 @@ def _tells(part: Sequence[str]) -> bool:
 
 def _own(word: str, held: Held) -> bool:
     """Whether a word tells a thing that no other name of the menu holds."""
-    return len(held[word]) == 1 and len(word) > 2 and word not in EMPTY | DEFINING | IDLE | SAID_OF_MANY
+    return len(held[word]) == 1 and len(word) > 2 and word not in NO_NAME
 
 
 def _same_thing(left_out: Sequence[str]) -> bool:
     """Whether a thing is the same without these words."""
-    return not TASTES.union(DEFINING).intersection(left_out)
+    return not OTHER_THING.intersection(left_out)
 
 
 def _told_by_items(part: Words, held: Held) -> bool:

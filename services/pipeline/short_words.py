@@ -86,3 +86,5 @@ EMPTY = (LIKE | IDLE | DEFINING | ITEM_SORTS) - NOUNS
 # In an order these are said of many things.
 SAID_OF_MANY = FILLERS | JOINTS | MEASURES | VESSELS | AMOUNTS.keys() | NUMBERS.keys()
 SAID_OF_MANY |= _folded("free plain style half quarter full non low")
+# Joined once, since every name of a menu is held against them.
+PRAISE, OTHER_THING, NO_NAME = LIKE | IDLE, TASTES | DEFINING, EMPTY | DEFINING | IDLE | SAID_OF_MANY
