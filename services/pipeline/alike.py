@@ -62,6 +62,8 @@ class Ear:
             if (
                 score < needed
                 # "One six piece" is no sixteen piece, though it is spelled like it.
+                # "I'd better" is no butter.
+                or (j - i == 1 and tokens[i].folded in FILLERS)
                 or [t.folded for t in tokens[i:j] if t.folded.isdigit()] != [w for w in words if w.isdigit()]
                 # "Corned beef hash and" is not all of a corned beef hash and eggs.
                 or (score < 1 and {tokens[i].folded, tokens[j - 1].folded} & JOINTS)
@@ -70,7 +72,7 @@ class Ear:
                 # "Three half tandooris" are halves, and no whole ones that sound a little like it.
                 or (score < 1 and j - i > len(words) and any((e,) in self._board.names for e in edges))
                 # In "a tub of veggie cream cheese" the veggie is no noise.
-                or (j - i > len(words) and inner & self._board.by_word.keys())
+                or (score < 1 and j - i > len(words) and inner & self._board.by_word.keys())
                 # "No ice" is no option of no rice where ice can be had.
                 or (score < 1 and tokens[i].folded in AMOUNTS and self._said(tokens[i + 1 : j]))
                 # "Grilled chicken and ranch" is no grilled chicken sandwich.

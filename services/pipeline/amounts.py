@@ -34,7 +34,7 @@ def options_heard(
     for mention, amounts in zip(options, spoken, strict=True):
         first, end = span(tokens, mention)
         counts, counted_by = {1}, set[Number]()
-        if not once.issuperset(mention.groups):
+        if not once.issuperset(mention.groups) or _plural(mention, menu):
             counts, counted_by = _counts(tokens, mentions, numbers, first, end)
         counting |= counted_by
         for group, ref in zip(mention.groups, mention.ids, strict=True):
@@ -48,6 +48,20 @@ def options_heard(
         )
         for (group, ref), (amounts, counts) in heard.items()
     ], counting
+
+
+def _plural(mention: Mention, menu: Menu) -> bool:
+    """Whether an option was said in the plural, and has no such name: "two creams"."""
+    said = mention.text.casefold()
+    chosen = {*zip(mention.groups, mention.ids, strict=True)}
+    names = {
+        name.casefold()
+        for group in menu.option_groups
+        for option in group.options
+        if (group.id, option.id) in chosen
+        for name in (option.name, *option.aliases)
+    }
+    return said.endswith("s") and said not in names and said[:-1] in names
 
 
 def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set[Amount]]) -> None:

@@ -10,6 +10,9 @@ from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Choices, Listener, Said
 
 
+_WITH_IT = {("with", "that"), ("with", "those"), ("with", "them")}
+
+
 class Asker:
     """Remembers what is asked about, and orders it where it is pointed at."""
 
@@ -23,7 +26,8 @@ class Asker:
         odd = [i for i in range(clause.body, clause.end) if i in self._odd]
         name = said.item
         if name is not None and len(said.skus) == 1 and name.start - 1 not in odd:
-            self._topic = Wish(said.skus, (name.start, name.end))
+            size = said.sizes[-1] if said.sizes else None
+            self._topic = Wish(said.skus, (name.start, name.end), size=size)
         elif odd:
             self._topic = Wish((), (odd[0], odd[-1] + 1))
         self._offered = said.options if name is None else ()
@@ -48,6 +52,6 @@ class Asker:
 
     def take_up(self, said: Said) -> None:
         """ "Do you have oat milk? Then a latte with that": a choice that was asked about."""
-        if self._offered and ("with", "that") in pairwise(said.words):
+        if self._offered and not _WITH_IT.isdisjoint(pairwise(said.words)):
             self._pointer.give(self._tally.focus, Said(options=self._offered))
             self._offered = ()

@@ -26,6 +26,7 @@ class Board:
         self.written: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         for item in menu.items:
             self._add("item", "", item.sku, (item.name, *item.aliases))
+        self.phrases += list(self._lent(menu))
         for size in menu.sizes:
             self._add("size", "", size.id, (size.name, *size.aliases))
         for group in menu.option_groups:
@@ -62,6 +63,22 @@ class Board:
             if words:
                 self.phrases.append((words, kind, group, ref))
                 self.phrases += [(nick, kind, group, ref) for nick in _nicknames(words)]
+
+    def _lent(self, menu: Menu) -> Iterator[tuple[Words, str, str, str]]:
+        """What can also be chosen with a meal goes by the names that it has there ("rings"), but for one that
+        another item's name ends in ("salad")."""
+        chosen: dict[Words, set[Words]] = defaultdict(set)
+        for group in menu.option_groups:
+            for option in group.options:
+                chosen[_folded(option.name)].update(_folded(alias) for alias in option.aliases)
+        ends: dict[Words, set[str]] = defaultdict(set)
+        for words, _, _, ref in self.phrases:
+            for start in range(len(words)):
+                ends[words[start:]].add(ref)
+        for item in menu.items:
+            for words in sorted(chosen.get(_folded(item.name), ())):
+                if words and ends[words] <= {item.sku}:
+                    yield words, "item", "", item.sku
 
     def _kinds(self) -> dict[tuple[str, ...], set[str]]:
         """What each name of the menu is one of."""

@@ -151,7 +151,8 @@ class Boundaries:
             and after not in self.inside
             and number_value(self._tokens[after].folded) is not None
         ):
-            after += 1  # "one with two ranches"
+            after += 1  # "one with two ranches", "one gets two extra shots"
+            after += after < len(self._tokens) and self._tokens[after].folded in AMOUNTS
         following = [n for n in self._names if n.start == after and (n.of("option") or not n.of("item"))]
         if number_value(word) == 1 and last.of("size") and self._tokens[last.start - 1].folded in _ARTICLES:
             return False  # "a small one with cream"

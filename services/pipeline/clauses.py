@@ -19,7 +19,7 @@ from services.pipeline.turns import ALL_OF_IT
 from services.pipeline.words import SENTENCE_ENDS, Token
 
 _JOINTS = AND | {"but", "except"}
-_ENDING_TALES = frozenset("but anyway anyhow".split())
+_ENDING_TALES = frozenset("but anyway anyhow so".split())
 
 
 @dataclass(frozen=True, slots=True)

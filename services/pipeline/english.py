@@ -95,6 +95,7 @@ SAME_AS = {
     ("leave", "them", "out"): "off",
     ("the", "lot"): "all",
     ("the", "whole", "lot"): "all",
+    ("the", "pair", "of", "them"): "both",
 }
 # "No onions and mushrooms" may wish for mushrooms; after these all of a list is refused.
 REFUSING_ALL = frozenset("without hold minus skip avoid san neither".split())
@@ -127,7 +128,7 @@ def phrases(text: str) -> tuple[tuple[str, ...], ...]:
 # Belongs to somebody's talk, not to the order, where nothing of the kind was ordered.
 OTHERS = frozenset("that this his her their your our my".split())
 # What a number before them counts is no wish ("we're five people").
-UNWISHED = frozenset("people person minute hour min cent dollar buck".split())
+UNWISHED = frozenset("people person minute hour min cent dollar buck night week month year ounce".split())
 # Before "the" these wish for something ("could I have the wings").
 HAVING = frozenset("have having get want take like do try order".split())
 # Hold what is wished for ("a slice of pizza").
@@ -145,7 +146,7 @@ ARTICLES = frozenset("a an the that those my it to with just be of them one's".s
 
 
 # Who orders, or the order itself: "a big family", "big order".
-GROUPS = frozenset("order group family crowd fan party meeting day night".split())
+GROUPS = frozenset("order group family crowd fan party meeting day night crew team gang office table fella lad lass".split())
 
 # Options that only say that nothing is wished for.
 PLAIN = frozenset("plain regular".split())
@@ -161,7 +162,7 @@ HESITATIONS = phrases(
     "uh,um,uhm,umm,er,erm,ah,eh,mm,hmm,like,you know,i guess,i think,i suppose"
     ",let me see,lets see,let me think,before i forget"
     ",dont forget,do not forget,almost forgot,1 more thing,isnt it,arent they,doesnt it,ring me up,ring up"
-    ",hook me up with,set me up with"
+    ",hook me up with,set me up with,tell a lie,bear with me,same as ever,same as always,same as usual"
 )
 PERSONS = frozenset("i we you u ya he she they my someone somebody".split())
 LIKING = frozenset("i id we wed would you youd they theyd he hed she shed really also do feel and".split())
@@ -196,5 +197,6 @@ FILLERS = frozenset(
     little were work possible great perfect fine cool nice lovely awesome awfully kindly appreciate quick
     quickly size sized cooked isnt wasnt arent werent cant couldnt shouldnt itll itd whatll theyll though
     anyway anyways anyhow ugh gosh goodness sweetheart darling darlin oldest youngest calling starving hiya
-    mate collection""".split()
+    mate collection better ta night nights week weeks basically crikey blimey jeez lord missus fancy trouble
+    sec question ever called between share wed hed shed whos yall thatd grand brilliant fella lad lass party church choir school""".split()
 )

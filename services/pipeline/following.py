@@ -29,7 +29,7 @@ from services.pipeline.told import Listener, Said
 from services.pipeline.turns import ADDING, ENOUGH, ORDINALS, OTHER_WAY, THE_OTHER, WEAK_CUES, WISHING
 from services.pipeline.undoing import Undoer
 from services.pipeline.unlisted import Unlisted
-from services.pipeline.words import Token
+from services.pipeline.words import PAUSES, SENTENCE_ENDS, Token
 
 
 def follow(
@@ -62,6 +62,7 @@ def follow(
     return follower.order()
 
 
+_ALLERGIES = frozenset("allergic allergy".split())
 _NOT_REACHES = 4  # words from "not" to what is denied
 
 
@@ -142,8 +143,9 @@ class _Follower:
         """Whether nothing is ordered by a clause: it tells a tale, or of an allergy, for somebody to read."""
         tokens = self._listener.tokens
         removes = clause.cue == "remove" and bool(clause.names)
-        tale = clause.tale and clause.end < len(tokens) and not removes
-        return tale or any(token.folded == "allergic" for token in tokens[clause.start : clause.end])
+        ended = clause.end < len(tokens) or tokens[-1].after in SENTENCE_ENDS
+        tale = clause.tale and ended and not removes
+        return tale or any(token.folded in _ALLERGIES for token in tokens[clause.start : clause.end])
 
     def _note(self, clause: Clause) -> None:
         """Remember what the way in which a clause begins means for it and the next."""
@@ -269,5 +271,5 @@ def _counts_anew(clause: Clause, said: Said, *, replaces: bool) -> bool:
     bare = not (said.sizes or said.options or set(said.words) & THE_OTHER)
     just = bool({"just", "only"} & set(said.words)) and len(said.words) <= 4
     of_them = said.words[1:] in (("of", "them"), ("of", "those"), ("of", "em"))
-    short = clause.lead in (",", ".") and (len(said.words) <= 2 or just or of_them)
+    short = clause.lead in PAUSES and (len(said.words) <= 2 or just or of_them)
     return bare and (replaces or short or bool(ENOUGH & set(said.words)))

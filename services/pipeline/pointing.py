@@ -114,7 +114,7 @@ class Pointer:
         elif ordinal is not None:
             found = self._nth(ordinal, said.number.value if said.number else 1)
         elif len(self._tally.wishes) > 1:
-            found = self._held(clause, said)
+            found = self._held(clause, said) or self._called(clause)
         some = self.some(clause)
         return self._tally.part(found[0], some) if found and some else found[0] if found else None
 
@@ -163,6 +163,17 @@ class Pointer:
         named = self._named(clause)
         chosen = [w for w in self._tally.wishes if any(c[1] in named for c in w.options)]
         return sized if len(sized) == 1 else chosen if len(chosen) == 1 else []
+
+    def _called(self, clause: Clause) -> list[Wish]:
+        """ "The chicken one": the only line with that word in its name."""
+        words = {
+            t.folded
+            for name in clause.names
+            if name.of("option") and self._points_by(name, clause)
+            for t in self._tokens[name.start : name.end]
+        }
+        held = [w for w in self._tally.wishes if any(words <= self._tally.words(sku) for sku in w.items)]
+        return held if words and len(held) == 1 else []
 
     def _named(self, clause: Clause) -> set[str]:
         """Options by which a line is pointed at: "the vanilla one"."""

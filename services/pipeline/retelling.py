@@ -84,6 +84,7 @@ def _torn(evidence: Evidence) -> bool:
     either = Counter(
         (o.group, o.id)
         for line, groups in zip(evidence.lines, offered, strict=True)
+        if len(line.items) == 1
         for o in line.options
         if o.either and o.group in groups
     )

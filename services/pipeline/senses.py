@@ -114,6 +114,8 @@ def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Menti
         _of_the_order(tokens, end, mentions) or _holds(tokens, mention, mentions, menu)
     ):
         return True
+    if mention.kind == "option" and not tokens[end - 1].after and GROUPS & _folded(tokens, end, end + 1):
+        return True  # "the whole crew"
     if (
         mention.kind == "size"
         and tokens[first].folded == "dozen"

@@ -11,15 +11,16 @@ from services.pipeline.english import phrases
 # Asks about something of the menu, which is no order yet.
 ASKED = re.compile(
     r"\b(do(es)? (you|it|that|they)( guys| all)?( still)? (have|do|sell|serve|make|carry|come|got|offer)"
-    r"|(is|are) there|(have you )?got any|have you got|how much (is|are|for)|how big|what kind)\b"
+    r"|does (the|your) [a-z ]{1,30}(come|have)|y['’]?all got"
+    r"|(is|are) there(?! any chance)|(have you )?got any|have you got|how much (is|are|for)|how big|what kind)\b"
     r"|(^|[.?!] |\b(hi|hey|hello|um|uh|so|okay|then) )(is|are) (the|your)\b",
     re.IGNORECASE,
 )
 
 # Tells of an order that was thought of, or made another day; or speaks of all that can be had with an item.
 WEIGHED = re.compile(
-    r"\b(last time|yesterday|no way|(said|says|told me) (to )?(get|order|try|have)|used to"
-    r"|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
+    r"\b(last (time|week|night|month|year|\w+day)|yesterday|no way|used to"
+    r"|(said|says|told me) (to )?(get|order|try|have)|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
     r"|(i|we)['’]?ve got an?(?! (drink|car|coupon|question|long|lot|dog|kid|meeting))"
     r"|(i|we|he|she)['’]?(m|re|s) off|(can['’]?t|cannot) (have|eat|do)"
     r"|(?<!\bon )(?<!\bin )either|nothing (on|in)|with nothing|the works)\b",
@@ -30,7 +31,7 @@ WEIGHED = re.compile(
 TALE = re.compile(
     r"\b(last (time|night|week)|yesterday|used to|(was|were) (going to|gonna)"
     r"|(we|i|he|she|they) had|(i|we)['’]?ve got [^.!?:]{1,30}\b(in the|at home)|already (have|got)|spilled"
-    r"|every (night|day|morning|week)|(he|she|cousin) makes)\b",
+    r"|every (night|day|morning|week)|swears? by|(i|we) already had|doctors? sa(ys|id)|(he|she|cousin) makes)\b",
     re.IGNORECASE,
 )
 
@@ -38,7 +39,7 @@ TALE = re.compile(
 IDLE_TALK = re.compile(
     r"\b((i|we) (was|were) (hoping|wondering|looking)"
     r"( (for|to (get|have|order)|(if|whether) (i|we) (could|can)))?"
-    r"|could (i|we) (trouble|bother) you for"
+    r"|could (i|we) (trouble|bother) you for|(is there )?any chance (of|for)"
     r"|(smells?|look(s|ing)|feels) (so |really |very )?(good|great|amazing|wonderful|delicious|nice|busy)"
     r"( (in|out|around) (here|there))?"
     r"|it['’]?s (so |really |very |absolutely )?(freezing|cold|boiling|raining|pouring|snowing|crazy|busy)"

@@ -128,6 +128,8 @@ class Listener:
             led = before in AMOUNTS or before in ("with", "a", "an", "and") or name.start in sizes
             numbered = any(n.end == name.start and not self._idle(n) for n in self.numbers)
             return not (led or numbered or (name.start, name.end) == (clause.body, clause.end))
+        if (name.start - 1 in self.odd and not self.tokens[name.start - 1].after and _unsure(name)):
+            return True  # "hash browns" are no brownies
         if before in OTHERS and name.of("size") is not None:
             return True  # "for my big guy"
         mention = name.of("item")
@@ -191,6 +193,7 @@ class Listener:
             return False
         before = [t.folded for t in self.tokens[clause.body : name.start]]
         with_it = "with" in before or (tally.total > 1 and before[1:] == ["get"])  # "one gets a cola"
+        with_it = with_it or [t.folded for t in self.tokens[name.end : name.end + 2]] == ["to", "drink"]
         if not (changes or clause.cue in _CHANGING or (with_it and not clause.item_before(name))):
             return False
         return any(tally.offers(wish, group) for wish in tally.focus for group in choice.groups)
@@ -201,6 +204,11 @@ def _parts(clause: Clause, first: Number, tally: Tally, words: tuple[str, ...]) 
     if any(word in ("each", "every") for word in words):
         return False  # "two sugars in each"
     return first.start == clause.body and 0 < first.value < tally.total
+
+
+def _unsure(name: Name) -> bool:
+    """Whether a single word only sounds like a name."""
+    return name.end - name.start == 1 and all(m.score < 1 and m.kind == "item" for m in name.readings)
 
 
 def _meant(mention: Mention, heard: list[OptionEvidence]) -> Choices:

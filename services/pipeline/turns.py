@@ -38,7 +38,7 @@ PARTED = re.compile(
 # What `revisions.py` settles, in folded words. What follows a replacing phrase takes the place of what was
 # said before it; weak ones may as well add something ("actually, make it decaf too").
 REPLACING = phrases(
-    "no,nope,sorry,wait,actually,i mean,i meant,make that,make it,make them,make those,rather,or rather"
+    "no,nope,nah,sorry,wait,actually,i mean,i meant,make that,make it,make them,make those,rather,or rather"
     ",oop,oops,correction,hang on,hold on,scratch that,change that to,change it to,on second thought"
     ",make that a"
     ",make it a,make it an,make that an,it should be,that should be"
@@ -123,7 +123,7 @@ ONE_OF = phrases(
 # Stand for what was named: "the small one", "the mustard ones" (folded).
 ONES = frozenset(("1", "one"))
 # Begin to tell something of what was named before.
-TELLING = frozenset("make put add give throw".split())
+TELLING = frozenset("make put add give throw stick".split())
 
 # "We don't need anything" takes everything back.
 NOTHING = frozenset("anything nothing".split())
@@ -135,7 +135,7 @@ ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 
 # Nothing at all is wished for, after all.
 ALL_BACK = phrases(
-    "start over,start again,do that again,begin again,leave it all,nothing for me,nothing from me"
+    "start over,start again,do that again,begin again,leave it all,leave all of it,nothing for me,nothing from me"
     ",nothing for us,want any of it,dont want any"
 )
 

@@ -39,7 +39,7 @@ def unexplained(
         plain = text[token.start : token.end].casefold().replace("'", "").replace("’", "")
         known = {token.folded, plain} & (_KNOWN | names.generic)
         # "Brue me a coffee": the first word is a verb more often than a wish.
-        verb = i == 0 and jellyfish.metaphone(plain) in _FILLER_SOUNDS
+        verb = i == 0 and len(plain) > 2 and jellyfish.metaphone(plain) in _FILLER_SOUNDS
         if i in sure or i in counted or verb or any(a <= token.start < b for a, b in idle):
             continue
         dangling = token.folded == "with" and _leads_nowhere(tokens, i, sure | counted)

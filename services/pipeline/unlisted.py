@@ -10,7 +10,7 @@ from services.pipeline.told import Listener, Said
 from services.pipeline.turns import PARTICLES
 
 # What leads to a wish, and what does before "the".
-_LEADING = HAVING | {"a", "an", "some", "with"}
+_LEADING = HAVING | {"a", "an", "some", "with", "put", "add"}
 _BEFORE_THE = HAVING | {"me", "him", "her", "us"}
 _OURS = frozenset("has had got left was in my".split())
 _WANTING = frozenset("want having like take".split())
@@ -53,7 +53,7 @@ class Unlisted:
         """Something unknown in a list of what an item is wished for with: "swiss and pineapple on it"."""
         goes_on = before is not None and any(name.of("option") for name in before.names)
         odd = clause.body in self._odd and self._tokens[clause.body].folded not in PARTICLES
-        if goes_on and clause.lead in (",", "and") and odd:
+        if goes_on and not before.cue and clause.lead in (",", "and") and odd:
             return Wish((), (clause.body, clause.body + 1))
         return None
 
@@ -65,7 +65,7 @@ class Unlisted:
         first = odd[0] if said.item is None else min(odd[0], said.item.start)
         known = {i for n in clause.names for i in range(n.start, n.end)} | self._odd
         at = first
-        of = VESSELS | {"of", "those", "these"}
+        of = VESSELS | {"of", "those", "these", "little", "big", "nice"}
         while at > clause.body and (at - 1 in known or self._tokens[at - 1].folded in of):
             at -= 1
         number = next((n for n in self._numbers if n.end == at and n.start >= clause.body), None)
