@@ -89,8 +89,11 @@ class Ear:
         return found
 
     def _said(self, tokens: list[Token]) -> bool:
-        """Whether words are a whole name."""
-        return tuple(token.folded for token in tokens) in self._board.names
+        """Whether words are a whole name, or a short form of one."""
+        words = tuple(token.folded for token in tokens)
+        return words in self._board.names or any(
+            short.words == words for short in self._board.shorts.get(words[0], ()) if words
+        )
 
     def _another(self, said: str, word: str) -> bool:
         """Whether a word of the menu was said that is not even near a name's own."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from schemas.cart import MAX_COUNT, Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, MEASURES, NUMBERS, REFUSING_ALL
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, MEASURES, NUMBERS, REFUSING_ALL
 from services.pipeline.quantifiers import MULTIPLES, Number
 from services.pipeline.words import Token, covered, span
 
@@ -31,6 +31,7 @@ def options_heard(
     options = [m for m in here if m.kind == "option"]
     spoken = [_amounts(tokens, *span(tokens, m), taken) for m in options]
     _refuse_lists(tokens, options, spoken)
+    _carry_on(tokens, options, spoken)
     for mention, amounts in zip(options, spoken, strict=True):
         first, end = span(tokens, mention)
         counts, counted_by = {1}, set[Number]()
@@ -92,6 +93,17 @@ def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set
                 break
 
 
+def _carry_on(tokens: list[Token], options: list[Mention], amounts: list[set[Amount]]) -> None:
+    """ "Heavy on the oil and vinegar" is of both."""
+    for (one, said), (other, its) in pairwise(zip(options, amounts, strict=True)):
+        first, end = span(tokens, one)
+        at = first - 1 - (first > 0 and tokens[first - 1].folded == "the")
+        on = at > 0 and tokens[at].folded == "on" and tokens[at - 1].folded in AMOUNTS
+        joined = _joint(tokens, end, span(tokens, other)[0]) == "and" and not tokens[end - 1].after
+        if on and joined and not its and set(one.groups) & set(other.groups):
+            its.update(said)
+
+
 def _joint(tokens: list[Token], end: int, first: int) -> str | None:
     """What joins two names of a list: "or", "and", or "," for a pause that a recogniser may have left out;
     None when they are no list."""
@@ -135,12 +147,26 @@ def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[
             break
     if _refused_after(tokens, end, taken):
         return {Amount.NONE}
+    if _little_after(tokens, end, taken):
+        return {Amount.LIGHT}
     if end < len(tokens) and end not in taken and not tokens[end - 1].after:
         word = tokens[end].folded
         followed = end + 1 < len(tokens) and end + 1 in taken and not tokens[end].after
         if word in ("light", "lightly", "extra", "heavy") and not followed:
             return {AMOUNTS[word], Amount.NORMAL}
     return set()
+
+
+def _little_after(tokens: list[Token], end: int, taken: set[int]) -> bool:
+    """ "Vanilla, just a touch"; "a touch of cinnamon" is of what follows."""
+    if tokens[end - 1].after not in ("", ","):
+        return False
+    at = end + (end < len(tokens) and tokens[end].folded in ("just", "only"))
+    words = [t.folded for t in tokens[at : at + 2]]
+    if words[:1] != ["a"] or AMOUNTS.get(words[-1]) is not Amount.LIGHT or taken & {at, at + 1}:
+        return False
+    closes = at + 2 == len(tokens) or bool(tokens[at + 1].after)
+    return closes or tokens[at + 2].folded in AND | _CLOSING
 
 
 def _refused_after(tokens: list[Token], end: int, taken: set[int]) -> bool:

@@ -17,7 +17,7 @@ from services.pipeline.words import Token
 _POLITE = frozenset("please thanks thank you".split())
 # Stand between a number, or "both", and what is said of that part.
 _BEFORE_PART = AMOUNTS.keys() | frozenset(
-    "of with without no in on a an the them those em get gets have has are come".split()
+    "of with without no in on a an the them those em get gets have has are come just".split()
 )
 _ARTICLES = frozenset("a an another".split())
 # Stand between a number or article and the item that it leads to.

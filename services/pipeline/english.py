@@ -141,6 +141,7 @@ NICKNAMES = {
     "joe": "coffee", "java": "coffee", "pop": "soda", "za": "pizza", "pie": "pizza", "nana": "banana",
     "whip": "whipped cream", "pep": "pepperoni", "guac": "guacamole", "parm": "parmesan",
     "mozz": "mozzarella", "slaw": "coleslaw", "veggy": "vegetable", "doctor": "dr",
+    "choc": "chocolate", "nug": "nugget", "bbq": "barbecue", "skinny": "skim",
 }  # fmt: skip
 ARTICLES = frozenset("a an the that those my it to with just be of them one's".split())
 
@@ -162,7 +163,7 @@ HESITATIONS = phrases(
     "uh,um,uhm,umm,er,erm,ah,eh,mm,hmm,like,you know,i guess,i think,i suppose"
     ",let me see,lets see,let me think,before i forget"
     ",dont forget,do not forget,almost forgot,1 more thing,isnt it,arent they,doesnt it,ring me up,ring up"
-    ",hook me up with,set me up with,tell a lie,bear with me,same as ever,same as always,same as usual"
+    ",hook me up with,set me up with,at all,tell a lie,bear with me,same as ever,same as always,same as usual"
 )
 PERSONS = frozenset("i we you u ya he she they my someone somebody".split())
 LIKING = frozenset("i id we wed would you youd they theyd he hed she shed really also do feel and".split())
@@ -198,5 +199,5 @@ FILLERS = frozenset(
     quickly size sized cooked isnt wasnt arent werent cant couldnt shouldnt itll itd whatll theyll though
     anyway anyways anyhow ugh gosh goodness sweetheart darling darlin oldest youngest calling starving hiya
     mate collection better ta night nights week weeks basically crikey blimey jeez lord missus fancy trouble
-    sec question ever called between share wed hed shed whos yall thatd grand brilliant fella lad lass party church choir school""".split()
+    rest sec question ever called between share wed hed shed whos yall thatd grand brilliant fella lad lass party church choir school""".split()
 )

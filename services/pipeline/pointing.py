@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from schemas.cart import Amount
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AMOUNTS, FILLERS, PLAIN
+from services.pipeline.english import AMOUNTS, AND, FILLERS, PLAIN
 from services.pipeline.names import Name, phrase_end
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said
@@ -206,7 +206,8 @@ class Pointer:
             self._alike(self._tally.rest)
             self.give(self._tally.focus, said)
             return True
-        if said.item is not None or not self._tally.wishes or not (same or third or "another" in said.words):
+        more = same or third or "another" in said.words or self._one_more(clause, said)
+        if said.item is not None or not self._tally.wishes or not more:
             return False
         last = self._tally.wishes[-1]
         alike = last.like() if same or third else Wish(last.items, last.at)
@@ -223,6 +224,14 @@ class Pointer:
                 del alike.options[held[0]]
         self.give([alike], said)
         return True
+
+    def _one_more(self, clause: Clause, said: Said) -> bool:
+        """ "And a vanilla one", of what can be had in one flavour only."""
+        last = self._tally.wishes[-1] if self._tally.wishes else None
+        chosen = {group for group, _ in last.options} if last is not None else set()
+        groups = {o.group for choices in said.options for o in choices}
+        led = clause.lead in AND and said.words[:1] == ("a",) and said.words[2:3] == ("1",)
+        return led and any(self._tally.single(group) for group in groups & chosen)
 
     def _alike(self, rest: Wish) -> None:
         """ "The other the same": what is left gets what was said of the part before it."""

@@ -31,7 +31,7 @@ WEIGHED = re.compile(
 TALE = re.compile(
     r"\b(last (time|night|week)|yesterday|used to|(was|were) (going to|gonna)"
     r"|(we|i|he|she|they) had|(i|we)['’]?ve got [^.!?:]{1,30}\b(in the|at home)|already (have|got)|spilled"
-    r"|every (night|day|morning|week)|swears? by|(i|we) already had|doctors? sa(ys|id)|(he|she|cousin) makes)\b",
+    r"|every (night|day|morning|week)|swears? by|a bit (much|big|sweet|strong) for|there['’]?s [^.!?:]{1,30}at home|(i|we) already had|doctors? sa(ys|id)|(he|she|cousin) makes)\b",
     re.IGNORECASE,
 )
 

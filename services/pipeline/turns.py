@@ -85,7 +85,7 @@ BETWEEN_CUES = frozenset("oh uh um er erm ah hmm well please and so".split())
 # the part of a split that takes what is left.
 EACH = frozenset("all both each every everything".split())
 OF_EACH = frozenset(
-    "of them those these with in on for made as are should be to get one please a an the is no".split()
+    "of them those these with in on for made as are should be to get one please a an the is no just".split()
 )
 THE_OTHER = frozenset("other rest".split())
 
@@ -123,7 +123,7 @@ ONE_OF = phrases(
 # Stand for what was named: "the small one", "the mustard ones" (folded).
 ONES = frozenset(("1", "one"))
 # Begin to tell something of what was named before.
-TELLING = frozenset("make put add give throw stick".split())
+TELLING = frozenset("make put add give throw stick chuck".split())
 
 # "We don't need anything" takes everything back.
 NOTHING = frozenset("anything nothing".split())

@@ -9,6 +9,7 @@ from services.pipeline.names import Name
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Listener, Said, refused
+from services.pipeline.turns import ONES
 
 
 class Undoer:
@@ -140,8 +141,15 @@ class Undoer:
         Raises:
             Lost: neither one option for another nor one item for another.
         """
+        tokens = self._listener.tokens
         if not clause.names:
             raise Lost
+        pointed = clause.names[0].end < clause.end and tokens[clause.names[0].end].folded in ONES
+        pointed = pointed and tokens[clause.start].folded == "make" and said.item is None
+        if pointed and (target := self._pointer.refers(clause, said)) is not None:
+            self._tally.focus = [target]  # "make the medium one extra hot"
+            self._pointer.give([target], self._pointer.about(clause, said, target))
+            return
         old, new = clause.names[0], next((n for n in clause.names[1:] if n.of("size") is None), None)
         choices = {(o.group, o.id) for o in self._listener.options(old)}
         held = self._tally.with_choice(choices)[:1]
@@ -174,8 +182,10 @@ class Undoer:
             return
         if not lines or new is None or mention is None:
             raise Lost
+        if some is not None and lines[0].quantity > some:
+            lines = [self._tally.part(lines[0], some)]  # "change one of the lattes to a chai"
         self._tally.drop(lines[0])
-        number = said.number.value if said.number else lines[0].quantity
+        number = said.number.value if said.number and some is None else lines[0].quantity
         wish = self._tally.add(Wish(mention.ids, (new.start, new.end), number))
         wish.size = lines[0].size if lines[0].size and self._tally.sized(wish, lines[0].size) else None
         own = {o.id for name in (old, new) for o in self._listener.options(name)}

@@ -37,6 +37,8 @@ def fold(word: str) -> str:
         return "ounce"
     if word == "%":
         return "percent"
+    if word in ("&", "n"):  # "mac 'n' cheese", "salt & vinegar"
+        return "and"
     if len(word) > 4 and word.endswith(("ie", "ies")):
         return re.sub(r"ies?$", "y", word)
     if len(word) > 4 and word.endswith("aves"):
@@ -50,7 +52,7 @@ def fold(word: str) -> str:
 
 def tokenize(text: str) -> list[Token]:
     """Words of `text` in order, folded."""
-    found = list(re.finditer(r"\w+(?:['’]\w+)?|%", text))
+    found = list(re.finditer(r"\w+(?:['’]\w+)?|[%&]", text))
     ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
     return [
         Token(fold(m.group()), m.start(), m.end(), _pause(text[m.end() : end]))
