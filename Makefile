@@ -9,7 +9,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine ablation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -72,6 +72,9 @@ bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders
 ablation: weights ## each lever of the pipeline by itself, on the tuned text (ARGS="--orders 48" for fewer; goes on where it stopped; docs/ablation.md)
 	@$(BIN)/python -m tests.bench.ablation --check $(ARGS)
 	@$(BIN)/python -m tests.bench.ablation.report
+
+evaluation: weights ## every sealed set, text, speech and noise, with the default models (hours from nothing on 2 cores; goes on where it stopped; DATA=folder adds real people's; docs/evaluation.md)
+	@$(BIN)/python -m tests.bench.evaluation $(if $(DATA),--human $(DATA)) $(ARGS)
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python -m tests.bench.calibrate_asr --data $(DATA) $(ARGS)

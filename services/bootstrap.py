@@ -3,6 +3,7 @@ the API needs no Whisper and a Whisper worker no web framework."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,10 @@ from services.storage.reviews import ReviewStore
 from services.storage.staff import StaffStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from infra.webhooks import Signer
+    from services.engines.kept import Kept
     from services.engines.servers import Servers
 
 log = structlog.get_logger()
@@ -143,6 +147,24 @@ class Container:
             field_threshold=self.settings.field_threshold,
             max_order_total=self.settings.max_order_total,
         )
+
+    def keep(self, folder: Path) -> tuple[Tools, Kept]:
+        """`tools` whose hearings and carts are kept in `folder`, and the folder's counts. For measurements."""
+        from services.engines.kept import Kept, KeptDecoder, KeptEars
+
+        kept, config = Kept(folder), self.settings
+
+        def second() -> Transcriber | None:
+            ears = self.second_transcriber
+            return KeptEars(ears, config.whisper_second, kept) if ears else None
+
+        tools = replace(
+            self.tools,
+            transcriber=lambda: KeptEars(self.transcriber, config.whisper_model, kept),
+            second_transcriber=second,
+            decoder=lambda: KeptDecoder(self.decoder, config.llm_model, kept),
+        )
+        return tools, kept
 
     def load_transcriber(self) -> None:
         """Load the recogniser now rather than with the first order."""

@@ -53,6 +53,12 @@ def evaluate(
     jobs: Annotated[
         int, typer.Option(min=1, max=16, help="orders at once; more than one makes latencies longer")
     ] = 1,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            file_okay=False, help="keep here what is heard and decoded, and take it from here the next time"
+        ),
+    ] = None,
 ) -> None:
     """Score exact carts, reviews and silent errors. Needs no running stack."""
     if context.invoked_subcommand is not None:
@@ -73,7 +79,7 @@ def evaluate(
                 hint="Name the folder of the recordings with --audio-dir.",
             )
         try:
-            rows = _run(gold_rows, document, audio_dir, out, console, jobs=jobs)
+            rows, kept = _run(gold_rows, document, audio_dir, out, console, jobs=jobs, keep=keep)
         except (ModelError, SupervisorError) as error:
             raise InputError(error.detail, hint=error.hint) from None
         config = settings()
@@ -90,6 +96,7 @@ def evaluate(
                     spoken=sum(row.spoken for row in rows),
                     condition=condition,
                     jobs=jobs,
+                    kept=kept,
                     config=config,
                 ),
                 asr_threshold=config.asr_threshold,
@@ -177,8 +184,11 @@ def _run(
     console: Console,
     *,
     jobs: int,
-) -> list[Scored]:
+    keep: Path | None,
+) -> tuple[list[Scored], dict[str, int]]:
+    """Scored rows in the order of `gold`, and how many answers were kept from an earlier run, by kind."""
     rows: list[Scored] = []
+    taken: dict[str, int] = {}
     exact = silent = 0
     predictions = out.open("w") if out is not None else None
     progress = Progress(
@@ -194,10 +204,14 @@ def _run(
             with ExitStack() as stack:
                 config = stack.enter_context(decode_server(settings()))
                 container = bootstrap(config)
-                container.warm_menu(menu, 1)
+                if keep is None:
+                    tools = container.tools
+                    container.warm_menu(menu, 1)
+                else:
+                    tools, kept = container.keep(keep)
+                    taken = kept.taken
                 workers = ThreadPoolExecutor(jobs)
                 stack.callback(workers.shutdown, cancel_futures=True)  # Ctrl-C ends it after those under way
-                tools = container.tools
                 for scored in workers.map(lambda row: judge(row, predict(row, menu, tools, audio_dir)), gold):
                     rows.append(scored)
                     exact += scored.exact
@@ -209,4 +223,4 @@ def _run(
     finally:
         if predictions is not None:
             predictions.close()
-    return rows
+    return rows, dict(taken)

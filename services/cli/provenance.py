@@ -14,19 +14,31 @@ from infra.settings import REPOSITORY, Settings
 
 
 def about(
-    *, menu_id: str, gold: Path, rows: int, spoken: int, condition: str | None, jobs: int, config: Settings
+    *,
+    menu_id: str,
+    gold: Path,
+    rows: int,
+    spoken: int,
+    condition: str | None,
+    jobs: int,
+    kept: dict[str, int],
+    config: Settings,
 ) -> dict[str, Any]:
-    """Set, engines, models and date of a run over `rows` rows, `spoken` of them heard. Names no path."""
+    """Set, engines, models and date of a run over `rows` rows, `spoken` of them heard. Names no path.
+
+    `kept` counts the answers of engines that an earlier run had kept, by kind.
+    """
     told: dict[str, Any] = {
         "menu": menu_id,
         "gold": gold.name,
         "gold_sha256": hashlib.sha256(gold.read_bytes()).hexdigest(),
         "condition": condition,
         "orders_at_once": jobs,
+        "kept_from_an_earlier_run": kept,
         "rows": rows,
         "spoken_rows": spoken,
         "date": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "commit": _commit(),
+        "commit": commit(),
         "saycart": version("saycart"),
         "decoder": {
             "model": _name(config.llm_model),
@@ -56,7 +68,7 @@ def _name(model: str) -> str:
     return Path(model).name if Path(model).exists() else model
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """The checkout's commit, marked when files differ from it; None outside a checkout."""
     git = shutil.which("git")
     if git is None or not (REPOSITORY / ".git").exists():

@@ -89,11 +89,9 @@ class Ear:
         return found
 
     def _said(self, tokens: list[Token]) -> bool:
-        """Whether words are a whole name, or a short form of one."""
+        """Whether words are a whole name, or one word of one ("an extra shot" of espresso is no extra hot)."""
         words = tuple(token.folded for token in tokens)
-        return words in self._board.names or any(
-            short.words == words for short in self._board.shorts.get(words[0], ()) if words
-        )
+        return words in self._board.names or (len(words) == 1 and words[0] in self._board.words)
 
     def _another(self, said: str, word: str) -> bool:
         """Whether a word of the menu was said that is not even near a name's own."""

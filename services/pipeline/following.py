@@ -231,7 +231,7 @@ class _Follower:
         elif self._pointer.again(clause, said):
             return
         elif turned and said.number is None:
-            for wish in self._pointer.every(said) or self._tally.focus:
+            for wish in self._pointer.every(clause, said) or self._tally.focus:
                 wish.items = turned
             self._pointer.give(self._tally.focus, said)
         elif said.item is not None:

@@ -35,7 +35,7 @@ class Parter:
     def part(self, clause: Clause, said: Said) -> None:
         """Sizes and options without an item: of all lines, of some, or of what was spoken of last."""
         tally, total = self._tally, self._tally.total
-        every, some = self._pointer.every(said), self._pointer.some(clause)
+        every, some = self._pointer.every(clause, said), self._pointer.some(clause)
         before = tally.focus
         if every is not None:
             tally.focus = every

@@ -27,6 +27,7 @@ from services.pipeline.turns import (
     THE_OTHER,
     TOO_MUCH,
 )
+from services.pipeline.words import SENTENCE_ENDS
 
 
 class Lost(Exception):
@@ -38,6 +39,7 @@ class Pointer:
 
     def __init__(self, listener: Listener, tally: Tally) -> None:
         self._listener, self._tokens, self._tally = listener, listener.tokens, tally
+        self._copy: Wish | None = None  # "the same but without onions" has none, though the first has some
 
     def give(self, wishes: list[Wish], said: Said, *, undoes: bool = False) -> None:
         """Give the sizes and options of a clause to lines; an option that none of them comes with goes to
@@ -62,7 +64,7 @@ class Pointer:
             if not fit and not any(option.id in PLAIN for option in choices):
                 raise Lost
             for wish in fit:
-                if undoes and tally.refuses(wish, choices):
+                if undoes and wish is not self._copy and tally.refuses(wish, choices):
                     continue
                 tally.choose(wish, choices)
 
@@ -84,19 +86,29 @@ class Pointer:
         number = said.number is not None and said.number.value == 1
         return bool(POINTING & set(said.words)) or self.some(clause) is not None or number
 
-    def every(self, said: Said) -> list[Wish] | None:
+    def every(self, clause: Clause, said: Said) -> list[Wish] | None:
         """The lines that "both", "all" and their like are said of."""
         each = next((word for word in said.words if word in EACH or word == "either"), None)
         if "any" in said.words and "of" in said.words:
             each = "all"  # "no mayo on any of them"
         if each is None and said.options and said.words[-1:] in (("them",), ("em",), ("those",)):
             each = "all" if self._tally.total == 1 else None  # "and toast them"
+        if each == "each" and said.number is not None and said.number.value < self._tally.total:
+            return None  # "two with one scoop each"
         if each is None:
             return None
         group, total = self._tally.group, self._tally.total
         if each in ("both", "either", "each"):
             return list(group) if each == "each" or total == 2 else self._tally.wishes[-2:]
-        return list(self._tally.wishes)
+        return self._told_with(clause) or list(self._tally.wishes)
+
+    def _told_with(self, clause: Clause) -> list[Wish]:
+        """The several that were ordered in a sentence which goes on with "all with honey"."""
+        start = clause.start
+        while start > 0 and self._tokens[start - 1].after not in SENTENCE_ENDS:
+            start -= 1
+        told = [wish for wish in self._tally.wishes if wish.at[0] >= start]
+        return told if clause.lead == "," and sum(wish.quantity for wish in told) > 1 else []
 
     def refers(self, clause: Clause, said: Said) -> Wish | None:
         """The line meant by "the mocha", "the small one", "the vanilla one", "the first"."""
@@ -214,6 +226,7 @@ class Pointer:
         alike.size = alike.size or self.same_size(said)
         alike.quantity = said.number.value if said.number else 1
         self._tally.beside(alike, last)
+        self._copy = alike
         self._tally.rest = None  # what follows is said of this one
         # "The same with honey mustard": the one sauce that it had gives way.
         for group in {o.group for choices in said.options for o in choices}:

@@ -8,7 +8,7 @@ another cart, that is a doubt of its own.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -76,19 +76,14 @@ def _overshared(first: list[Wish], second: list[Wish], tokens: list[Token]) -> b
 
 
 def _torn(evidence: Evidence) -> bool:
-    """Whether an option may as well belong to either of two lines; no reading can tell."""
-    offered = [
-        {group for sku in line.items if (item := evidence.menu.item(sku)) for group in item.option_groups}
-        for line in evidence.lines
-    ]
-    either = Counter(
-        (o.group, o.id)
-        for line, groups in zip(evidence.lines, offered, strict=True)
-        if len(line.items) == 1
-        for o in line.options
-        if o.either and o.group in groups
-    )
-    return any(number > 1 for number in either.values())
+    """Whether an option may as well belong to lines of either of two items; no reading can tell."""
+    lines: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
+    for line in evidence.lines:
+        item = evidence.menu.item(line.items[0]) if len(line.items) == 1 else None
+        for option in line.options:
+            if item is not None and option.either and option.group in item.option_groups:
+                lines[option.group, option.id].add(line.items)
+    return any(len(items) > 1 for items in lines.values())
 
 
 def _items(wishes: list[Wish]) -> list[Wish]:

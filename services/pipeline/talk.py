@@ -12,7 +12,7 @@ from services.pipeline.english import phrases
 ASKED = re.compile(
     r"\b(do(es)? (you|it|that|they)( guys| all)?( still)? (have|do|sell|serve|make|carry|come|got|offer)"
     r"|does (the|your) [a-z ]{1,30}(come|have)|y['’]?all got"
-    r"|(is|are) there(?! any chance)|(have you )?got any|have you got|how much (is|are|for)|how big|what kind)\b"
+    r"|(is|are) there(?! any chance)|(have you )?got any(?! left)|have you got|how much (is|are|for)|how big|what kind)\b"
     r"|(^|[.?!] |\b(hi|hey|hello|um|uh|so|okay|then) )(is|are) (the|your)\b",
     re.IGNORECASE,
 )

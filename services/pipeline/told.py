@@ -66,7 +66,7 @@ class Listener:
         )
         if item is None and not tally.wishes:
             item = next((known for n in names if (known := self._first_word(n, clause)) is not None), None)
-        rest = [n for n in names if item is None or n.start != item.start]
+        rest = [n for n in names if item is None or (n.start != item.start and not self._again(n, item))]
         options = [m for n in rest if (m := self._option(n)) is not None and self._fits(m, item, tally)]
         sizes = [m for n in rest if (m := n.of("size")) is not None and self._option(n) is None]
         if item is not None and (own := item.of("size")) is not None:
@@ -84,6 +84,12 @@ class Listener:
             number = inside[0]  # "to lattes"
         chosen = tuple(_meant(m, heard) for m in options)
         return Said(item, tuple(m.ids[0] for m in sizes), chosen, number, words)
+
+    def _again(self, name: Name, item: Name) -> bool:
+        """ "Fries, cajun on the fries": the same item, to say what is on it."""
+        mention, first = name.of("item"), item.of("item")
+        led = [t.folded for t in self.tokens[max(name.start - 2, 0) : name.start]] in (["on", "the"], ["in", "the"])
+        return led and mention is not None and first is not None and set(mention.ids) <= set(first.ids)
 
     def _listed(self, clause: Clause, options: list[Mention]) -> list[Mention]:
         """Options right before a clause, of whose list it may go on: "no lettuce, tomato or onion"."""
@@ -156,7 +162,8 @@ class Listener:
 
     def _idle(self, number: Number) -> bool:
         """Whether a number counts nothing that is wished for: "that one", "we're five people"."""
-        before = self.tokens[number.start - 1].folded if number.start else ""
+        last = self.tokens[number.start - 1] if number.start else None
+        before = last.folded if last is not None and not last.after else ""
         after = self.tokens[number.end].folded if number.end < len(self.tokens) else ""
         follows = self.tokens[number.end].start if after else -1
         if any(m.kind == "item" and m.start == follows for m in self.settled):

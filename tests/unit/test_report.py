@@ -120,6 +120,18 @@ def test_field_confidence_is_held_against_fields_by_kind(tmp_path: Path) -> None
     assert "Field confidence: quantity" in page
 
 
+def test_a_report_says_which_times_are_none(tmp_path: Path) -> None:
+    """An answer that was kept took no time; a run that took none from an earlier one says nothing of it."""
+
+    def page(kept: dict[str, int]) -> str:
+        told = {"kept_from_an_earlier_run": kept}
+        return write_report(tmp_path, rows(), told, asr_threshold=0.72).read_text()
+
+    shown = "Kept from an earlier run, so that their times say nothing: 2 hearings and 1 cart.</figcaption>"
+    assert shown in page({"hearings": 2, "carts": 1})
+    assert "times say nothing" not in page({})
+
+
 def test_times_leave_out_stages_that_were_not_reached() -> None:
     cut = prediction("e", ms={"transcribe": 500.0, "decode": 0.0, "validate": 0.0})
     ms = figures([*rows(), judge(gold_row("e"), cut)], 0.72)["ms"]
@@ -176,7 +188,9 @@ def test_a_report_can_be_moved(tmp_path: Path) -> None:
     config = Settings(whisper_model=str(audio), llm_model="some-model.gguf")
     gold = tmp_path / "gold.jsonl"
     gold.write_text("{}")
-    told = about(menu_id="cafe", gold=gold, rows=43, spoken=43, condition="clean", jobs=1, config=config)
+    told = about(
+        menu_id="cafe", gold=gold, rows=43, spoken=43, condition="clean", jobs=1, kept={}, config=config
+    )
     folder = tmp_path / "report"
     page = write_report(folder, wrong, told, asr_threshold=0.72, audio_dir=audio).read_text()
     kept = {path.name: path.read_text() for path in (folder / "audio").iterdir()}
@@ -202,7 +216,9 @@ def test_a_recording_never_leaves_the_report_s_folder(tmp_path: Path) -> None:
 def test_the_report_says_what_was_run(tmp_path: Path) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_text("abc")
-    told = about(menu_id="cafe", gold=gold, rows=2, spoken=0, condition=None, jobs=1, config=Settings())
+    told = about(
+        menu_id="cafe", gold=gold, rows=2, spoken=0, condition=None, jobs=1, kept={}, config=Settings()
+    )
     assert told["gold_sha256"] == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert told["decoder"]["model"] == Settings().llm_model
     assert "hearing" not in told
