@@ -199,5 +199,5 @@ FILLERS = frozenset(
     quickly size sized cooked isnt wasnt arent werent cant couldnt shouldnt itll itd whatll theyll though
     anyway anyways anyhow ugh gosh goodness sweetheart darling darlin oldest youngest calling starving hiya
     mate collection better ta night nights week weeks basically crikey blimey jeez lord missus fancy trouble
-    rest sec question ever called between share wed hed shed whos yall thatd grand brilliant fella lad lass party church choir school""".split()
+    rest eat food yet chance wee sec question ever called between share wed hed shed whos yall thatd grand brilliant fella lad lass party church choir school""".split()
 )

@@ -45,6 +45,8 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
                     continue
             if not mention.strong and _beside(tokens, mention, strong_items):
                 continue
+            if not mention.strong and _points_back(tokens, mention, mentions):
+                continue
             torn = torn or _lightly(tokens, mention, mentions) or _on_it(tokens, mention)
             offered = set().union(*(groups_of[sku] for sku in mention.ids))
             filled, end = set(), mention.end
@@ -229,6 +231,21 @@ def _lightly(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> 
         at -= 1
     named = any(m.start <= tokens[at].start < m.end for m in mentions)
     return at >= 0 and AMOUNTS.get(tokens[at].folded) is Amount.LIGHT and not named and not tokens[at].after
+
+
+def _points_back(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
+    """Whether a part of a name points at what was ordered before: "no mayo on the sandwich", and at a
+    cheeseburger by "the burger" where nothing else was."""
+    at, word = span(tokens, mention)[0], mention.text.casefold()
+    choices = {(m.start, m.end) for m in mentions if m.kind == "option"}
+    things = [m for m in mentions if m.kind == "item" and m.strong]
+    alike = {m.ids for m in things if set(m.ids) & set(mention.ids)}
+    alone = [m for m in things if (m.start, m.end) not in choices]
+    led = [t.folded for t in tokens[max(at - 2, 0) : at]] in (["on", "the"], ["in", "the"])
+    if not led or any(m.end > mention.start for m in things):
+        return False
+    called = len(alone) == 1 and any(part.endswith(word) for part in alone[0].text.casefold().split())
+    return called or len(alike) == 1
 
 
 def _beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool:
