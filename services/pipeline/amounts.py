@@ -52,7 +52,8 @@ def options_heard(
 
 
 def _plural(mention: Mention, menu: Menu) -> bool:
-    """Whether an option was said in the plural, and has no such name: "two creams"."""
+    """Whether an option was said in the plural, and has no such name: "two creams". Things of their own may
+    be so many more ("and two cokes")."""
     said = mention.text.casefold()
     chosen = {*zip(mention.groups, mention.ids, strict=True)}
     names = {
@@ -62,7 +63,8 @@ def _plural(mention: Mention, menu: Menu) -> bool:
         if (group.id, option.id) in chosen
         for name in (option.name, *option.aliases)
     }
-    return said.endswith("s") and said not in names and said[:-1] in names
+    things = {name.casefold() for item in menu.items for name in (item.name, *item.aliases)}
+    return said.endswith("s") and said not in names and said[:-1] in names - things
 
 
 def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set[Amount]]) -> None:
@@ -94,14 +96,14 @@ def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set
 
 
 def _carry_on(tokens: list[Token], options: list[Mention], amounts: list[set[Amount]]) -> None:
-    """ "Heavy on the oil and vinegar" is of both."""
+    """ "Heavy on the oil and vinegar" is of both, or of the oil alone."""
     for (one, said), (other, its) in pairwise(zip(options, amounts, strict=True)):
         first, end = span(tokens, one)
         at = first - 1 - (first > 0 and tokens[first - 1].folded == "the")
         on = at > 0 and tokens[at].folded == "on" and tokens[at - 1].folded in AMOUNTS
         joined = _joint(tokens, end, span(tokens, other)[0]) == "and" and not tokens[end - 1].after
         if on and joined and not its and set(one.groups) & set(other.groups):
-            its.update(said)
+            its.update(said | {Amount.NORMAL})
 
 
 def _joint(tokens: list[Token], end: int, first: int) -> str | None:
