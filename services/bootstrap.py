@@ -149,7 +149,7 @@ class Container:
         )
 
     def keep(self, folder: Path) -> tuple[Tools, Kept]:
-        """`tools` whose hearings and carts are kept in `folder`, and the folder's counts. For measurements."""
+        """`tools` whose hearings and carts are kept in `folder`, and what counts them. For measurements."""
         from services.engines.kept import Kept, KeptDecoder, KeptEars
 
         kept, config = Kept(folder), self.settings

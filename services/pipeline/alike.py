@@ -89,7 +89,7 @@ class Ear:
         return found
 
     def _said(self, tokens: list[Token]) -> bool:
-        """Whether words are a whole name, or one word of one ("an extra shot" of espresso is no extra hot)."""
+        """Whether words are a whole name or one word of one: "an extra shot" of espresso is no extra hot."""
         words = tuple(token.folded for token in tokens)
         return words in self._board.names or (len(words) == 1 and words[0] in self._board.words)
 

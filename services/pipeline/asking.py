@@ -9,7 +9,6 @@ from services.pipeline.pointing import Pointer
 from services.pipeline.tally import Tally, Wish
 from services.pipeline.told import Choices, Listener, Said
 
-
 _WITH_IT = {("with", "that"), ("with", "those"), ("with", "them")}
 
 

@@ -147,7 +147,9 @@ ARTICLES = frozenset("a an the that those my it to with just be of them one's".s
 
 
 # Who orders, or the order itself: "a big family", "big order".
-GROUPS = frozenset("order group family crowd fan party meeting day night crew team gang office table fella lad lass".split())
+GROUPS = frozenset(
+    "order group family crowd fan party meeting day night crew team gang office table fella lad lass".split()
+)
 
 # Options that only say that nothing is wished for.
 PLAIN = frozenset("plain regular".split())
@@ -198,6 +200,7 @@ FILLERS = frozenset(
     little were work possible great perfect fine cool nice lovely awesome awfully kindly appreciate quick
     quickly size sized cooked isnt wasnt arent werent cant couldnt shouldnt itll itd whatll theyll though
     anyway anyways anyhow ugh gosh goodness sweetheart darling darlin oldest youngest calling starving hiya
-    mate collection better ta night nights week weeks basically crikey blimey jeez lord missus fancy trouble
-    rest eat food yet chance wee sec question ever called between share wed hed shed whos yall thatd grand brilliant fella lad lass party church choir school""".split()
+    mate collection better ta night nights week weeks basically crikey blimey jeez lord missus fancy
+    trouble rest eat food yet chance wee sec question ever called between share wed hed shed whos yall
+    thatd grand brilliant fella lad lass party church choir school""".split()
 )

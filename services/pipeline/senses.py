@@ -205,7 +205,8 @@ def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, sin
     ended = any(t.after in SENTENCE_ENDS for t in (*between, *(t for t in tokens if t.end == since)))
     words = {t.folded for t in between}
     if words & _INTRODUCING and not ended and number is not None and number > 1 and between[:-1]:
-        return False, between[-2].folded not in AND  # "with sauce and six hummus": of it, or six more things
+        apart = between[-2].folded in AND or bool(between[-2].after)
+        return False, not apart  # "with sauce and six hummus": of it, or six more things
     if words & _INTRODUCING and not ended:
         return False, not words & _ADDING_LINES
     if number is not None and (number > 1 or ended):

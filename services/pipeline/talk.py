@@ -12,7 +12,8 @@ from services.pipeline.english import phrases
 ASKED = re.compile(
     r"\b(do(es)? (you|it|that|they)( guys| all)?( still)? (have|do|sell|serve|make|carry|come|got|offer)"
     r"|does (the|your) [a-z ]{1,30}(come|have)|y['’]?all got"
-    r"|(is|are) there(?! any chance)|(have you )?got any(?! left)|have you got|how much (is|are|for)|how big|what kind)\b"
+    r"|(is|are) there(?! any chance)|(have you )?got any(?! left)|have you got|how much (is|are|for)"
+    r"|how big|what kind)\b"
     r"|(^|[.?!] |\b(hi|hey|hello|um|uh|so|okay|then) )(is|are) (the|your)\b",
     re.IGNORECASE,
 )
@@ -20,7 +21,8 @@ ASKED = re.compile(
 # Tells of an order that was thought of, or made another day; or speaks of all that can be had with an item.
 WEIGHED = re.compile(
     r"\b(last (time|week|night|month|year|\w+day)|yesterday|no way|used to"
-    r"|(said|says|told me) (to )?(get|order|try|have)|(was|were) (going to|gonna)|thinking (about|of)|can(no|')?t decide"
+    r"|(said|says|told me) (to )?(get|order|try|have)|(was|were) (going to|gonna)|thinking (about|of)"
+    r"|can(no|')?t decide"
     r"|(i|we)['’]?ve got an?(?! (drink|car|coupon|question|long|lot|dog|kid|meeting))"
     r"|(i|we|he|she)['’]?(m|re|s) off|(can['’]?t|cannot) (have|eat|do)"
     r"|(?<!\bon )(?<!\bin )either|nothing (on|in)|with nothing|the works)\b",
@@ -31,7 +33,8 @@ WEIGHED = re.compile(
 TALE = re.compile(
     r"\b(last (time|night|week)|yesterday|used to|(was|were) (going to|gonna)"
     r"|(we|i|he|she|they) had|(i|we)['’]?ve got [^.!?:]{1,30}\b(in the|at home)|already (have|got)|spilled"
-    r"|every (night|day|morning|week)|swears? by|a bit (much|big|sweet|strong) for|there['’]?s [^.!?:]{1,30}at home|(i|we) already had|doctors? sa(ys|id)|(he|she|cousin) makes)\b",
+    r"|every (night|day|morning|week)|swears? by|a bit (much|big|sweet|strong) for"
+    r"|there['’]?s [^.!?:]{1,30}at home|(i|we) already had|doctors? sa(ys|id)|(he|she|cousin) makes)\b",
     re.IGNORECASE,
 )
 

@@ -88,7 +88,10 @@ class Listener:
     def _again(self, name: Name, item: Name) -> bool:
         """ "Fries, cajun on the fries": the same item, to say what is on it."""
         mention, first = name.of("item"), item.of("item")
-        led = [t.folded for t in self.tokens[max(name.start - 2, 0) : name.start]] in (["on", "the"], ["in", "the"])
+        led = [t.folded for t in self.tokens[max(name.start - 2, 0) : name.start]] in (
+            ["on", "the"],
+            ["in", "the"],
+        )
         return led and mention is not None and first is not None and set(mention.ids) <= set(first.ids)
 
     def _listed(self, clause: Clause, options: list[Mention]) -> list[Mention]:
@@ -134,7 +137,7 @@ class Listener:
             led = before in AMOUNTS or before in ("with", "a", "an", "and") or name.start in sizes
             numbered = any(n.end == name.start and not self._idle(n) for n in self.numbers)
             return not (led or numbered or (name.start, name.end) == (clause.body, clause.end))
-        if (name.start - 1 in self.odd and not self.tokens[name.start - 1].after and _unsure(name)):
+        if name.start - 1 in self.odd and not self.tokens[name.start - 1].after and _unsure(name):
             return True  # "hash browns" are no brownies
         if before in OTHERS and name.of("size") is not None:
             return True  # "for my big guy"

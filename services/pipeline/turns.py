@@ -135,8 +135,8 @@ ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 
 # Nothing at all is wished for, after all.
 ALL_BACK = phrases(
-    "start over,start again,do that again,begin again,leave it all,leave all of it,nothing for me,nothing from me"
-    ",nothing for us,want any of it,dont want any"
+    "start over,start again,do that again,begin again,leave it all,leave all of it,nothing for me"
+    ",nothing from me,nothing for us,want any of it,dont want any"
 )
 
 # After a word of removing: everything that was ordered.

@@ -51,9 +51,9 @@ class Unlisted:
 
     def listed(self, clause: Clause, before: Clause | None) -> Wish | None:
         """Something unknown in a list of what an item is wished for with: "swiss and pineapple on it"."""
-        goes_on = before is not None and any(name.of("option") for name in before.names)
+        goes_on = before is not None and not before.cue and any(name.of("option") for name in before.names)
         odd = clause.body in self._odd and self._tokens[clause.body].folded not in PARTICLES
-        if goes_on and not before.cue and clause.lead in (",", "and") and odd:
+        if goes_on and clause.lead in (",", "and") and odd:
             return Wish((), (clause.body, clause.body + 1))
         return None
 

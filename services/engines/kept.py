@@ -1,0 +1,135 @@
+"""Engines whose answers are kept on disk, for measurements: what was asked before is not computed again.
+
+An answer is kept under all that it depends on: the recording's bytes or the whole request, the model's name,
+the code of this room and the versions of the host libraries. So a kept answer is the one that would come
+now, as far as a model answers alike twice; only its time is none. Never wired into a stack that serves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from schemas.evidence import Evidence
+from schemas.transcript import Transcript
+from services.engines.grammar import build_mask, mask_version
+from services.engines.labels import Labels
+from services.engines.ports import CartDecoder, Decoded, Transcriber
+from services.engines.prompt import messages
+
+T = TypeVar("T")
+
+_HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
+_HEARING, _DECODED = TypeAdapter(Transcript), TypeAdapter(Decoded)
+
+
+class Kept:
+    """A folder of answers; several processes may share it.
+
+    `taken` counts the answers that were there already, by kind (`hearings`, `carts`), `made` the others.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._counting = threading.Lock()
+        self.taken: Counter[str] = Counter()
+        self.made: Counter[str] = Counter()
+
+    def answer(self, kind: str, asked: Any, form: TypeAdapter[T], make: Callable[[], T]) -> T:
+        """What was answered to `asked` (plain values), from the folder or else by `make`.
+
+        Raises: as `make`; an error is not kept.
+        """
+        told = json.dumps([_code(), kind, asked], sort_keys=True)
+        file = self._folder / f"{hashlib.sha256(told.encode()).hexdigest()}.json"
+        try:
+            answer, counts = form.validate_json(file.read_bytes()), self.taken
+        except (
+            FileNotFoundError,
+            ValidationError,
+        ):  # not there, or by a version whose answers had other fields
+            answer, counts = make(), self.made
+            self._write(file, form.dump_json(answer))
+        with self._counting:
+            counts[kind] += 1
+        return answer
+
+    def _write(self, file: Path, content: bytes) -> None:
+        # In one step, so that a run which is cut off leaves no half an answer.
+        handle, name = tempfile.mkstemp(dir=self._folder, suffix=".part")
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+        os.replace(name, file)
+
+
+class KeptEars:
+    """`Transcriber` that keeps what `ears`, called `name`, hears."""
+
+    def __init__(self, ears: Transcriber, name: str, kept: Kept) -> None:
+        self._ears, self._name, self._kept = ears, name, kept
+
+    def load(self) -> None:
+        """Nothing: the model is loaded by the first recording that was not heard before."""
+
+    def transcribe(self, audio: Path, language: str) -> Transcript:
+        """See `Transcriber.transcribe`."""
+        asked = [self._name, _bytes(audio), language]
+        return self._kept.answer("hearings", asked, _HEARING, lambda: self._ears.transcribe(audio, language))
+
+    def hear_again(self, audio: Path, first: Transcript, hints: Sequence[str]) -> Transcript:
+        """See `Transcriber.hear_again`."""
+        asked = [self._name, _bytes(audio), first.model_dump(mode="json"), list(hints)]
+        return self._kept.answer(
+            "hearings", asked, _HEARING, lambda: self._ears.hear_again(audio, first, hints)
+        )
+
+
+class KeptDecoder:
+    """`CartDecoder` that keeps what `decoder`, asking `model`, decodes."""
+
+    def __init__(self, decoder: CartDecoder, model: str, kept: Kept) -> None:
+        self._decoder, self._model, self._kept = decoder, model, kept
+
+    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+        """See `CartDecoder.decode`."""
+        labels = Labels(evidence.menu)
+        mask = build_mask(evidence, labels, mask_version(evidence.menu, evidence.menu_version, self._model))
+        asked = [self._model, mask.version, messages(evidence, labels), mask.lark, mask.longest]
+        return self._kept.answer("carts", asked, _DECODED, lambda: self._decoder.decode(evidence, called_off))
+
+    def warm(self, evidence: Evidence) -> None:
+        """Nothing: the first order that was not decoded before pays for the prompt."""
+
+
+def _bytes(audio: Path) -> str:
+    return hashlib.sha256(audio.read_bytes()).hexdigest()
+
+
+@cache
+def _code() -> str:
+    """Stands for this room's code, but for this file, and for the libraries that it calls."""
+    told, here = hashlib.sha256(), Path(__file__)
+    for file in sorted(here.parent.iterdir()):
+        if file.suffix in (".py", ".json") and file != here:
+            told.update(file.name.encode() + b"\0" + file.read_bytes())
+    told.update(json.dumps([_version(host) for host in _HOSTS]).encode())
+    return told.hexdigest()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # a machine that serves no model itself
+        return None

@@ -1,0 +1,274 @@
+"""Answers that are kept on disk: what was asked before is taken from there, all else is asked anew."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import EngineUnavailable
+from schemas.evidence import Evidence
+from schemas.menu import Menu
+from schemas.transcript import Transcript
+from services.engines import kept as kept_module
+from services.engines.kept import Kept, KeptDecoder, KeptEars
+from services.engines.ports import Decoded, Scored
+from services.pipeline.retrieve import retrieve
+from tests.stand_ins import (
+    AWAY,
+    RIGHT,
+    SAID,
+    ScriptedDecoder,
+    ScriptedTranscriber,
+    sample_menu,
+    speech,
+)
+
+FIRST = speech("two large lattes and a muffin", probability=0.912345678901, confidence=0.7123456789)
+AGAIN = speech("two large lattes and a marble muffin")
+MENU = sample_menu("harbor-coffee")
+OTHER_MENU = sample_menu("copper-skillet")
+MODEL = "some-model.gguf"
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    file = tmp_path / "order.flac"
+    file.write_bytes(b"fLaC and more")
+    return file
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def other_code(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Calling it puts another version of every host library in the place of ours."""
+
+    def change() -> None:
+        monkeypatch.setattr(kept_module, "_version", lambda _: "99.0")
+        kept_module._code.cache_clear()
+
+    yield change
+    kept_module._code.cache_clear()
+
+
+def ears(folder: Path, name: str = "base", script: list[Any] | None = None) -> tuple[KeptEars, Any]:
+    """As a run has them: a recogniser of its own over the common folder. A second run is a second call."""
+    inner = ScriptedTranscriber(script or [FIRST], again=AGAIN)
+    return KeptEars(inner, name, Kept(folder)), inner
+
+
+@dataclass
+class Scoring(ScriptedDecoder):
+    """Tells probabilities as a server does that scores drafts."""
+
+    script: list[Any] = field(default_factory=lambda: [RIGHT])
+
+    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+        made = super().decode(evidence, called_off)
+        return replace(made, scored=Scored({"/lines/0/sku": 0.123456789012345}, {"/lines/0/sku": 2}))
+
+
+def decoder(folder: Path, model: str = MODEL, script: list[Any] | None = None) -> tuple[KeptDecoder, Any]:
+    inner = Scoring(script or [RIGHT])
+    return KeptDecoder(inner, model, Kept(folder)), inner
+
+
+def evidence(said: str = SAID, menu: Menu = MENU, version: int = 1) -> Evidence:
+    return retrieve(said, menu, version)
+
+
+def test_a_recording_is_heard_once(folder: Path, recording: Path) -> None:
+    first, inner = ears(folder)
+    assert first.transcribe(recording, "en") == FIRST
+    assert first.transcribe(recording, "en") == FIRST
+    assert len(inner.heard) == 1
+    later, deaf = ears(folder, script=[AWAY])
+    assert later.transcribe(recording, "en") == FIRST
+    assert not deaf.heard
+
+
+def test_the_recording_s_bytes_count_and_not_its_name(folder: Path, recording: Path) -> None:
+    ears(folder)[0].transcribe(recording, "en")
+    moved = recording.rename(recording.with_name("elsewhere.flac"))
+    later, deaf = ears(folder, script=[AWAY])
+    assert later.transcribe(moved, "en") == FIRST
+    assert not deaf.heard
+
+
+def test_what_a_hearing_depends_on_makes_it_heard_anew(folder: Path, recording: Path) -> None:
+    ears(folder)[0].transcribe(recording, "en")
+    for name, language, content in (
+        ("tiny", "en", b"fLaC and more"),
+        ("base", "de", b"fLaC and more"),
+        ("base", "en", b"fLaC and less"),
+    ):
+        recording.write_bytes(content)
+        later, inner = ears(folder, name, script=[AGAIN])
+        assert later.transcribe(recording, language) == AGAIN, (name, language, content)
+        assert len(inner.heard) == 1
+
+
+def test_a_second_hearing_is_kept_by_its_hints_and_its_first(folder: Path, recording: Path) -> None:
+    once, inner = ears(folder)
+    assert once.transcribe(recording, "en") == FIRST
+    assert once.hear_again(recording, FIRST, ["latte", "muffin"]) == AGAIN
+    assert once.hear_again(recording, FIRST, ("latte", "muffin")) == AGAIN
+    assert inner.hinted == [("latte", "muffin")]
+    asked = (
+        (FIRST, ["muffin", "latte"]),  # the likeliest is last, so their order counts
+        (FIRST, ["latte"]),
+        (FIRST.model_copy(update={"confidence": 0.5}), ["latte", "muffin"]),
+    )
+    for number, (first, hints) in enumerate(asked, 2):
+        once.hear_again(recording, first, hints)
+        assert len(inner.hinted) == number
+    recording.write_bytes(b"another order")
+    once.hear_again(recording, FIRST, ["latte", "muffin"])
+    assert len(inner.hinted) == 5
+
+
+def test_the_same_evidence_is_decoded_once(folder: Path) -> None:
+    made = decoder(folder)[0].decode(evidence())
+    assert made.draft == RIGHT
+    later, idle = decoder(folder, script=[AWAY])
+    assert later.decode(evidence()) == made
+    assert not idle.asked
+
+
+@pytest.mark.parametrize(
+    ("asked", "model"),
+    [
+        (evidence("a large latte with soy milk"), MODEL),
+        (evidence(SAID + " please"), MODEL),
+        (evidence(menu=OTHER_MENU), MODEL),
+        (evidence(version=2), MODEL),
+        (evidence(), "other-model.gguf"),
+    ],
+    ids=["other words", "the same cart in other words", "other menu", "later menu", "other model"],
+)
+def test_what_a_cart_depends_on_makes_it_decoded_anew(folder: Path, asked: Evidence, model: str) -> None:
+    decoder(folder)[0].decode(evidence())
+    later, inner = decoder(folder, model)
+    later.decode(asked)
+    assert inner.asked == [asked]
+
+
+def test_evidence_that_opens_other_values_for_the_same_words_is_decoded_anew(folder: Path) -> None:
+    """A rule of reading was changed: the prompt is the same, the mask is not."""
+    before = evidence()
+    narrowed = before.model_copy(update={"lines": before.lines[:1]})
+    assert narrowed != before
+    decoder(folder)[0].decode(before)
+    later, inner = decoder(folder)
+    later.decode(narrowed)
+    assert len(inner.asked) == 1
+
+
+def test_another_prompt_under_the_same_mask_is_decoded_anew(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoder(folder)[0].decode(evidence())
+    monkeypatch.setattr(kept_module, "messages", lambda *_: [{"role": "user", "content": "hello"}])
+    later, inner = decoder(folder)
+    later.decode(evidence())
+    assert len(inner.asked) == 1
+
+
+def test_other_code_below_makes_all_anew(
+    folder: Path, recording: Path, other_code: Callable[[], None]
+) -> None:
+    ears(folder)[0].transcribe(recording, "en")
+    decoder(folder)[0].decode(evidence())
+    other_code()
+    (later, heard), (decodes, asked) = ears(folder, script=[AGAIN]), decoder(folder)
+    assert later.transcribe(recording, "en") == AGAIN
+    decodes.decode(evidence())
+    assert (len(heard.heard), len(asked.asked)) == (1, 1)
+
+
+def test_an_error_is_not_kept(folder: Path, recording: Path) -> None:
+    kept = Kept(folder)
+    hears = KeptEars(ScriptedTranscriber([AWAY, FIRST]), "base", kept)
+    decodes = KeptDecoder(ScriptedDecoder([AWAY, RIGHT]), MODEL, kept)
+    with pytest.raises(EngineUnavailable):
+        hears.transcribe(recording, "en")
+    with pytest.raises(EngineUnavailable):
+        decodes.decode(evidence())
+    assert not list(folder.iterdir())
+    assert not kept.made
+    assert hears.transcribe(recording, "en") == FIRST
+    assert decodes.decode(evidence()).draft == RIGHT
+    assert kept.made == {"hearings": 1, "carts": 1}
+
+
+@pytest.mark.parametrize("damage", ["empty", "half", "of other fields", "no text"])
+def test_a_damaged_answer_is_made_anew(folder: Path, recording: Path, damage: str) -> None:
+    ears(folder)[0].transcribe(recording, "en")
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(
+        {
+            "empty": b"",
+            "half": whole[: len(whole) // 2],
+            "of other fields": b'{"words_v2": []}',
+            "no text": b"\xff",
+        }[damage]
+    )
+    later, inner = ears(folder, script=[AGAIN])
+    assert later.transcribe(recording, "en") == AGAIN
+    assert len(inner.heard) == 1
+    assert ears(folder, script=[AWAY])[0].transcribe(recording, "en") == AGAIN
+    assert [path.name for path in folder.iterdir()] == [file.name]
+
+
+def test_what_was_there_and_what_was_made_is_counted_by_kind(folder: Path, recording: Path) -> None:
+    first, later = Kept(folder), Kept(folder)
+    for kept in (first, later):
+        hears = KeptEars(ScriptedTranscriber([FIRST], again=AGAIN), "base", kept)
+        decodes = KeptDecoder(ScriptedDecoder([RIGHT]), MODEL, kept)
+        hears.transcribe(recording, "en")
+        hears.hear_again(recording, FIRST, ["muffin"])
+        decodes.decode(evidence())
+    assert (first.made, first.taken) == ({"hearings": 2, "carts": 1}, {})
+    assert (later.made, later.taken) == ({}, {"hearings": 2, "carts": 1})
+
+
+def test_loading_and_warming_are_put_off(folder: Path) -> None:
+    """Else a run whose answers are all there would load its models for nothing."""
+    (hears, heard), (decodes, asked) = ears(folder), decoder(folder)
+    hears.load()
+    decodes.warm(evidence())
+    assert not heard.loaded
+    assert not asked.warmed
+
+
+@dataclass
+class AtOnce(ScriptedTranscriber):
+    """Answers no thread before another has asked as well."""
+
+    both: threading.Barrier = field(default_factory=lambda: threading.Barrier(2, timeout=10))
+
+    def transcribe(self, audio: Path, language: str) -> Transcript:
+        self.both.wait()
+        return super().transcribe(audio, language)
+
+
+def test_two_threads_may_hear_at_once(folder: Path, recording: Path, race: Callable[..., list[Any]]) -> None:
+    """Neither waits for the other, and the same question twice leaves one whole answer."""
+    kept = Kept(folder)
+    inner = AtOnce([FIRST])
+    hears = KeptEars(inner, "base", kept)
+    assert race(2, lambda _: hears.transcribe(recording, "en")) == [FIRST, FIRST]
+    assert kept.made == {"hearings": 2}
+    assert len(list(folder.iterdir())) == 1
+    assert race(2, lambda _: hears.transcribe(recording, "en")) == [FIRST, FIRST]
+    assert kept.taken == {"hearings": 2}
+    assert len(inner.heard) == 2
