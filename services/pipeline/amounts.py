@@ -132,6 +132,8 @@ def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[
             and at > 0
             and at - 1 not in taken
             and (tokens[at - 1].folded in ("a", "an") or tokens[at - 1].folded.isdigit())
+            # "The medium one extra hot".
+            and (at - 2 not in taken or tokens[at - 2].after or tokens[first].folded in MEASURES)
         ):
             return set()  # "an extra shot" is one shot, "extra foam" much of it
         if word in AMOUNTS:

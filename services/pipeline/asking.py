@@ -16,7 +16,8 @@ class Asker:
     """Remembers what is asked about, and orders it where it is pointed at."""
 
     def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
-        self._odd, self._tally, self._pointer = listener.odd, tally, pointer
+        self._listener, self._odd = listener, listener.odd
+        self._tally, self._pointer = tally, pointer
         self._topic: Wish | None = None
         self._offered: tuple[Choices, ...] = ()
 
@@ -29,7 +30,9 @@ class Asker:
             self._topic = Wish(said.skus, (name.start, name.end), size=size)
         elif odd:
             self._topic = Wish((), (odd[0], odd[-1] + 1))
-        self._offered = said.options if name is None else ()
+        # What is asked about as a thing may be meant as a part of a meal.
+        own = self._listener.options(name) if name is not None else ()
+        self._offered = said.options if name is None else (own,) if own else ()
 
     def adopt(self, clause: Clause, said: Said) -> bool:
         """ "I'd like two of those": what was asked about is ordered. True where that is all."""
@@ -52,5 +55,6 @@ class Asker:
     def take_up(self, said: Said) -> None:
         """ "Do you have oat milk? Then a latte with that": a choice that was asked about."""
         if self._offered and not _WITH_IT.isdisjoint(pairwise(said.words)):
-            self._pointer.give(self._tally.focus, Said(options=self._offered))
+            fits = [c for c in self._offered if any(self._tally.choice(w, c) for w in self._tally.focus)]
+            self._pointer.give(self._tally.focus, Said(options=tuple(fits)))
             self._offered = ()

@@ -65,7 +65,8 @@ def _likelier(wishes: list[Wish]) -> tuple[int, ...]:
     higher one was right in 50, the second reading's in 32."""
     kinds = len({wish.items for wish in wishes})
     sizes = sum(wish.size is not None for wish in wishes)
-    return -sum(wish.quantity for wish in wishes), kinds, len(wishes), sizes
+    counts = sum(count for wish in wishes for _, count in wish.options.values())
+    return -sum(wish.quantity for wish in wishes), kinds, len(wishes), sizes, counts
 
 
 def _overshared(first: list[Wish], second: list[Wish], tokens: list[Token]) -> bool:

@@ -59,7 +59,8 @@ BEFORE_ASKING = frozenset("oh hi hey hello okay ok so and well um uh yeah good q
 
 # Begin a wish that is put as a question ("could you do one of those").
 REQUESTING = phrases(
-    "do me,do us,can i,could i,may i,can we,could we,can you,could you,will you,would you,might i"
+    "is there any chance,do me,do us,can i,could i,may i,can we,could we,can you,could you,will you"
+    ",would you,might i"
 )
 
 # Said to an answer: what follows is ordered ("do you have chai? great, a large one").

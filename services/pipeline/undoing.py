@@ -146,7 +146,8 @@ class Undoer:
             raise Lost
         pointed = clause.names[0].end < clause.end and tokens[clause.names[0].end].folded in ONES
         pointed = pointed and tokens[clause.start].folded == "make" and said.item is None
-        if pointed and (target := self._pointer.refers(clause, said)) is not None:
+        the = replace(said, words=("the", *said.words))  # the cue has it
+        if pointed and (target := self._pointer.refers(clause, the)) is not None:
             self._tally.focus = [target]  # "make the medium one extra hot"
             self._pointer.give([target], self._pointer.about(clause, said, target))
             return

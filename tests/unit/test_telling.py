@@ -1,0 +1,108 @@
+"""Ways of telling an order that came with the told orders y and z, and what they leave."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.pipeline.retrieve import retrieve
+from tests.unit.test_following import shown
+from tests.unit.test_spoken_forms import MENUS, only_cart
+
+CAFE, DINER = "harbor-coffee", "copper-skillet"
+COFFEE, SUBS, FISH = "daily-grind", "corner-sub", "chippy-lane"
+
+
+@pytest.mark.parametrize(
+    ("menu", "words", "cart"),
+    [
+        # By the names that it has as a part of a meal.
+        (DINER, "large rings and a bowl of chili", "1 onion-rings LG; 1 chili"),
+        (DINER, "a cheeseburger combo with rings and a coke", "1 cheeseburger-combo onion-rings, cola"),
+        # Of what can be chosen once there may still be two.
+        (CAFE, "a large coffee with two creams and two sugars", "1 drip-coffee L 2 cream, 2 sugar"),
+        # How much is said afterwards.
+        (CAFE, "an iced mocha, large, with oat milk and vanilla, just a touch",
+         "1 iced-mocha L oat, light vanilla"),
+        # "Just" before what a part has.
+        (CAFE, "two large cold brews one with cold foam one with just a splash of milk",
+         "1 cold-brew L cold-foam; 1 cold-brew L milk"),
+        # "&", "n" and "and" are one word.
+        (SUBS, "two bags of salt and vinegar chips", "2 sv-chips"),
+        (FISH, "four large fish 'n' chips", "4 fish-and-chips LRG"),
+        # A part of a name that points at what was ordered.
+        (DINER, "a large cheeseburger meal with onion rings and a lemonade and no mayo on the burger",
+         "1 cheeseburger-combo LG onion-rings, lemonade, no mayo"),
+        # Talk that is no order.
+        (CAFE, "a small latte, same as ever", "1 latte S"),
+        (CAFE, "two mint teas, ta, it's been a long night", "2 mint-tea"),
+        (CAFE, "a latte with soy and a mocha with no whip at all", "1 latte soy; 1 mocha no whipped-cream"),
+    ],
+)  # fmt: skip
+def test_what_is_plain(menu: str, words: str, cart: str) -> None:
+    evidence = retrieve(words, MENUS[menu], 1)
+    assert shown(evidence) == cart
+    assert evidence.plain
+
+
+@pytest.mark.parametrize(
+    ("menu", "words", "cart"),
+    [
+        # One more, one changed, one that is named again.
+        (DINER, "a chocolate milkshake and a vanilla one, both large",
+         "1 milkshake LG chocolate; 1 milkshake LG vanilla"),
+        (CAFE, "two medium lattes and a brownie, change one of the lattes to a chai",
+         "1 latte M; 1 brownie; 1 chai-latte M"),
+        (CAFE, "two lattes, one small, one medium, and make the medium one extra hot",
+         "1 latte S; 1 latte M extra hot"),
+        (DINER, "a root beer and some fries, cajun on the fries", "1 root-beer; 1 fries cajun"),
+        (CAFE, "avocado toast with egg and hot sauce, then the same again without the hot sauce",
+         "1 avocado-toast egg, hot-sauce; 1 avocado-toast egg, no hot-sauce"),
+        (DINER, "a hamburger, a turkey burger and the crispy chicken sandwich. Barbecue sauce on the"
+         " chicken one",
+         "1 classic-burger; 1 turkey-burger; 1 crispy-chicken-sandwich barbecue"),
+        # Parts, and what is said of all that was ordered in one breath.
+        (DINER, "three apple pies two with one scoop of ice cream each and the other one with two scoops",
+         "2 apple-pie ice-cream; 1 apple-pie 2 ice-cream"),
+        (CAFE, "two large americanos one gets two extra shots and the other one is decaf",
+         "1 americano L 2 espresso; 1 americano L decaf"),
+        (CAFE, "Two small coffees, mine decaf. Three chamomile teas, all with honey.",
+         "1 drip-coffee S decaf; 1 drip-coffee S; 3 chamomile-tea honey"),
+        # An amount of something, and no option that sounds like both.
+        (COFFEE, "a medium white mocha with an extra shot", "1 white-mocha MD shot"),
+        # Of something that was asked about, or asked for.
+        (CAFE, "is there any chance of a small mocha?", "1 mocha S"),
+        (CAFE, "How big is your large lemonade? One of those then, without ice.", "1 lemonade L no ice"),
+        (DINER, "Do you do onion rings? Then a crispy chicken combo with those and a coke",
+         "1 crispy-chicken-combo onion-rings, cola"),
+        # What only sounds like a name, or tells of another day or of somebody's health.
+        (CAFE, "A large mocha. Oh, I'd better make it a medium.", "1 mocha M"),
+        (CAFE, "It's for the whole crew, so a dozen butter croissants", "12 butter-croissant"),
+        (DINER, "She has got an egg allergy, so it's a turkey burger with just mustard",
+         "1 turkey-burger mustard"),
+        (DINER, "I had the mushroom burger last week and it was heavy, so a Caesar salad with ranch",
+         "1 caesar-salad ranch"),
+        # Off the menu, though a word of it is on it.
+        (CAFE, "a small latte, and on the side I'd like hash browns", "1 latte S; 1 off the menu"),
+        (CAFE, "a small latte and two of those little cake pops", "1 latte S; 2 off the menu"),
+        (CAFE, "an iced latte, and can you put pistachio syrup in that?", "1 iced-latte; 1 off the menu"),
+        (DINER, "a copper burger and a root beer, lose the root beer, doctor's orders", "1 copper-burger"),
+    ],
+)  # fmt: skip
+def test_what_is_proposed(menu: str, words: str, cart: str) -> None:
+    assert shown(retrieve(words, MENUS[menu], 1)) == cart
+
+
+@pytest.mark.parametrize(
+    ("menu", "words"),
+    [
+        # Heavy on the vinegar too, or not?
+        (SUBS, "the Italian combo, footlong, heavy on the oil and vinegar"),
+        # Two cokes more, and no two of the combo's.
+        ("patty-wagon", "a double cheeseburger combo with ice and a couple of cokes with ice"),
+        ("kebab-house", "an iskender with medium hot, four hummus"),
+        # Another day's order.
+        (CAFE, "a small latte, last week i had the mocha"),
+    ],
+)
+def test_what_may_mean_something_else_is_never_settled(menu: str, words: str) -> None:
+    assert only_cart(retrieve(words, MENUS[menu], 1)) is None
