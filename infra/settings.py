@@ -84,6 +84,9 @@ class Settings(BaseSettings):
     """Score each finished cart without the mask: which fields the model would have said otherwise. Costs vLLM
     a prefill an order, llama.cpp some of each token's time."""
 
+    skip_settled: bool = False
+    """Where the words leave one cart, write it down without asking the model, which has nothing to choose."""
+
     fallback_llm_url: str = ""
     """A second decoder, asked only when the first stays down. Empty: none, the order goes to review."""
 

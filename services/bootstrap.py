@@ -146,6 +146,7 @@ class Container:
             asr_threshold=self.settings.asr_threshold,
             field_threshold=self.settings.field_threshold,
             max_order_total=self.settings.max_order_total,
+            skip_settled=self.settings.skip_settled,
         )
 
     def keep(self, folder: Path) -> tuple[Tools, Kept]:

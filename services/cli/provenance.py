@@ -46,6 +46,7 @@ def about(
             "xllamacpp": version("xllamacpp"),
             "llguidance": version("llguidance"),
         },
+        "skip_settled": config.skip_settled,
         "asr_threshold": config.asr_threshold,
         "field_threshold": config.field_threshold,
     }

@@ -41,5 +41,7 @@ class Tools:
     asr_threshold: float
     field_threshold: float
     max_order_total: int
+    skip_settled: bool = False
+    """Whether no decoder is asked where the words leave one cart."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""

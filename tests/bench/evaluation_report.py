@@ -27,7 +27,7 @@ COUNTS = {
     "silent": "silent_errors",
 }
 # What is the same for all sets of one run. Never a path, nor what a gold file holds.
-ONCE = ("commit", "date", "saycart", "decoder", "hearing", "asr_threshold", "field_threshold")
+ONCE = ("commit", "date", "saycart", "decoder", "hearing", "skip_settled", "asr_threshold", "field_threshold")
 
 
 def read_figures(report: Path) -> dict[str, Any] | None:
