@@ -278,6 +278,7 @@ class Works:
     fallback: ScriptedDecoder | None = None
     second: ScriptedTranscriber | None = None
     bell: Bell = field(default_factory=Bell)
+    skip_settled: bool = False
 
     def __post_init__(self) -> None:
         self.orders, self.reviews = OrderStore(self.database), ReviewStore(self.database)
@@ -296,6 +297,7 @@ class Works:
             asr_threshold=0.72,
             field_threshold=0.94,
             max_order_total=50_000,
+            skip_settled=self.skip_settled,
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
 
