@@ -8,8 +8,9 @@ from services.pipeline.english import AMOUNTS, ARTICLES, OTHERS
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import is_plural
 from services.pipeline.restating import Restater
+from services.pipeline.said import Said
 from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Listener, Said
+from services.pipeline.told import Listener
 
 
 class Adder:
@@ -19,14 +20,14 @@ class Adder:
         self._tokens, self._menu = listener.tokens, listener.menu
         self._tally, self._pointer = tally, pointer
         self._early: list[Said] = []  # what was said before any item
-        self.uncounted: Wish | None = None  # a plural whose number is still to come: "burgers, two"
+        self._uncounted: Wish | None = None  # a plural whose number is still to come: "burgers, two"
         self.restater = Restater(listener, tally)
         self._head: tuple[int, Said] | None = None  # how many are still to come, and what holds for all
 
     @property
     def waiting(self) -> bool:
         """Whether something was said for which no item came."""
-        return any(said.options for said in self._early) or self.uncounted in self._tally.wishes
+        return any(said.options for said in self._early) or self._uncounted in self._tally.wishes
 
     def forget(self) -> None:
         """Drop what waits for an item."""
@@ -101,6 +102,16 @@ class Adder:
             self._tally.drop(known[0])
         return True
 
+    def counts_late(self, said: Said) -> bool:
+        """ "Burgers, two": give a plural the number that was still to come; False where none waits."""
+        late = self._uncounted
+        if late is None or said.item is not None or said.number is None:
+            return False
+        late.quantity, self._uncounted = said.number.value, None
+        self._tally.focus_on(late)
+        self._pointer.give([late], said)
+        return True
+
     def same_size(self, size: str) -> None:
         """ "The same size": of what was just ordered without one, or of what comes next."""
         last = self._tally.wishes[-1]
@@ -152,8 +163,8 @@ class Adder:
         several = said.number is None and mention is not None and is_plural(mention, self._menu)
         several = several and not self._early
         if several and not tally.of_item(said.skus):
-            self.uncounted = self._new(said, counted=False, replaces=replaces)
-            return self.uncounted
+            self._uncounted = self._new(said, counted=False, replaces=replaces)
+            return self._uncounted
         early = bool(self._early)
         return self.restater.line(clause, said, counted, several=several, replaces=replaces, early=early)
 

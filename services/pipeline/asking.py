@@ -6,8 +6,9 @@ from itertools import pairwise
 
 from services.pipeline.clauses import Clause
 from services.pipeline.pointing import Pointer
+from services.pipeline.said import Choices, Said
 from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Choices, Listener, Said
+from services.pipeline.told import Listener
 
 _WITH_IT = {("with", "that"), ("with", "those"), ("with", "them")}
 

@@ -11,25 +11,26 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import zip_longest
 
-from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.adding import Adder
 from services.pipeline.asking import Asker
+from services.pipeline.assigning import Assigner
 from services.pipeline.clauses import Clause, clauses
-from services.pipeline.english import AND
 from services.pipeline.headings import without_headings
 from services.pipeline.lexicon import Lexicon
-from services.pipeline.names import names_of, phrase_end
-from services.pipeline.parting import Parter
+from services.pipeline.names import names_of
 from services.pipeline.pointing import Lost, Pointer
 from services.pipeline.quantifiers import find_numbers, pieces
+from services.pipeline.repeating import Repeater
+from services.pipeline.replacing import Replacing
+from services.pipeline.said import Said
 from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Listener, Said
-from services.pipeline.turns import ADDING, ENOUGH, ORDINALS, OTHER_WAY, THE_OTHER, WEAK_CUES, WISHING
+from services.pipeline.told import Listener
+from services.pipeline.turns import ORDINALS, WISHING
 from services.pipeline.undoing import Undoer
 from services.pipeline.unlisted import Unlisted
-from services.pipeline.words import PAUSES, SENTENCE_ENDS, Token
+from services.pipeline.words import SENTENCE_ENDS, Token
 
 
 def follow(
@@ -71,16 +72,15 @@ class _Follower:
         self._listener = listener
         self._tally = Tally(listener.menu)
         self._pointer = Pointer(listener, self._tally)
+        self._repeater = Repeater(listener, self._tally, self._pointer)
         self._adder = Adder(listener, self._tally, self._pointer)
-        self._parter = Parter(listener, self._tally, self._pointer)
         self._undoer = Undoer(listener, self._tally, self._pointer)
         self._asker = Asker(listener, self._tally, self._pointer)
         self._unlisted = Unlisted(listener, self._tally)
-        self._pending = False  # a word of taking back was said, and not yet what takes its place
-        self._strong = False  # that word can only mean so ("scratch that"; "wait" may add something)
-        self._vacant = False  # an option was taken back, for another
-        self._freed = False  # a line was taken back, and its place is free
-        self._varies = False  # what differs is being told: "the same but with tots and a cola"
+        self._replacing = Replacing(listener.tokens, self._tally)
+        self._assigner = Assigner(
+            listener, self._tally, self._pointer, self._repeater, self._adder, self._undoer, self._replacing
+        )
         self._before: Clause | None = None
 
     def order(self) -> list[Wish] | None:
@@ -99,9 +99,9 @@ class _Follower:
             return
         if clause.cue == "not" and clause.names and clause.names[0].start - clause.body > _NOT_REACHES:
             clause = replace(clause, cue="")  # "my knees don't like the stairs; one chicken sandwich"
-        self._note(clause)
-        changes = self._pending or self._vacant or self._varies or clause.cue == "replace"
-        said = self._listener.said(clause, self._tally, changes=changes)
+        self._replacing.begins(clause)
+        self._adder.restater.begins(clause)
+        said = self._listener.said(clause, self._tally, changes=self._replacing.changes(clause))
         goes_on = before is not None and not clause.cue and clause.lead in ("and", ",")
         if clause.asks:
             self._asker.ask(clause, said)
@@ -112,7 +112,7 @@ class _Follower:
             goes_on and _swaps(before) and len(clause.names) > 1 and "for" in said.words
         ):
             self._undoer.swap(clause, said)
-            self._pending = False
+            self._replacing.settled()
         elif (clause.cue == "not" and WISHING & set(said.words)) or (
             clause.lead == "except"
             and (self._tally.held(self._tally.focus, said.options) or self._everything(before))
@@ -120,23 +120,20 @@ class _Follower:
             if not self._undoer.refuse(clause, said):
                 raise Lost
         elif clause.cue in ("instead", "not"):
-            self._vacant = self._undoer.undo(said, here=clause.cue == "instead")
-            self._pending = False
+            self._replacing.undone(vacant=self._undoer.undo(said, here=clause.cue == "instead"))
         elif clause.cue == "keep":
             self._undoer.keep(said)
-            self._pending = False
+            self._replacing.settled()
         elif clause.cue == "remove" or (goes_on and _removes(before) and self._only_names(clause, said)):
-            pending, self._pending = self._pending, False
-            held = self._held()
-            self._pending = not self._undoer.remove(clause, said) or (pending and not said.anything)
-            self._freed = self._held() < held
-            self._vacant = self._freed and bool(said.options) and said.item is None
+            stood = self._tally.standing
+            found = self._undoer.remove(clause, said)
+            self._replacing.removed(said, found=found, fewer=self._tally.standing < stood)
         elif not said.anything and (off := self._unlisted.listed(clause, before)) is not None:
             self._tally.wishes.append(off)
         else:
             if clause.cue == "replace" and after is not None and after.cue == "instead" and said.options:
                 clause = replace(clause, cue="")  # what goes is still to come
-                self._pending = False
+                self._replacing.settled()
             self._tell(clause, said)
 
     def _passes_over(self, clause: Clause) -> bool:
@@ -147,23 +144,10 @@ class _Follower:
         tale = clause.tale and ended and not removes
         return tale or any(token.folded in _ALLERGIES for token in tokens[clause.start : clause.end])
 
-    def _note(self, clause: Clause) -> None:
-        """Remember what the way in which a clause begins means for it and the next."""
-        tokens = self._listener.tokens
-        cue = tokens[clause.start : clause.body] if clause.cue == "replace" else []
-        self._strong = (self._strong and self._pending) or any(t.folded not in WEAK_CUES for t in cue)
-        if any(phrase_end(tokens, i, OTHER_WAY) for i in range(clause.start, clause.end)):
-            self._adder.restater.anew = True
-        self._varies = clause.lead in ("but", "except") or (self._varies and clause.lead in ("and", ","))
-
     def _everything(self, clause: Clause | None) -> bool:
         """Whether all that there is was just wished for: "everything on it, except cucumber"."""
         tokens = self._listener.tokens[clause.start : clause.end] if clause is not None else []
         return any(token.folded == "everything" for token in tokens)
-
-    def _held(self) -> int:
-        """How many lines and options stand."""
-        return sum(1 + len(wish.options) for wish in self._tally.wishes)
 
     def _only_names(self, clause: Clause, said: Said) -> bool:
         """ "Lose the bread, and one of the fries"; "and the lemonade should be large" takes nothing back."""
@@ -171,91 +155,33 @@ class _Follower:
         return one or (said.words[:1] == ("the",) and not said.sizes and not said.options)
 
     def _tell(self, clause: Clause, said: Said) -> None:
-        replaces = (self._pending and clause.lead not in AND) or clause.cue == "replace"
-        # "Forget the bread, make it the sticks": the bread is gone, and nothing else has to go.
-        replaces = replaces and not (self._freed and said.item and not self._tally.of_item(said.skus))
+        replaces = self._replacing.replaces(clause, said)
         if self._asker.adopt(clause, said):
-            self._pending = False
+            self._replacing.settled()
         elif off := self._unlisted.wish(clause, said):
             self._unlisted.add(off, replaces=replaces)
-            self._pending = False
+            self._replacing.settled()
         elif not said.anything:
-            self._pending = clause.cue == "replace" or (self._pending and clause.lead in ("", ","))
-            if (size := self._pointer.same_size(said)) is not None:
+            self._replacing.waits(clause)
+            if (size := self._repeater.same_size(said)) is not None:
                 self._adder.same_size(size)
                 return
             target = self._pointer.refers(clause, said) if ORDINALS.keys() & set(said.words) else None
             if target is not None:
                 self._tally.focus = [target]  # "on the first, avocado and spinach"
             else:
-                self._pointer.again(clause, said)
-        elif _leaves_open(said):
-            raise Lost  # "oat milk or soy", "a latte or a mocha"
-        elif said.words[:1] == ("that",) and "too" in said.words and said.item is None:
-            return  # "that's too much cheese"
+                self._repeater.again(clause, said)
+        elif said.leaves_open:
+            raise Lost
+        elif said.finds_fault:
+            return
         else:
-            self._pending = False
-            self._value(clause, said, replaces=replaces)
+            self._replacing.settled()
+            self._assigner.assign(clause, said, replaces=replaces)
             self._asker.take_up(said)
-            self._vacant = self._freed = False
+            self._replacing.filled()
             if (extra := self._unlisted.beside(clause)) is not None:
                 self._tally.wishes.append(extra)
-
-    def _value(self, clause: Clause, said: Said, *, replaces: bool) -> None:
-        late = self._adder.uncounted
-        if late is not None and said.item is None and said.number is not None:
-            late.quantity, self._adder.uncounted = said.number.value, None
-            self._tally.focus_on(late)
-            self._pointer.give([late], said)
-            return
-        if self._adder.refuses(clause, said):
-            return
-        if (
-            said.words[:1] == ("of",)
-            and said.number
-            and not clause.names
-            and self._pointer.points(clause, said)
-        ):
-            return  # "of those two, ..."
-        turned = self._adder.turned(said)
-        if self._parter.becomes(clause, said, turned):
-            return
-        target = self._pointer.refers(clause, said)
-        if target is not None:
-            about = self._pointer.about(clause, said, target)
-            if not (about.sizes or about.options or about.number):
-                self._tally.focus_on(target)  # "on the melts, one gets jalapeños"
-                return
-            self._tally.focus = [target]
-            self._pointer.give([target], about)
-        elif self._pointer.again(clause, said):
-            return
-        elif turned and said.number is None:
-            for wish in self._pointer.every(clause, said) or self._tally.focus:
-                wish.items = turned
-            self._pointer.give(self._tally.focus, said)
-        elif said.item is not None:
-            more = bool(set(said.words) & ADDING) and "instead" not in said.words and not self._strong
-            self._adder.item(clause, said, replaces=replaces and not more)
-        elif not self._tally.wishes:
-            self._adder.early(said, replaces=replaces)
-        elif said.number is not None and _counts_anew(clause, said, replaces=replaces):
-            self._tally.focus[-1].quantity = said.number.value
-        else:
-            if "instead" in said.words and not self._freed:
-                self._undoer.give_way(said)
-            elif replaces and not _refused(said):
-                self._undoer.unsay(said)
-            self._parter.part(clause, said)
-
-
-def _refused(said: Said) -> bool:
-    return all(o.amounts == (Amount.NONE,) for choices in said.options for o in choices)
-
-
-def _leaves_open(said: Said) -> bool:
-    several = len(said.sizes) + len(said.options) > 1 or "or" in (said.words[0], said.words[-1])
-    return "or" in said.words and several and not (said.options and _refused(said))
 
 
 def _swaps(clause: Clause | None) -> bool:
@@ -264,12 +190,3 @@ def _swaps(clause: Clause | None) -> bool:
 
 def _removes(clause: Clause | None) -> bool:
     return clause is not None and clause.cue == "remove"
-
-
-def _counts_anew(clause: Clause, said: Said, *, replaces: bool) -> bool:
-    """ "Churros for the kids, two orders": a number alone."""
-    bare = not (said.sizes or said.options or set(said.words) & THE_OTHER)
-    just = bool({"just", "only"} & set(said.words)) and len(said.words) <= 4
-    of_them = said.words[1:] in (("of", "them"), ("of", "those"), ("of", "em"))
-    short = clause.lead in PAUSES and (len(said.words) <= 2 or just or of_them)
-    return bare and (replaces or short or bool(ENOUGH & set(said.words)))

@@ -8,8 +8,9 @@ from itertools import accumulate, pairwise
 from services.pipeline.clauses import Clause
 from services.pipeline.english import AND
 from services.pipeline.pointing import Pointer
+from services.pipeline.said import Said
 from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Listener, Said
+from services.pipeline.told import Listener
 from services.pipeline.turns import THE_OTHER, THEIRS
 from services.pipeline.words import span
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from services.pipeline.clauses import Clause
+from services.pipeline.names import phrase_end
+from services.pipeline.said import Said
 from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Listener, Said
-from services.pipeline.turns import ENOUGH
+from services.pipeline.told import Listener
+from services.pipeline.turns import ENOUGH, OTHER_WAY
 
 _DESCRIBING = frozenset("should is need".split())
 
@@ -17,6 +19,11 @@ class Restater:
     def __init__(self, listener: Listener, tally: Tally) -> None:
         self._tokens, self._tally = listener.tokens, tally
         self.anew = False
+
+    def begins(self, clause: Clause) -> None:
+        """Hear whether what follows was ordered before."""
+        if any(phrase_end(self._tokens, i, OTHER_WAY) for i in range(clause.start, clause.end)):
+            self.anew = True
 
     def line(
         self, clause: Clause, said: Said, counted: bool, *, several: bool, replaces: bool, early: bool

@@ -3,18 +3,20 @@ before."""
 
 from __future__ import annotations
 
-from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, GROUPS, MEASURES, VESSELS
-from services.pipeline.quantifiers import number_value
-from services.pipeline.turns import THE_OTHER
-from services.pipeline.words import SENTENCE_ENDS, Token, span
-
-# What follows belongs to the item before; what follows the others is one thing more, perhaps.
-_INTRODUCING = frozenset("with including drink side choice".split())
-_ON_IT = frozenset("it that them top there".split())
-_ADDING_LINES = frozenset("also plus then another".split())
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, GROUPS, VESSELS
+from services.pipeline.neighbours import (
+    begins_part,
+    beside,
+    leading,
+    lightly,
+    may_stand_alone,
+    measures,
+    on_another,
+    points_back,
+)
+from services.pipeline.words import Token, span
 
 
 def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[list[Mention], bool]:
@@ -25,36 +27,36 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
     single = menu.choose_one
     strong_items = [m for m in mentions if m.kind == "item" and m.strong]
     mentions = [m for m in mentions if not _of_another_kind(tokens, m, mentions, menu)]
-    mentions = [m for m in mentions if not _measures(tokens, m, mentions)]
+    mentions = [m for m in mentions if not measures(tokens, m, mentions)]
     kept: list[Mention] = []
     offered: set[str] = set()
     filled: set[str] = set()
     end, torn = 0, False
     at = 0  # where the words since the last name begin
     for mention in mentions:
-        if _begins_part(tokens[at : span(tokens, mention)[0]]):
+        if begins_part(tokens[at : span(tokens, mention)[0]]):
             filled = set()  # the next of several may have a side of its own
         at = at if mention.kind == "size" else span(tokens, mention)[1]
         twins = [m for m in mentions if m is not mention and (m.start, m.end) == (mention.start, mention.end)]
         if mention.kind == "item":
             as_option = {g for m in twins if m.kind == "option" for g in m.groups} & offered - filled
             if as_option:
-                counted, leads = _leading(tokens, mentions, mention, end)
+                counted, leads = leading(tokens, mentions, mention, end)
                 if not counted:
-                    torn = torn or not leads or _thing(tokens, mention, as_option, menu)
+                    torn = torn or not leads or may_stand_alone(tokens, mention, as_option, menu)
                     continue
-            if not mention.strong and _beside(tokens, mention, strong_items):
+            if not mention.strong and beside(tokens, mention, strong_items):
                 continue
-            if not mention.strong and _points_back(tokens, mention, mentions):
+            if not mention.strong and points_back(tokens, mention, mentions):
                 continue
-            torn = torn or _lightly(tokens, mention, mentions) or _on_it(tokens, mention)
+            torn = torn or lightly(tokens, mention, mentions) or on_another(tokens, mention)
             offered = set().union(*(groups_of[sku] for sku in mention.ids))
             filled, end = set(), mention.end
         elif mention.kind == "option":
             items = [m for m in twins if m.kind == "item"]
             if items and (not set(mention.groups) & offered - filled or items[0] in kept):
                 continue
-            if items and _leading(tokens, mentions, mention, end)[0]:
+            if items and leading(tokens, mentions, mention, end)[0]:
                 continue
             filled |= single.intersection(mention.groups)
         kept.append(mention)
@@ -76,36 +78,6 @@ def narrowed(mention: Mention, groups: set[str]) -> Mention:
     return mention.model_copy(
         update={"groups": tuple(g for g, _ in pairs), "ids": tuple(i for _, i in pairs)}
     )
-
-
-def _thing(tokens: list[Token], mention: Mention, groups: set[str], menu: Menu) -> bool:
-    """Whether an article leads to what may be a thing of its own: "and a coffee", after ice cream that
-    comes in flavours, of which coffee is one; not where a group's choices are things, like the drinks of a
-    combo."""
-    at = span(tokens, mention)[0]
-    if not at or tokens[at - 1].folded not in ("a", "an"):
-        return False
-    things = {name.casefold() for item in menu.items for name in (item.name, *item.aliases)}
-    choices = [option for group in menu.option_groups if group.id in groups for option in group.options]
-    named = sum(
-        not things.isdisjoint({o.name.casefold(), *(a.casefold() for a in o.aliases)}) for o in choices
-    )
-    return 2 * named < len(choices)
-
-
-def _begins_part(between: list[Token]) -> bool:
-    """ "Two combos, one with fries, the other with fries too"."""
-    words = [token.folded for token in between]
-    opens = [i for i, word in enumerate(words) if word in THE_OTHER or number_value(word) is not None]
-    return bool(opens) and "with" in words[opens[0] :]
-
-
-def _measures(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
-    """ "One shot of vanilla" is no espresso."""
-    first, end = span(tokens, mention)
-    measure = mention.kind == "option" and {t.folded for t in tokens[first:end]} <= MEASURES
-    of = end + 1 < len(tokens) and tokens[end].folded == "of" and not tokens[end - 1].after
-    return measure and of and any(m.kind == "option" and span(tokens, m)[0] == end + 1 for m in mentions)
 
 
 def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
@@ -190,71 +162,3 @@ def _led_to(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> t
     while at in ends and at not in items and not tokens[at - 1].after:
         at = ends[at]
     return at, items.get(at) if not tokens[at - 1].after else None
-
-
-def _leading(tokens: list[Token], mentions: list[Mention], mention: Mention, since: int) -> tuple[bool, bool]:
-    """How a name is led to that may be an item or a choice of the item that ends at character `since`:
-    whether a number of its own counts it ("two colas"), and whether it goes on from that item ("with a
-    cola", "combo, cola", "fries and a cola" after "with")."""
-    at = span(tokens, mention)[0]
-    sizes = {i for m in mentions if m.kind == "size" for i in range(*span(tokens, m))}
-    while at > 0 and at - 1 in sizes:
-        at -= 1
-    between = [t for t in tokens[:at] if t.start >= since]
-    number = number_value(between[-1].folded) if between else None
-    ended = any(t.after in SENTENCE_ENDS for t in (*between, *(t for t in tokens if t.end == since)))
-    words = {t.folded for t in between}
-    if words & _INTRODUCING and not ended and number is not None and number > 1 and between[:-1]:
-        apart = between[-2].folded in AND or bool(between[-2].after)
-        return False, not apart  # "with sauce and six hummus": of it, or six more things
-    if words & _INTRODUCING and not ended:
-        return False, not words & _ADDING_LINES
-    if number is not None and (number > 1 or ended):
-        return True, False
-    end = next((i for i, t in enumerate(tokens) if t.end == mention.end), at)
-    if [t.folded for t in tokens[end + 1 : end + 3]] == ["to", "drink"]:
-        return False, True  # "and a coke to drink"
-    article = bool(between) and (number == 1 or between[-1].folded in ("a", "an"))
-    return False, not article and not ended and not words & _ADDING_LINES
-
-
-def _on_it(tokens: list[Token], mention: Mention) -> bool:
-    """Whether an item is to stand on another: "and put chopped brisket on it"."""
-    end = span(tokens, mention)[1]
-    after = [t.folded for t in tokens[end : end + 2]]
-    return after[:1] == ["on"] and not _ON_IT.isdisjoint(after[1:])
-
-
-def _lightly(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
-    """Whether little is wished for of an item: "easy on the gravy" is no side of it."""
-    at = span(tokens, mention)[0] - 1
-    while at >= 0 and tokens[at].folded in AMOUNT_FILLERS and not tokens[at].after:
-        at -= 1
-    named = any(m.start <= tokens[at].start < m.end for m in mentions)
-    return at >= 0 and AMOUNTS.get(tokens[at].folded) is Amount.LIGHT and not named and not tokens[at].after
-
-
-def _points_back(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
-    """Whether a part of a name points at what was ordered before: "no mayo on the sandwich", and at a
-    cheeseburger by "the burger" where nothing else was."""
-    at, word = span(tokens, mention)[0], mention.text.casefold()
-    choices = {(m.start, m.end) for m in mentions if m.kind == "option"}
-    things = [m for m in mentions if m.kind == "item" and m.strong]
-    alike = {m.ids for m in things if set(m.ids) & set(mention.ids)}
-    alone = [m for m in things if (m.start, m.end) not in choices]
-    led = [t.folded for t in tokens[max(at - 2, 0) : at]] in (["on", "the"], ["in", "the"])
-    if not led or any(m.end > mention.start for m in things):
-        return False
-    called = len(alone) == 1 and any(part.endswith(word) for part in alone[0].text.casefold().split())
-    return called or len(alike) == 1
-
-
-def _beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool:
-    """Whether another mention stands next to this one, with no joint between."""
-    for other in others:
-        low, high = sorted((mention, other), key=lambda m: m.start)
-        between = [t for t in tokens if low.end <= t.start and t.end <= high.start]
-        ends = [t for t in tokens if t.end == low.end and t.after]
-        if len(between) <= 2 and not ends and not any(t.folded in AND or t.after for t in between):
-            return True
-    return False

@@ -35,7 +35,8 @@ class Wish:
 
 class Tally:
     """Wishes in the order of the words. `group` are those of the item named last, `rest` what of them is not
-    yet told apart, `focus` those that the next words are about, and `gone` those that were taken back."""
+    yet told apart, `focus` those that the next words are about, `gone` those that were taken back, and `copy`
+    the one that was last ordered as one more of the same."""
 
     def __init__(self, menu: Menu) -> None:
         self.wishes: list[Wish] = []
@@ -43,6 +44,7 @@ class Tally:
         self.focus: list[Wish] = []
         self.gone: list[Wish] = []
         self.rest: Wish | None = None
+        self.copy: Wish | None = None
         self.parted = False
         self.ever: set[Choice] = set()  # every option that was wished for, taken back or not
         self._items = {item.sku: item for item in menu.items}
@@ -52,6 +54,11 @@ class Tally:
     def total(self) -> int:
         """How many there are of the item named last."""
         return sum(wish.quantity for wish in self.group)
+
+    @property
+    def standing(self) -> int:
+        """How many lines and options there are."""
+        return sum(1 + len(wish.options) for wish in self.wishes)
 
     def add(self, wish: Wish) -> Wish:
         """Begin a new line, which is then what is spoken of."""
@@ -155,7 +162,10 @@ class Tally:
         return next((option for option in choices if self.offers(wish, option.group)), None)
 
     def refuses(self, wish: Wish, choices: Iterable[OptionEvidence]) -> bool:
-        """Take an option off a line that has it, where it is now refused; False where there is none."""
+        """Take an option off a line that has it, where it is now refused; False where there is none, and for
+        a copy: "the same but without onions" has none, though the first has some."""
+        if wish is self.copy:
+            return False
         option = self.choice(wish, choices)
         held = option is not None and wish.options.get((option.group, option.id))
         if option is None or not held or held[0] is Amount.NONE or option.amounts != (Amount.NONE,):

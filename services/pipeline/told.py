@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.cart import Amount
-from schemas.evidence import Mention, OptionEvidence
+from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.amounts import options_heard
 from services.pipeline.clauses import Clause
@@ -13,37 +12,13 @@ from services.pipeline.english import AMOUNTS, OTHERS, UNWISHED
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.names import Name
 from services.pipeline.quantifiers import Number
+from services.pipeline.said import Choices, Said, meant
 from services.pipeline.tally import Tally
 from services.pipeline.words import Token, span
 
 _CHANGING = ("swap", "instead", "not", "remove")
 _OF_US = frozenset("there were are is be".split())
 _NO_NUMBER = frozenset("that this the which other little loved".split())
-
-# The options that one name may mean, of different groups.
-Choices = tuple[OptionEvidence, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """An item, sizes, options and a number; `words` are those after the cue, folded."""
-
-    item: Name | None = None
-    sizes: tuple[str, ...] = ()
-    options: tuple[Choices, ...] = ()
-    number: Number | None = None
-    words: tuple[str, ...] = ()
-
-    @property
-    def skus(self) -> tuple[str, ...]:
-        """Items that the name may mean; empty when none is named."""
-        mention = self.item.of("item") if self.item is not None else None
-        return mention.ids if mention is not None else ()
-
-    @property
-    def anything(self) -> bool:
-        """Whether a value of any kind was said."""
-        return bool(self.item or self.sizes or self.options or self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +57,7 @@ class Listener:
             heard = [o.model_copy(update={"counts": (1,)}) for o in heard]
         if number is None and item is not None and inside and inside[0] not in counting:
             number = inside[0]  # "to lattes"
-        chosen = tuple(_meant(m, heard) for m in options)
+        chosen = tuple(meant(m, heard) for m in options)
         return Said(item, tuple(m.ids[0] for m in sizes), chosen, number, words)
 
     def _again(self, name: Name, item: Name) -> bool:
@@ -219,13 +194,3 @@ def _parts(clause: Clause, first: Number, tally: Tally, words: tuple[str, ...]) 
 def _unsure(name: Name) -> bool:
     """Whether a single word only sounds like a name."""
     return name.end - name.start == 1 and all(m.score < 1 and m.kind == "item" for m in name.readings)
-
-
-def _meant(mention: Mention, heard: list[OptionEvidence]) -> Choices:
-    pairs = set(zip(mention.groups, mention.ids, strict=True))
-    return tuple(o for o in heard if (o.group, o.id) in pairs)
-
-
-def refused(choices: Choices) -> Choices:
-    """The same options, with none of them wished for."""
-    return tuple(o.model_copy(update={"amounts": (Amount.NONE,), "counts": (1,)}) for o in choices)

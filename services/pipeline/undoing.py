@@ -7,8 +7,9 @@ from dataclasses import replace
 from services.pipeline.clauses import Clause
 from services.pipeline.names import Name
 from services.pipeline.pointing import Lost, Pointer
+from services.pipeline.said import Said, refused
 from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Listener, Said, refused
+from services.pipeline.told import Listener
 from services.pipeline.turns import ONES
 
 

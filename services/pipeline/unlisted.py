@@ -5,8 +5,9 @@ from __future__ import annotations
 from services.pipeline.clauses import Clause
 from services.pipeline.english import HAVING, UNWISHED, VESSELS
 from services.pipeline.names import Name
+from services.pipeline.said import Said
 from services.pipeline.tally import Tally, Wish
-from services.pipeline.told import Listener, Said
+from services.pipeline.told import Listener
 from services.pipeline.turns import PARTICLES
 
 # What leads to a wish, and what does before "the".

@@ -1,0 +1,85 @@
+"""Where what a clause says goes: to a line that it points at, to one more of the same, to a new line, or to
+what was spoken of last."""
+
+from __future__ import annotations
+
+from services.pipeline.adding import Adder
+from services.pipeline.clauses import Clause
+from services.pipeline.parting import Parter
+from services.pipeline.pointing import Pointer
+from services.pipeline.repeating import Repeater
+from services.pipeline.replacing import Replacing
+from services.pipeline.said import Said
+from services.pipeline.tally import Tally, Wish
+from services.pipeline.told import Listener
+from services.pipeline.turns import ADDING
+from services.pipeline.undoing import Undoer
+
+
+class Assigner:
+    """Decides for each clause that says a value; the others do to the tally what it comes to."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        tally: Tally,
+        pointer: Pointer,
+        repeater: Repeater,
+        adder: Adder,
+        undoer: Undoer,
+        replacing: Replacing,
+    ) -> None:
+        self._tally, self._pointer, self._repeater = tally, pointer, repeater
+        self._adder, self._undoer, self._replacing = adder, undoer, replacing
+        self._parter = Parter(listener, tally, pointer)
+
+    def assign(self, clause: Clause, said: Said, *, replaces: bool) -> None:
+        """Do to the order what is said of an item, sizes, options or a number; `replaces` what was said last.
+
+        Raises:
+            Lost: it can't be told what it is said of.
+        """
+        if self._adder.counts_late(said) or self._adder.refuses(clause, said):
+            return
+        if self._only_points(clause, said):
+            return
+        turned = self._adder.turned(said)
+        if self._parter.becomes(clause, said, turned):
+            return
+        target = self._pointer.refers(clause, said)
+        if target is not None:
+            self._to_line(clause, said, target)
+        elif self._repeater.again(clause, said):
+            return
+        elif turned and said.number is None:
+            for wish in self._pointer.every(clause, said) or self._tally.focus:
+                wish.items = turned
+            self._pointer.give(self._tally.focus, said)
+        elif said.item is not None:
+            more = bool(set(said.words) & ADDING) and "instead" not in said.words
+            more = more and not self._replacing.strong
+            self._adder.item(clause, said, replaces=replaces and not more)
+        elif not self._tally.wishes:
+            self._adder.early(said, replaces=replaces)
+        elif said.number is not None and said.counts_anew(clause, replaces=replaces):
+            self._tally.focus[-1].quantity = said.number.value
+        else:
+            if "instead" in said.words and not self._replacing.freed:
+                self._undoer.give_way(said)
+            elif replaces and not said.refuses:
+                self._undoer.unsay(said)
+            self._parter.part(clause, said)
+
+    def _only_points(self, clause: Clause, said: Said) -> bool:
+        """ "Of those two, ..."."""
+        led = said.words[:1] == ("of",) and said.number is not None and not clause.names
+        return led and self._pointer.points(clause, said)
+
+    def _to_line(self, clause: Clause, said: Said, target: Wish) -> None:
+        """ "The mocha with oat": what is said, to the line that is pointed at."""
+        about = self._pointer.about(clause, said, target)
+        if not (about.sizes or about.options or about.number):
+            self._tally.focus_on(target)  # "on the melts, one gets jalapeños"
+            return
+        self._tally.focus = [target]
+        self._pointer.give([target], about)
