@@ -99,6 +99,8 @@ def points_back(tokens: list[Token], mention: Mention, mentions: list[Mention]) 
     alike = {m.ids for m in things if set(m.ids) & set(mention.ids)}
     alone = [m for m in things if (m.start, m.end) not in choices]
     led = [t.folded for t in tokens[max(at - 2, 0) : at]] in (["on", "the"], ["in", "the"])
+    # "A cola. On the melts, one gets bacon" begins to speak of them.
+    led = led and at > 2 and not tokens[at - 3].after
     if not led or any(m.end > mention.start for m in things):
         return False
     called = len(alone) == 1 and any(part.endswith(word) for part in alone[0].text.casefold().split())

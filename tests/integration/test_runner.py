@@ -17,7 +17,6 @@ from infra.blobs import Blobs
 from infra.database import Database
 from infra.settings import Settings
 from schemas.cart import CartDraft
-from schemas.compare import canonical_draft
 from schemas.errors import (
     AudioDamaged,
     DecodeInvalid,
@@ -52,26 +51,6 @@ def world(database: Database, tmp_path: Path) -> Iterator[Works]:
     structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
     yield Works(database, Blobs(tmp_path / "blobs"))
     structlog.configure(**before)
-
-
-@pytest.mark.parametrize("skip", [True, False])
-def test_where_the_words_leave_one_cart_no_decoder_need_be_there(world: Works, skip: bool) -> None:
-    world.skip_settled, world.decoder = skip, ScriptedDecoder([AWAY])
-    order = world.until_settled(world.typed())
-    assert order.state is (State.COMPLETED if skip else State.IN_REVIEW)
-    assert bool(world.decoder.asked) is not skip
-    if skip:
-        assert order.draft is not None
-        assert canonical_draft(order.draft) == canonical_draft(RIGHT)
-        words = ["a large latte with oat milk", "a blueberry muffin"]
-        assert [line.heard for line in order.draft.lines] == words
-        assert order.engine == {"decoder": "none: settled"}
-
-
-def test_what_is_open_is_decoded_all_the_same(world: Works) -> None:
-    world.skip_settled = True
-    world.until_settled(world.typed("a latte or a muffin"))
-    assert len(world.decoder.asked) == 1
 
 
 def test_a_spoken_order_goes_all_the_way(world: Works) -> None:
