@@ -63,8 +63,10 @@ def _plural(mention: Mention, menu: Menu) -> bool:
         if (group.id, option.id) in chosen
         for name in (option.name, *option.aliases)
     }
-    things = {name.casefold() for item in menu.items for name in (item.name, *item.aliases)}
-    return said.endswith("s") and said not in names and said[:-1] in names - things
+    one = said.removesuffix("s")
+    if said in names or one not in names:
+        return False
+    return not any(one == name.casefold() for item in menu.items for name in (item.name, *item.aliases))
 
 
 def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set[Amount]]) -> None:

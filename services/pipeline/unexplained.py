@@ -43,6 +43,9 @@ def unexplained(
         if i in sure or i in counted or verb or any(a <= token.start < b for a, b in idle):
             continue
         dangling = token.folded == "with" and _leads_nowhere(tokens, i, sure | counted)
+        dangling = dangling or (
+            plain == "times" and i - 1 not in counted
+        )  # "light rose-times coffee" is iced
         dangling = dangling or _on_an_option(tokens, i, mentions) or _half_a_name(tokens, i, mentions, names)
         if not known or names_something(tokens, i) or dangling:
             odd.append(i)

@@ -100,6 +100,8 @@ def test_what_is_proposed(menu: str, words: str, cart: str) -> None:
         # Two cokes more, and no two of the combo's.
         ("patty-wagon", "a double cheeseburger combo with ice and a couple of cokes with ice"),
         ("kebab-house", "an iskender with medium hot, four hummus"),
+        # "Light roast iced coffee", as two recognisers heard it.
+        (CAFE, "Get me a light rose-times coffee with sweetener"),
         # Another day's order.
         (CAFE, "a small latte, last week i had the mocha"),
     ],
