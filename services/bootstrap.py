@@ -154,16 +154,17 @@ class Container:
         from services.engines.kept import Kept, KeptDecoder, KeptEars
 
         kept, config = Kept(folder), self.settings
+        device = config.whisper_device
 
         def second() -> Transcriber | None:
             ears = self.second_transcriber
-            return KeptEars(ears, config.whisper_second, kept) if ears else None
+            return KeptEars(ears, f"{config.whisper_second}/{device}", kept) if ears else None
 
         tools = replace(
             self.tools,
-            transcriber=lambda: KeptEars(self.transcriber, config.whisper_model, kept),
+            transcriber=lambda: KeptEars(self.transcriber, f"{config.whisper_model}/{device}", kept),
             second_transcriber=second,
-            decoder=lambda: KeptDecoder(self.decoder, config.llm_model, kept),
+            decoder=lambda: KeptDecoder(self.decoder, f"{config.llm_dialect}:{config.llm_model}", kept),
         )
         return tools, kept
 

@@ -124,14 +124,14 @@ def test_an_answer_is_kept_and_a_note_is_a_call_of_its_own(tmp_path: Path) -> No
     cart = one_cart(found)
     assert cart is not None
     with instant_engine({FROM_NOTE: labels_of("harbor-coffee").to_wire(cart)}) as url:
-        calls = KeptCalls(url, tmp_path / "answers.jsonl")
+        calls = KeptCalls(url, tmp_path / "answers")
         decoder = lever_decoder(url, "instant", calls)
         assert decoder.decode(found).draft == cart
         assert calls.calls == 0  # the words leave one cart, and nobody is asked
         decoder.variant = BY_NAME["prompt-scratchpad"]
         assert decoder.decode(found).draft == cart
         assert calls.calls == 2
-    again = KeptCalls(url, tmp_path / "answers.jsonl", timeout_s=0.5)  # its server answers no more
+    again = KeptCalls(url, tmp_path / "answers", timeout_s=0.5)  # its server answers no more
     decoder = lever_decoder(url, "instant", again)
     decoder.variant = BY_NAME["prompt-scratchpad"]
     assert decoder.decode(found).draft == cart

@@ -4,7 +4,7 @@
 
 Every variant goes through the steps of `saycart eval`: retrieve, decode, tidy, validate, triage. The model is
 asked for N orders at even steps, the same for every variant; what a variant accepts without asking it is
-counted over all. Answers of the model are kept in OUT/answers.jsonl, so a run that was stopped goes on; rows
+counted over all. Answers of the model are kept in OUT/answers, so a run that was stopped goes on; rows
 of a variant are written anew to OUT/NAME.jsonl each time. Then: `python -m tests.bench.ablation.report`.
 """
 
@@ -121,7 +121,7 @@ def main() -> int:
     with ExitStack() as stack:
         config = stack.enter_context(decode_server(settings()))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        calls = KeptCalls(config.llm_url, args.out / "answers.jsonl")
+        calls = KeptCalls(config.llm_url, args.out / "answers")
         decoder = lever_decoder(config.llm_url, config.llm_model, calls)
         tools = replace(bootstrap(config.model_copy(update={"home": home})).tools, decoder=lambda: decoder)
         orders = {order.id for order in sample(args.orders, TUNED)[:: args.every]}

@@ -6,18 +6,20 @@ run that was stopped goes on where it was.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+from pydantic import TypeAdapter
 
 from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from services.engines.calls import Calls
 from services.engines.decoder import OpenAIDecoder
+from services.engines.kept import Kept
 from services.engines.labels import Labels
 from services.engines.ports import Decoded
 from services.engines.prompt import Message
@@ -25,18 +27,15 @@ from services.pipeline.one_cart import one_cart
 from tests.bench.ablation.levers import FULL, Variant
 
 _CHAT = "/v1/chat/completions"
+_ANSWER = TypeAdapter(dict[str, Any])
 
 
 class KeptCalls(Calls):
     """Answers of a server, asked for once; `calls` and `tokens` count what was answered, kept or not."""
 
-    def __init__(self, url: str, file: Path, *, timeout_s: float = 300.0) -> None:
+    def __init__(self, url: str, folder: Path, *, timeout_s: float = 300.0) -> None:
         super().__init__(url, timeout_s=timeout_s)
-        self._file = file
-        lines = file.read_text(encoding="utf-8").split("\n")[:-1] if file.exists() else []
-        # A last line cut short by a kill is no answer, and would spoil the next one.
-        file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        self._kept = {row["key"]: row["answer"] for row in map(json.loads, lines)}
+        self._kept = Kept(folder)
         self.calls = self.tokens = 0
 
     def post(
@@ -48,13 +47,8 @@ class KeptCalls(Calls):
         timeout_s: float | None = None,
     ) -> dict[str, Any]:
         """See `Calls.post`."""
-        key = hashlib.sha256(json.dumps([path, body], sort_keys=True).encode()).hexdigest()
-        answer = self._kept.get(key)
-        if answer is None:
-            answer = super().post(path, body, called_off=called_off, timeout_s=timeout_s)
-            self._kept[key] = answer
-            with self._file.open("a", encoding="utf-8") as out:
-                out.write(json.dumps({"key": key, "answer": answer}, ensure_ascii=False) + "\n")
+        post = partial(super().post, path, body, called_off=called_off, timeout_s=timeout_s)
+        answer = self._kept.answer("answers", [path, body], _ANSWER, post)
         self.calls += 1
         self.tokens += int((answer.get("usage") or {}).get("completion_tokens", 0))
         return answer
