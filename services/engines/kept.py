@@ -56,10 +56,8 @@ class Kept:
         file = self._folder / f"{hashlib.sha256(told.encode()).hexdigest()}.json"
         try:
             answer, counts = form.validate_json(file.read_bytes()), self.taken
-        except (
-            FileNotFoundError,
-            ValidationError,
-        ):  # not there, or by a version whose answers had other fields
+        except (FileNotFoundError, ValidationError):
+            # Not there, or by a version whose answers had other fields.
             answer, counts = make(), self.made
             self._write(file, form.dump_json(answer))
         with self._counting:
