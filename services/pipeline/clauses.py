@@ -58,7 +58,7 @@ def clauses(text: str, tokens: list[Token], names: list[Name], odd: Collection[i
             # What follows in the sentence of a tale is part of it, up to a "but".
             tale = any(
                 told < end
-                and _sentence(tokens, told) == _sentence(tokens, start)
+                and sentence_at(tokens, told) == sentence_at(tokens, start)
                 and not any(token.folded in _ENDING_TALES for token in tokens[told : start + 1])
                 for told in tales
             )
@@ -97,7 +97,7 @@ def tokens_at(tokens: list[Token], offset: int) -> int:
     return next((i for i, token in enumerate(tokens) if token.start >= offset), len(tokens))
 
 
-def _sentence(tokens: list[Token], at: int) -> tuple[int, int]:
+def sentence_at(tokens: list[Token], at: int) -> tuple[int, int]:
     """The sentence that the token at `at` belongs to."""
     first = min(at, len(tokens) - 1)
     last = first + 1
@@ -110,7 +110,7 @@ def _sentence(tokens: list[Token], at: int) -> tuple[int, int]:
 
 def _asks(tokens: list[Token], start: int, end: int, asked: list[int], own: tuple[Name, ...]) -> bool:
     """Whether the sentence of a clause asks about the menu ("do you have"), and orders nothing."""
-    first, last = _sentence(tokens, start)
+    first, last = sentence_at(tokens, start)
     last -= 1
     if any(start <= at < end for at in asked):
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from services.pipeline.clauses import Clause
+from services.pipeline.clauses import Clause, sentence_at
 from services.pipeline.english import AMOUNTS, PLAIN
 from services.pipeline.names import Name, phrase_end
 from services.pipeline.said import Said
@@ -21,7 +21,6 @@ from services.pipeline.turns import (
     ORDINALS,
     POINTING,
 )
-from services.pipeline.words import SENTENCE_ENDS
 
 
 class Lost(Exception):
@@ -97,9 +96,7 @@ class Pointer:
 
     def _told_with(self, clause: Clause) -> list[Wish]:
         """The several that were ordered in a sentence which goes on with "all with honey"."""
-        start = clause.start
-        while start > 0 and self._tokens[start - 1].after not in SENTENCE_ENDS:
-            start -= 1
+        start, _ = sentence_at(self._tokens, clause.start)
         told = [wish for wish in self._tally.wishes if wish.at[0] >= start]
         return told if clause.lead == "," and sum(wish.quantity for wish in told) > 1 else []
 
