@@ -60,8 +60,9 @@ def find_places(
     taken = covered(tokens, mentions)
     naming = [m for m in mentions if m.kind == "item"]
     spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
+    ending = _ending(tokens, mentions)
     partings = [
-        _listed(tokens, mentions, one, other, menu) or _parting(tokens, taken, one[1], other[0])
+        _listed(tokens, ending, one, other, menu) or _parting(tokens, taken, one[1], other[0])
         for one, other in pairwise(spots)
     ]
     places = []
@@ -86,21 +87,30 @@ def find_places(
     return places, mentions, torn
 
 
+def _ending(tokens: list[Token], mentions: list[Mention]) -> dict[tuple[str, int], tuple[int, Mention]]:
+    """By kind and the token where it ends, each mention with its first token; of two, the last."""
+    spans = ((span(tokens, m), m) for m in mentions)
+    return {(m.kind, last): (first, m) for (first, last), m in spans}
+
+
 def _listed(
-    tokens: list[Token], mentions: list[Mention], one: _Spot, other: _Spot, menu: Menu
+    tokens: list[Token],
+    ending: dict[tuple[str, int], tuple[int, Mention]],
+    one: _Spot,
+    other: _Spot,
+    menu: Menu,
 ) -> tuple[int, int] | None:
     """Where the words between two items part when the last of a list stands before the size of the next:
     "tuna with lettuce and mayo six inch ham". It is the first item's, or either's where both come with it;
     None for any other words."""
-    spans = {m.kind: {span(tokens, n)[1]: n for n in mentions if n.kind == m.kind} for m in mentions}
     at = other[0]
-    while at in spans.get("size", {}):
-        at = span(tokens, spans["size"][at])[0]
-    last = spans.get("option", {}).get(at)
-    if at == other[0] or last is None:
+    while ("size", at) in ending:
+        at, _ = ending["size", at]
+    if at == other[0] or ("option", at) not in ending:
         return None
-    joint = span(tokens, last)[0] - 1
-    if joint <= one[1] or tokens[joint].folded != "and" or joint not in spans["option"]:
+    opens, last = ending["option", at]
+    joint = opens - 1
+    if joint <= one[1] or tokens[joint].folded != "and" or ("option", joint) not in ending:
         return None
     offered = [
         {g for item in menu.items if item.sku in spot[2] for g in item.option_groups} & set(last.groups)

@@ -139,7 +139,10 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     assert world.orders.claim(long, State.TRANSCRIBED, owner="thief", lease_s=9) is None
     assert world.orders.get(long).version == claimed.version, "a renewal is no change"
 
-    # Stopped for longer than its lease, its order goes to another; what it says afterwards is dropped.
+    # Stopped for longer than its lease, its order goes to another; what it says afterwards is dropped. It is
+    # stopped right after a beat: in the middle of one it would take the database's lock into its sleep.
+    beaten = world.orders.get(long).lease_until
+    worker.until(lambda: world.orders.get(long).lease_until != beaten)
     os.killpg(worker.process.pid, signal.SIGSTOP)
     end = time.monotonic() + LEASE_S + SOON_S
     while world.runner("other").run(long, "decode") is not State.DECODED:
