@@ -6,7 +6,7 @@ from schemas.cart import MAX_QUANTITY, Amount
 from services.pipeline.clauses import Clause
 from services.pipeline.english import AMOUNTS, ARTICLES, OTHERS
 from services.pipeline.pointing import Lost, Pointer
-from services.pipeline.quantifiers import is_plural
+from services.pipeline.quantifiers import is_plural, packed
 from services.pipeline.restating import Restater
 from services.pipeline.said import Said
 from services.pipeline.tally import Tally, Wish
@@ -96,7 +96,11 @@ class Adder:
         leading = [t.folded for t in self._tokens[clause.body : said.item.start]]
         refusal = AMOUNTS.get(next((w for w in reversed(leading) if w not in ARTICLES), ""))
         known = self._tally.of_item(said.skus)
-        if refusal is not Amount.NONE or not (known or leading[-1] in ARTICLES):
+        # "Scampi, no chips": a thing that nobody ordered is refused, where "no" is no correction.
+        denied = (
+            leading == ["no"] and clause.lead == "," and self._tally.wishes and said.item.end == clause.end
+        )
+        if refusal is not Amount.NONE or not (known or leading[-1] in ARTICLES or denied):
             return False
         if known:
             self._tally.drop(known[0])
@@ -161,7 +165,7 @@ class Adder:
             return wish
         mention = said.item.of("item") if said.item is not None else None
         several = said.number is None and mention is not None and is_plural(mention, self._menu)
-        several = several and not self._early
+        several = several and not self._early and not any(packed(size, self._menu) for size in said.sizes)
         if several and not tally.of_item(said.skus):
             self._uncounted = self._new(said, counted=False, replaces=replaces)
             return self._uncounted

@@ -186,6 +186,8 @@ def _refused_after(tokens: list[Token], end: int, taken: set[int]) -> bool:
     if at >= len(tokens) or at in taken:
         return False
     closes = at + 1 == len(tokens) or bool(tokens[at].after) or tokens[at + 1].folded in _CLOSING
+    if [t.folded for t in tokens[at + 1 : at + 2]] == ["sorry"] and at + 2 < len(tokens):
+        closes = bool(tokens[at + 1].after)  # "garlic no sorry honey" takes the garlic back
     if tokens[at].folded == "off":
         return closes or at + 1 in taken
     return tokens[at].folded == "no" and closes and not tokens[at].after

@@ -3,6 +3,8 @@ what was spoken of last."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from services.pipeline.adding import Adder
 from services.pipeline.clauses import Clause
 from services.pipeline.parting import Parter
@@ -43,13 +45,15 @@ class Assigner:
             return
         if self._only_points(clause, said):
             return
+        if self._changes_copy(clause, said):
+            said = replace(said, number=None)
         turned = self._adder.turned(said)
         if self._parter.becomes(clause, said, turned):
             return
         target = self._pointer.refers(clause, said)
         if target is not None:
             self._to_line(clause, said, target)
-        elif self._repeater.again(clause, said):
+        elif self._parter.lacks(said) or self._repeater.again(clause, said):
             return
         elif turned and said.number is None:
             for wish in self._pointer.every(clause, said) or self._tally.focus:
@@ -74,6 +78,12 @@ class Assigner:
         """ "Of those two, ..."."""
         led = said.words[:1] == ("of",) and said.number is not None and not clause.names
         return led and self._pointer.points(clause, said)
+
+    def _changes_copy(self, clause: Clause, said: Said) -> bool:
+        """ "The same for me, but a small one"."""
+        copied = self._tally.copy is not None and self._tally.copy in self._tally.focus
+        one = said.number is not None and said.number.value == 1 and said.words[-1:] == ("1",)
+        return clause.lead == "but" and copied and one and said.item is None
 
     def _to_line(self, clause: Clause, said: Said, target: Wish) -> None:
         """ "The mocha with oat": what is said, to the line that is pointed at."""

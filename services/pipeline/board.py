@@ -22,6 +22,7 @@ class Board:
     """
 
     def __init__(self, menu: Menu) -> None:
+        self._sizes = {_folded(name) for size in menu.sizes for name in (size.name, *size.aliases)}
         self.phrases: list[tuple[Words, str, str, str]] = []
         self.written: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         for item in menu.items:
@@ -59,10 +60,16 @@ class Board:
 
     def _add(self, kind: str, group: str, ref: str, names: tuple[str, ...]) -> None:
         self.written[kind, group, ref].update(name.casefold() for name in names)
-        for words in {tuple(token.folded for token in tokenize(name)) for name in names}:
-            if words:
+        folded = {_folded(name) for name in names}
+        for words in folded:
+            if words and not (kind != "size" and self._sized(words, folded)):
                 self.phrases.append((words, kind, group, ref))
                 self.phrases += [(nick, kind, group, ref) for nick in _nicknames(words)]
+
+    def _sized(self, words: Words, names: set[Words]) -> bool:
+        """Whether a name is another one with a size before it, which would be lost in it: "can of cola"."""
+        parts = ((words[:i], words[i + 1 :]) for i, word in enumerate(words) if word == "of")
+        return any(size in self._sizes and rest in names for size, rest in parts)
 
     def _lent(self, menu: Menu) -> Iterator[tuple[Words, str, str, str]]:
         """What can also be chosen with a meal goes by the names that it has there ("rings"), but for one that
@@ -77,7 +84,7 @@ class Board:
                 ends[words[start:]].add(ref)
         for item in menu.items:
             for words in sorted(chosen.get(_folded(item.name), ())):
-                if words and ends[words] <= {item.sku}:
+                if words and ends[words] <= {item.sku} and not self._sized(words, {_folded(item.name)}):
                     yield words, "item", "", item.sku
 
     def _kinds(self) -> dict[tuple[str, ...], set[str]]:

@@ -22,6 +22,7 @@ _BEFORE_PART = AMOUNTS.keys() | frozenset(
 _ARTICLES = frozenset("a an another".split())
 # Stand between a number or article and the item that it leads to.
 _LEADING = frozenset("of the more those big nice".split())
+_POINTING = frozenset("the that this either my just only".split())
 _NO_ITEM_AFTER = frozenset("on in for to of with".split())
 
 
@@ -179,7 +180,7 @@ class Boundaries:
             led and at - 1 in self._odd and at - 2 >= start and self._tokens[at - 2].folded in _ARTICLES
         )
         before = at - 1
-        while before > start and self._tokens[before].folded in ("the", "that", "this", "either", "my"):
+        while before > start and self._tokens[before].folded in _POINTING:
             before -= 1
         word = self._tokens[before].folded
         return named and not word.endswith("ed") and word not in _NO_ITEM_AFTER

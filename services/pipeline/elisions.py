@@ -1,14 +1,15 @@
 """Names said in another form than the menu's: a kind without the thing that it is one of ("five cookies:
-three chocolate chip, two oatmeal", "a blueberry muffin and a lemon one"), and what is done to an item as a
-verb ("toast them both").
+three chocolate chip, two oatmeal", "a blueberry muffin and a lemon one"), what is done to an item as a
+verb ("toast them both"), and a number that was written as another word ("a too scoop cup").
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 
-from services.pipeline.english import AND, JOINTS, MEASURES, VESSELS
+from services.pipeline.english import AND, HOMOPHONES, JOINTS, MEASURES, PIECES, VESSELS
 from services.pipeline.settling import EXACT, Found
 from services.pipeline.turns import ONES
 from services.pipeline.words import Token
@@ -19,6 +20,8 @@ _NOUN = frozenset("the my that 1 2 3 4 5 6".split())
 _BEFORE_VERB = AND | frozenset("please you to".split())
 # Close a kind that is said without its thing.
 _CLOSING = AND | frozenset("please with without no thanks on for in".split())
+# What a name counts.
+_COUNTED = PIECES | frozenset("scoop shot pump slice patty stack inch".split())
 # Names of items that hold a word, with their ids.
 Named = Callable[[str], Iterable[tuple[tuple[str, ...], str]]]
 Phrase = tuple[tuple[str, ...], str, str, str]
@@ -78,6 +81,20 @@ def prepared(phrases: Iterable[Phrase]) -> dict[str, str]:
     return {
         verb: word for verb, word in verbs.items() if (verb,) not in items and verb not in MEASURES | VESSELS
     }
+
+
+def numbered(tokens: list[Token], names: Collection[tuple[str, ...]]) -> list[Token]:
+    """The words, with the number that a recogniser wrote as another word where a name of the menu begins with
+    it: "a too scoop cup", "for piece nuggets"."""
+    begins = {name[:2] for name in names if name[1:2] and name[1] in _COUNTED}
+    told = list(tokens)
+    for i, (token, after) in enumerate(pairwise(tokens)):
+        number = str(HOMOPHONES.get(token.folded, ""))
+        if number and not token.after and (number, after.folded) in begins:
+            told[i] = replace(token, folded=number)
+        if (token.folded, after.folded) == ("number", "one") and not token.after:
+            told[i + 1] = replace(after, folded="1")  # "three number ones"
+    return told
 
 
 def done(tokens: list[Token], verbs: dict[str, str], names: Collection[tuple[str, ...]]) -> list[Token]:

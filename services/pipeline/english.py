@@ -143,6 +143,8 @@ NICKNAMES = {
     "mozz": "mozzarella", "slaw": "coleslaw", "veggy": "vegetable", "doctor": "dr",
     "choc": "chocolate", "nug": "nugget", "bbq": "barbecue", "skinny": "skim",
 }  # fmt: skip
+# Had black when nothing goes in.
+COFFEES = frozenset("coffee decaf americano espresso brew drip joe java".split())
 ARTICLES = frozenset("a an the that those my it to with just be of them one's".split())
 
 
@@ -202,5 +204,5 @@ FILLERS = frozenset(
     anyway anyways anyhow ugh gosh goodness sweetheart darling darlin oldest youngest calling starving hiya
     mate collection better ta night nights week weeks basically crikey blimey jeez lord missus fancy
     trouble rest eat food yet chance wee sec question ever called between share wed hed shed whos yall
-    thatd grand brilliant fella lad lass party church choir school""".split()
+    thatd cheer grand brilliant fella lad lass party church choir school""".split()
 )

@@ -49,7 +49,9 @@ def follow(
     wish off the menu.
     """
     places = {(m.start, m.end) for m in settled}
-    mentions = [m for m in mentions if (m.start, m.end) in places]
+    known = {(m.start, m.end) for m in mentions}
+    joined = [m for m in settled if (m.start, m.end) not in known]
+    mentions = [*(m for m in mentions if (m.start, m.end) in places), *joined]
     taken = {i for n in names_of(tokens, mentions) for i in range(n.start, n.end)}
     numbers, sizes = pieces(tokens, list(find_numbers(tokens, taken, settled, menu)), settled, menu)
     listener = Listener(tokens, [*settled, *sizes], numbers, frozenset(odd), menu, lexicon)

@@ -58,10 +58,14 @@ def _opens(tokens: list[Token], at: int, groups: set[str], before: list[Mention]
         at = sizes.get(at, at - 1)
     counted = at == 0 or tokens[at - 1].folded in ("a", "an") or tokens[at - 1].folded.isdigit()
     start = at - 1 if counted and at else at
-    if start and tokens[start - 1].folded in _ON and not tokens[start - 1].after:
+    ordered = any(m.kind == "item" for m in before)
+    if ordered and start and tokens[start - 1].folded in _ON and not tokens[start - 1].after:
         return False  # "a BLT on an everything bagel"
+    # "With bacon and white toast": the bacon may be a choice, and the toast of what that is a choice of.
+    choices = {(m.start, m.end) for m in before if m.kind == "option"}
     items = [m for m in before if m.kind == "item"]
-    takes = items and any(groups & {*item.option_groups} for item in _items(items[-1], menu))
+    alone = next((i for i in reversed(range(len(items))) if (items[i].start, items[i].end) not in choices), 0)
+    takes = any(groups & {*item.option_groups} for m in items[alone:] for item in _items(m, menu))
     return counted or not takes
 
 
@@ -74,20 +78,31 @@ def _plain_items(tokens: list[Token], mentions: list[Mention], menu: Menu, named
             continue
         if any(m.kind == "item" and {*mention.ids} & _sizes(m, menu) for m in mentions[:at]):
             continue  # it may be of that
-        if any(m.kind == "size" and m.start not in implied for m in mentions[:at]):
+        sole = _sole(mention, menu)
+        if any(m.kind == "item" and item.sku in m.ids for m in mentions for item in sole):
+            continue  # "a quart of rocky road, hand packed"
+        if not sole and any(m.kind == "size" and m.start not in implied for m in mentions[:at]):
             continue  # "a large pepperoni, sorry, extra large"
         own = _choices(mentions[at + 1 :])
         after = mentions[at + 1 + len(own) : at + 2 + len(own)]
-        if not own or (after and not _closed(tokens, own[-1], after[0])) or _begins(own[0], menu, named):
+        if not own or (after and not _closed(tokens, own[-1], after[0])):
+            continue
+        if not sole and _begins(own[0], menu, named):
             continue
         fits = [
             base
-            for base in _bases(menu, named)
+            for base in sole or _bases(menu, named)
             if {*mention.ids} & {*base.size_ids} and all({*base.option_groups} & {*m.groups} for m in own)
         ]
-        if len(fits) == 1 and _only_of(fits[0], own, menu):
+        if len(fits) == 1 and (sole or _only_of(fits[0], own, menu)):
             implied.add(mention.start)
             yield mention.model_copy(update={"kind": "item", "ids": (fits[0].sku,), "score": SHORT})
+
+
+def _sole(size: Mention, menu: Menu) -> list[Item]:
+    """The only item that comes in a size: "a pint of vanilla", where only ice cream to go does."""
+    owners = [item for item in menu.items if {*size.ids} & {*item.size_ids}]
+    return owners if len(owners) == 1 else []
 
 
 def _choices(mentions: list[Mention]) -> list[Mention]:

@@ -13,7 +13,7 @@ from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.alike import Ear
 from services.pipeline.board import Board
-from services.pipeline.elisions import done, kinds, prepared
+from services.pipeline.elisions import done, kinds, numbered, prepared
 from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS
 from services.pipeline.guesses import guess
 from services.pipeline.settling import EXACT, GAPPED, GUESS, PART, SHARED_PART, SHORT, Found, settle
@@ -52,7 +52,8 @@ class Lexicon:
 
     def heard(self, text: str) -> list[Token]:
         """The words of `text`, without hesitations, as this menu's names are folded."""
-        return done(fluent(tokenize(text), self.words), self._verbs, self._board.names)
+        told = numbered(fluent(tokenize(text), self.words), self._board.names)
+        return done(told, self._verbs, self._board.names)
 
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
@@ -63,6 +64,7 @@ class Lexicon:
             kept = settle(found)
         if elided := list(kinds(tokens, kept, self.items)):
             kept = settle([*found, *elided])
+        kept = [f for f in kept if not _counted(tokens, f, kept)]
         covered = {i for f in kept for i in f.core}
         kept += settle([f for f in self._parts(tokens) if not covered & set(f.core)])
         kept = [*self._guesses(tokens, kept), *kept]
@@ -213,6 +215,17 @@ def _filled(one: Found, kept: list[Found]) -> bool:
     is a part of another name, and would be lost."""
     gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
     return gap <= {i for f in kept if f is not one for i in f.core}
+
+
+def _counted(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
+    """Whether a name's number counts the same thing by a longer name: "three cheese omelettes", where one is
+    a three cheese omelette."""
+    return tokens[one.core[0]].folded.isdigit() and any(
+        f.kind == one.kind == "item"
+        and f.id == one.id
+        and one.core[0] < f.core[0] <= one.core[-1] < f.core[-1]
+        for f in kept
+    )
 
 
 def _mention(text: str, tokens: list[Token], kind: str, core: tuple[int, ...], fs: list[Found]) -> Mention:

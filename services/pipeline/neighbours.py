@@ -7,10 +7,10 @@ from __future__ import annotations
 from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, MEASURES
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, COFFEES, FILLERS, MEASURES
 from services.pipeline.quantifiers import number_value
 from services.pipeline.turns import THE_OTHER
-from services.pipeline.words import SENTENCE_ENDS, Token, span
+from services.pipeline.words import SENTENCE_ENDS, Token, span, tokenize
 
 # What follows belongs to the item before; what follows the others is one thing more, perhaps.
 _INTRODUCING = frozenset("with including drink side choice".split())
@@ -116,3 +116,15 @@ def beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool
         if len(between) <= 2 and not ends and not any(t.folded in AND or t.after for t in between):
             return True
     return False
+
+
+def unmilked(tokens: list[Token], at: int, mentions: list[Mention]) -> bool:
+    """Whether "black" only says that nothing goes into a coffee: "a large black coffee", "two coffees, both
+    black"."""
+    if tokens[at].folded != "black":
+        return False
+    coffees = [m for m in mentions if m.kind == "item" and tokenize(m.text)[-1].folded in COFFEES]
+    leads = any(span(tokens, m)[0] == at + 1 for m in coffees)
+    closes = at + 1 == len(tokens) or bool(tokens[at].after) or tokens[at + 1].folded in AND | FILLERS
+    closes = closes or tokens[at + 1].folded.isdigit()
+    return leads or (closes and any(m.end < tokens[at].start for m in coffees))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
+from schemas.cart import Amount
 from services.pipeline.clauses import Clause
 from services.pipeline.english import AND
 from services.pipeline.pointing import Pointer
@@ -52,6 +53,16 @@ class Parter:
         elif (count := self._counted(clause, said)) is not None:
             self._counted_part(clause, said, count)
         self._pointer.give(tally.focus, said, undoes=tally.focus is before)
+
+    def lacks(self, said: Said) -> bool:
+        """ "Three with ice, two without": some of the rest get nothing of what the part before has."""
+        tally = self._tally
+        had = tally.focus[-1].options if tally.focus else {}
+        if said.number is None or said.words[1:] != ("without",) or tally.rest is None or not had:
+            return False
+        part = tally.part(tally.rest, said.number.value)
+        part.options = {choice: (Amount.NONE, 1) for choice in had}
+        return True
 
     def becomes(self, clause: Clause, said: Said, turned: tuple[str, ...]) -> bool:
         """Whether some of what is spoken of are another item: "make one of them a Hawaiian", "the other a

@@ -59,9 +59,11 @@ class Restater:
         return told or (owned and bool(_DESCRIBING & set(said.words)))
 
     def _recounts(self, said: Said) -> bool:
-        """ "So that's four burgers", "one brownie is enough"."""
-        told = self._tokens[said.number.start - 1].folded if said.number is not None else ""
-        return told in ("that", "thats") or bool(ENOUGH & set(said.words))
+        """ "So that's four burgers", "one brownie is enough", "just the one bowl then"."""
+        at = said.number.start if said.number is not None else 0
+        before = [token.folded for token in self._tokens[max(at - 2, 0) : at]]
+        only = before in (["just", "the"], ["only", "the"])
+        return only or before[-1:] in (["that"], ["thats"]) or bool(ENOUGH & set(said.words))
 
 
 def _corrects(clause: Clause, said: Said, last: Wish) -> bool:

@@ -3,9 +3,11 @@ before."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, GROUPS, VESSELS
+from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, GROUPS, VESSELS
 from services.pipeline.neighbours import (
     begins_part,
     beside,
@@ -15,8 +17,14 @@ from services.pipeline.neighbours import (
     measures,
     on_another,
     points_back,
+    unmilked,
 )
+from services.pipeline.quantifiers import number_value
+from services.pipeline.settling import EXACT
 from services.pipeline.words import Token, span
+
+# Between a choice and what it goes on.
+_UPON = frozenset("on over in".split())
 
 
 def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[list[Mention], bool]:
@@ -45,9 +53,18 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
                 if not counted:
                     torn = torn or not leads or may_stand_alone(tokens, mention, as_option, menu)
                     continue
+            if (choice := _chosen_as(tokens, mention, kept, offered - filled, groups_of)) is not None:
+                torn = torn or not _needed(choice, kept, menu)
+                kept[-1] = _joined(choice, mention)
+                continue
             if not mention.strong and beside(tokens, mention, strong_items):
                 continue
-            if not mention.strong and points_back(tokens, mention, mentions):
+            if not mention.strong and (
+                points_back(tokens, mention, mentions) or unmilked(tokens, span(tokens, mention)[0], mentions)
+            ):
+                continue
+            if _holds_choice(tokens, mention, kept, offered, mentions):
+                torn = True
                 continue
             torn = torn or lightly(tokens, mention, mentions) or on_another(tokens, mention)
             offered = set().union(*(groups_of[sku] for sku in mention.ids))
@@ -96,6 +113,8 @@ def _of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Menti
         and "half" in _folded(tokens, first - 2, first)
     ):
         return True  # half a dozen is no dozen
+    if mention.kind == "size" and [t.folded for t in tokens[first : end + 2]] == ["half", "a", "dozen"]:
+        return True  # nor is it a half
     if mention.kind == "size" and mention.text.casefold() in AMOUNTS:
         at, led = _led_to(tokens, mention, mentions)
         return led is None and at > span(tokens, mention)[1]
@@ -126,6 +145,59 @@ def _holds(tokens: list[Token], mention: Mention, mentions: list[Mention], menu:
         return False
     items = [m for m in mentions if m.kind == "item" and span(tokens, m)[0] == end + 1]
     return any(not any(_comes_with(item, mention) for item in menu.items if item.sku in m.ids) for m in items)
+
+
+def _chosen_as(
+    tokens: list[Token],
+    mention: Mention,
+    before: list[Mention],
+    open_: set[str],
+    groups_of: Mapping[str, set[str]],
+) -> Mention | None:
+    """The choice of the item before that an item's short name only says the sort of: "a cookie sundae with
+    vanilla ice cream", where ice cream comes in cups; None where it is an item."""
+    choice = before[-1] if before and mention.score < EXACT else None
+    if choice is None or choice.kind != "option" or span(tokens, choice)[1] != span(tokens, mention)[0]:
+        return None
+    groups = {g for sku in mention.ids for g in groups_of[sku]} & open_ & {*choice.groups}
+    first = span(tokens, choice)[0]
+    if not groups or not first or tokens[first].start != choice.start or choice.end + 1 != mention.start:
+        return None
+    led = tokens[first - 1]
+    listed = any(m.kind == "option" and set(m.groups) & groups for m in before[-2:-1])
+    counted = led.folded in ("a", "an", "another") or number_value(led.folded) is not None
+    return None if not led.after and (counted or (led.folded in AND and not listed)) else choice
+
+
+def _holds_choice(
+    tokens: list[Token], mention: Mention, before: list[Mention], open_: set[str], mentions: list[Mention]
+) -> bool:
+    """Whether an item that nobody ordered is only where a choice goes: "a special, gravy on the chips"."""
+    at = span(tokens, mention)[0]
+    led = mention.strong and at > 2 and tokens[at - 1].folded == "the" and tokens[at - 2].folded in _UPON
+    choice = before[-1] if led and before else None
+    if choice is None or choice.kind != "option" or span(tokens, choice)[1] != at - 2:
+        return False
+    said = mention.text.casefold()
+    ordered = any(
+        {*m.ids} & {*mention.ids} or m.text.casefold().endswith(said)  # "the burger" is a cheeseburger
+        for m in mentions
+        if m is not mention and m.kind == "item"
+    )
+    return not ordered and bool({*choice.groups} & open_) and not tokens[at - 3].after
+
+
+def _joined(choice: Mention, sort: Mention) -> Mention:
+    """A choice with the sort of thing that it is, as one name."""
+    return choice.model_copy(update={"end": sort.end, "text": f"{choice.text} {sort.text}"})
+
+
+def _needed(choice: Mention, before: list[Mention], menu: Menu) -> bool:
+    """Whether the item before has to have a choice of this kind, and none was said yet."""
+    item = next((m for m in reversed(before) if m.kind == "item"), None)
+    after = [m for m in before if item is not None and m.kind == "option" and m.start >= item.end]
+    required = {group.id for group in menu.option_groups if group.required} & set(choice.groups)
+    return bool(required) and not any(set(m.groups) & required for m in after if m is not choice)
 
 
 def _folded(tokens: list[Token], start: int, end: int) -> set[str]:

@@ -19,7 +19,7 @@ ITEM_SORTS = _folded(
 )
 OPTION_SORTS = _folded(
     "cheese bread sauce dressing crust bun syrup milk seasoning topping spread drizzle dip powder"
-    " vinaigrette heart wedge rim"
+    " vinaigrette heart wedge rim tortilla shell"
 )
 # Of these the sorts that are made of something: a garlic sauce is no garlic.
 MADE_OF = _folded("sauce dip spread vinaigrette powder drizzle")

@@ -95,7 +95,7 @@ THEIRS = frozenset("mine his her their your".split())
 # One of several, of which nothing more is wished for.
 AS_IT_IS = phrases(
     "as it come,as they come,as is,as it is,as they are,just like that,like that"
-    ",the way it is,the way they are,how it come,just plain,plain,normal"
+    ",the way it is,the way they are,how it come,just plain,plain,normal,black,just black"
 )
 AGAIN = phrases(
     "another 1,another of those,another of them,1 more of those,1 more,the same,same again,same"

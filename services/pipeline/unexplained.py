@@ -11,6 +11,7 @@ from schemas.evidence import Mention
 from services.pipeline.amounts import BETWEEN_COUNT
 from services.pipeline.english import AMOUNTS, AND, FILLERS, NUMBERS, PERSONS
 from services.pipeline.lexicon import Lexicon
+from services.pipeline.neighbours import unmilked
 from services.pipeline.quantifiers import Number, names_something
 from services.pipeline.talk import ASKED, IDLE_TALK
 from services.pipeline.turns import POINTING
@@ -40,6 +41,7 @@ def unexplained(
         known = {token.folded, plain} & (_KNOWN | names.generic)
         # "Brue me a coffee": the first word is a verb more often than a wish.
         verb = i == 0 and len(plain) > 2 and jellyfish.metaphone(plain) in _FILLER_SOUNDS
+        verb = verb or (unmilked(tokens, i, mentions))
         if i in sure or i in counted or verb or any(a <= token.start < b for a, b in idle):
             continue
         dangling = token.folded == "with" and _leads_nowhere(tokens, i, sure | counted)

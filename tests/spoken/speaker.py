@@ -176,7 +176,12 @@ class Speaker:
     def _choice(self, group: OptionGroup, option: Option, *, plain: bool = False) -> Choice:
         once = plain or group.choose == "one"
         amount = "normal" if once else self.dice.choices(list(AMOUNTS), (6, 2, 1, 2))[0]
-        return group.id, option.id, amount, self.dice.choice(AMOUNTS[amount]).format(self._name(option))
+        name = self._name(option)
+        said = self.dice.choice(AMOUNTS[amount]).format(name)
+        others = (known for known in group.options if known is not option)
+        if amount == "extra" and any(said in (known.name, *known.aliases) for known in others):
+            said = f"a lot of {name}"  # "extra hot sauce" is one of its own here
+        return group.id, option.id, amount, said
 
     def _with_choices(self, wanted: int) -> tuple[Item, list[Choice]]:
         """An item and as many plain choices of it, of different groups or of one that takes many."""
@@ -189,7 +194,15 @@ class Speaker:
                 return item, [self._choice(group, option, plain=True) for group, option in drawn]
 
     def _name(self, part: Item | Size | Option) -> str:
-        return self.dice.choice((part.name, part.name, *part.aliases))
+        name = self.dice.choice((part.name, part.name, *part.aliases))
+        # "A bowl of grits" says a size, where they come in cups and bowls.
+        sized = isinstance(part, Item) and any(
+            name.startswith(f"{word} of ")
+            for size in self.menu.sizes
+            if size.id in part.size_ids
+            for word in (size.name, *size.aliases)
+        )
+        return part.name if sized else name
 
     def _hesitant(self, words: str) -> str:
         said = words.split(" ")

@@ -1,4 +1,4 @@
-"""Ways of telling an order that came with the told orders y and z, and what they leave."""
+"""Ways of telling an order that came with the told orders g, j, y and z, and what they leave."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.unit.test_spoken_forms import MENUS, only_cart
 
 CAFE, DINER = "harbor-coffee", "copper-skillet"
 COFFEE, SUBS, FISH = "daily-grind", "corner-sub", "chippy-lane"
+BREAKFAST, ICE, JUICE, TACOS = "morning-diner", "scoop-shack", "juice-yard", "taco-corner"
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,26 @@ COFFEE, SUBS, FISH = "daily-grind", "corner-sub", "chippy-lane"
         (CAFE, "a small latte, same as ever", "1 latte S"),
         (CAFE, "two mint teas, ta, it's been a long night", "2 mint-tea"),
         (CAFE, "a latte with soy and a mocha with no whip at all", "1 latte soy; 1 mocha no whipped-cream"),
+        # A size in a name that the same thing has without it.
+        (FISH, "five fishcakes and a can of coke", "5 fishcake; 1 coke CAN"),
+        (FISH, "half a dozen pickled eggs", "6 pickled-egg"),
+        (JUICE, "a six pack of flu shots", "1 flu-shot PAK"),
+        (ICE, "two pints of vanilla and a quart of rocky road",
+         "2 hand-packed PINT vanilla; 1 hand-packed QT rocky-road"),
+        (ICE, "a quart of rocky road, hand packed", "1 hand-packed QT rocky-road"),
+        # A number that was written as another word, and one that is a name.
+        (ICE, "a too scoop cup of rocky road", "1 cup TWO rocky-road"),
+        (BREAKFAST, "two number ones with bacon, scrambled", "2 two-eggs-meat bacon, scrambled"),
+        (BREAKFAST, "3 cheese omelets with rye", "3 cheese-omelette rye"),
+        # What sort of thing a choice is.
+        (ICE, "a warm cookie sundae with vanilla ice cream", "1 cookie-sundae vanilla"),
+        (ICE, "a double cookie dough in a waffle cone", "1 cone TWO cookie-dough, waffle-cone"),
+        (BREAKFAST, "a number one, scrambled, with bacon and white toast",
+         "1 two-eggs-meat scrambled, bacon, white"),
+        # Nothing goes in.
+        (CAFE, "a large black coffee", "1 drip-coffee L"),
+        (CAFE, "a coffee, black, and a black tea", "1 drip-coffee; 1 english-breakfast"),
+        (BREAKFAST, "four coffees, two with cream and two black", "2 coffee cream; 2 coffee"),
     ],
 )  # fmt: skip
 def test_what_is_plain(menu: str, words: str, cart: str) -> None:
@@ -55,6 +76,17 @@ def test_what_is_plain(menu: str, words: str, cart: str) -> None:
         (CAFE, "two lattes, one small, one medium, and make the medium one extra hot",
          "1 latte S; 1 latte M extra hot"),
         (DINER, "a root beer and some fries, cajun on the fries", "1 root-beer; 1 fries cajun"),
+        (BREAKFAST, "five 7 Ups, three with ice, two without", "3 seven-up ice; 2 seven-up no ice"),
+        (TACOS, "two shrimp tacos, two fish tacos and habanero salsa on just the shrimp ones",
+         "2 shrimp-taco habanero; 2 fish-taco"),
+        (TACOS, "a large carne asada bowl with brown rice. Same for me but a small one",
+         "1 asada-bowl LG brown-rice; 1 asada-bowl SM brown-rice"),
+        (FISH, "the scampi, no chips, with a wedge of lemon and some tartare sauce",
+         "1 scampi lemon, tartare"),
+        (FISH, "a senior's special with plaice, gravy on the chips and a 7 Up to drink",
+         "1 pensioners-special plaice, gravy, seven-up"),
+        (ICE, "a banana split with vanilla, chocolate and strawberry ice cream",
+         "1 banana-split vanilla, chocolate, strawberry"),
         (CAFE, "avocado toast with egg and hot sauce, then the same again without the hot sauce",
          "1 avocado-toast egg, hot-sauce; 1 avocado-toast egg, no hot-sauce"),
         (DINER, "a hamburger, a turkey burger and the crispy chicken sandwich. Barbecue sauce on the"
