@@ -16,7 +16,18 @@ from services.pipeline.board import Board
 from services.pipeline.elisions import done, kinds, numbered, prepared
 from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS
 from services.pipeline.guesses import guess
-from services.pipeline.settling import EXACT, GAPPED, GUESS, PART, SHARED_PART, SHORT, Found, settle
+from services.pipeline.settling import (
+    EXACT,
+    GAPPED,
+    GUESS,
+    PART,
+    SHARED_PART,
+    SHORT,
+    Found,
+    counted,
+    filled,
+    settle,
+)
 from services.pipeline.words import PAUSES, SENTENCE_ENDS, Token, fluent, tokenize
 
 STRONG = 0.8
@@ -59,12 +70,12 @@ class Lexicon:
         """All mentions in `text`, in order; none lies strictly inside another."""
         found = [*self._gapped(tokens), *self._short(tokens), *self._ear.find(tokens)]
         kept = settle(found)
-        if hollow := {f for f in kept if not _filled(f, kept)}:
+        if hollow := {f for f in kept if not filled(f, kept)}:
             found = [f for f in found if f not in hollow]
             kept = settle(found)
         if elided := list(kinds(tokens, kept, self.items)):
             kept = settle([*found, *elided])
-        kept = [f for f in kept if not _counted(tokens, f, kept)]
+        kept = [f for f in kept if not counted(tokens, f, kept)]
         covered = {i for f in kept for i in f.core}
         kept += settle([f for f in self._parts(tokens) if not covered & set(f.core)])
         kept = [*self._guesses(tokens, kept), *kept]
@@ -208,24 +219,6 @@ class Lexicon:
 
 def _is_abbreviation(word: str) -> bool:
     return word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha())
-
-
-def _filled(one: Found, kept: list[Found]) -> bool:
-    """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
-    is a part of another name, and would be lost."""
-    gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
-    return gap <= {i for f in kept if f is not one for i in f.core}
-
-
-def _counted(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
-    """Whether a name's number counts the same thing by a longer name: "three cheese omelettes", where one is
-    a three cheese omelette."""
-    return tokens[one.core[0]].folded.isdigit() and any(
-        f.kind == one.kind == "item"
-        and f.id == one.id
-        and one.core[0] < f.core[0] <= one.core[-1] < f.core[-1]
-        for f in kept
-    )
 
 
 def _mention(text: str, tokens: list[Token], kind: str, core: tuple[int, ...], fs: list[Found]) -> Mention:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from services.pipeline.words import Token
+
 EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
 
 
@@ -101,3 +103,21 @@ def _parts_better(one: Found, other: Found, whole: list[Found]) -> bool:
 
 def _same(a: Found, b: Found) -> bool:
     return (a.kind, a.group, a.id) == (b.kind, b.group, b.id)
+
+
+def filled(one: Found, kept: list[Found]) -> bool:
+    """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
+    is a part of another name, and would be lost."""
+    gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
+    return gap <= {i for f in kept if f is not one for i in f.core}
+
+
+def counted(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
+    """Whether a name's number counts the same thing by a longer name: "three cheese omelettes", where one is
+    a three cheese omelette."""
+    return tokens[one.core[0]].folded.isdigit() and any(
+        f.kind == one.kind == "item"
+        and f.id == one.id
+        and one.core[0] < f.core[0] <= one.core[-1] < f.core[-1]
+        for f in kept
+    )
