@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from schemas.cart import MAX_QUANTITY, Amount
 from services.pipeline.clauses import Clause
-from services.pipeline.english import AMOUNTS, ARTICLES, OTHERS
+from services.pipeline.english import AMOUNTS, ARTICLES, OTHERS, PIECES
 from services.pipeline.pointing import Lost, Pointer
-from services.pipeline.quantifiers import is_plural, packed
+from services.pipeline.quantifiers import is_plural
 from services.pipeline.restating import Restater
 from services.pipeline.said import Said
 from services.pipeline.tally import Tally, Wish
@@ -165,7 +165,7 @@ class Adder:
             return wish
         mention = said.item.of("item") if said.item is not None else None
         several = said.number is None and mention is not None and is_plural(mention, self._menu)
-        several = several and not self._early and not any(packed(size, self._menu) for size in said.sizes)
+        several = several and not self._early and not (said.sizes and PIECES & set(said.words))
         if several and not tally.of_item(said.skus):
             self._uncounted = self._new(said, counted=False, replaces=replaces)
             return self._uncounted

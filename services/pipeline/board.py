@@ -18,7 +18,8 @@ class Board:
 
     `phrases` are words, kind (`item`, `size`, `option`), group and id; `written` the names as they stand
     there, in small letters; `shorts` the short forms by their first word; `qualifiers` words of sizes and
-    options; `choices` what groups of options are called, `generic` words of categories and groups.
+    options; `by_sort` what follows the sort of a group's choices in items' names; `choices` what groups of
+    options are called, `generic` words of categories and groups.
     """
 
     def __init__(self, menu: Menu) -> None:
@@ -42,6 +43,7 @@ class Board:
         for short in short_names(_names(menu), self._kinds(), _beside(menu)):
             self.shorts[short.words[0]].append(short)
         self.qualifiers = {w for words, kind, *_ in self.phrases if kind in ("size", "option") for w in words}
+        self.by_sort = _by_sort(menu)
         last = {fold(group.name.split()[-1]) for group in menu.option_groups}
         self.choices = frozenset(last - MEASURES)
         general = {item.category for item in menu.items} | {group.name for group in menu.option_groups}
@@ -111,6 +113,20 @@ def _names(menu: Menu) -> list[Name]:
             words = _folded(option.name)
             named.append(Name(words, "option", group.id, option.id, group.id in single, sort))
     return [name for name in named if name.words]
+
+
+def _by_sort(menu: Menu) -> dict[str, dict[Words, str]]:
+    """By a group of options of which one has to be chosen ("type of fish"): what follows its sort in names of
+    items that come with it ("fish and chips"). A mushroom pizza is no veggie pizza of mushrooms."""
+    single = [group for group in menu.option_groups if group.required and group.choose == "one"]
+    sorts = {group.id: fold(group.name.split()[-1]) for group in single}
+    found: dict[str, dict[Words, str]] = defaultdict(dict)
+    for item in menu.items:
+        for words in (_folded(name) for name in (item.name, *item.aliases)):
+            for group in item.option_groups:
+                if words[1:] and words[0] == sorts.get(group):
+                    found[group][words[1:]] = item.sku
+    return found
 
 
 def _folded(text: str) -> Words:

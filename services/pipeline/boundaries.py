@@ -111,6 +111,8 @@ class Boundaries:
         word of sharing begins the next part, where names stand on both sides of it."""
         end = i
         passed = _POLITE | (ONES if self._tokens[i].folded in EACH else frozenset())
+        if self._tokens[i].folded.isdigit() and [t.folded for t in self._tokens[i + 1 : i + 2]] == ["with"]:
+            passed |= {"on"}  # "two with beans on two with gravy"
         while end > start and end - 1 not in self.inside and self._tokens[end - 1].folded in passed:
             end -= 1
         last = next((n for n in reversed(self._names) if start <= n.start and n.end == end), None)
@@ -164,6 +166,7 @@ class Boundaries:
     def _prepares(self, at: int) -> bool:
         """Whether something is done at `at` to what was named before: "toast them both"."""
         told = self._tokens[at].folded.endswith("ed") and not self._tokens[at].after
+        told = told and not any(n.start < at < n.end for n in self._names)  # "hard boiled all of them"
         return told and at + 1 < len(self._tokens) and self._tokens[at + 1].folded in OBJECTS
 
     def _holds(self, start: int, at: int) -> bool:

@@ -204,5 +204,5 @@ FILLERS = frozenset(
     anyway anyways anyhow ugh gosh goodness sweetheart darling darlin oldest youngest calling starving hiya
     mate collection better ta night nights week weeks basically crikey blimey jeez lord missus fancy
     trouble rest eat food yet chance wee sec question ever called between share wed hed shed whos yall
-    thatd cheer grand brilliant fella lad lass party church choir school""".split()
+    thatd cheer whenever youre grand brilliant fella lad lass party church choir school""".split()
 )

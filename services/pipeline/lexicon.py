@@ -7,14 +7,14 @@ every window of the transcript. Which of the mentions stand is the business of `
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.alike import Ear
 from services.pipeline.board import Board
 from services.pipeline.elisions import done, kinds, numbered, prepared
-from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS
+from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS, PLAIN
 from services.pipeline.guesses import guess
 from services.pipeline.settling import (
     EXACT,
@@ -24,6 +24,7 @@ from services.pipeline.settling import (
     SHARED_PART,
     SHORT,
     Found,
+    closes,
     counted,
     filled,
     settle,
@@ -33,6 +34,7 @@ from services.pipeline.words import PAUSES, SENTENCE_ENDS, Token, fluent, tokeni
 STRONG = 0.8
 _ABBREVIATIONS = frozenset("no st dr mr mrs ms".split())
 MAX_GAP = 2
+LONG_CHOICE = 5  # words of the longest choice that is looked for inside a name
 # What follows is something on or in a thing, and no thing.
 _WITH = frozenset("with in on no without add plus some hold".split())
 MAX_SHARED = 8
@@ -57,6 +59,10 @@ class Lexicon:
         """Names of items, folded, that hold each of `words`, and whose they are."""
         return self._board.items(*words)
 
+    def of_sort(self, group: str) -> Mapping[tuple[str, ...], str]:
+        """What follows the sort of a group's choices in names of items, folded, and whose names these are."""
+        return self._board.by_sort.get(group, {})
+
     def begins(self, word: str, rest: tuple[str, ...]) -> bool:
         """Whether `word` sounds like the first word of an item's name that goes on with `rest`."""
         return self._ear.begins(word, rest)
@@ -69,8 +75,9 @@ class Lexicon:
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
         found = [*self._gapped(tokens), *self._short(tokens), *self._ear.find(tokens)]
+        found = [f for f in found if not any(closes(g, f) for g in found)]
         kept = settle(found)
-        if hollow := {f for f in kept if not filled(f, kept)}:
+        if hollow := {f for f in kept if not filled(tokens, f, kept)}:
             found = [f for f in found if f not in hollow]
             kept = settle(found)
         if elided := list(kinds(tokens, kept, self.items)):
@@ -144,6 +151,9 @@ class Lexicon:
     def _follow(self, tokens: list[Token], words: tuple[str, ...], start: int) -> tuple[int, ...] | None:
         core = [start]
         for word in words[1:]:
+            if (at := self._past_choice(tokens, core[-1] + 1, word)) is not None:
+                core.append(at)
+                continue
             for step in range(1, MAX_GAP + 2):
                 at = core[-1] + step
                 # "No. 5" is one name, and no refusal; so are "St. Louis ribs" and a "B.L.T.".
@@ -166,6 +176,22 @@ class Lexicon:
                 return None
         return tuple(core)
 
+    def _past_choice(self, tokens: list[Token], start: int, word: str) -> int | None:
+        """Where `word` stands past a choice of several words, said inside a name: "a bottle of the sweet and
+        smoky sauce"."""
+        start += start < len(tokens) and tokens[start].folded == "the"
+        said = tuple(token.folded for token in tokens[start : start + LONG_CHOICE])
+        choices = [self._board.phrases[i] for i in self._board.by_word.get(said[0], ())] if said else []
+        for words, kind, *_ in choices:
+            end = start + len(words)
+            if kind != "option" or len(words) <= MAX_GAP or words != said[: len(words)]:
+                continue
+            if [t.folded for t in tokens[end : end + 1]] == [word] and not any(
+                t.after for t in tokens[start - 1 : end]
+            ):
+                return end
+        return None
+
     def _counts(self, tokens: list[Token], core: tuple[int, ...]) -> bool:
         """Whether a name that is only "one" counts what follows: "one biscuit", where a single is called so
         too, or "a one piece", where there is A1 sauce."""
@@ -185,6 +211,7 @@ class Lexicon:
                 or token.folded in NUMBERS
                 or token.folded in AMOUNTS  # "heavy on the sugar" is no cream
                 or token.folded == "half"
+                or token.folded in PLAIN  # "the last one plain" is no plain candy
                 or token.folded in FILLERS  # "a side of ranch" is no side salad
             ):
                 continue

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from schemas.cart import MAX_QUANTITY
 from schemas.evidence import LineEvidence, Mention, OptionEvidence
 from services.pipeline.amounts import options_heard
-from services.pipeline.english import AND
+from services.pipeline.english import AND, PIECES
 from services.pipeline.places import Place
-from services.pipeline.quantifiers import Number, is_plural, packed
+from services.pipeline.quantifiers import Number, is_plural
 from services.pipeline.reading import Reading
 from services.pipeline.splits import Part
 from services.pipeline.words import Token, span
@@ -80,7 +80,8 @@ def _line(text: str, reading: Reading, place: Place, *, odd: set[int], required:
         named = _said_of_it_alone(clear, place)
         options = [o.model_copy(update={"required": (o.group, o.id) in named}) for o in options]
     options = _either(options, own, local=local)
-    packs = any(packed(size, place.menu) for size in _sizes(own_sizes))
+    # "A six pack of muffins" is one, though they are named so.
+    packs = {t.folded for m in own_sizes for t in tokens[slice(*span(tokens, m))]} & PIECES
     several_unsaid = not (counted or packs) and any(
         is_plural(m, place.menu) for m in reading.mentions if m.kind == "item" and m.text == place.anchor
     )

@@ -63,7 +63,7 @@ def begins_part(between: list[Token]) -> bool:
     """ "Two combos, one with fries, the other with fries too"."""
     words = [token.folded for token in between]
     opens = [i for i, word in enumerate(words) if word in THE_OTHER or number_value(word) is not None]
-    return bool(opens) and "with" in words[opens[0] :]
+    return bool(opens) and not {"with", "get"}.isdisjoint(words[opens[0] :])
 
 
 def measures(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:

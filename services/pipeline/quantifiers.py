@@ -125,17 +125,6 @@ def is_plural(mention: Mention, menu: Menu) -> bool:
     return last.endswith("s") and not any(last in (name[0], name[-1]) for name in names)
 
 
-def packed(size: str, menu: Menu) -> bool:
-    """Whether a size is of several pieces: "a six pack of muffins" is one, though they are named so."""
-    known = menu.size(size)
-    return known is not None and any(_several(name) for name in (known.name, *known.aliases))
-
-
-def _several(name: str) -> bool:
-    words = [token.folded for token in tokenize(name)]
-    return any((number_value(word) or 0) > 1 for word in words) and bool(PIECES & set(words))
-
-
 def _leads_to_plural(at: int, tokens: list[Token], mentions: list[Mention], menu: Menu) -> bool:
     """Whether the names from token `at` on lead to an item in the plural: "to large lattes" are two."""
     while at < len(tokens):

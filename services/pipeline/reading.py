@@ -16,6 +16,7 @@ from services.pipeline.quantifiers import Number, find_numbers, pieces
 from services.pipeline.revisions import revise
 from services.pipeline.senses import offered
 from services.pipeline.sharing import again, shared, summed
+from services.pipeline.sorts import with_sorts
 from services.pipeline.splits import Part, parts
 from services.pipeline.turns import FOR_WHOM, LIKEWISE, PARTED, SHARED
 from services.pipeline.words import Token, covered, span
@@ -56,7 +57,8 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     """Read a clean transcript against a menu."""
     names = lexicon(menu, menu_version)
     tokens = names.heard(text)
-    found = with_implied(tokens, names.find(text, tokens), menu, names.items) if tokens else []
+    named = with_sorts(text, tokens, names.find(text, tokens), names.of_sort) if tokens else []
+    found = with_implied(tokens, named, menu, names.items)
     mentions = offered(found, menu)
     said, heard = tokens, mentions
     revised = revise(tokens, mentions, menu)

@@ -59,10 +59,11 @@ class Restater:
         return told or (owned and bool(_DESCRIBING & set(said.words)))
 
     def _recounts(self, said: Said) -> bool:
-        """ "So that's four burgers", "one brownie is enough", "just the one bowl then"."""
+        """ "So that's four burgers", "one brownie is enough", "two'll do", "just the one bowl then"."""
         at = said.number.start if said.number is not None else 0
         before = [token.folded for token in self._tokens[max(at - 2, 0) : at]]
         only = before in (["just", "the"], ["only", "the"])
+        only = only or said.words[-1:] == ("do",)
         return only or before[-1:] in (["that"], ["thats"]) or bool(ENOUGH & set(said.words))
 
 

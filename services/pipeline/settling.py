@@ -105,10 +105,11 @@ def _same(a: Found, b: Found) -> bool:
     return (a.kind, a.group, a.id) == (b.kind, b.group, b.id)
 
 
-def filled(one: Found, kept: list[Found]) -> bool:
+def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
     """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
     is a part of another name, and would be lost."""
     gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
+    gap = {i for i in gap if tokens[i].folded != "the"}
     return gap <= {i for f in kept if f is not one for i in f.core}
 
 
@@ -120,4 +121,18 @@ def counted(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
         and f.id == one.id
         and one.core[0] < f.core[0] <= one.core[-1] < f.core[-1]
         for f in kept
+    )
+
+
+def closes(around: Found, choice: Found) -> bool:
+    """Whether the last word of a choice closes the item's name that it is said inside: the sauce of "a bottle
+    of the sweet and smoky sauce"."""
+    gap = range(around.core[0] + 1, around.core[-1])
+    inside = around.kind == "item" and around.score == GAPPED and choice.kind == "option"
+    return (
+        inside
+        and choice.core[-1] == around.core[-1]
+        and choice.core[0] in gap
+        and len(choice.core) > 2
+        and around.core[-2] < choice.core[0]
     )

@@ -177,7 +177,7 @@ class Listener:
         if clause.cue == "remove" and item is not None and tally.of_item(item.ids):
             return False
         before = [t.folded for t in self.tokens[clause.body : name.start]]
-        with_it = "with" in before or (tally.total > 1 and before[1:] == ["get"])  # "one gets a cola"
+        with_it = "with" in before or (tally.total > 1 and before[-1:] == ["get"])  # "one gets a cola"
         with_it = with_it or [t.folded for t in self.tokens[name.end : name.end + 2]] == ["to", "drink"]
         if not (changes or clause.cue in _CHANGING or (with_it and not clause.item_before(name))):
             return False

@@ -9,7 +9,7 @@ import jellyfish
 
 from schemas.evidence import Mention
 from services.pipeline.amounts import BETWEEN_COUNT
-from services.pipeline.english import AMOUNTS, AND, FILLERS, NUMBERS, PERSONS
+from services.pipeline.english import AMOUNTS, AND, FILLERS, NUMBERS, PERSONS, PLAIN
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.neighbours import unmilked
 from services.pipeline.quantifiers import Number, names_something
@@ -24,7 +24,7 @@ _COMPANY = (
     | frozenset("me us him her them that it this these those my our your both each all 1".split())
 )
 _FILLER_SOUNDS = {jellyfish.metaphone(word) for word in FILLERS if len(word) > 3}
-_KNOWN = FILLERS | AMOUNTS.keys() | NUMBERS.keys() | BETWEEN_COUNT
+_KNOWN = FILLERS | PLAIN | AMOUNTS.keys() | NUMBERS.keys() | BETWEEN_COUNT
 
 
 def unexplained(
@@ -60,8 +60,9 @@ def _on_an_option(tokens: list[Token], at: int, mentions: list[Mention]) -> bool
     opens = at == 0 or bool(tokens[at - 1].after) or tokens[at - 1].folded in AND
     if not opens or [t.folded for t in tokens[at : at + 2]] != ["on", "the"] or at + 2 >= len(tokens):
         return False
-    kinds = {m.kind for m in mentions if m.start == tokens[at + 2].start}
-    return kinds == {"option"}
+    there = [m for m in mentions if m.start == tokens[at + 2].start]
+    # "On the thin crust" names it whole, and no crust of another name.
+    return {m.kind for m in there} == {"option"} and not any(" " in m.text for m in there)
 
 
 def _half_a_name(tokens: list[Token], at: int, mentions: list[Mention], names: Lexicon) -> bool:

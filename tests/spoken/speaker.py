@@ -153,7 +153,7 @@ class Speaker:
 
     def _size(self, item: Item) -> tuple[str | None, str]:
         # "Six wings" are a six piece where there is one, so such items always have their size said.
-        pieces = any("piece" in self._size_word(size) for size in item.size_ids)
+        pieces = any(w in self._size_word(size) for size in item.size_ids for w in ("piece", "dozen"))
         if not item.size_ids or (self.dice.random() < 0.25 and not pieces):
             return None, ""
         size = self.dice.choice(item.size_ids)

@@ -11,6 +11,7 @@ from tests.unit.test_spoken_forms import MENUS, only_cart
 CAFE, DINER = "harbor-coffee", "copper-skillet"
 COFFEE, SUBS, FISH = "daily-grind", "corner-sub", "chippy-lane"
 BREAKFAST, ICE, JUICE, TACOS = "morning-diner", "scoop-shack", "juice-yard", "taco-corner"
+BARBECUE, CINEMA = "smoke-barrel", "reel-snacks"
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,9 @@ BREAKFAST, ICE, JUICE, TACOS = "morning-diner", "scoop-shack", "juice-yard", "ta
         (ICE, "a double cookie dough in a waffle cone", "1 cone TWO cookie-dough, waffle-cone"),
         (BREAKFAST, "a number one, scrambled, with bacon and white toast",
          "1 two-eggs-meat scrambled, bacon, white"),
+        (FISH, "two large cod and chips", "2 fish-and-chips LRG cod"),
+        (BARBECUE, "three sausage links and a bottle of the sweet and smoky sauce",
+         "3 sausage-link; 1 sauce-bottle sweet"),
         # Nothing goes in.
         (CAFE, "a large black coffee", "1 drip-coffee L"),
         (CAFE, "a coffee, black, and a black tea", "1 drip-coffee; 1 english-breakfast"),
@@ -76,6 +80,15 @@ def test_what_is_plain(menu: str, words: str, cart: str) -> None:
         (CAFE, "two lattes, one small, one medium, and make the medium one extra hot",
          "1 latte S; 1 latte M extra hot"),
         (DINER, "a root beer and some fries, cajun on the fries", "1 root-beer; 1 fries cajun"),
+        (FISH, "four pickled eggs and a large mushy peas. Actually three eggs'll do",
+         "3 pickled-egg; 1 mushy-peas LRG"),
+        (FISH, "four chip butties two with beans on two with gravy",
+         "2 chip-butty baked-beans; 2 chip-butty gravy"),
+        (BREAKFAST, "half a dozen side eggs hard boiled all of them to go", "6 side-egg hard-boiled"),
+        (CINEMA, "we need three kids packs two of them with sprite and skittles and the third one gets water"
+         " and sour patch", "2 kids-pack sprite, skittles; 1 kids-pack water, sour-patch"),
+        (CINEMA, "four hot dogs, two with just mustard, one with chili and onions, and the last one plain",
+         "2 hot-dog mustard; 1 hot-dog chili, onions; 1 hot-dog"),
         (BREAKFAST, "five 7 Ups, three with ice, two without", "3 seven-up ice; 2 seven-up no ice"),
         (TACOS, "two shrimp tacos, two fish tacos and habanero salsa on just the shrimp ones",
          "2 shrimp-taco habanero; 2 fish-taco"),
@@ -134,6 +147,8 @@ def test_what_is_proposed(menu: str, words: str, cart: str) -> None:
         ("kebab-house", "an iskender with medium hot, four hummus"),
         # "Light roast iced coffee", as two recognisers heard it.
         (CAFE, "Get me a light rose-times coffee with sweetener"),
+        # Six of them, or a pack of six?
+        (JUICE, "half a dozen flu shots"),
         # Another day's order.
         (CAFE, "a small latte, last week i had the mocha"),
     ],
