@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
-from schemas.menu import Menu
+from schemas.menu import Item, Menu
 from services.pipeline.english import MEASURES, NICKNAMES
 from services.pipeline.short_names import Name, Short, short_names
 from services.pipeline.words import fold, tokenize
@@ -18,8 +18,9 @@ class Board:
 
     `phrases` are words, kind (`item`, `size`, `option`), group and id; `written` the names as they stand
     there, in small letters; `shorts` the short forms by their first word; `qualifiers` words of sizes and
-    options; `by_sort` what follows the sort of a group's choices in items' names; `choices` what groups of
-    options are called, `generic` words of categories and groups.
+    options; `by_sort` what follows the sort of a group's choices in items' names; `offers` the groups of
+    options of each item; `choices` what groups of options are called, `generic` words of categories and
+    groups.
     """
 
     def __init__(self, menu: Menu) -> None:
@@ -44,6 +45,7 @@ class Board:
             self.shorts[short.words[0]].append(short)
         self.qualifiers = {w for words, kind, *_ in self.phrases if kind in ("size", "option") for w in words}
         self.by_sort = _by_sort(menu)
+        self.offers = {item.sku: frozenset(item.option_groups) for item in menu.items}
         last = {fold(group.name.split()[-1]) for group in menu.option_groups}
         self.choices = frozenset(last - MEASURES)
         general = {item.category for item in menu.items} | {group.name for group in menu.option_groups}
@@ -75,7 +77,7 @@ class Board:
 
     def _lent(self, menu: Menu) -> Iterator[tuple[Words, str, str, str]]:
         """What can also be chosen with a meal goes by the names that it has there ("rings"), but for one that
-        another item's name ends in ("salad")."""
+        another item's name ends in ("salad"), or that hold a choice of it ("pork fried rice")."""
         chosen: dict[Words, set[Words]] = defaultdict(set)
         for group in menu.option_groups:
             for option in group.options:
@@ -85,8 +87,11 @@ class Board:
             for start in range(len(words)):
                 ends[words[start:]].add(ref)
         for item in menu.items:
-            for words in sorted(chosen.get(_folded(item.name), ())):
-                if words and ends[words] <= {item.sku} and not self._sized(words, {_folded(item.name)}):
+            name, own = _folded(item.name), None
+            for words in sorted(chosen.get(name, ())):
+                own = _choices(menu, item) if own is None else own
+                held = words[-len(name) :] == name and words[: -len(name)] in own
+                if words and ends[words] <= {item.sku} and not held and not self._sized(words, {name}):
                     yield words, "item", "", item.sku
 
     def _kinds(self) -> dict[tuple[str, ...], set[str]]:
@@ -95,6 +100,12 @@ class Board:
         for words, kind, group, _ in self.phrases:
             kinds[words].add(group or kind)
         return kinds
+
+
+def _choices(menu: Menu, item: Item) -> set[Words]:
+    """What can be chosen for an item, by every name."""
+    groups = [group for group in menu.option_groups if group.id in item.option_groups]
+    return {_folded(name) for group in groups for o in group.options for name in (o.name, *o.aliases)}
 
 
 def _names(menu: Menu) -> list[Name]:
@@ -124,7 +135,7 @@ def _by_sort(menu: Menu) -> dict[str, dict[Words, str]]:
     for item in menu.items:
         for words in (_folded(name) for name in (item.name, *item.aliases)):
             for group in item.option_groups:
-                if words[1:] and words[0] == sorts.get(group):
+                if words[:1] == (sorts.get(group),):
                     found[group][words[1:]] = item.sku
     return found
 

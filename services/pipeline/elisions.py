@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from services.pipeline.english import AND, HOMOPHONES, JOINTS, MEASURES, PIECES, VESSELS
+from services.pipeline.english import AND, HOMOPHONES, JOINTS, MEASURES, NUMBERS, PIECES, VESSELS
 from services.pipeline.settling import EXACT, Found
 from services.pipeline.turns import ONES
 from services.pipeline.words import Token
@@ -92,8 +92,8 @@ def numbered(tokens: list[Token], names: Collection[tuple[str, ...]]) -> list[To
         number = str(HOMOPHONES.get(token.folded, ""))
         if number and not token.after and (number, after.folded) in begins:
             told[i] = replace(token, folded=number)
-        if (token.folded, after.folded) == ("number", "one") and not token.after:
-            told[i + 1] = replace(after, folded="1")  # "three number ones"
+        if token.folded == "number" and after.folded in NUMBERS and not token.after:
+            told[i + 1] = replace(after, folded=str(NUMBERS[after.folded]))  # "three number ones"
     return told
 
 

@@ -11,6 +11,7 @@ from schemas.menu import Item, Menu
 from services.pipeline.english import AMOUNTS, AND, ARTICLES, FILLERS
 from services.pipeline.senses import narrowed
 from services.pipeline.settling import SHORT
+from services.pipeline.sorts import Sorted
 from services.pipeline.words import Token, fold, span, tokenize
 
 _ON = frozenset("on in with".split())
@@ -18,13 +19,15 @@ _ON = frozenset("on in with".split())
 Named = Callable[[str], Iterable[tuple[tuple[str, ...], str]]]
 
 
-def with_implied(tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named) -> list[Mention]:
+def with_implied(
+    tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
+) -> list[Mention]:
     """The mentions, in order, with the items that some of them imply."""
     kept: list[Mention] = []
     for mention in mentions:
         parted = _parted(tokens, mention, kept, menu, named) if mention.kind == "option" else None
         kept += parted or [mention]
-    kept += list(_plain_items(tokens, kept, menu, named))
+    kept += list(_plain_items(tokens, kept, menu, named, sort_of))
     return sorted(kept, key=lambda m: (m.start, m.end))
 
 
@@ -69,7 +72,9 @@ def _opens(tokens: list[Token], at: int, groups: set[str], before: list[Mention]
     return counted or not takes
 
 
-def _plain_items(tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named) -> Iterator[Mention]:
+def _plain_items(
+    tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
+) -> Iterator[Mention]:
     """The plain item of a category where a size and choices of it are said, and nothing that has them: at
     the place of the size."""
     implied: set[int] = set()
@@ -78,12 +83,12 @@ def _plain_items(tokens: list[Token], mentions: list[Mention], menu: Menu, named
             continue
         if any(m.kind == "item" and {*mention.ids} & _sizes(m, menu) for m in mentions[:at]):
             continue  # it may be of that
-        sole = _sole(mention, menu)
+        own = _choices(mentions[at + 1 :])
+        sole = _sole(mention, menu) or _of_the_sort(own, menu, sort_of)
         if any(m.kind == "item" and item.sku in m.ids for m in mentions for item in sole):
             continue  # "a quart of rocky road, hand packed"
         if not sole and any(m.kind == "size" and m.start not in implied for m in mentions[:at]):
             continue  # "a large pepperoni, sorry, extra large"
-        own = _choices(mentions[at + 1 :])
         after = mentions[at + 1 + len(own) : at + 2 + len(own)]
         if not own or (after and not _closed(tokens, own[-1], after[0])):
             continue
@@ -103,6 +108,12 @@ def _sole(size: Mention, menu: Menu) -> list[Item]:
     """The only item that comes in a size: "a pint of vanilla", where only ice cream to go does."""
     owners = [item for item in menu.items if {*size.ids} & {*item.size_ids}]
     return owners if len(owners) == 1 else []
+
+
+def _of_the_sort(own: list[Mention], menu: Menu, sort_of: Sorted) -> list[Item]:
+    """The only item that is called as the sort of a choice: a "large haddock", where there is just fish."""
+    skus = {sort_of(group).get(()) for choice in own[:1] for group in choice.groups} - {None}
+    return [item for item in menu.items if skus == {item.sku}]
 
 
 def _choices(mentions: list[Mention]) -> list[Mention]:

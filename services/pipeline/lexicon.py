@@ -28,6 +28,7 @@ from services.pipeline.settling import (
     counted,
     filled,
     settle,
+    strange,
 )
 from services.pipeline.words import PAUSES, SENTENCE_ENDS, Token, fluent, tokenize
 
@@ -79,6 +80,9 @@ class Lexicon:
         kept = settle(found)
         if hollow := {f for f in kept if not filled(tokens, f, kept)}:
             found = [f for f in found if f not in hollow]
+            kept = settle(found)
+        if lost := strange(tokens, found, kept, self._board.offers):
+            found = [f for f in found if (f.group, f.core) not in lost]
             kept = settle(found)
         if elided := list(kinds(tokens, kept, self.items)):
             kept = settle([*found, *elided])

@@ -12,6 +12,7 @@ from services.pipeline.english import (
     HOMOPHONES,
     NAMING,
     NUMBERS,
+    PERSONS,
     PIECES,
     WANTING,
 )
@@ -45,7 +46,7 @@ def find_numbers(
             continue
         if value is None:
             follows = tokens[i + 1].start if i + 1 < len(tokens) else -1
-            wanting = i > 0 and tokens[i - 1].folded in WANTING
+            wanting = i > 0 and tokens[i - 1].folded in WANTING and not _asking(tokens[max(i - 3, 0) : i])
             counted = i + 1 < len(tokens) and number_value(tokens[i + 1].folded) is not None
             if tokens[i].folded in HOMOPHONES and follows in starts and not tokens[i].after and not counted:
                 plural = _leads_to_plural(i + 1, tokens, mentions, menu)
@@ -134,6 +135,12 @@ def _leads_to_plural(at: int, tokens: list[Token], mentions: list[Mention], menu
             return item is not None and is_plural(item, menu)
         at = span(tokens, here[0])[1]
     return False
+
+
+def _asking(before: list[Token]) -> bool:
+    """ "Can I have to bagels" asks for two; "I have to" does not."""
+    could, person, have = [token.folded for token in before] if len(before) == 3 else ("", "", "")
+    return could == "could" and person in PERSONS and have in ("have", "get", "order")
 
 
 def names_something(tokens: list[Token], at: int) -> bool:

@@ -58,7 +58,7 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     names = lexicon(menu, menu_version)
     tokens = names.heard(text)
     named = with_sorts(text, tokens, names.find(text, tokens), names.of_sort) if tokens else []
-    found = with_implied(tokens, named, menu, names.items)
+    found = with_implied(tokens, named, menu, names.items, names.of_sort)
     mentions = offered(found, menu)
     said, heard = tokens, mentions
     revised = revise(tokens, mentions, menu)

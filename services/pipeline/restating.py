@@ -63,7 +63,8 @@ class Restater:
         at = said.number.start if said.number is not None else 0
         before = [token.folded for token in self._tokens[max(at - 2, 0) : at]]
         only = before in (["just", "the"], ["only", "the"])
-        only = only or said.words[-1:] == ("do",)
+        bare = before[-1:] in (["just"], ["only"]) and not (said.options or said.sizes)
+        only = only or bare or said.words[-1:] == ("do",)
         return only or before[-1:] in (["that"], ["thats"]) or bool(ENOUGH & set(said.words))
 
 

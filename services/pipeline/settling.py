@@ -6,8 +6,10 @@ size, and the "mocha" in "mocha syrup" no drink. What was said whole wins over w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from services.pipeline.english import JOINTS
 from services.pipeline.words import Token
 
 EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
@@ -136,3 +138,19 @@ def closes(around: Found, choice: Found) -> bool:
         and len(choice.core) > 2
         and around.core[-2] < choice.core[0]
     )
+
+
+def strange(
+    tokens: list[Token], found: list[Found], kept: list[Found], offers: Mapping[str, frozenset[str]]
+) -> set[tuple[str, tuple[int, ...]]]:
+    """Groups and places of choices that no named item comes with, where their words are choices it has: "a
+    burger with cheese and onions" has no cheese and onion filling. `offers` are the groups of each item."""
+    groups = {group for f in found if f.kind == "item" for group in offers[f.id]}
+    own = [f for f in found if f.kind == "option" and f.group in groups and f.score >= GAPPED]
+    lost = set()
+    for one in kept:
+        if one.kind == "option" and len(one.core) > 2 and one.group not in groups:
+            told = {i for f in own if set(f.core) < set(one.core) for i in f.core}
+            if told >= {i for i in one.core if tokens[i].folded not in JOINTS}:
+                lost.add((one.group, one.core))
+    return lost

@@ -23,7 +23,7 @@ def with_sorts(text: str, tokens: list[Token], mentions: list[Mention], sort_of:
         for rest, sku in sorted(pair for group in choice.groups for pair in sort_of(group).items()):
             last = end + len(rest)
             said = tuple(token.folded for token in tokens[end:last])
-            if said != rest or any(token.after for token in tokens[end - 1 : last - 1]):
+            if not rest or said != rest or any(token.after for token in tokens[end - 1 : last - 1]):
                 continue
             found.append(_item(text, sku, tokens[end].start, tokens[last - 1].end))
     kept = [m for m in mentions if not any(_inside(m, item) for item in found)]

@@ -179,9 +179,23 @@ class Listener:
         before = [t.folded for t in self.tokens[clause.body : name.start]]
         with_it = "with" in before or (tally.total > 1 and before[-1:] == ["get"])  # "one gets a cola"
         with_it = with_it or [t.folded for t in self.tokens[name.end : name.end + 2]] == ["to", "drink"]
+        counted = name.start - 1 == clause.body and self.tokens[clause.body].folded.isdigit()
+        if counted and tally.total > 1 and _next_kind(choice, tally):
+            return True
         if not (changes or clause.cue in _CHANGING or (with_it and not clause.item_before(name))):
             return False
         return any(tally.offers(wish, group) for wish in tally.focus for group in choice.groups)
+
+
+def _next_kind(choice: Mention, tally: Tally) -> bool:
+    """ "Two boxes, one lamb, one kofte": whether the part before was told apart by such a choice, of which
+    one can be had."""
+    if tally.rest is None or not tally.focus:
+        return False
+    told = {group for group, _ in tally.focus[-1].options if tally.single(group)}
+    return bool(told.intersection(choice.groups)) and any(
+        tally.offers(tally.rest, group) for group in choice.groups
+    )
 
 
 def _parts(clause: Clause, first: Number, tally: Tally, words: tuple[str, ...]) -> bool:

@@ -99,6 +99,9 @@ AS_IT_IS = phrases(
 )
 AGAIN = phrases(
     "another 1,another of those,another of them,1 more of those,1 more,the same,same again,same"
+    ",what im having,what i am having,what i have,what i got,what he having,what he is having,what he has"
+    ",what she having,what she is having,what she has,what theyre having,what they are having,what they have"
+    ",whatever he having,whatever she having,whatever im having,whatever theyre having"
     ",that too,that as well,more like it,more like that,another just like it"
     ",1 just like it,just like it,just like that"
 )

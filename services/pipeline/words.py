@@ -32,8 +32,8 @@ def fold(word: str) -> str:
     """Fold a word to what sounds the same for matching: case, possessive, plural, number words."""
     word = word.casefold().replace("’", "'").removesuffix("'s")
     subject = word.removesuffix("'ll")
-    if subject in NUMBERS or (len(subject) > 3 and subject.endswith("s")):
-        word = subject  # "three eggs'll do"
+    if subject in NUMBERS or subject in ("he", "she") or (len(subject) > 3 and subject.endswith("s")):
+        word = subject  # "three eggs'll do"; and "she'll" is no shell
     word = word.replace("'", "")
     if word in NUMBERS and word not in UNFOLDED:
         return str(NUMBERS[word])

@@ -1,4 +1,4 @@
-"""Ways of telling an order that came with the told orders g, j, y and z, and what they leave."""
+"""Ways of telling an order that came with the told orders g, i, j, l, y and z, and what they leave."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.unit.test_spoken_forms import MENUS, only_cart
 CAFE, DINER = "harbor-coffee", "copper-skillet"
 COFFEE, SUBS, FISH = "daily-grind", "corner-sub", "chippy-lane"
 BREAKFAST, ICE, JUICE, TACOS = "morning-diner", "scoop-shack", "juice-yard", "taco-corner"
+BAGELS, KEBABS = "bagel-works", "kebab-house"
 BARBECUE, CINEMA = "smoke-barrel", "reel-snacks"
 
 
@@ -55,6 +56,9 @@ BARBECUE, CINEMA = "smoke-barrel", "reel-snacks"
         (BREAKFAST, "a number one, scrambled, with bacon and white toast",
          "1 two-eggs-meat scrambled, bacon, white"),
         (FISH, "two large cod and chips", "2 fish-and-chips LRG cod"),
+        (FISH, "a small haddock and a large chips", "1 fish-only SML haddock; 1 chips LRG"),
+        # The same as somebody else.
+        (DINER, "I'll have a large coke and he'll have what I'm having", "2 cola LG"),
         (BARBECUE, "three sausage links and a bottle of the sweet and smoky sauce",
          "3 sausage-link; 1 sauce-bottle sweet"),
         # Nothing goes in.
@@ -82,6 +86,12 @@ def test_what_is_plain(menu: str, words: str, cart: str) -> None:
         (DINER, "a root beer and some fries, cajun on the fries", "1 root-beer; 1 fries cajun"),
         (FISH, "four pickled eggs and a large mushy peas. Actually three eggs'll do",
          "3 pickled-egg; 1 mushy-peas LRG"),
+        (FISH, "a quarter pounder with cheese and onions, no gherkin",
+         "1 quarter-pounder cheese, onions, no gherkin"),
+        (BAGELS, "can i have to everything bagels with lox spread", "2 bagel everything, lox-spread"),
+        (FISH, "Two fishcakes and a tea. You know what, just one fishcake", "1 fishcake; 1 tea"),
+        (KEBABS, "two large kebab boxes with rice one lamb one kofte",
+         "1 kebab-box LG rice, lamb; 1 kebab-box LG rice, kofte"),
         (FISH, "four chip butties two with beans on two with gravy",
          "2 chip-butty baked-beans; 2 chip-butty gravy"),
         (BREAKFAST, "half a dozen side eggs hard boiled all of them to go", "6 side-egg hard-boiled"),
@@ -147,6 +157,8 @@ def test_what_is_proposed(menu: str, words: str, cart: str) -> None:
         ("kebab-house", "an iskender with medium hot, four hummus"),
         # "Light roast iced coffee", as two recognisers heard it.
         (CAFE, "Get me a light rose-times coffee with sweetener"),
+        # One coke, two of them, or a root beer for him too?
+        (DINER, "i'll have a coke and he'll have what i'm having and she'll have a root beer"),
         # Six of them, or a pack of six?
         (JUICE, "half a dozen flu shots"),
         # Another day's order.
