@@ -17,7 +17,6 @@ from services.pipeline.elisions import done, kinds, numbered, prepared
 from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS, PLAIN
 from services.pipeline.guesses import guess
 from services.pipeline.settling import (
-    EXACT,
     GAPPED,
     GUESS,
     PART,
@@ -30,12 +29,10 @@ from services.pipeline.settling import (
     settle,
     strange,
 )
-from services.pipeline.words import PAUSES, SENTENCE_ENDS, Token, fluent, tokenize
+from services.pipeline.whole_names import said_whole
+from services.pipeline.words import PAUSES, Token, fluent, tokenize
 
 STRONG = 0.8
-_ABBREVIATIONS = frozenset("no st dr mr mrs ms".split())
-MAX_GAP = 2
-LONG_CHOICE = 5  # words of the longest choice that is looked for inside a name
 # What follows is something on or in a thing, and no thing.
 _WITH = frozenset("with in on no without add plus some hold".split())
 MAX_SHARED = 8
@@ -75,8 +72,9 @@ class Lexicon:
 
     def find(self, text: str, tokens: list[Token]) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
-        found = [*self._gapped(tokens), *self._short(tokens), *self._ear.find(tokens)]
-        found = [f for f in found if not any(closes(g, f) for g in found)]
+        found = [*said_whole(self._board, tokens), *self._short(tokens), *self._ear.find(tokens)]
+        around = [f for f in found if f.kind == "item" and f.score == GAPPED]
+        found = [f for f in found if not any(closes(g, f) for g in around)]
         kept = settle(found)
         if hollow := {f for f in kept if not filled(tokens, f, kept)}:
             found = [f for f in found if f not in hollow]
@@ -109,22 +107,6 @@ class Lexicon:
         exact = [f for f in alike if said in self._board.written[f.kind, f.group, f.id]]
         return [*exact, *(f for f in alike if f.score == SHORT)] if exact else alike
 
-    def _gapped(self, tokens: list[Token]) -> list[Found]:
-        """Names whose words are all there, in order, with at most sizes or options between them."""
-        present = {token.folded for token in tokens}
-        indexes = {i for word in present for i in self._board.by_word.get(word, ())}
-        found = []
-        for index in sorted(indexes):
-            words, kind, group, ref = self._board.phrases[index]
-            if not present.issuperset(words):
-                continue
-            for start in (i for i, token in enumerate(tokens) if token.folded == words[0]):
-                core = self._follow(tokens, words, start)
-                if core is not None and not self._counts(tokens, core):
-                    gapless = core[-1] - core[0] + 1 == len(core)
-                    found.append(Found(kind, group, ref, core, EXACT if gapless else GAPPED))
-        return found
-
     def _short(self, tokens: list[Token]) -> list[Found]:
         """Short forms of names, said in one piece. What leaves out the sort of thing may be a part of another
         one beside it: "with turkey", "a turkey club"."""
@@ -151,57 +133,6 @@ class Lexicon:
         if word in FILLERS | JOINTS | MEASURES or word in AMOUNTS or word in NUMBERS or word.isdigit():
             return False
         return bool(self.items(word)) or not (word in self.words or word in self.generic)
-
-    def _follow(self, tokens: list[Token], words: tuple[str, ...], start: int) -> tuple[int, ...] | None:
-        core = [start]
-        for word in words[1:]:
-            if (at := self._past_choice(tokens, core[-1] + 1, word)) is not None:
-                core.append(at)
-                continue
-            for step in range(1, MAX_GAP + 2):
-                at = core[-1] + step
-                # "No. 5" is one name, and no refusal; so are "St. Louis ribs" and a "B.L.T.".
-                ended = at <= len(tokens) and tokens[at - 1].after in SENTENCE_ENDS
-                if at >= len(tokens) or (ended and not _is_abbreviation(tokens[at - 1].folded)):
-                    return None
-                if tokens[at].folded == word:
-                    core.append(at)
-                    break
-                between = tokens[at].folded
-                skipped = between in self._board.qualifiers and between not in JOINTS
-                # "Gluten free, two thin crust", "kapsalon with extra cheese", "three small cheese pizzas".
-                if between in AMOUNTS or (between.isdigit() and tokens[core[-1]].after):
-                    return None
-                if tokens[core[-1]].folded in JOINTS or tokens[core[-1]].folded.isdigit():
-                    return None
-                if step > MAX_GAP or not skipped or tokens[at].after:
-                    return None
-            else:
-                return None
-        return tuple(core)
-
-    def _past_choice(self, tokens: list[Token], start: int, word: str) -> int | None:
-        """Where `word` stands past a choice of several words, said inside a name: "a bottle of the sweet and
-        smoky sauce"."""
-        start += start < len(tokens) and tokens[start].folded == "the"
-        said = tuple(token.folded for token in tokens[start : start + LONG_CHOICE])
-        choices = [self._board.phrases[i] for i in self._board.by_word.get(said[0], ())] if said else []
-        for words, kind, *_ in choices:
-            end = start + len(words)
-            if kind != "option" or len(words) <= MAX_GAP or words != said[: len(words)]:
-                continue
-            if [t.folded for t in tokens[end : end + 1]] == [word] and not any(
-                t.after for t in tokens[start - 1 : end]
-            ):
-                return end
-        return None
-
-    def _counts(self, tokens: list[Token], core: tuple[int, ...]) -> bool:
-        """Whether a name that is only "one" counts what follows: "one biscuit", where a single is called so
-        too, or "a one piece", where there is A1 sauce."""
-        end = core[-1] + 1
-        only = {tokens[i].folded for i in core} <= {"a", "1"}
-        return only and end < len(tokens) and not tokens[end - 1].after and tokens[end].folded in self.words
 
     def _parts(self, tokens: list[Token]) -> list[Found]:
         """A word that belongs to few names of the menu, said without the rest of the name. It names an
@@ -246,10 +177,6 @@ class Lexicon:
             if set(core) - parts:
                 found.append(Found(kind, group, ref, core, GUESS))
         return found
-
-
-def _is_abbreviation(word: str) -> bool:
-    return word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha())
 
 
 def _mention(text: str, tokens: list[Token], kind: str, core: tuple[int, ...], fs: list[Found]) -> Mention:

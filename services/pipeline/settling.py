@@ -127,15 +127,12 @@ def counted(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
 
 
 def closes(around: Found, choice: Found) -> bool:
-    """Whether the last word of a choice closes the item's name that it is said inside: the sauce of "a bottle
-    of the sweet and smoky sauce"."""
-    gap = range(around.core[0] + 1, around.core[-1])
-    inside = around.kind == "item" and around.score == GAPPED and choice.kind == "option"
+    """Whether the last word of a choice closes the item's name `around` it: the sauce of "a bottle of the
+    sweet and smoky sauce"."""
     return (
-        inside
-        and choice.core[-1] == around.core[-1]
-        and choice.core[0] in gap
+        choice.kind == "option"
         and len(choice.core) > 2
+        and choice.core[-1] == around.core[-1]
         and around.core[-2] < choice.core[0]
     )
 
