@@ -154,8 +154,10 @@ class StaffStore:
             session.execute(delete(StaffSessionRow).where(StaffSessionRow.token_hash == _hash(token)))
 
     def _count_attempt(self, name: str) -> None:
-        with writing(self._database) as (session, now):
+        with writing(self._database) as (session, _):
             self._database.lock(session, f"sign-in:{name}")
+            # After the lock: who waited for it began before the attempt that was counted meanwhile.
+            now = self._database.now(session)
             old = SignInRow.last_at < now - timedelta(seconds=FORGET_S)
             session.execute(delete(SignInRow).where(old))
             row = session.get(SignInRow, name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from sqlalchemy import text
 from infra.database import Database
 from schemas.errors import Conflict, InputError, NotFound, TooManyAttempts
 from services.storage.staff import FREE_ATTEMPTS, LONGEST_WAIT_S, StaffStore, wait_after
+from services.storage.tables import SignInRow
 
 PASSWORD = "correct horse battery"
 HOUR_S = 3600.0
@@ -137,6 +140,22 @@ def test_guesses_side_by_side_are_counted_each(
     staff.add("Ann", PASSWORD)
     ends = race(8, lambda n: staff.sign_in("Ann", f"a wrong guess {n}", HOUR_S))
     assert Counter(type(end) for end in ends) == {type(None): FREE_ATTEMPTS, TooManyAttempts: 3}
+
+
+def test_an_attempt_that_waited_for_another_is_not_refused(staff: StaffStore, database: Database) -> None:
+    """It began before the one that it waited for was counted: that is no guess from the future."""
+    waiting_sql = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    with ThreadPoolExecutor(1) as pool:
+        with database.write() as session:
+            database.lock(session, "sign-in:Ann")
+            attempt = pool.submit(staff.sign_in, "Ann", "a wrong guess", HOUR_S)
+            # On SQLite it begins only when this transaction has ended.
+            end = time.monotonic() + 60
+            while not database.is_sqlite and session.execute(waiting_sql).scalar_one() == 0:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            session.add(SignInRow(name="Ann", attempts=1, last_at=database.now(session)))
+        assert attempt.result() is None
 
 
 def test_one_of_two_gets_a_name(staff: StaffStore, race: Any) -> None:
