@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from sqlalchemy import DateTime, Dialect, text
+from sqlalchemy import ColumnElement, DateTime, Dialect, literal_column, select, text
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
@@ -71,9 +71,11 @@ class Database:
         self._engine = sqlite_engine(self.url) if self.is_sqlite else postgresql_engine(self.url)
         self._writing = threading.Lock()
         if self.is_sqlite:
+            self._glancer = self._engine
             self._reader = self._engine.execution_options(saycart_begin="BEGIN")
             self._writer = self._engine.execution_options(saycart_begin="BEGIN IMMEDIATE")
         else:
+            self._glancer = self._engine.execution_options(isolation_level="AUTOCOMMIT")
             # A read sees one snapshot over all its statements, as it does on SQLite; a write sees what was
             # committed while it waited for a lock.
             self._reader = self._engine.execution_options(
@@ -108,13 +110,26 @@ class Database:
         ):
             yield session
 
+    @contextmanager
+    def glance(self) -> Iterator[Session]:
+        """Statements without a transaction around them, each of its own snapshot: one message each.
+
+        Raises:
+            DatabaseUnavailable: see there.
+            DatabaseRefused: see there.
+        """
+        with neutral_errors(), Session(self._glancer, expire_on_commit=False) as session:
+            yield session
+
+    def clock(self, ago_s: int = 0) -> ColumnElement[datetime]:
+        """The database's clock, `ago_s` seconds back, to be asked for beside something else."""
+        if self.is_sqlite:
+            return literal_column(f"strftime('%Y-%m-%d %H:%M:%f', 'now', '-{ago_s:d} seconds')", UtcDateTime)
+        return literal_column(f"(clock_timestamp() - interval '{ago_s:d} seconds')", UtcDateTime)
+
     def now(self, session: Session) -> datetime:
         """The database's clock, UTC: leases are compared by one clock, however many machines there are."""
-        if self.is_sqlite:
-            shown = session.execute(text("SELECT strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')")).scalar_one()
-            return datetime.fromisoformat(shown)
-        moment: datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
-        return moment.astimezone(UTC)
+        return session.execute(select(self.clock())).scalar_one()
 
     def lock(self, session: Session, name: str) -> None:
         """Hold a named lock to the end of this write transaction, waiting up to 10 s for it.

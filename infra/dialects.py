@@ -6,7 +6,9 @@ SQLite runs in WAL with `synchronous=FULL`, so an order that was answered with 2
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +18,8 @@ from sqlalchemy import Engine, create_engine, event, exc
 from sqlalchemy.engine import URL, Connection, make_url
 
 BUSY_S = 10
+# Seconds after which a connection in the pool is pinged before it is used again.
+RESTED_S = 1.0
 
 # Primary result codes that pass by themselves, or once somebody mends the disk. "no such table" is also an
 # OperationalError to sqlite3, and must not look like an outage.
@@ -100,15 +104,31 @@ def postgresql_engine(url: URL) -> Engine:
         "keepalives_count": "2",
         "options": f"-c lock_timeout={BUSY_S}s -c idle_in_transaction_session_timeout=60s",
     }
-    return create_engine(
+    engine = create_engine(
         url,
         connect_args={name: value for name, value in wanted.items() if name not in url.query},
         json_serializer=_JSON,
         pool_size=5,
         max_overflow=15,
         pool_timeout=BUSY_S,
-        pool_pre_ping=True,
     )
+
+    # SQLAlchemy's own ping is a message for each use. A connection that rested is looked at; one that was in
+    # use a moment ago fails by itself, and with it all that rest in the pool are replaced.
+    @event.listens_for(engine, "checkin")
+    def _rests(_dbapi: Any, record: Any) -> None:
+        record.info["rests_since"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _look(dbapi: Any, record: Any, _proxy: Any) -> None:
+        if time.monotonic() - record.info.get("rests_since", math.inf) < RESTED_S:
+            return
+        try:
+            engine.dialect.do_ping(dbapi)
+        except engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+            raise exc.DisconnectionError from error
+
+    return engine
 
 
 @contextmanager

@@ -84,8 +84,12 @@ class Settings(BaseSettings):
     """Score each finished cart without the mask: which fields the model would have said otherwise. Costs vLLM
     a prefill an order, llama.cpp some of each token's time."""
 
-    skip_settled: bool = False
+    skip_settled: bool = True
     """Where the words leave one cart, write it down without asking the model, which has nothing to choose."""
+
+    check_settled: int = Field(50, ge=0)
+    """One in so many settled orders is decoded all the same and compared: a standing check of server and
+    mask. 0: none, 1: each."""
 
     fallback_llm_url: str = ""
     """A second decoder, asked only when the first stays down. Empty: none, the order goes to review."""

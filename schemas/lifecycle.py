@@ -1,7 +1,8 @@
 """States of an order, and the only table of how it may move between them.
 
-A stage is a verb, its state the past participle: `transcribe` ends in TRANSCRIBED. "In progress" is not a
-state but a lease on the row. `advance` is executed by storage at each change, not only drawn here.
+A stage is a verb, its state the past participle: `transcribe` ends in TRANSCRIBED, `read` in READ; only the
+last, `validate`, ends where the order goes. "In progress" is not a state but a lease on the row. `advance`
+is executed by storage at each change, not only drawn here.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from schemas.errors import StaleState
 class State(StrEnum):
     RECEIVED = "received"
     TRANSCRIBED = "transcribed"
+    READ = "read"
     DECODED = "decoded"
-    VALIDATED = "validated"
     PROPOSED = "proposed"
     IN_REVIEW = "in_review"
     COMPLETED = "completed"
@@ -26,11 +27,12 @@ class State(StrEnum):
 
 class Event(StrEnum):
     TRANSCRIBED = "transcribed"
+    READ = "read"  # the words leave something open: a model has to choose
+    SETTLED = "settled"  # the words leave one cart, which was written without a model
     DECODED = "decoded"
     DECODED_ELSEWHERE = "decoded_elsewhere"  # by the alternative decoder: an outage, counted as such
-    VALIDATED = "validated"
-    ACCEPTED = "accepted"  # by triage: no doubt was found
-    PROPOSED = "proposed"  # by triage: no doubt, but the customer wants to see it first
+    ACCEPTED = "accepted"  # by validate: no doubt was found
+    PROPOSED = "proposed"  # by validate: no doubt, but the customer wants to see it first
     CONFIRMED = "confirmed"  # by the customer: as proposed, or corrected
     DOUBTED = "doubted"  # by any stage: a human must look
     APPROVED = "approved"  # by a reviewer: as proposed, or corrected
@@ -46,8 +48,8 @@ class Event(StrEnum):
 STATUS = {
     State.RECEIVED: "queued",
     State.TRANSCRIBED: "processing",
+    State.READ: "processing",
     State.DECODED: "processing",
-    State.VALIDATED: "processing",
     State.PROPOSED: "needs_confirmation",
     State.IN_REVIEW: "needs_review",
     State.COMPLETED: "completed",
@@ -59,9 +61,9 @@ STATUS = {
 # What an order in each state waits for.
 STAGES = {
     State.RECEIVED: "transcribe",
-    State.TRANSCRIBED: "decode",
+    State.TRANSCRIBED: "read",
+    State.READ: "decode",
     State.DECODED: "validate",
-    State.VALIDATED: "triage",
 }
 WAITING = frozenset(STAGES)
 # From here an operator can send an order through again. No client and no stage can.
@@ -72,11 +74,12 @@ SETTLED = TERMINAL | {State.IN_REVIEW, State.PROPOSED}
 
 TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.RECEIVED, Event.TRANSCRIBED): State.TRANSCRIBED,
-    (State.TRANSCRIBED, Event.DECODED): State.DECODED,
-    (State.TRANSCRIBED, Event.DECODED_ELSEWHERE): State.DECODED,
-    (State.DECODED, Event.VALIDATED): State.VALIDATED,
-    (State.VALIDATED, Event.ACCEPTED): State.COMPLETED,
-    (State.VALIDATED, Event.PROPOSED): State.PROPOSED,
+    (State.TRANSCRIBED, Event.READ): State.READ,
+    (State.TRANSCRIBED, Event.SETTLED): State.DECODED,
+    (State.READ, Event.DECODED): State.DECODED,
+    (State.READ, Event.DECODED_ELSEWHERE): State.DECODED,
+    (State.DECODED, Event.ACCEPTED): State.COMPLETED,
+    (State.DECODED, Event.PROPOSED): State.PROPOSED,
     (State.PROPOSED, Event.CONFIRMED): State.COMPLETED,
     (State.PROPOSED, Event.CANCELLED): State.CANCELLED,
     (State.IN_REVIEW, Event.APPROVED): State.COMPLETED,

@@ -32,9 +32,11 @@ class OrderError(BaseModel):
 
 
 class Timings(BaseModel):
-    """Seconds of work a stage took, waiting in the queue left out; null until it ran."""
+    """Seconds of work a stage took, waiting in the queue left out; null where it did not run: a settled order
+    is not decoded, and `triage` was a stage of its own in earlier releases."""
 
     transcribe: float | None = None
+    read: float | None = None
     decode: float | None = None
     validate_: float | None = Field(default=None, alias="validate", serialization_alias="validate")
     triage: float | None = None

@@ -147,6 +147,7 @@ class Container:
             field_threshold=self.settings.field_threshold,
             max_order_total=self.settings.max_order_total,
             skip_settled=self.settings.skip_settled,
+            check_settled=self.settings.check_settled,
         )
 
     def keep(self, folder: Path) -> tuple[Tools, Kept]:

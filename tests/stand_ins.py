@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -279,6 +279,7 @@ class Works:
     second: ScriptedTranscriber | None = None
     bell: Bell = field(default_factory=Bell)
     skip_settled: bool = False
+    check_settled: int = 0
 
     def __post_init__(self) -> None:
         self.orders, self.reviews = OrderStore(self.database), ReviewStore(self.database)
@@ -298,6 +299,7 @@ class Works:
             field_threshold=0.94,
             max_order_total=50_000,
             skip_settled=self.skip_settled,
+            check_settled=self.check_settled,
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
 
@@ -312,6 +314,13 @@ class Works:
         """An order that came as text."""
         transcript = Transcript(text=text, confidence=confidence)
         return self.orders.create(NewOrder("trap-cafe", 1, "en", transcript=transcript))[0].id
+
+    def to_decode(self, text: str = SAID) -> str:
+        """An order of text that has been read, and waits for the decoder."""
+        order_id = self.typed(text)
+        assert replace(self, skip_settled=False).runner().run(order_id, "read") is State.READ
+        self.bell.rung.clear()
+        return order_id
 
     def until_settled(self, order_id: str) -> OrderRecord:
         """Run stage after stage, retries without their wait, as workers would."""

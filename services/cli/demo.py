@@ -22,7 +22,7 @@ from schemas.order import Order
 from services.cli.receipt import cart_table, doubts, headline
 from services.cli.samples import RECORDINGS, Sample, load_menus, load_samples
 
-STAGES = ("transcribe", "decode", "validate", "triage")
+STAGES = ("transcribe", "read", "decode", "validate")
 _SETTLED = {STATUS[state] for state in SETTLED}
 _AWAY_S = 60.0  # how long the API may be away (a restart) before a call is given up
 _STALL_S = 900.0  # without a single change of any order, something is broken

@@ -28,8 +28,8 @@ _LABELS = {
     "redis": "queue (redis)",
     "llm": "language model",
     "transcribe": "worker: transcribe",
+    "read": "worker: read, validate",
     "decode": "worker: decode",
-    "triage": "worker: validate, triage",
 }
 
 

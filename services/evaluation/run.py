@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from schemas.errors import InputError, SaycartError
-from schemas.lifecycle import State
+from schemas.lifecycle import State, advance
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.pipeline import stages
+from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.questions import open_question
 from services.pipeline.retrieve import clean
@@ -54,24 +53,22 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
     order = _order(row, menu, spoken=spoken)
     here = replace(
         tools,
+        check_settled=0,  # a server's standing check is no part of how good a cart is
         menu=lambda _id, version: MenuVersion(menu, version, "", _EPOCH),
         recording=lambda key: (audio_dir or Path()) / key,
     )
     reasons: list[str] = []
     ms: dict[str, float] = {}
-    for name, step in _steps(spoken):
-        started = time.perf_counter()
+    while order.state in FLOW:
+        stage, started = FLOW[order.state], time.perf_counter()
         try:
-            outcome = step(order, here)
+            order = _apply(order, stage.step(order, here))
         except SaycartError as error:
-            reasons, outcome = [error.code], None
-        ms[name] = round((time.perf_counter() - started) * 1000, 1)
-        if outcome is None:
-            break
-        order = _apply(order, outcome)
-        reasons += [reason.value for reason in outcome.reasons or ()]
+            reasons = [error.code]
+        ms[stage.name] = (time.perf_counter() - started) * 1000
         if reasons:
             break
+    reasons += [reason.value for reason in order.reasons]
     draft = order.draft.model_dump(mode="json") if order.draft else {"lines": []}
     heard = order.transcript or Transcript(text="", confidence=0.0)
     question = open_question(order.findings, order.reasons)
@@ -89,23 +86,22 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "first_heard": heard.first_heard,
         "witness": heard.witness,
         "agreed": heard.agreed,
-        "ms": {name: ms.get(name, 0.0) for name in ("transcribe", "decode", "validate")},
+        "ms": {
+            name: round(sum(ms.get(stage, 0.0) for stage in does), 1)
+            for name, does in {
+                "transcribe": ("transcribe",),
+                "decode": ("read", "decode"),
+                "validate": ("validate",),
+            }.items()
+        },
     }
-
-
-def _steps(spoken: bool) -> Iterator[tuple[str, Any]]:
-    if spoken:
-        yield "transcribe", stages.transcribe
-    yield "decode", stages.decode
-    yield "validate", stages.validate
-    yield "triage", stages.triage
 
 
 def _order(row: dict[str, Any], menu: Menu, *, spoken: bool) -> OrderRecord:
     text = clean(row.get("utterance") or "")
     return OrderRecord(
         id=row["id"],
-        state=State.RECEIVED,
+        state=State.RECEIVED if spoken else State.TRANSCRIBED,
         version=1,
         menu_id=menu.id,
         menu_version=1,
@@ -121,7 +117,8 @@ def _order(row: dict[str, Any], menu: Menu, *, spoken: bool) -> OrderRecord:
 def _apply(order: OrderRecord, outcome: Outcome) -> OrderRecord:
     filled = {
         name: getattr(outcome, name)
-        for name in ("transcript", "draft", "cart", "findings", "reasons", "error")
+        for name in ("transcript", "evidence", "draft", "cart", "findings", "reasons", "error")
         if getattr(outcome, name) is not None
     }
-    return replace(order, **filled)
+    engine = {**order.engine, **outcome.engine}
+    return replace(order, state=advance(order.state, outcome.event), engine=engine, **filled)

@@ -1,11 +1,13 @@
 """THE MAP: how an order goes through. One row a stage.
 
-    RECEIVED --transcribe--> TRANSCRIBED --decode--> DECODED --validate--> VALIDATED --triage--> COMPLETED
-        \\________________________\\____________________\\______________________\\____________--> IN_REVIEW
+    RECEIVED --transcribe--> TRANSCRIBED --read--> READ --decode--> DECODED --validate--> COMPLETED
+                                  `---- read, where the words settle it ---^
+    from each of them, with any doubt, to IN_REVIEW
 
-A stage takes orders in one state, from one queue of its own name. `limit_s` is enforced from outside the
-task, twice: Celery's prefork pool kills the process, and the heartbeat lets the order go, which holds on a
-pool of threads as well.
+A stage takes orders in one state, from one queue of its own name. One that is `at_hand` needs no engine and
+takes milliseconds: the worker that brought an order there runs it at once, and its queue is only for what was
+left behind. `limit_s` is enforced from outside the task, twice: Celery's prefork pool kills the process, and
+the heartbeat lets the order go, which holds on a pool of threads as well.
 """
 
 from __future__ import annotations
@@ -27,18 +29,21 @@ class Stage:
     state: State
     step: Callable[[OrderRecord, Tools], Outcome]
     limit_s: int
+    at_hand: bool = False
 
 
 FLOW: dict[State, Stage] = {
     stage.state: stage
     for stage in (
         Stage("transcribe", State.RECEIVED, stages.transcribe, limit_s=150),
-        Stage("decode", State.TRANSCRIBED, stages.decode, limit_s=200),
-        Stage("validate", State.DECODED, stages.validate, limit_s=30),
-        Stage("triage", State.VALIDATED, stages.triage, limit_s=30),
+        Stage("read", State.TRANSCRIBED, stages.read, limit_s=30, at_hand=True),
+        Stage("decode", State.READ, stages.decode, limit_s=200),
+        Stage("validate", State.DECODED, stages.validate, limit_s=30, at_hand=True),
     )
 }
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in FLOW.values()}
+AT_HAND_S = sum(stage.limit_s for stage in FLOW.values() if stage.at_hand)
+"""Seconds that a worker may take for what it goes on with after a stage of its own."""
 
 
 def next_stage(state: State) -> str | None:

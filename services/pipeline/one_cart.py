@@ -8,9 +8,8 @@ from schemas.cart import MAX_HEARD_CHARS, CartDraft, Severity
 from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
 from services.pipeline.english import AMOUNTS, FILLERS
-from services.pipeline.facts import check_facts
+from services.pipeline.judge import doubts_of
 from services.pipeline.quantifiers import number_value
-from services.pipeline.validate import check_evidence
 from services.pipeline.words import tokenize
 
 # What the customer is asked about, and the question says which: no doubt about what was heard.
@@ -51,7 +50,7 @@ def undoubted_cart(evidence: Evidence) -> CartDraft | None:
     draft = one_cart(evidence)
     if draft is None:
         return None
-    findings = [*check_facts(draft, evidence.menu), *check_evidence(draft, evidence)]
+    findings = doubts_of(draft, evidence.menu, evidence)
     doubts = {f.code for f in findings if f.severity is Severity.BLOCKING} - ASKED
     return None if doubts else draft
 

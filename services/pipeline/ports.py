@@ -41,7 +41,9 @@ class Tools:
     asr_threshold: float
     field_threshold: float
     max_order_total: int
-    skip_settled: bool = False
+    skip_settled: bool = True
     """Whether no decoder is asked where the words leave one cart."""
+    check_settled: int = 50
+    """One in so many of those is decoded all the same, and compared; 0: none."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""

@@ -12,8 +12,7 @@ from schemas.lifecycle import Event, State
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
 from schemas.transcript import Transcript
-from services.pipeline.facts import check_facts
-from services.pipeline.price import price_cart
+from services.pipeline.judge import judge_chosen
 from services.pipeline.questions import answered, open_question
 from services.storage.records import MenuVersion, OrderRecord, Outcome
 
@@ -75,19 +74,13 @@ def _priced(
     detail: dict[str, Any],
     overruled: frozenset[str] = frozenset(),
 ) -> Outcome:
-    findings = check_facts(draft, menu.menu)
+    heard = order.transcript or Transcript(text="", confidence=0.0)
+    judged = judge_chosen(draft, menu, heard)
     problems = [
         (f"/cart/lines/{f.line}" if f.line is not None else "/cart/lines", f.message)
-        for f in findings
+        for f in judged.findings
         if f.severity == "blocking" and f.code not in overruled
     ]
     if problems:
         raise InvalidCart(problems)
-    heard = order.transcript or Transcript(text="", confidence=0.0)
-    return Outcome(
-        event,
-        draft=draft,
-        cart=price_cart(draft, menu.menu, menu.version, heard, findings),
-        findings=tuple(findings),
-        detail=detail,
-    )
+    return Outcome(event, draft=draft, cart=judged.cart, findings=judged.findings, detail=detail)

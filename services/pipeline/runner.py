@@ -1,9 +1,10 @@
 """One stage of one order: claim, check, act, advance, commit, enqueue.
 
 The result and the new state are committed in one transaction, under the version that was claimed; only
-then is the next stage enqueued. A message that comes twice finds nothing to claim, and a result that comes
-too late is dropped and counted. While the stage works a heartbeat holds the order. What each kind of error
-means is decided here and nowhere else:
+then is the next stage enqueued. Where the next stage is at hand, the same transaction claims it for this
+worker, which goes on with it: no message, and no claim of its own. A message that comes twice finds nothing
+to claim, and a result that comes too late is dropped and counted. While the stage works a heartbeat holds the
+order. What each kind of error means is decided here and nowhere else:
 
     InputError                   the order ends in `error`, with code and hint
     retryable                    the order is put back, to be tried again after a jittered wait
@@ -66,33 +67,43 @@ class Runner:
     lease_s: float
 
     def run(self, order_id: str, stage_name: str) -> State | None:
-        """Run one stage; the state that the order is in afterwards, None when there was nothing to do."""
-        stage = BY_NAME[stage_name]
+        """Run one stage, and those at hand after it; the state that the order is in afterwards, None when
+        there was nothing to do."""
+        order, state = self._claim(order_id, BY_NAME[stage_name]), None
+        while order is not None:
+            order, state = self._run(FLOW[order.state], order)
+        return state
+
+    def _claim(self, order_id: str, stage: Stage) -> OrderRecord | None:
         try:
             order = _patiently(
                 lambda: self.orders.claim(order_id, stage.state, owner=self.owner, lease_s=self.lease_s),
                 CLAIM_PATIENCE_S,
             )
         except StorageUnavailable as error:
-            log.warning("stage.left_to_sweeper", order_id=order_id, stage=stage_name, error=error.detail)
+            log.warning("stage.left_to_sweeper", order_id=order_id, stage=stage.name, error=error.detail)
             return None
         if order is None:
-            log.info("stage.nothing_to_claim", order_id=order_id, stage=stage_name)
-            return None
+            log.info("stage.nothing_to_claim", order_id=order_id, stage=stage.name)
+        return order
+
+    def _run(self, stage: Stage, order: OrderRecord) -> tuple[OrderRecord | None, State | None]:
+        """Run one stage of a claimed order: the order as it is held for the next one, where that is at hand,
+        and the state that it is in, None when the result counted for nothing."""
         with structlog.contextvars.bound_contextvars(
             order_id=order.id, stage=stage.name, attempt=order.attempt
         ):
             try:
                 with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s) as beat:
                     outcome = self._act(stage, order, replace(self.tools, called_off=beat.lost))
-                    return self._commit(order, outcome) if outcome else order.state
+                    return self._commit(order, outcome) if outcome else (None, order.state)
             except (StaleState, DecodeCancelled):
                 # The lease ran out or the client cancelled; whoever holds the order now decides.
                 log.warning("stage.stale_result_dropped")
                 self._count_dropped(order)
             except StorageUnavailable as error:
                 log.error("stage.result_not_stored", error=error.detail)
-            return None
+            return None, None
 
     def _act(self, stage: Stage, order: OrderRecord, tools: Tools) -> Outcome | None:
         """The step's outcome, or what its error means; None when the order was put back to wait."""
@@ -139,18 +150,22 @@ class Runner:
             return ask_human(ReviewReason.DECODER_UNAVAILABLE, code, message)
         return ask_human(ReviewReason.STAGE_FAILED, code, message)
 
-    def _commit(self, order: OrderRecord, outcome: Outcome) -> State:
+    def _commit(self, order: OrderRecord, outcome: Outcome) -> tuple[OrderRecord | None, State]:
+        after = FLOW.get(advance(order.state, outcome.event))
+        hold_s = self.lease_s if after is not None and after.at_hand else None
         try:
-            after = _patiently(lambda: self.orders.commit(order, outcome), self._patience_s).state
+            moved = _patiently(lambda: self.orders.commit(order, outcome, hold_s=hold_s), self._patience_s)
         except StaleState:
             # A commit whose answer was lost, tried again: did the first one count?
-            now, after = self.orders.get(order.id), advance(order.state, outcome.event)
-            if (now.version, now.state) != (order.version + 1, after):
+            moved = self.orders.get(order.id)
+            if (moved.version, moved.state) != (order.version + 1, advance(order.state, outcome.event)):
                 raise
-        log.info("stage.done", state=after.value)
-        if after in FLOW:
-            self.doorbell.ring(order.id, after)
-        return after
+        log.info("stage.done", state=moved.state.value)
+        if hold_s is not None:
+            return moved, moved.state
+        if after is not None:
+            self.doorbell.ring(order.id, after.state)
+        return None, moved.state
 
     @property
     def _patience_s(self) -> float:

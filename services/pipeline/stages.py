@@ -3,33 +3,34 @@ out. Errors pass through; the runner knows what each kind means."""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import replace
 from typing import Any
 
 import structlog
 
-from schemas.cart import Finding
-from schemas.errors import DecodeCancelled, RecordingLost
+from schemas.cart import CartDraft, Finding
+from schemas.compare import canonical_draft
+from schemas.errors import DecodeCancelled, EngineError, RecordingLost
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
-from schemas.transcript import Transcript
 from services.engines.ports import Decoded, Scored
-from services.pipeline.facts import check_facts, check_total
-from services.pipeline.fields import field_confidences
 from services.pipeline.hearing import hear
+from services.pipeline.judge import judge_drafted
+from services.pipeline.kept import evidence_of, heard, kept
 from services.pipeline.one_cart import written
 from services.pipeline.ports import Tools
-from services.pipeline.price import price_cart
-from services.pipeline.retrieve import retrieve
 from services.pipeline.tidy import drop_echoes
 from services.pipeline.triage import doubts
-from services.pipeline.validate import check_evidence, check_fields, check_hearing
 from services.pipeline.witness import with_witness
 from services.storage.records import OrderRecord, Outcome
 
 log = structlog.get_logger()
+
+# How a settled order that was decoded all the same came out; or else the code of the decoder's error.
+SAME, DIFFERS = "same", "differs"
 
 
 def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
@@ -58,15 +59,26 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     return Outcome(Event.TRANSCRIBED, transcript=transcript, timings=timings)
 
 
-def decode(order: OrderRecord, tools: Tools) -> Outcome:
-    """Retrieve what the words may mean, then decode a cart under the mask made from it; with `skip_settled`
-    not where the mask leaves one cart."""
-    transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
+def read(order: OrderRecord, tools: Tools) -> Outcome:
+    """Find what the words may mean. Where they leave one cart it is written down, since no model has anything
+    to choose: jump-forward decoding of the whole answer. One in `check_settled` is left to the model."""
+    menu = tools.menu(order.menu_id, order.menu_version)
     started = time.perf_counter()
-    evidence = retrieve(transcript.text, menu.menu, menu.version)
-    if tools.skip_settled and (draft := written(evidence)) is not None:
-        timings = {"decode": time.perf_counter() - started}
-        return Outcome(Event.DECODED, draft=draft, timings=timings, engine={"decoder": "none: settled"})
+    evidence = evidence_of(order, menu)
+    draft = written(evidence) if tools.skip_settled and not _is_checked(order, tools) else None
+    timings = {"read": time.perf_counter() - started}
+    if draft is None:
+        return Outcome(Event.READ, evidence=kept(evidence), timings=timings)
+    engine = {"decoder": "none: settled"}
+    return Outcome(Event.SETTLED, evidence=kept(evidence), draft=draft, timings=timings, engine=engine)
+
+
+def decode(order: OrderRecord, tools: Tools) -> Outcome:
+    """Decode a cart under the mask made from the evidence; a settled one to see that it comes to the same."""
+    evidence = evidence_of(order, tools.menu(order.menu_id, order.menu_version))
+    settled = written(evidence) if tools.skip_settled else None
+    if settled is not None:
+        return _checked(settled, evidence, order, tools)
     return _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
 
 
@@ -75,8 +87,7 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
     decoder = tools.fallback_decoder()
     if decoder is None:
         return None
-    transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
-    evidence = retrieve(transcript.text, menu.menu, menu.version)
+    evidence = evidence_of(order, tools.menu(order.menu_id, order.menu_version))
     try:
         outcome = _decoded(decoder.decode(evidence, tools.called_off), evidence)
     except DecodeCancelled:
@@ -90,35 +101,32 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
 
 
 def validate(order: OrderRecord, tools: Tools) -> Outcome:
-    """Check the draft against the menu and against what was heard, and price it."""
+    """Check the draft against the menu and against what was heard, and price it. Without a doubt the order is
+    complete, or shown to its customer first; with any, a human looks."""
     started = time.perf_counter()
-    transcript, menu = _heard(order), tools.menu(order.menu_id, order.menu_version)
+    transcript, menu = heard(order), tools.menu(order.menu_id, order.menu_version)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    evidence = retrieve(transcript.text, menu.menu, menu.version)
-    findings = check_facts(order.draft, menu.menu) + check_evidence(order.draft, evidence)
-    findings += check_hearing(transcript)
-    fields = field_confidences(order.draft, evidence, transcript)
-    findings += check_fields(fields, tools.field_threshold)
-    cart = price_cart(order.draft, menu.menu, menu.version, transcript, findings, fields)
-    findings += check_total(cart.total, tools.max_order_total)
-    return Outcome(
-        Event.VALIDATED,
-        cart=cart,
-        findings=tuple(findings),
-        timings={"validate": time.perf_counter() - started},
+    judged = judge_drafted(
+        order.draft,
+        menu,
+        transcript,
+        evidence_of(order, menu),
+        field_threshold=tools.field_threshold,
+        max_total=tools.max_order_total,
     )
-
-
-def triage(order: OrderRecord, tools: Tools) -> Outcome:
-    """Complete the order or show it to its customer first; with any doubt, hand it to a human."""
-    started = time.perf_counter()
-    reasons = doubts(_heard(order), order.findings, asr_threshold=tools.asr_threshold)
+    findings = judged.findings
+    if order.engine.get("settled_check") == DIFFERS:
+        message = "The language model came to another cart than the words leave"
+        findings = (*findings, Finding.blocking("settled_differs", message))
+    reasons = doubts(transcript, findings, asr_threshold=tools.asr_threshold)
     settled = Event.PROPOSED if order.confirm else Event.ACCEPTED
     return Outcome(
         Event.DOUBTED if reasons else settled,
+        cart=judged.cart,
+        findings=findings,
         reasons=reasons,
-        timings={"triage": time.perf_counter() - started},
+        timings={"validate": time.perf_counter() - started},
         detail={"reasons": [reason.value for reason in reasons]},
     )
 
@@ -134,10 +142,25 @@ def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
     )
 
 
-def _heard(order: OrderRecord) -> Transcript:
-    if order.transcript is None:
-        raise ValueError("A transcribed order must have a transcript")
-    return order.transcript
+def _is_checked(order: OrderRecord, tools: Tools) -> bool:
+    """Drawn by the order's id, so that a stage which runs twice comes to the same."""
+    drawn = int.from_bytes(hashlib.sha256(order.id.encode()).digest()[:8])
+    return tools.check_settled > 0 and drawn % tools.check_settled == 0
+
+
+def _checked(settled: CartDraft, evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
+    """The cart that the words leave, and how the model's compares. A server that fails the check fails no
+    order: this one did not need it."""
+    try:
+        outcome = _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
+        checked = SAME if canonical_draft(outcome.draft) == canonical_draft(settled) else DIFFERS
+    except DecodeCancelled:
+        raise
+    except EngineError as error:
+        outcome, checked = Outcome(Event.DECODED), error.code
+    if checked != SAME:
+        log.error("decode.settled_check_failed", order_id=order.id, found=checked)
+    return replace(outcome, draft=settled, engine={**outcome.engine, "settled_check": checked})
 
 
 def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:

@@ -21,6 +21,9 @@ from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow, Revi
 
 Row = TypeVar("Row", OrderRow, ReviewRow, OutboxRow)
 
+# An order that nobody holds, before the first attempt of a stage.
+_IDLE: dict[str, Any] = {"attempt": 0, "lease_owner": None, "lease_until": None, "next_attempt_at": None}
+
 
 @contextmanager
 def reading(database: Database) -> Iterator[Session]:
@@ -30,9 +33,24 @@ def reading(database: Database) -> Iterator[Session]:
 
 
 @contextmanager
+def glancing(database: Database) -> Iterator[Session]:
+    """Statements that need no snapshot in common, without a transaction; errors as in `reading`."""
+    with _ours(), database.glance() as session:
+        yield session
+
+
+@contextmanager
+def changing(database: Database) -> Iterator[Session]:
+    """One write transaction, for callers that ask for the time beside something else; errors as in
+    `reading`."""
+    with _ours(), database.write() as session:
+        yield session
+
+
+@contextmanager
 def writing(database: Database) -> Iterator[tuple[Session, datetime]]:
     """One write transaction and the database's time at its begin; errors as in `reading`."""
-    with _ours(), database.write() as session:
+    with changing(database) as session:
         yield session, database.now(session)
 
 
@@ -69,7 +87,8 @@ def move(
     """Advance an order: state, columns and history, its review where one opens, and the message to the
     shop where its type is in `tells`.
 
-    Every move of every order goes through here. The lease is given back, the next stage begins at attempt 0.
+    Every move of every order goes through here. Unless `columns` say otherwise the lease is given back, and
+    the next stage begins at attempt 0.
     `by` is the order as a worker claimed it, where a worker's stage moves it; see `record_event`.
 
     Raises:
@@ -82,13 +101,7 @@ def move(
         order.id,
         order.version,
         OrderRow.state == order.state.value,
-        state=state.value,
-        attempt=0,
-        lease_owner=None,
-        lease_until=None,
-        next_attempt_at=None,
-        updated_at=now,
-        **(columns or {}),
+        **(_IDLE | {"state": state.value, "updated_at": now} | (columns or {})),
     )
     if row is None:
         raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
-from schemas.errors import IdempotencyMismatch
-from schemas.lifecycle import Event, State
-from services.storage.changes import move, record_event
+from schemas.errors import IdempotencyMismatch, StorageUnavailable
+from schemas.lifecycle import State
 from services.storage.mapping import document_of, order_of
 from services.storage.records import Idempotency, NewOrder, OrderRecord
-from services.storage.tables import IdempotencyRow, OrderRow
+from services.storage.tables import EventRow, IdempotencyRow, OrderRow
 
 
 def insert_order(session: Session, now: datetime, new: NewOrder, order_id: str) -> OrderRecord:
-    """Store an order as RECEIVED; one that came as text moves on to TRANSCRIBED like any other."""
+    """Store an order as RECEIVED; one that came as text as TRANSCRIBED, with both events in its history."""
+    path = [State.RECEIVED] if new.transcript is None else [State.RECEIVED, State.TRANSCRIBED]
     row = OrderRow(
         id=order_id,
-        state=State.RECEIVED.value,
-        version=1,
+        state=path[-1].value,
+        version=len(path),
         menu_id=new.menu_id,
         menu_version=new.menu_version,
         language=new.language,
         audio_key=new.audio_key,
         audio_format=new.audio_format,
+        transcript=document_of(new.transcript),
         findings=[],
         reasons=[],
         metadata_=new.metadata,
@@ -38,35 +41,51 @@ def insert_order(session: Session, now: datetime, new: NewOrder, order_id: str) 
     )
     session.add(row)
     session.flush()
-    record_event(session, row, State.RECEIVED.value, now, None)
-    if new.transcript is None:
-        return order_of(row)
-    columns = {"transcript": document_of(new.transcript)}
-    # The shop is told of what settles only, and this is far from it.
-    return move(session, now, order_of(row), Event.TRANSCRIBED, columns, tells=frozenset())
+    session.add_all(
+        EventRow(order_id=order_id, seq=seq, at=now, type=state.value, state=state.value, detail={})
+        for seq, state in enumerate(path, 1)
+    )
+    return order_of(row)
 
 
-def first_order(session: Session, idempotency: Idempotency) -> OrderRow | None:
-    """The order that was stored under this key, if there is one.
-
-    Raises:
-        IdempotencyMismatch: there is, and it came with another body.
-    """
-    seen = session.get(IdempotencyRow, (idempotency.client, idempotency.key))
-    if seen is None:
-        return None
-    if seen.body_hash != idempotency.body_hash:
-        raise IdempotencyMismatch("This Idempotency-Key was used with another body")
-    return session.get(OrderRow, seen.order_id)
+class KeyTaken(Exception):
+    """An order was stored under this idempotency key before; this transaction must not commit."""
 
 
 def insert_key(session: Session, now: datetime, idempotency: Idempotency, order_id: str) -> None:
-    session.add(
-        IdempotencyRow(
+    """Bind the key to the order. The primary key decides between requests that come at once: the later waits
+    until the first has committed or not, so no lock and no look before are needed.
+
+    Raises:
+        KeyTaken: it is another order's already.
+    """
+    insert = sqlite_insert if session.get_bind().dialect.name == "sqlite" else postgresql_insert
+    taken = session.execute(
+        insert(IdempotencyRow)
+        .values(
             client=idempotency.client,
             key=idempotency.key,
             body_hash=idempotency.body_hash,
             order_id=order_id,
             created_at=now,
         )
+        .on_conflict_do_nothing()
+        .returning(IdempotencyRow.key)
     )
+    if taken.first() is None:
+        raise KeyTaken
+
+
+def first_order(session: Session, idempotency: Idempotency) -> OrderRow:
+    """The order that was stored under this key, which was found to be taken.
+
+    Raises:
+        IdempotencyMismatch: it came with another body.
+        StorageUnavailable: the key was dropped for its age in this very moment.
+    """
+    seen = session.get(IdempotencyRow, (idempotency.client, idempotency.key))
+    if seen is None:
+        raise StorageUnavailable("The key of this order is being forgotten")
+    if seen.body_hash != idempotency.body_hash:
+        raise IdempotencyMismatch("This Idempotency-Key was used with another body")
+    return session.get_one(OrderRow, seen.order_id)

@@ -28,6 +28,11 @@ def claimable(now: datetime) -> tuple[ColumnElement[bool], ...]:
     )
 
 
+def first_hold(order: OrderRecord, until: datetime) -> dict[str, Any]:
+    """The columns by which the worker of a claimed order holds it for its next stage, too."""
+    return {"attempt": 1, "lease_owner": order.lease_owner, "lease_until": until}
+
+
 def renew(session: Session, order: OrderRecord, until: datetime) -> bool:
     """Hold a claimed order until then. Also past its lease, as long as nobody else has claimed it."""
     row = swap(

@@ -24,6 +24,9 @@ from services.storage.tables import EventRow, MenuRow, OrderRow, ReviewRecordRow
 
 M = TypeVar("M", bound=BaseModel)
 
+# States that earlier releases had, in histories that they wrote.
+_FORMER = {"validated": State.DECODED.value}
+
 
 def order_of(row: OrderRow) -> OrderRecord:
     return OrderRecord(
@@ -36,6 +39,7 @@ def order_of(row: OrderRow) -> OrderRecord:
         audio_key=row.audio_key,
         audio_format=row.audio_format,
         transcript=_model(Transcript, row.transcript),
+        evidence=row.evidence,
         draft=_model(CartDraft, row.draft),
         cart=_model(Cart, row.cart),
         findings=tuple(Finding.model_validate(finding) for finding in row.findings),
@@ -58,6 +62,7 @@ def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
     """The columns that an outcome fills. What it leaves None stays; timings and engine are merged."""
     found: dict[str, Any] = {
         "transcript": document_of(outcome.transcript),
+        "evidence": outcome.evidence,
         "draft": document_of(outcome.draft),
         "cart": document_of(outcome.cart),
         "error": document_of(outcome.error),
@@ -116,7 +121,7 @@ def event_of(row: EventRow) -> StoredEvent:
         seq=row.seq,
         at=row.at,
         type=row.type,
-        state=State(row.state),
+        state=State(_FORMER.get(row.state, row.state)),
         detail=row.detail,
         stage=row.stage,
         attempt=row.attempt,
@@ -135,11 +140,14 @@ def _model(kind: type[M], document: dict[str, Any] | None) -> M | None:
 def codes_of(outcome: Outcome) -> list[tuple[str, str]]:
     """What there is to count: `failure` (a stage could not do its work: engine, mask, truncated answer),
     apart from `finding` (the work was done and something in it is doubtful), and `reason` of a review.
-    `overruled` names the fields of a cart in which the mask chose against the model. `leases.py` counts two
-    kinds more: `dropped` and `extra_run`."""
+    `overruled` names the fields of a cart in which the mask chose against the model, `settled_check` how a
+    settled order that was decoded all the same came out. `leases.py` counts two kinds more: `dropped` and
+    `extra_run`."""
     reasons = [("reason", reason.value) for reason in outcome.reasons or ()]
     pointers = outcome.engine.get("overruled_fields", ())
     overruled = [("overruled", pointer.rpartition("/")[2] or "structure") for pointer in pointers]
+    if checked := outcome.engine.get("settled_check"):
+        overruled.append(("settled_check", str(checked)))
     if code := outcome.detail.get("code"):
         return [("failure", str(code)), *reasons]
     findings = [finding for finding in outcome.findings or () if finding.severity is Severity.BLOCKING]

@@ -12,8 +12,17 @@ from schemas.errors import Conflict, InputError, NotFound, StaleState
 from schemas.lifecycle import STATUS, TERMINAL, WAITING, Event, State
 from schemas.review import ReviewReason
 from services.storage import leases, replays
-from services.storage.changes import move, reading, record_event, swap, withdraw_review, writing
-from services.storage.intake import first_order, insert_key, insert_order
+from services.storage.changes import (
+    changing,
+    glancing,
+    move,
+    reading,
+    record_event,
+    swap,
+    withdraw_review,
+    writing,
+)
+from services.storage.intake import KeyTaken, first_order, insert_key, insert_order
 from services.storage.keys import cursor_after, new_id, parse_cursor
 from services.storage.mapping import codes_of, columns_of, event_of, order_of
 from services.storage.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
@@ -44,18 +53,18 @@ class OrderStore:
         """
         if new.audio_key is None and new.transcript is None:
             raise InputError("An order needs a recording or a transcript")
-        with writing(self._database) as (session, now):
-            if idempotency is not None:
-                name = f"idempotency:{idempotency.client}:{idempotency.key}"
-                self._database.lock(session, name)
-                if first := first_order(session, idempotency):
-                    return order_of(first), False
-            if order_id is not None and session.get(OrderRow, order_id) is not None:
-                raise Conflict(f"Order {order_id} exists")
-            order = insert_order(session, now, new, order_id or new_id("ord"))
-            if idempotency is not None:
-                insert_key(session, now, idempotency, order.id)
-            return order, True
+        try:
+            with writing(self._database) as (session, now):
+                if order_id is not None and session.get(OrderRow, order_id) is not None:
+                    raise Conflict(f"Order {order_id} exists")
+                order = insert_order(session, now, new, order_id or new_id("ord"))
+                if idempotency is not None:
+                    insert_key(session, now, idempotency, order.id)
+                return order, True
+        except KeyTaken:
+            assert idempotency is not None
+            with reading(self._database) as session:
+                return order_of(first_order(session, idempotency)), False
 
     def get(self, order_id: str) -> OrderRecord:
         """One order.
@@ -63,7 +72,7 @@ class OrderStore:
         Raises:
             NotFound: no such order.
         """
-        with reading(self._database) as session:
+        with glancing(self._database) as session:
             return order_of(_existing(session.get(OrderRow, order_id), order_id))
 
     def page(
@@ -99,10 +108,12 @@ class OrderStore:
 
         The attempt is counted here, so that a worker killed in the middle has used one up.
         """
-        with writing(self._database) as (session, now):
-            seen = session.get(OrderRow, order_id)
-            if seen is None:
+        with changing(self._database) as session:
+            query = select(OrderRow, self._database.clock()).where(OrderRow.id == order_id)
+            found = session.execute(query).one_or_none()
+            if found is None:
                 return None
+            seen, now = found
             # A lease that ran out: whoever had it was stopped in the middle, or hangs.
             held_before = seen.lease_owner is not None
             row = swap(
@@ -137,14 +148,19 @@ class OrderStore:
         with writing(self._database) as (session, _):
             leases.count(session, order.id, order.version, "dropped", order.state)
 
-    def commit(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
+    def commit(self, order: OrderRecord, outcome: Outcome, *, hold_s: float | None = None) -> OrderRecord:
         """Store what a stage found and move the order on; opens its review when that is where it goes.
+
+        With `hold_s` the order stays with its worker, for so many seconds, as the first attempt of the stage
+        that follows.
 
         Raises:
             StaleState: the order changed since it was claimed, or can't move so. Nothing is stored.
         """
         with writing(self._database) as (session, now):
             columns = columns_of(order, outcome)
+            if hold_s is not None:
+                columns |= leases.first_hold(order, now + timedelta(seconds=hold_s))
             codes, tells = codes_of(outcome), self._tells
             return move(
                 session, now, order, outcome.event, columns, outcome.detail, codes, tells=tells, by=order
@@ -232,7 +248,7 @@ class OrderStore:
     def events(self, order_id: str, *, after: int = 0) -> list[StoredEvent]:
         """The history with `seq` over `after`, in order; empty for an order that does not exist."""
         query = select(EventRow).where(EventRow.order_id == order_id, EventRow.seq > min(after, MAX_SEQ))
-        with reading(self._database) as session:
+        with glancing(self._database) as session:
             return [event_of(row) for row in session.scalars(query.order_by(EventRow.seq))]
 
     def counts(self) -> dict[State, int]:

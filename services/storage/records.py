@@ -54,7 +54,8 @@ class Idempotency:
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """One order row. `version` grows by one at every change; times are aware UTC datetimes."""
+    """One order row. `version` grows by one at every change; times are aware UTC datetimes. `evidence` is
+    what its words gave reason to say, as `services/pipeline/kept.py` keeps it."""
 
     id: str
     state: State
@@ -67,6 +68,7 @@ class OrderRecord:
     audio_key: str | None = None
     audio_format: str | None = None
     transcript: Transcript | None = None
+    evidence: dict[str, Any] | None = None
     draft: CartDraft | None = None
     cart: Cart | None = None
     findings: tuple[Finding, ...] = ()
@@ -91,6 +93,7 @@ class Outcome:
 
     event: Event
     transcript: Transcript | None = None
+    evidence: dict[str, Any] | None = None
     draft: CartDraft | None = None
     cart: Cart | None = None
     findings: tuple[Finding, ...] | None = None

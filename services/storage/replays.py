@@ -20,7 +20,9 @@ from services.storage.mapping import order_of
 from services.storage.records import OrderRecord
 from services.storage.tables import OrderRow, ReviewRow
 
-_CLEARED: dict[str, Any] = {"draft": None, "cart": None, "findings": [], "reasons": [], "error": None}
+_CLEARED: dict[str, Any] = {
+    "evidence": None, "draft": None, "cart": None, "findings": [], "reasons": [], "error": None
+}  # fmt: skip
 
 
 def replay(session: Session, now: datetime, row: OrderRow) -> OrderRecord:

@@ -49,6 +49,7 @@ class OrderRow(Base):
     audio_key: Mapped[str | None]
     audio_format: Mapped[str | None]
     transcript: Mapped[Document | None]
+    evidence: Mapped[Document | None]
     draft: Mapped[Document | None]
     cart: Mapped[Document | None]
     findings: Mapped[list[Any]]

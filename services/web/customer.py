@@ -23,8 +23,7 @@ from services.api.deps import Wired
 from services.api.intake import Accepted, accept, accept_text
 from services.api.orders import read
 from services.bootstrap import Container
-from services.pipeline.facts import check_facts
-from services.pipeline.price import price_cart
+from services.pipeline.judge import judge_chosen
 from services.pipeline.review import confirm
 from services.web import customer_view, staff
 from services.web.order_form import read_draft
@@ -105,9 +104,7 @@ def change(order_id: str, request: Request, box: Wired, form: Fields) -> Respons
         raise Conflict("This order has no cart to change.")
     menu = box.menus.get(record.menu_id, record.menu_version)
     draft, keys = read_draft(form, record.draft, record.cart, menu.menu)
-    findings = check_facts(draft, menu.menu)
-    heard = record.transcript or customer_view.NOTHING_HEARD
-    cart = price_cart(draft, menu.menu, menu.version, heard, findings)
+    cart = judge_chosen(draft, menu, record.transcript or customer_view.NOTHING_HEARD).cart
     changed = customer_view.changing(record, menu.menu, cart, keys)
     if is_fragment(request):
         return page(request, "customer/change.html", **changed)

@@ -19,9 +19,9 @@ NOTHING_HEARD = Transcript(text="", confidence=0.0)
 # What each stage of the flow is to the one who waits for it.
 STAGE_WORDS = {
     "transcribe": "Listening",
-    "decode": "Making sense",
+    "read": "Making sense",
+    "decode": "Thinking it over",
     "validate": "Checking the menu",
-    "triage": "Adding it up",
 }
 # Seconds between two looks where there are no scripts: often while the machine works, seldom for a human.
 REFRESH_S = {**dict.fromkeys(FLOW, 2), State.IN_REVIEW: 6}

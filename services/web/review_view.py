@@ -12,8 +12,7 @@ from schemas.compare import canonical_draft
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.bootstrap import Container
-from services.pipeline.facts import check_facts
-from services.pipeline.price import price_cart
+from services.pipeline.judge import judge_chosen
 from services.storage.records import MenuVersion, OrderRecord, ReviewRecord
 from services.web.review_form import LineForm, Read, controls_of, draft_of, lines_of, max_lines
 
@@ -149,12 +148,12 @@ def price(shown: Case, draft: CartDraft) -> Cart:
 
 
 def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
-    found = check_facts(draft, shown.menu.menu)
+    judged = judge_chosen(draft, shown.menu, shown.heard)
     problems: dict[int, list[str]] = {}
-    for one in found:
+    for one in judged.findings:
         if one.severity is Severity.BLOCKING:
             problems.setdefault(-1 if one.line is None else one.line, []).append(one.message)
-    return price_cart(draft, shown.menu.menu, shown.menu.version, shown.heard, found), problems
+    return judged.cart, problems
 
 
 def _described(cart: Cart | None, menu: Menu) -> Counter[str]:

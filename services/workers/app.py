@@ -31,7 +31,7 @@ from infra.settings import settings
 from infra.telemetry import configure_logging
 from schemas.errors import EngineMisconfigured
 from services.bootstrap import Container, bootstrap
-from services.pipeline.flow import FLOW, Stage
+from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import Runner
 from services.workers.drain import Drain
 
@@ -46,7 +46,8 @@ _drain: Drain | None = None
 
 
 def _task(stage: Stage) -> None:
-    @app.task(name=f"saycart.{stage.name}", time_limit=stage.limit_s)  # type: ignore[untyped-decorator]
+    # What is at hand after the stage runs in the same task.
+    @app.task(name=f"saycart.{stage.name}", time_limit=stage.limit_s + AT_HAND_S)  # type: ignore[untyped-decorator]
     def run(order_id: str, stage_name: str) -> None:
         if _runner is None:
             raise RuntimeError("this worker process was not initialised")

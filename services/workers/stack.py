@@ -31,8 +31,9 @@ from services.engines import llama_server
 from services.storage.orders import OrderStore
 
 # Names of the Celery workers and the queues that each serves. Hearing and decoding load a model and keep a
-# core busy; the other stages take milliseconds and share a process.
-WORKERS = {"transcribe": "transcribe", "decode": "decode", "triage": "validate,triage"}
+# core busy; the other stages take milliseconds and share a process, so that no order whose words settle it
+# waits behind one that a model has to think about.
+WORKERS = {"transcribe": "transcribe", "read": "read,validate", "decode": "decode"}
 # Seconds. Loading may read a model from a cold disk; the decode worker warms a prompt for each menu.
 _MODEL_TIMEOUT_S = 600.0
 _PART_TIMEOUT_S = 90.0

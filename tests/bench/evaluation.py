@@ -43,7 +43,7 @@ def environment(outside: Mapping[str, str], out: Path, *, decode_all: bool = Fal
     """The variables of a set's process: the default models, and a home of its own beside any stack's."""
     ours = ("SAYCART_", "DATABASE_URL", "REDIS_URL")
     kept = {name: value for name, value in outside.items() if not name.startswith(ours) or name in PASSED_ON}
-    skip = {} if decode_all else {"SAYCART_SKIP_SETTLED": "true"}
+    skip = {"SAYCART_SKIP_SETTLED": "false"} if decode_all else {}
     return {**kept, **OPENMP_ENV, **skip, "SAYCART_HOME": str(out / "home"), "NO_COLOR": "1"}
 
 

@@ -93,9 +93,9 @@ class Desk:
         findings = check_facts(draft, menu.menu)
         findings += check_evidence(draft, retrieve(said, menu.menu, menu.version))
         cart = price_cart(draft, menu.menu, menu.version, heard, findings)
-        order = parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
-        order = parts.orders.commit(order, Outcome(Event.VALIDATED, cart=cart, findings=tuple(findings)))
-        parts.orders.commit(order, Outcome(Event.DOUBTED, reasons=reasons))
+        order = parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
+        doubted = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)
+        parts.orders.commit(order, doubted)
         review = parts.reviews.by_order(order.id)
         assert review is not None
         return review

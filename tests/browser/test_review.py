@@ -209,7 +209,7 @@ def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Pag
     expect(page.locator(".words .unsure")).to_have_text("oat")
     page.get_by_text("Way through the stages").click()
     moves = page.locator("#history li strong").all_inner_texts()
-    assert moves == ["received", "transcribed", "decoded", "validated", "doubted"]
+    assert moves == ["received", "transcribed", "settled", "doubted"]
     page.locator(".words .word").nth(3).click()
     page.keyboard.press(".")
     expect(page.locator(".words .word").nth(4)).to_be_focused()

@@ -12,16 +12,19 @@ import signal
 from pathlib import Path
 from typing import Any
 
-STAGES = ("transcribe", "decode", "validate", "triage")
-BOUNDARIES = tuple(
-    f"{side}_{what}" for what in ("claim", "work", "commit", "enqueue", "ack") for side in ("before", "after")
-)
-# A stage enqueues the one after it; nothing follows the last.
+# What each stage does, in its order. One that is at hand is neither enqueued nor claimed nor acknowledged by
+# itself: `read` follows a hearing so, `validate` everything; an order of text begins with `read`, though.
+STAGES = {
+    "transcribe": ("claim", "work", "commit", "ack"),
+    "read": ("claim", "work", "commit", "enqueue", "ack"),
+    "decode": ("claim", "work", "commit", "ack"),
+    "validate": ("work", "commit"),
+}
 STAGE_POINTS = tuple(
-    f"{stage}/{boundary}"
-    for stage in STAGES
-    for boundary in BOUNDARIES
-    if not (stage == "triage" and boundary.endswith("enqueue"))
+    f"{stage}/{side}_{what}"
+    for stage, does in STAGES.items()
+    for what in does
+    for side in ("before", "after")
 )
 ACCEPT_POINTS = tuple(
     f"accept/{side}_{what}" for what in ("commit", "enqueue") for side in ("before", "after")

@@ -35,8 +35,8 @@ from tests.faults.works import SECRET
 from tests.running_stack import RECORDINGS, gold_rows
 from tests.stand_ins import CAFE
 
-RESTARTED = ("api", "transcribe", "decode", "triage", "sweeper", "courier")
-KILLED = ("decode", "llm", "transcribe", "triage", "api")
+RESTARTED = ("api", "transcribe", "read", "decode", "sweeper", "courier")
+KILLED = ("decode", "llm", "transcribe", "read", "api")
 REAL_ORDERS, REAL_KILLS, KILL_EVERY_S = 20, 8, 20.0
 
 
@@ -175,6 +175,7 @@ def _settings(home: Path, receiver: int, **changes: Any) -> Settings:
         webhook_url=f"http://127.0.0.1:{receiver}/",
         webhook_secret=SECRET,
         webhook_wait_cap_s=5.0,
+        check_settled=2,  # the words settle all orders; half are decoded: both ways are tried
         **{"stage_lease_s": 6.0, "sweep_interval_s": 1.0, "sweep_idle_s": 2.0, **changes},
     )
 

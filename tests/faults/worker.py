@@ -102,10 +102,12 @@ def _claim(
     return claimed
 
 
-def _commit(original: Callable[..., Any], store: OrderStore, order: OrderRecord, outcome: Outcome) -> Any:
+def _commit(
+    original: Callable[..., Any], store: OrderStore, order: OrderRecord, outcome: Outcome, **named: Any
+) -> Any:
     stage = flow.FLOW[order.state].name
     strike(order.metadata, f"{stage}/before_commit")
-    after = original(store, order, outcome)
+    after = original(store, order, outcome, **named)
     strike(order.metadata, f"{stage}/after_commit")
     return after
 
@@ -145,7 +147,8 @@ def _acknowledge(original: Callable[..., Any], request: Any) -> None:
 
 Container.transcriber = property(lambda _: ShortTranscriber())  # type: ignore[assignment, misc]
 Container.decoder = property(lambda _: ShortDecoder())  # type: ignore[assignment, misc]
-flow.BY_NAME.update({name: replace(stage, step=counted(stage)) for name, stage in flow.BY_NAME.items()})
+for _state, _stage in tuple(flow.FLOW.items()):
+    flow.FLOW[_state] = flow.BY_NAME[_stage.name] = replace(_stage, step=counted(_stage))
 if RINGS > 1 or folder() is not None:
     wrap(CeleryDoorbell, "ring", _ring)
 if folder() is not None:

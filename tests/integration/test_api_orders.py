@@ -251,8 +251,7 @@ def _asks(world: World) -> str:
         {"lines": [{"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1}]}
     )
     findings = tuple(check_facts(latte, Menu.parse(MENU)))
-    world.advance(order_id, Event.DECODED, draft=latte)
-    world.advance(order_id, Event.VALIDATED, findings=findings)
+    world.advance(order_id, Event.SETTLED, draft=latte, findings=findings)
     world.advance(order_id, Event.DOUBTED, reasons=(ReviewReason.BLOCKING_FINDING,))
     return order_id
 
@@ -308,16 +307,16 @@ def test_events_run_live_to_the_end_and_resume(world: World) -> None:
     def work() -> None:
         time.sleep(0.4)
         world.advance(order_id, Event.TRANSCRIBED, transcript=Transcript(text="a latte", confidence=0.9))
-        world.advance(order_id, Event.DECODED)
+        world.advance(order_id, Event.READ)
         time.sleep(0.4)
-        world.advance(order_id, Event.VALIDATED)
+        world.advance(order_id, Event.DECODED)
         world.advance(order_id, Event.ACCEPTED)
 
     worker = threading.Thread(target=work)
     worker.start()
     events = _stream(world, order_id)
     worker.join()
-    kinds = ["received", "transcribed", "decoded", "validated", "accepted"]
+    kinds = ["received", "transcribed", "read", "decoded", "accepted"]
     assert [event["event"] for event in events] == kinds
     data = [json.loads(event["data"]) for event in events]
     assert [str(shown["seq"]) for shown in data] == [event["id"] for event in events]

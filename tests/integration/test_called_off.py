@@ -22,7 +22,7 @@ LEASE_S = 0.6  # a heartbeat each third of it
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["the first decoder", "the alternative one"])
 def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path, elsewhere: bool) -> None:
     world = Works(database, Blobs(tmp_path / "blobs"))
-    order_id, begun = world.typed(), threading.Event()
+    order_id, begun = world.to_decode(), threading.Event()
 
     with staged_server(lambda body: completion("")) as server:
 
@@ -47,5 +47,5 @@ def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path
         assert server.gone.wait(5), "the server was left to decode for nobody"
     after = world.orders.get(order_id)
     assert (after.state, after.draft) == (State.CANCELLED, None)
-    assert world.types(order_id) == ["received", "transcribed", "cancelled"]
+    assert world.types(order_id) == ["received", "transcribed", "read", "cancelled"]
     assert world.orders.code_counts()["dropped", "decode"] == 1

@@ -110,19 +110,19 @@ def test_a_hung_stage_loses_its_order_at_its_limit(world: Works) -> None:
 
 
 def test_a_stage_is_held_for_longer_than_its_lease(world: Works) -> None:
-    order_id = world.typed()
+    order_id = world.to_decode()
     world.decoder.meanwhile = lambda: time.sleep(1.2)
-    assert replace(world.runner(), lease_s=0.4).run(order_id, "decode") is State.DECODED
+    assert replace(world.runner(), lease_s=0.4).run(order_id, "decode") is State.COMPLETED
     assert world.orders.code_counts() == {}
 
 
 def test_dropped_results_and_extra_runs_are_counted(world: Works) -> None:
-    order_id = world.typed()
+    order_id = world.to_decode()
 
     def overtaken() -> None:
         world.decoder.meanwhile = lambda: None
         world.drop_lease(order_id)
-        assert world.runner("fast").run(order_id, "decode") is State.DECODED
+        assert world.runner("fast").run(order_id, "decode") is State.COMPLETED
 
     world.decoder.meanwhile = overtaken
     assert world.runner("slow").run(order_id, "decode") is None
@@ -154,8 +154,10 @@ class Faulty(OrderStore):
             "claim", lambda: OrderStore.claim(self, order_id, expected, owner=owner, lease_s=lease_s)
         )
 
-    def commit(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
-        return self._faulty("commit", lambda: OrderStore.commit(self, order, outcome))  # type: ignore[no-any-return]
+    def commit(self, order: OrderRecord, outcome: Outcome, *, hold_s: float | None = None) -> OrderRecord:
+        return self._faulty(  # type: ignore[no-any-return]
+            "commit", lambda: OrderStore.commit(self, order, outcome, hold_s=hold_s)
+        )
 
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
         self._faulty("release", lambda: OrderStore.release(self, order, retry_in_s=retry_in_s, detail=detail))
@@ -176,64 +178,66 @@ def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("fails", [["before"], ["before"] * 5, ["after"], ["before", "after", "before"]])
 def test_a_result_is_stored_once_the_database_is_back(world: Works, fails: list[str]) -> None:
-    """Also when the first commit counted and only its answer was lost: the next stage is rung for, once."""
+    """Also when the first commit counted and only its answer was lost: what is
+    next is gone on with, or rung for, once."""
     order_id = world.typed()
-    assert faulty(world, commit=fails).run(order_id, "decode") is State.DECODED
-    assert world.types(order_id) == ["received", "transcribed", "decoded"]
-    assert [state for _, state, _ in world.bell.rung] == [State.DECODED]
+    assert faulty(world, commit=[*fails]).run(order_id, "read") is State.READ
+    assert [state for _, state, _ in world.bell.rung] == [State.READ]
+    assert faulty(world, commit=[*fails]).run(order_id, "decode") is State.COMPLETED
+    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
     assert len(world.decoder.asked) == 1
     assert world.orders.code_counts() == {}
 
 
 def test_a_retry_is_stored_once_the_database_is_back(world: Works) -> None:
     world.decoder.script = [AWAY]
-    order_id = world.typed()
-    assert faulty(world, release=["before"] * 3).run(order_id, "decode") is State.TRANSCRIBED
+    order_id = world.to_decode()
+    assert faulty(world, release=["before"] * 3).run(order_id, "decode") is State.READ
     assert world.types(order_id)[-1] == "retry"
 
 
 def test_a_result_that_can_not_be_stored_is_run_again_after_its_lease(world: Works) -> None:
-    order_id = world.typed()
+    order_id = world.to_decode()
     assert faulty(world, lease_s=0.1, commit=["before"] * 999).run(order_id, "decode") is None
     until(lambda: world.runner().run(order_id, "decode"))
-    assert world.types(order_id) == ["received", "transcribed", "decoded"]
+    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
     assert world.orders.code_counts() == {("extra_run", "decode"): 1}
 
 
 def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
     world: Works, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order_id = world.typed()
+    order_id = world.to_decode()
     monkeypatch.setattr(runner, "CLAIM_PATIENCE_S", 0.1)
     assert faulty(world, claim=["before"] * 999).run(order_id, "decode") is None
-    assert faulty(world, claim=["before", "before"]).run(order_id, "decode") is State.DECODED
+    assert faulty(world, claim=["before", "before"]).run(order_id, "decode") is State.COMPLETED
 
 
 def test_a_drop_that_can_not_be_counted_fails_no_worker(world: Works) -> None:
-    order_id = world.typed()
+    order_id = world.to_decode()
     world.decoder.meanwhile = lambda: world.orders.cancel(order_id)
     assert faulty(world, drop=["before"]).run(order_id, "decode") is None
 
 
 def test_events_name_stage_attempt_and_worker(world: Works) -> None:
     world.decoder.script = [EngineUnavailable("away"), RIGHT]
-    order_id = world.typed()
+    order_id = world.to_decode()
     for _ in range(2):
         world.make_due(order_id)
         world.runner("host:1:2").run(order_id, "decode")
-    world.orders.cancel(order_id)
     events = world.orders.events(order_id)
     assert [(e.type, e.stage, e.attempt, e.worker) for e in events] == [
         ("received", None, None, None),
         ("transcribed", None, None, None),
+        ("read", "read", 1, "worker-1"),
         ("retry", "decode", 1, "host:1:2"),
         ("decoded", "decode", 2, "host:1:2"),
-        ("cancelled", None, None, None),
+        ("accepted", "validate", 1, "host:1:2"),
     ]
     by = [shown(event).by for event in events]
     assert by[0] is None
-    assert by[3] is not None
-    assert by[3].model_dump() == {"stage": "decode", "attempt": 2, "worker": "host:1:2"}
+    assert by[4] is not None
+    assert by[4].model_dump() == {"stage": "decode", "attempt": 2, "worker": "host:1:2"}
 
 
 def test_a_stopped_worker_gives_back_what_is_its_own(world: Works) -> None:
@@ -245,4 +249,4 @@ def test_a_stopped_worker_gives_back_what_is_its_own(world: Works) -> None:
     assert (free.lease_owner, free.lease_until, free.attempt) == (None, None, 0)
     assert free.version == mine.version + 1
     assert world.orders.get(others.id) == others
-    assert world.orders.code_counts() == {("extra_run", "decode"): 1}
+    assert world.orders.code_counts() == {("extra_run", "read"): 1}

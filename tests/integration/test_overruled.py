@@ -33,7 +33,7 @@ def test_it_is_kept_with_the_order_and_counted(database: Database, tmp_path: Pat
         return 200, json.dumps(document).encode()
 
     world = Works(database, Blobs(tmp_path / "blobs"))
-    order_id, runner = world.typed(), world.runner()
+    order_id, runner = world.to_decode(), world.runner()
     with staged_server(vllm) as server:
         decoder = server.decoder("vllm", score=True)
         replace(runner, tools=replace(runner.tools, decoder=lambda: decoder)).run(order_id, "decode")
@@ -47,7 +47,7 @@ def test_it_is_kept_with_the_order_and_counted(database: Database, tmp_path: Pat
 
 def test_an_order_that_was_not_scored_says_nothing_of_it(database: Database, tmp_path: Path) -> None:
     world = Works(database, Blobs(tmp_path / "blobs"))
-    order_id = world.typed()
+    order_id = world.to_decode()
     world.runner().run(order_id, "decode")
     assert not {"overruled", "unmasked_probability"} & set(world.orders.get(order_id).engine)
     assert not [kind for kind, _ in world.orders.code_counts() if kind == "overruled"]

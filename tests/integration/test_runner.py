@@ -57,27 +57,27 @@ def test_a_spoken_order_goes_all_the_way(world: Works) -> None:
     order_id = world.spoken()
     order = world.until_settled(order_id)
     assert order.state is State.COMPLETED
-    assert world.types(order_id) == ["received", "transcribed", "decoded", "validated", "accepted"]
+    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
     assert order.transcript == speech(SAID)
     assert order.draft == RIGHT
     assert order.cart is not None
     assert order.cart.total == 500 + 60 + 350
     assert order.cart.lines[0].heard.start_s == 0.0
-    assert set(order.timings) == {"transcribe", "decode", "validate", "triage"}
+    assert set(order.timings) == {"transcribe", "read", "decode", "validate"}
     assert order.engine["decoder"] == "stand-in"
     assert order.engine["grammar"] == "mask-1"
     assert (order.attempt, order.lease_owner, order.reasons, order.error) == (0, None, (), None)
     assert world.reviews.by_order(order_id) is None
-    # Each stage rang for the next one, after its commit; the last had nothing to ring for.
-    assert [state for _, state, _ in world.bell.rung] == [State.TRANSCRIBED, State.DECODED, State.VALIDATED]
+    # What was at hand was gone on with; only the decoder's worker had to be rung for.
+    assert [state for _, state, _ in world.bell.rung] == [State.READ]
     assert world.transcriber.heard[0][1] == "en"
     assert world.decoder.asked[0].transcript == SAID
 
 
-def test_an_order_of_text_begins_at_decoding(world: Works) -> None:
+def test_an_order_of_text_begins_at_reading(world: Works) -> None:
     order_id = world.typed()
     assert world.until_settled(order_id).state is State.COMPLETED
-    assert world.types(order_id) == ["received", "transcribed", "decoded", "validated", "accepted"]
+    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
     assert world.transcriber.heard == []
 
 
@@ -158,29 +158,29 @@ def test_a_damaged_recording_ends_in_error_with_a_hint(world: Works) -> None:
 
 def test_an_outage_is_waited_out(world: Works) -> None:
     world.decoder.script = [AWAY, AWAY, RIGHT]
-    order_id = world.typed()
+    order_id = world.to_decode()
     runner = world.runner()
     asked_at = datetime.now(UTC)
-    assert runner.run(order_id, "decode") is State.TRANSCRIBED
+    assert runner.run(order_id, "decode") is State.READ
     waiting = world.orders.get(order_id)
     assert (waiting.attempt, waiting.lease_owner) == (1, None)
     assert waiting.next_attempt_at is not None
     assert waiting.next_attempt_at - asked_at < timedelta(seconds=BACKOFF_S + 5)
     # The bell rings for the retry, no sooner than it is due.
     rung_id, state, delay_s = world.bell.rung[-1]
-    assert (rung_id, state) == (order_id, State.TRANSCRIBED)
+    assert (rung_id, state) == (order_id, State.READ)
     assert 0 <= delay_s <= BACKOFF_S
     assert world.until_settled(order_id).state is State.COMPLETED
     assert world.types(order_id) == [
-        "received", "transcribed", "retry", "retry", "decoded", "validated", "accepted",
+        "received", "transcribed", "read", "retry", "retry", "decoded", "accepted",
     ]  # fmt: skip
-    assert world.orders.events(order_id)[2].detail == {"code": "engine_unavailable"}
+    assert world.orders.events(order_id)[3].detail == {"code": "engine_unavailable"}
 
 
 def test_a_retry_does_not_run_before_it_is_due(world: Works, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "uniform", lambda low, high: BACKOFF_MOST_S)
     world.decoder.script = [AWAY, RIGHT]
-    order_id = world.typed()
+    order_id = world.to_decode()
     runner = world.runner()
     runner.run(order_id, "decode")
     assert runner.run(order_id, "decode") is None
@@ -192,7 +192,7 @@ def test_waits_grow_are_jittered_and_bounded(world: Works, monkeypatch: pytest.M
     monkeypatch.setattr(random, "uniform", lambda low, high: spans.append((low, high)) or 0.0)
     world.decoder.script = [AWAY]
     runner = Runner(world.orders, world.bell, world.runner().tools, "w", attempts=8, lease_s=60)
-    order_id = world.typed()
+    order_id = world.to_decode()
     for _ in range(7):
         runner.run(order_id, "decode")
         world.make_due(order_id)
@@ -208,7 +208,7 @@ def test_the_waits_outlast_the_restart_of_a_language_model() -> None:
 def test_a_decoder_that_stays_down_is_replaced(world: Works) -> None:
     world.decoder.script = [AWAY]
     world.fallback = ScriptedDecoder([RIGHT], name="other")
-    order_id = world.typed()
+    order_id = world.to_decode()
     with capture_logs() as logs:
         order = world.until_settled(order_id)
     assert order.state is State.COMPLETED
@@ -216,7 +216,7 @@ def test_a_decoder_that_stays_down_is_replaced(world: Works) -> None:
     assert len(world.decoder.asked) == ATTEMPTS, "the alternative is no routine"
     assert len(world.fallback.asked) == 1
     assert "decode.fallback_used" in [entry["event"] for entry in logs]
-    assert world.types(order_id)[2:5] == ["retry"] * (ATTEMPTS - 1) + ["decoded_elsewhere"]
+    assert world.types(order_id)[3:6] == ["retry"] * (ATTEMPTS - 1) + ["decoded_elsewhere"]
 
 
 @pytest.mark.parametrize("configured", [False, True])
@@ -285,50 +285,50 @@ def test_a_fault_that_passes_does_no_harm(world: Works) -> None:
 
 
 def test_a_message_that_comes_three_times_is_run_once(world: Works) -> None:
-    order_id = world.typed()
+    order_id = world.to_decode()
     ends = [world.runner(f"w{n}").run(order_id, "decode") for n in range(3)]
-    assert ends == [State.DECODED, None, None]
+    assert ends == [State.COMPLETED, None, None]
     assert len(world.decoder.asked) == 1
-    assert world.types(order_id) == ["received", "transcribed", "decoded"]
+    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
 
 
 def test_three_workers_with_one_message_run_it_once(world: Works, race: Callable[..., list[Any]]) -> None:
     world.decoder.meanwhile = lambda: time.sleep(0.05)
-    order_id = world.typed()
+    order_id = world.to_decode()
     ends = race(3, lambda n: world.runner(f"w{n}").run(order_id, "decode"))
-    assert sorted(map(str, ends)) == ["None", "None", "decoded"]
+    assert sorted(map(str, ends)) == ["None", "None", "completed"]
     assert len(world.decoder.asked) == 1
 
 
 def test_a_message_for_another_stage_finds_nothing(world: Works) -> None:
-    order_id = world.typed()
-    for stage in ("transcribe", "validate", "triage"):
+    order_id = world.to_decode()
+    for stage in ("transcribe", "read", "validate"):
         assert world.runner().run(order_id, stage) is None
     assert world.runner().run("ord_nobody", "decode") is None
-    assert world.orders.get(order_id).version == 2
+    assert world.orders.get(order_id).version == 4
 
 
 def test_a_cancelled_orders_late_result_is_dropped(world: Works) -> None:
-    order_id = world.typed()
+    order_id = world.to_decode()
     world.decoder.meanwhile = lambda: world.orders.cancel(order_id)
     with capture_logs() as logs:
         assert world.runner().run(order_id, "decode") is None
     order = world.orders.get(order_id)
     assert (order.state, order.draft) == (State.CANCELLED, None)
     assert "stage.stale_result_dropped" in [entry["event"] for entry in logs]
-    assert world.types(order_id) == ["received", "transcribed", "cancelled"]
+    assert world.types(order_id) == ["received", "transcribed", "read", "cancelled"]
     assert world.bell.rung == []
 
 
 def test_a_result_that_outlived_its_lease_is_dropped(world: Works) -> None:
     """Another worker took the order over and finished: the slow one must not overwrite it."""
-    order_id = world.typed()
+    order_id = world.to_decode()
     fast = world.runner("fast")
 
     def overtaken() -> None:
         world.decoder.meanwhile = lambda: None
         world.drop_lease(order_id)
-        assert fast.run(order_id, "decode") is State.DECODED
+        assert fast.run(order_id, "decode") is State.COMPLETED
 
     world.decoder.meanwhile = overtaken
     assert world.runner("slow").run(order_id, "decode") is None
@@ -365,18 +365,18 @@ class _Belled(Container):
 def test_a_lost_bell_is_rung_by_the_sweeper(world: Works, database_url: str, tmp_path: Path) -> None:
     world.bell.works = False
     order_id = world.spoken()
-    assert world.runner().run(order_id, "transcribe") is State.TRANSCRIBED, "a lost bell fails no stage"
+    assert world.runner().run(order_id, "transcribe") is State.READ, "a lost bell fails no stage"
     parts = _Belled(Settings(home=tmp_path, database_url=database_url))
     try:
         parts.bell = Bell()
         assert sweep(parts, idle_s=3600) == 0, "it was touched a moment ago"
         assert sweep(parts, idle_s=0) == 1
-        assert parts.bell.rung == [(order_id, State.TRANSCRIBED, 0.0)]
+        assert parts.bell.rung == [(order_id, State.READ, 0.0)]
         parts.bell.works = False
         assert sweep(parts, idle_s=0) == 0, "what could not be rung is not counted"
         # What a worker holds, what is not due, and what is settled is left alone.
         parts.bell = Bell()
-        held = world.orders.claim(order_id, State.TRANSCRIBED, owner="w", lease_s=60)
+        held = world.orders.claim(order_id, State.READ, owner="w", lease_s=60)
         assert held is not None
         assert sweep(parts, idle_s=0) == 0
         world.orders.release(held, retry_in_s=60, detail={})
@@ -390,7 +390,7 @@ def test_a_lost_bell_is_rung_by_the_sweeper(world: Works, database_url: str, tmp
 
 def test_what_is_ended_by_hand_meanwhile_needs_no_retry(world: Works) -> None:
     """Cancelled while its decode fails: putting it back must neither revive it nor fail the worker."""
-    order_id = world.typed()
+    order_id = world.to_decode()
     world.decoder.script = [AWAY]
     world.decoder.meanwhile = lambda: world.orders.cancel(order_id)
     assert world.runner().run(order_id, "decode") is None

@@ -31,11 +31,11 @@ FINDING = Finding(code="size_assumed", severity=Severity.INFO, message="said no 
 PATHS: dict[State, tuple[Event, ...]] = {
     State.RECEIVED: (),
     State.TRANSCRIBED: (Event.TRANSCRIBED,),
-    State.DECODED: (Event.TRANSCRIBED, Event.DECODED),
-    State.VALIDATED: (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED),
-    State.PROPOSED: (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED, Event.PROPOSED),
+    State.READ: (Event.TRANSCRIBED, Event.READ),
+    State.DECODED: (Event.TRANSCRIBED, Event.READ, Event.DECODED),
+    State.PROPOSED: (Event.TRANSCRIBED, Event.SETTLED, Event.PROPOSED),
     State.IN_REVIEW: (Event.DOUBTED,),
-    State.COMPLETED: (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED, Event.ACCEPTED),
+    State.COMPLETED: (Event.TRANSCRIBED, Event.SETTLED, Event.ACCEPTED),
     State.REJECTED: (Event.DOUBTED, Event.REFUSED),
     State.FAILED: (Event.BROKE,),
     State.CANCELLED: (Event.CANCELLED,),
@@ -134,7 +134,7 @@ def test_commit_fills_merges_and_gives_the_lease_back(orders: OrderStore) -> Non
     order = orders.commit(
         order,
         Outcome(
-            Event.DECODED,
+            Event.SETTLED,
             draft=CartDraft(lines=()),
             cart=CART,
             findings=(FINDING,),
@@ -147,8 +147,18 @@ def test_commit_fills_merges_and_gives_the_lease_back(orders: OrderStore) -> Non
     assert (order.transcript, order.draft, order.cart) == (HEARD, CartDraft(lines=()), CART)
     assert (order.timings, order.engine) == ({"transcribe": 1.5, "decode": 2.5}, {"asr": "base", "llm": "q"})
     # What the next stage leaves None stays; an empty tuple is a finding too: there are none.
-    order = orders.commit(order, Outcome(Event.VALIDATED, findings=()))
+    order = orders.commit(order, Outcome(Event.DOUBTED, findings=()))
     assert (order.findings, order.cart) == ((), CART)
+
+
+def test_a_commit_may_hold_the_order_for_what_is_at_hand(orders: OrderStore) -> None:
+    order = orders.commit(claimed(orders, State.RECEIVED, lease_s=5), Outcome(Event.TRANSCRIBED), hold_s=600)
+    assert (order.state, order.attempt, order.lease_owner) == (State.TRANSCRIBED, 1, "w1")
+    assert order.lease_until is not None
+    assert (order.lease_until - order.updated_at).total_seconds() == 600
+    assert orders.claim(order.id, order.state, owner="w2", lease_s=60) is None
+    assert orders.renew(order, 900)
+    assert orders.commit(order, Outcome(Event.READ)).lease_owner is None
 
 
 def test_a_stale_commit_is_refused(orders: OrderStore) -> None:
@@ -157,14 +167,14 @@ def test_a_stale_commit_is_refused(orders: OrderStore) -> None:
     assert again is not None
     assert (again.attempt, again.lease_owner) == (2, "w2")
     for act in (
-        lambda: orders.commit(late, Outcome(Event.DECODED, draft=CartDraft(lines=()))),
+        lambda: orders.commit(late, Outcome(Event.SETTLED, draft=CartDraft(lines=()))),
         lambda: orders.release(late, retry_in_s=0, detail={}),
         lambda: orders.commit(replace(again, state=State.RECEIVED), Outcome(Event.TRANSCRIBED)),
     ):
         with pytest.raises(StaleState):
             act()
     assert orders.get(late.id) == again
-    assert orders.commit(again, Outcome(Event.DECODED)).state is State.DECODED
+    assert orders.commit(again, Outcome(Event.SETTLED)).state is State.DECODED
 
 
 def test_one_of_sixteen_claims_wins(orders: OrderStore, race: Any) -> None:
@@ -253,7 +263,7 @@ def test_cancel_withdraws_the_review(orders: OrderStore, database: Database) -> 
 
 def test_a_doubt_opens_a_review(orders: OrderStore, database: Database) -> None:
     reviews = ReviewStore(database)
-    order = order_in(orders, State.VALIDATED)
+    order = order_in(orders, State.DECODED)
     assert reviews.by_order(order.id) is None
     reasons = (ReviewReason.LOW_ASR_CONFIDENCE, ReviewReason.BLOCKING_FINDING)
     doubted = orders.commit(order, Outcome(Event.DOUBTED, cart=CART, reasons=reasons))
@@ -268,7 +278,7 @@ def test_no_move_without_its_review(
 ) -> None:
     taken = ReviewStore(database).by_order(order_in(orders, State.IN_REVIEW).id)
     assert taken is not None
-    order = order_in(orders, State.VALIDATED)
+    order = order_in(orders, State.DECODED)
     monkeypatch.setattr("services.storage.changes.new_id", lambda _prefix: taken.id)
     with pytest.raises(IntegrityError):
         orders.commit(order, Outcome(Event.DOUBTED))
@@ -329,7 +339,7 @@ def test_pages_by_status(orders: OrderStore) -> None:
     by_state = {state: order_in(orders, state).id for state in State}
     page, cursor = orders.page(status="processing", cursor=None, limit=2)
     rest, end = orders.page(status="processing", cursor=cursor, limit=2)
-    wanted = [by_state[state] for state in (State.VALIDATED, State.DECODED, State.TRANSCRIBED)]
+    wanted = [by_state[state] for state in (State.DECODED, State.READ, State.TRANSCRIBED)]
     assert [order.id for order in (*page, *rest)] == wanted
     assert end is None
     with pytest.raises(InputError, match="No status 'done'"):

@@ -126,8 +126,8 @@ def test_a_finding_names_the_field_and_the_line() -> None:
     assert check_fields([{"sku": 0.6}, {}], 0.6) == []
 
 
-def validated(transcript: Transcript, threshold: float) -> tuple[Outcome, Outcome]:
-    """What validate and triage make of the draft."""
+def validated(transcript: Transcript, threshold: float) -> Outcome:
+    """What validate makes of the draft."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
 
     def unused(*_: object) -> None:
@@ -146,25 +146,24 @@ def validated(transcript: Transcript, threshold: float) -> tuple[Outcome, Outcom
         max_order_total=50_000,
     )
     order = replace(in_review(DRAFT), transcript=transcript)
-    outcome = stages.validate(order, tools)
-    return outcome, stages.triage(replace(order, findings=outcome.findings or ()), tools)
+    return stages.validate(order, tools)
 
 
 def test_triage_asks_a_human_about_a_doubtful_field_and_about_no_other() -> None:
     transcript = heard(0.97, large=0.05)
     least = min(value for line in sure(transcript) for value in line.values())
-    outcome, settled = validated(transcript, least)
-    assert settled.reasons == ()
+    outcome = validated(transcript, least)
+    assert outcome.reasons == ()
     assert outcome.cart is not None
     assert [line.field_confidence for line in outcome.cart.lines] == sure(transcript)
     assert [line.confidence for line in outcome.cart.lines] == [
         min(line.values()) for line in sure(transcript)
     ]
-    outcome, settled = validated(transcript, least + 0.0001)
-    assert settled.reasons == (ReviewReason.BLOCKING_FINDING,)
+    outcome = validated(transcript, least + 0.0001)
+    assert outcome.reasons == (ReviewReason.BLOCKING_FINDING,)
     assert {f.code for f in outcome.findings or () if f.severity is Severity.BLOCKING} == {"field_doubtful"}
 
 
 def test_sure_fields_spare_no_other_doubt() -> None:
     low = heard().model_copy(update={"confidence": 0.5})
-    assert validated(low, 0.0)[1].reasons == (ReviewReason.LOW_ASR_CONFIDENCE,)
+    assert validated(low, 0.0).reasons == (ReviewReason.LOW_ASR_CONFIDENCE,)

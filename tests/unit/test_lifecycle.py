@@ -26,7 +26,7 @@ CONTRACT_STATUSES = {
     "cancelled",
 }  # fmt: skip
 REPLAYS = {Event.REPLAYED, Event.REPLAYED_FROM_AUDIO}
-HAPPY = (Event.TRANSCRIBED, Event.DECODED, Event.VALIDATED, Event.ACCEPTED)
+HAPPY = (Event.TRANSCRIBED, Event.READ, Event.DECODED, Event.ACCEPTED)
 
 
 def test_the_happy_way_ends_completed() -> None:
@@ -94,10 +94,10 @@ def test_statuses_are_those_of_the_contract() -> None:
     assert {STATUS[state] for state in WAITING} == {"queued", "processing"}
 
 
-def test_only_triage_review_and_the_customer_complete_an_order() -> None:
+def test_only_validate_review_and_the_customer_complete_an_order() -> None:
     ways = {key for key, to in TRANSITIONS.items() if to is State.COMPLETED}
     assert ways == {
-        (State.VALIDATED, Event.ACCEPTED),
+        (State.DECODED, Event.ACCEPTED),
         (State.IN_REVIEW, Event.APPROVED),
         (State.IN_REVIEW, Event.ANSWERED),
         (State.PROPOSED, Event.CONFIRMED),
@@ -106,7 +106,7 @@ def test_only_triage_review_and_the_customer_complete_an_order() -> None:
 
 def test_the_flow_has_one_stage_for_each_waiting_state() -> None:
     assert set(FLOW) == WAITING
-    assert [stage.name for stage in FLOW.values()] == ["transcribe", "decode", "validate", "triage"]
+    assert [stage.name for stage in FLOW.values()] == ["transcribe", "read", "decode", "validate"]
     assert {state: stage.name for state, stage in FLOW.items()} == STAGES
     assert {name: stage.state for name, stage in BY_NAME.items()} == {
         stage.name: state for state, stage in FLOW.items()
@@ -117,7 +117,7 @@ def test_the_flow_has_one_stage_for_each_waiting_state() -> None:
 
 
 def test_a_stage_ends_in_its_past_participle() -> None:
-    participles = {"transcribe": "transcribed", "decode": "decoded", "validate": "validated"}
+    participles = {"transcribe": "transcribed", "read": "read", "decode": "decoded"}
     for name, participle in participles.items():
         event = Event(participle)
         assert TRANSITIONS[BY_NAME[name].state, event] is State(participle)

@@ -50,8 +50,8 @@ NOTICED: Rules = {
 """Corrections, sharing and splits are noticed as ever, and none is settled by rule."""
 
 WHOLE_MENU: Rules = {
-    "services.pipeline.stages.retrieve": lambda text, menu, version: Evidence.everything(menu, version, text),
-    "services.pipeline.stages.check_evidence": lambda draft, evidence: [],
+    "services.pipeline.kept.retrieve": lambda text, menu, version: Evidence.everything(menu, version, text),
+    "services.pipeline.judge.check_evidence": lambda draft, evidence: [],
 }
 """Nothing is looked for in the words, so a cart can only be held against the menu."""
 

@@ -1,0 +1,60 @@
+"""Evidence kept on its order: worked out once for each transcript, and the same for every stage after it.
+
+What is kept has the version of the reading code that made it. A stage that goes by the evidence takes what is
+kept, whatever release made it, so that a draft is judged by the evidence that made its mask. Only where it
+can't be read any more (an older release wrote it in another shape, or none was kept) is it worked out anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+
+from schemas.evidence import Evidence
+from schemas.transcript import Transcript
+from services.pipeline.retrieve import retrieve
+from services.storage.records import MenuVersion, OrderRecord
+
+log = structlog.get_logger()
+
+
+@cache
+def reader_version() -> str:
+    """Changes whenever the code that reads an order's words does: 12 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def kept(evidence: Evidence) -> dict[str, Any]:
+    """The document that an order keeps: all but the menu, whose version the order names anyway."""
+    told = evidence.model_dump(mode="json", exclude={"menu", "menu_version"}, exclude_defaults=True)
+    return {"reader": reader_version(), "evidence": told}
+
+
+def evidence_of(order: OrderRecord, menu: MenuVersion) -> Evidence:
+    """The evidence of an order that has been heard: as it was kept, or worked out now.
+
+    Raises:
+        ValueError: it has no transcript.
+    """
+    if order.evidence is not None:
+        try:
+            told = order.evidence["evidence"]
+            return Evidence.model_validate(told | {"menu": menu.menu, "menu_version": menu.version})
+        except (KeyError, TypeError, ValidationError):
+            log.warning("evidence.worked_out_anew", order_id=order.id, reader=order.evidence.get("reader"))
+    return retrieve(heard(order).text, menu.menu, menu.version)
+
+
+def heard(order: OrderRecord) -> Transcript:
+    """What an order that has been heard says; raises ValueError where it has not."""
+    if order.transcript is None:
+        raise ValueError("A transcribed order must have a transcript")
+    return order.transcript
