@@ -12,7 +12,7 @@ from sqlalchemy import func, select, tuple_
 from infra.database import Database
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
-from services.storage.changes import reading, writing
+from services.storage.changes import glancing, reading, writing
 from services.storage.mapping import menu_of
 from services.storage.records import MenuVersion
 from services.storage.tables import MenuRow
@@ -71,7 +71,8 @@ class MenuStore:
                 return known
             if not 1 <= version <= MAX_VERSION:
                 raise NotFound(f"No version {version} of menu {menu_id}")
-        with reading(self._database) as session:
+        # No snapshot: a version never changes once it is there.
+        with glancing(self._database) as session:
             if version is None:
                 version = session.scalar(select(func.max(MenuRow.version)).where(MenuRow.id == menu_id))
                 if version is None:

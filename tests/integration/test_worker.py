@@ -92,8 +92,8 @@ class Worker:
 
     def order(self) -> str:
         """A new order, rung for."""
-        order_id = self.world.typed()
-        assert self.parts.doorbell.ring(order_id, State.TRANSCRIBED)
+        order_id = self.world.to_decode()
+        assert self.parts.doorbell.ring(order_id, State.READ)
         return order_id
 
     def state(self, order_id: str) -> State:
@@ -136,7 +136,7 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     worker.until(lambda: worker.asked() == 1)
     claimed = world.orders.get(long)
     time.sleep(3 * LEASE_S)
-    assert world.orders.claim(long, State.TRANSCRIBED, owner="thief", lease_s=9) is None
+    assert world.orders.claim(long, State.READ, owner="thief", lease_s=9) is None
     assert world.orders.get(long).version == claimed.version, "a renewal is no change"
 
     # Stopped for longer than its lease, its order goes to another; what it says afterwards is dropped. It is
@@ -145,23 +145,23 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     worker.until(lambda: world.orders.get(long).lease_until != beaten)
     os.killpg(worker.process.pid, signal.SIGSTOP)
     end = time.monotonic() + LEASE_S + SOON_S
-    while world.runner("other").run(long, "decode") is not State.DECODED:
+    while world.runner("other").run(long, "decode") is not State.COMPLETED:
         assert time.monotonic() < end
         time.sleep(0.1)
     worker.hold(False)
     os.killpg(worker.process.pid, signal.SIGCONT)
     worker.until(lambda: world.orders.code_counts().get(("dropped", "decode")) == 1)
-    assert world.types(long) == ["received", "transcribed", "decoded"]
-    assert [event.worker for event in world.orders.events(long)] == [None, None, "other"]
+    assert world.types(long) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert [event.worker for event in world.orders.events(long)] == [None, None, "worker-1", "other", "other"]
     assert world.orders.code_counts()["extra_run", "decode"] == 1
 
     # Redis loses everything while it listens: a sweep is all that it takes.
     worker.redis.flushall()
-    orders = [world.typed() for _ in range(5)]
-    assert sweep(worker.parts, idle_s=0) >= 5  # `long` waits for its next stage as well
-    worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.DECODED})
+    orders = [world.to_decode() for _ in range(5)]
+    assert sweep(worker.parts, idle_s=0) == 5
+    worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.COMPLETED})
     event = world.orders.events(orders[0])[-1]
-    assert (event.stage, event.attempt) == ("decode", 1)
+    assert (event.stage, event.attempt) == ("validate", 1)
     assert event.worker is not None
     assert f":{worker.process.pid}:" in event.worker
 
@@ -171,9 +171,9 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     worker.until(lambda: worker.asked() == 7)
     assert worker.told_to_stop() == 0
     given_back = world.orders.get(last)
-    assert (given_back.state, given_back.lease_owner, given_back.attempt) == (State.TRANSCRIBED, None, 0)
+    assert (given_back.state, given_back.lease_owner, given_back.attempt) == (State.READ, None, 0)
     assert worker.redis.llen("decode") == 1
-    assert (last, State.TRANSCRIBED) in (worker.parts.doorbell.held(0) or ())
+    assert (last, State.READ) in (worker.parts.doorbell.held(0) or ())
 
 
 @ON_SQLITE
@@ -186,7 +186,7 @@ def test_a_worker_that_can_finish_in_time_does(start: Callable[..., Worker]) -> 
     worker.until(lambda: "Warm shutdown" in worker.log())
     worker.hold(False)
     assert worker.process.wait(SOON_S) == 0
-    assert worker.state(order_id) is State.DECODED
+    assert worker.state(order_id) is State.COMPLETED
     assert "gave_back" not in worker.log()
 
 
@@ -196,12 +196,12 @@ def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker])
     worker.hold(True)
     orders = [worker.order() for _ in range(8)]
     worker.until(lambda: worker.asked() == 8)
-    assert {worker.state(order_id) for order_id in orders} == {State.TRANSCRIBED}
+    assert {worker.state(order_id) for order_id in orders} == {State.READ}
     worker.hold(False)
-    worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.DECODED})
+    worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.COMPLETED})
     worker.until(lambda: worker.redis.hlen("unacked") == 0)
     for order_id in orders:
-        assert world.types(order_id) == ["received", "transcribed", "decoded"]
+        assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
     worker.hold(True)
     kept = [worker.order() for _ in range(8)]
     worker.until(lambda: worker.asked() == 16)
