@@ -19,7 +19,7 @@ from schemas.review import ReviewReason
 from services.engines.ports import Decoded, Scored
 from services.pipeline.hearing import hear
 from services.pipeline.judge import judge_drafted
-from services.pipeline.kept import evidence_of, heard, kept
+from services.pipeline.kept_evidence import evidence_of, heard, kept
 from services.pipeline.one_cart import written
 from services.pipeline.ports import Tools
 from services.pipeline.tidy import drop_echoes

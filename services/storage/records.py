@@ -55,7 +55,7 @@ class Idempotency:
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
     """One order row. `version` grows by one at every change; times are aware UTC datetimes. `evidence` is
-    what its words gave reason to say, as `services/pipeline/kept.py` keeps it."""
+    what its words gave reason to say, as `services/pipeline/kept_evidence.py` keeps it."""
 
     id: str
     state: State

@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
             f"services.pipeline.{module}",
             "services.storage.records",
         ): "plain values; records import no database"
-        for module in ("flow", "heartbeat", "judge", "kept", "ports", "review", "runner", "stages")
+        for module in ("flow", "heartbeat", "judge", "kept_evidence", "ports", "review", "runner", "stages")
     },
     (
         "services.pipeline.runner",

@@ -1,4 +1,4 @@
-"""What our own steps cost around an engine that answers at once: retrieve, mask, validate, price, triage.
+"""What our own steps cost around an engine that answers at once: read, mask, validate, price.
 
 The engine is a small HTTP server in this process that repeats what the real one said to the same words. Queue
 and database are not in it, nor is the time of a real engine; HTTP and JSON on both sides are.
@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def pipeline_cost(orders: Sequence[Order], texts: Mapping[str, str]) -> dict[str
     by_words = {order.messages()[-1]["content"]: texts[order.id] for order in known}
     with instant_engine(by_words) as url, tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home), llm_url=url, llm_dialect="vllm", llm_model="instant")
-        tools = bootstrap(settings).tools
+        tools = replace(bootstrap(settings).tools, skip_settled=False)
         for order in known:
             _timed(order, tools)  # menus' lexicons are built once
         return {str(threads): _rates(known * ROUNDS, tools, threads) for threads in THREADS}

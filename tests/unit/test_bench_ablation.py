@@ -11,7 +11,7 @@ import pytest
 from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from services.evaluation.statistics import wilson
-from services.pipeline import stages
+from services.pipeline import kept_evidence
 from services.pipeline.one_cart import one_cart
 from tests.bench.ablation import report
 from tests.bench.ablation.decoder import KeptCalls, lever_decoder
@@ -23,7 +23,7 @@ from tests.bench.pipeline_cost import instant_engine
 
 def evidence(variant: str, words: str) -> Evidence:
     with BY_NAME[variant].switched():
-        return stages.retrieve(words, menu_of("harbor-coffee"), 1)
+        return kept_evidence.retrieve(words, menu_of("harbor-coffee"), 1)
 
 
 def lines(found: Evidence) -> list[tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]]]:

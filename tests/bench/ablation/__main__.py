@@ -123,7 +123,8 @@ def main() -> int:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         calls = KeptCalls(config.llm_url, args.out / "answers")
         decoder = lever_decoder(config.llm_url, config.llm_model, calls)
-        tools = replace(bootstrap(config.model_copy(update={"home": home})).tools, decoder=lambda: decoder)
+        wired = bootstrap(config.model_copy(update={"home": home, "skip_settled": False})).tools
+        tools = replace(wired, decoder=lambda: decoder)
         orders = {order.id for order in sample(args.orders, TUNED)[:: args.every]}
         for name in args.only.split(","):
             decoder.variant = BY_NAME[name]

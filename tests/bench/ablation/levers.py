@@ -50,7 +50,9 @@ NOTICED: Rules = {
 """Corrections, sharing and splits are noticed as ever, and none is settled by rule."""
 
 WHOLE_MENU: Rules = {
-    "services.pipeline.kept.retrieve": lambda text, menu, version: Evidence.everything(menu, version, text),
+    "services.pipeline.kept_evidence.retrieve": lambda text, menu, version: Evidence.everything(
+        menu, version, text
+    ),
     "services.pipeline.judge.check_evidence": lambda draft, evidence: [],
 }
 """Nothing is looked for in the words, so a cart can only be held against the menu."""

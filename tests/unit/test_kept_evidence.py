@@ -1,0 +1,52 @@
+"""Evidence that is kept on its order: the same for every stage, whatever release made it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from services.pipeline import kept_evidence
+from services.pipeline.kept_evidence import evidence_of, kept, reader_version
+from services.pipeline.retrieve import retrieve
+from services.storage.records import MenuVersion, OrderRecord
+from tests.stand_ins import CAFE, RIGHT, in_review, speech
+from tests.unit.test_told import FLOORS, read
+
+MENU = MenuVersion(CAFE, 4, "", datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def order(said: str = "a large latte with oat milk") -> OrderRecord:
+    return replace(in_review(RIGHT), transcript=speech(said))
+
+
+def test_what_is_kept_comes_back_as_it_was() -> None:
+    told = [made for part in FLOORS for _, made in read(part)[::20]]
+    for made in told:
+        stored = json.loads(json.dumps(kept(made)))
+        version = MenuVersion(made.menu, 1, "", MENU.created_at)
+        assert evidence_of(replace(order(made.transcript), evidence=stored), version) == made
+    assert len(told) > 200
+
+
+def test_what_is_kept_is_taken_whatever_release_made_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = kept(retrieve("a small latte", CAFE, 4)) | {"reader": "an older one"}
+
+    def unused(*_: object) -> None:
+        raise AssertionError("worked out again")
+
+    monkeypatch.setattr(kept_evidence, "retrieve", unused)
+    assert evidence_of(replace(order(), evidence=stored), MENU).transcript == "a small latte"
+
+
+@pytest.mark.parametrize("stored", [None, {}, {"evidence": {"lines": 7}}, {"evidence": None, "reader": "x"}])
+def test_what_can_not_be_read_is_worked_out_anew(stored: dict[str, object] | None) -> None:
+    found = evidence_of(replace(order(), evidence=stored), MENU)
+    assert found == retrieve("a large latte with oat milk", CAFE, 4)
+
+
+def test_the_reader_has_a_version() -> None:
+    assert len(reader_version()) == 12
+    assert kept(retrieve("a latte", CAFE, 4))["reader"] == reader_version()
