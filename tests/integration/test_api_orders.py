@@ -47,12 +47,12 @@ def test_a_recording_is_accepted(world: World) -> None:
     wait_until(lambda: (order["id"], State.RECEIVED) in world.parts.doorbell.rung)
 
 
-def test_a_transcript_is_accepted_and_waits_for_decoding(world: World) -> None:
+def test_a_transcript_is_accepted_and_waits_to_be_read(world: World) -> None:
     order = world.text("two large oat lattes", metadata={"deep": {"er": [1, None]}})
     assert order["source"] == "transcript"
     assert order["transcript"]["text"] == "two large oat lattes"
     assert order["transcript"]["confidence"] == 1
-    assert order["stage"] == "decode"
+    assert order["stage"] == "read"
     assert order["metadata"] == {"deep": {"er": [1, None]}}
     wait_until(lambda: (order["id"], State.TRANSCRIBED) in world.parts.doorbell.rung)
 
@@ -191,7 +191,7 @@ def test_etags_spare_what_is_known_and_wait_for_a_change(world: World) -> None:
     assert answer.headers["etag"] == tag
     assert not answer.content
     assert world.http.get(f"/v1/orders/{order_id}?wait=0.3", headers=known).status_code == 304
-    threading.Timer(0.3, lambda: world.advance(order_id, Event.DECODED)).start()
+    threading.Timer(0.3, lambda: world.advance(order_id, Event.READ)).start()
     changed = world.http.get(f"/v1/orders/{order_id}?wait=20", headers=known)
     assert changed.status_code == 200
     assert changed.json()["stage"] == "validate"

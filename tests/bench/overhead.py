@@ -1,0 +1,167 @@
+"""What an order of text costs beside the engines: SQL messages, Redis commands and time, one order at a time.
+
+    make bench-overhead [ARGS="--orders 200"]
+
+The real API, Redis and workers as child processes, on SQLite and on PostgreSQL; each order's words settle it,
+so that no engine has a part in it. Messages are counted where SQLAlchemy sends them (`counting.py`), commands
+by Redis itself less those of an idle stack of the same length. The time is from the request to the
+moment at which the database says the order was settled; one clock, since it is one machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import redis
+
+from infra.database import Database
+from infra.ports import any_free
+from infra.redis_server import EmbeddedRedis
+from infra.settings import Settings
+from infra.supervisor import Child, Supervisor
+from schemas.lifecycle import SETTLED, STATUS
+from services.evaluation.statistics import quantile
+from services.storage.menus import MenuStore
+from services.storage.orders import OrderStore
+from services.workers.stack import WORKERS, as_environment, celery_argv
+from tests.postgresql import PostgreSQL
+from tests.stand_ins import CAFE, SAID
+
+OUT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "overhead.json"
+WARM, PAUSE_S = 10, 0.1
+
+
+def children(config: Settings, home: Path, listener: socket.socket) -> list[Child]:
+    """The API and every worker but the recogniser's, each counting its messages."""
+    env = as_environment(config) | {"COUNTED_SQL": str(home / "sql")}
+
+    def child(name: str, argv: tuple[str, ...], fds: tuple[int, ...] = (), **more: str) -> Child:
+        ready = home / f"{name}.ready"
+        return Child(
+            name=name,
+            argv=argv,
+            log_path=home / f"{name}.log",
+            ready=ready.exists,
+            ready_timeout_s=90,
+            env={**env, "SAYCART_READY_FILE": str(ready), **more},
+            needs=("redis",),
+            pass_fds=fds,
+        )
+
+    workers = [
+        child(name, (*counted, *argv[2:]))
+        for name, queues in WORKERS.items()
+        if name != "transcribe"
+        for counted, argv in [(_counted(), celery_argv(name, queues, 1, "WARNING"))]
+    ]
+    number = listener.fileno()
+    api = child("api", (*_counted(), "services.api"), (number,), SAYCART_API_FD=str(number))
+    return [*workers, api]
+
+
+def _counted() -> tuple[str, ...]:
+    return (sys.executable, "-m", "tests.bench.counting")
+
+
+def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
+    server = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    config = Settings(
+        home=home,
+        database_url=database_url,
+        redis_url=server.url,
+        llm_url="http://127.0.0.1:9",  # never asked: the words settle each order
+        check_settled=0,
+        log_level="WARNING",
+    )
+    database = Database(config.database)
+    database.migrate()
+    MenuStore(database).put(CAFE)
+    store, supervisor = OrderStore(database), Supervisor(home / "stack")
+    try:
+        supervisor.start([server.child("redis"), *children(config, home, listener)])
+        with httpx.Client(base_url=url, trust_env=False) as client, redis.Redis.from_url(server.url) as bell:
+            _settled(client, store, WARM)
+            idle = _commands(bell, lambda: time.sleep(orders * (PAUSE_S + 0.05)))
+            before = _messages(home)
+            times: list[float] = []
+            used = _commands(bell, lambda: times.extend(_settled(client, store, orders)))
+            messages = _messages(home) - before
+    finally:
+        supervisor.stop()
+        database.close()
+        listener.close()
+    return {
+        "orders": orders,
+        "sql_messages": round(messages.total() / orders, 1),
+        "by_word": {word: round(count / orders, 1) for word, count in sorted(messages.items())},
+        "transactions": round(messages["COMMIT"] / orders, 1),
+        "redis_commands": round((used - idle).total() / orders, 1),
+        "ms_p50": round(1000 * quantile(times, 0.5), 1),
+        "ms_p95": round(1000 * quantile(times, 0.95), 1),
+    }
+
+
+def _settled(client: httpx.Client, store: OrderStore, orders: int) -> list[float]:
+    """Seconds that each of so many orders took, one after the other; nobody polls the API meanwhile."""
+    times = []
+    for _ in range(orders):
+        time.sleep(PAUSE_S)
+        began = datetime.now(UTC)
+        answer = client.post("/v1/orders", json={"transcript": SAID, "menu": CAFE.id})
+        order_id = answer.raise_for_status().json()["id"]
+        until = time.monotonic() + 30
+        while (order := store.get(order_id)).state not in SETTLED:
+            if time.monotonic() > until:
+                raise TimeoutError(f"{order_id} is still {STATUS[order.state]}")
+            time.sleep(0.01)
+        times.append((order.updated_at - began).total_seconds())
+    return times
+
+
+def _messages(home: Path) -> Counter[str]:
+    return Counter((home / "sql").read_text().split())
+
+
+def _commands(client: redis.Redis, act: Any) -> Counter[str]:
+    client.config_resetstat()
+    act()
+    found = client.info("commandstats")
+    return Counter({name: int(seen["calls"]) for name, seen in found.items() if "info" not in name})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--orders", type=int, default=100)
+    parser.add_argument("--out", type=Path, default=OUT)
+    asked = parser.parse_args()
+    found: dict[str, Any] = {"date": datetime.now(UTC).date().isoformat(), "cores": os.cpu_count()}
+    postgresql = PostgreSQL()
+    try:
+        for name in ("sqlite", "postgresql"):
+            with tempfile.TemporaryDirectory(prefix="saycart-") as folder:
+                home = Path(folder)
+                url = (
+                    f"sqlite:///{home / 'saycart.db'}" if name == "sqlite" else postgresql.create("overhead")
+                )
+                found[name] = measured(url, asked.orders, home)
+            print(name, json.dumps(found[name]))
+    finally:
+        postgresql.stop()
+    asked.out.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
