@@ -192,8 +192,9 @@ class Database:
         with self.read() as session:
             session.execute(text("SELECT 1"))
 
-    def migrate(self) -> None:
-        """Bring the tables to the newest version. Safe from many processes at once: one works, all wait.
+    def migrate(self, revision: str = "head") -> None:
+        """Bring the tables to the newest version, or up to an older one, for tests of what follows it. Safe
+        from many processes at once: one works, all wait.
 
         Raises:
             DatabaseUnavailable: not reachable, or another process migrates for more than 120 s.
@@ -204,7 +205,7 @@ class Database:
                 connection.execute(
                     text("SELECT pg_advisory_xact_lock(hashtextextended('saycart:migrate', 0))")
                 )
-                self._upgrade(connection)
+                self._upgrade(connection, revision)
             return
         file = Path(str(self.url.database))
         try:
@@ -215,7 +216,7 @@ class Database:
                 with self._engine.connect() as connection:
                     connection.exec_driver_sql("PRAGMA journal_mode = WAL")
                 with self._writer.begin() as connection:
-                    self._upgrade(connection)
+                    self._upgrade(connection, revision)
         except Timeout:
             raise DatabaseUnavailable(f"another process migrates for more than {MIGRATE_S} s") from None
         except OSError as error:
@@ -239,7 +240,7 @@ class Database:
             self._writing.release()
 
     @staticmethod
-    def _upgrade(connection: Connection) -> None:
+    def _upgrade(connection: Connection, revision: str) -> None:
         # Imported late: only the process that migrates pays for it, not each worker and each command.
         from alembic import command
         from alembic.config import Config
@@ -247,4 +248,4 @@ class Database:
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, revision)
