@@ -22,7 +22,7 @@ from schemas.question import Question
 
 # Bounds of the mask, and through it of `max_tokens`. A spoken order past them is asked about.
 MAX_LINES = 12
-MAX_OPTIONS = 8
+MAX_OPTIONS = 24  # a sub with all on it; an order's mask opens what its item offers and was said
 MAX_HEARD_CHARS = 100
 MAX_QUANTITY = 999
 MAX_COUNT = 12

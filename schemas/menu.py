@@ -129,6 +129,10 @@ class Menu(_Part):
     def size(self, size_id: str) -> Size | None:
         return next((size for size in self.sizes if size.id == size_id), None)
 
+    def offered(self, item: Item) -> list[tuple[OptionGroup, Option]]:
+        """Every option that an item comes with, in the menu's order, available or not."""
+        return [(g, o) for g in self.option_groups if g.id in item.option_groups for o in g.options]
+
 
 def spoken_key(name: str) -> str:
     """Fold a name to what can be told apart by ear: case, punctuation, spacing and the way in which an accent

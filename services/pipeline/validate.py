@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from schemas.cart import MAX_LINES, CartDraft, Finding, ItemLine, NotOnMenuLine
+from schemas.cart import MAX_LINES, MAX_OPTIONS, CartDraft, Finding, ItemLine, NotOnMenuLine
 from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.transcript import Transcript
 from services.pipeline.questions import which_item
@@ -121,7 +121,12 @@ def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
 
 def _open_ends(evidence: Evidence) -> Iterator[Finding]:
     """Ways of speaking that no rule reads; the model's guess at them may be right, but nobody can tell."""
+    overfull = any(line.overfull(evidence.menu) for line in evidence.lines)
     ways = {
+        "too_many_options": (
+            overfull,
+            f"More was asked of one thing than the {MAX_OPTIONS} changes of a line",
+        ),
         "taken_back": (evidence.corrected, "Something was taken back; is the cart as it was meant?"),
         "unclear_split": (evidence.shared, "Something was shared out or told apart; is it so?"),
         "asked_about": (evidence.asked, "Something of the menu was asked about; is it ordered?"),

@@ -112,4 +112,4 @@ def test_a_run_that_would_come_to_something_else_begins_anew(works: Works) -> No
     other = works.run(SAYCART_FIELD_THRESHOLD="0.5")
     assert "done before" not in other.stdout
     works.gold.write_text(works.gold.read_text().replace("two large", "three large"))
-    assert "1 orders were done before" in works.run(SAYCART_FIELD_THRESHOLD="0.5").stdout
+    assert "3 orders were done before" in works.run(SAYCART_FIELD_THRESHOLD="0.5").stdout
