@@ -180,8 +180,7 @@ def _print(sample: Sample, menus: dict[str, dict[str, Any]], console: Console) -
     sizes = {size["id"]: size["name"] for size in menu.get("sizes", [])}
     label = f"{sample.row['id']} · {menu.get('name', order.menu.id)}"
     body = [Padding(table, (0, 0, 0, 2))] if (table := cart_table(order, sizes)) else []
-    why = "for a human, because" if order.status == "needs_review" else "because"
-    notes = [f"  [yellow]{why}: {escape(doubt)}[/]" for doubt in doubts(order)]
+    notes = [f"  [yellow]{escape(doubt)}[/]" for doubt in doubts(order)]
     console.print()
     console.print(Group(headline(order, label), *body, *notes))
 

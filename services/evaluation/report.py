@@ -90,10 +90,15 @@ def _cases(
                 "row": row,
                 "recording": recording,
                 "lines": side_by_side(row.gold["cart"]["lines"], row.predicted["cart"]["lines"], names),
-                "doubts": [f["message"] for f in row.predicted["findings"] if f["severity"] == "blocking"],
+                "doubts": [_told(f) for f in row.predicted["findings"] if f["severity"] == "blocking"],
             }
         )
     return cases
+
+
+def _told(finding: Mapping[str, Any]) -> str:
+    """A finding with what only a reviewer is shown beside it."""
+    return f"{finding['message']} ({finding['detail']})" if finding.get("detail") else finding["message"]
 
 
 def _keep(audio_dir: Path, name: str, folder: Path) -> str | None:

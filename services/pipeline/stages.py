@@ -15,6 +15,7 @@ from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
+from schemas.wording import told
 from services.engines.ports import Decoded, Scored
 from services.pipeline.facts import check_facts, check_total
 from services.pipeline.fields import field_confidences
@@ -47,7 +48,7 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     )
     timings = {"transcribe": time.perf_counter() - started}
     if transcript.nothing_was_said:
-        finding = Finding.blocking("nothing_heard", "Nothing was said in this recording")
+        finding = Finding.blocking("nothing_heard", "Nothing was said in this recording.")
         return Outcome(
             Event.DOUBTED,
             transcript=transcript,
@@ -99,7 +100,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     findings = check_facts(order.draft, menu.menu) + check_evidence(order.draft, evidence)
     findings += check_hearing(transcript)
     fields = field_confidences(order.draft, evidence, transcript)
-    findings += check_fields(fields, tools.field_threshold)
+    findings += check_fields(fields, tools.field_threshold, order.draft, menu.menu)
     cart = price_cart(order.draft, menu.menu, menu.version, transcript, findings, fields)
     findings += check_total(cart.total, tools.max_order_total)
     return Outcome(
@@ -124,8 +125,9 @@ def triage(order: OrderRecord, tools: Tools) -> Outcome:
 
 
 def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
-    """The way out of any stage that can't go on: what is known so far, in front of a human."""
-    finding = Finding.blocking(code, message)
+    """The way out of any stage that can't go on: what is known so far, in front of a human, who alone reads
+    the `message`."""
+    finding = Finding.blocking(code, told(reason), detail=message)
     return Outcome(
         Event.DOUBTED,
         findings=(finding,),
