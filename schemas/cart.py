@@ -22,7 +22,7 @@ from schemas.question import Question
 
 # Bounds of the mask, and through it of `max_tokens`. A spoken order past them is asked about.
 MAX_LINES = 12
-MAX_OPTIONS = 8
+MAX_OPTIONS = 24  # a sub with all on it; an order's mask opens what its item offers and was said
 MAX_HEARD_CHARS = 100
 MAX_QUANTITY = 999
 MAX_COUNT = 12
@@ -123,7 +123,8 @@ class Severity(StrEnum):
 
 
 class Finding(BaseModel):
-    """One thing a reader should know. `code` is stable and counted; `message` is for people."""
+    """One thing a reader should know. `code` is stable and counted; `message` is a sentence for the customer,
+    `detail` what only a reviewer wants beside it (a probability, an error's own words)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -134,12 +135,19 @@ class Finding(BaseModel):
     question: Question | None = Field(
         default=None, description="asks the customer, where that would settle it"
     )
+    detail: str | None = Field(default=None, description="for reviewers: a probability, an error's own words")
 
     @classmethod
     def blocking(
-        cls, code: str, message: str, line: int | None = None, question: Question | None = None
+        cls,
+        code: str,
+        message: str,
+        line: int | None = None,
+        question: Question | None = None,
+        detail: str | None = None,
     ) -> Finding:
-        return cls(code=code, severity=Severity.BLOCKING, message=message, line=line, question=question)
+        severity = Severity.BLOCKING
+        return cls(code=code, severity=severity, message=message, line=line, question=question, detail=detail)
 
     @classmethod
     def info(cls, code: str, message: str, line: int | None = None) -> Finding:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from schemas.cart import MAX_LINES, Amount
+from schemas.cart import MAX_LINES, MAX_OPTIONS, Amount
 from schemas.menu import Menu
 
 
@@ -73,15 +73,24 @@ class LineEvidence(_Evidence):
     required: bool = False
     stray: bool = False
 
+    def offered(self, sku: str, menu: Menu) -> list[OptionEvidence]:
+        """Its options that the item `sku` comes with."""
+        item = menu.item(sku)
+        groups = item.option_groups if item is not None else ()
+        return [option for option in self.options if option.group in groups]
+
+    def overfull(self, menu: Menu) -> bool:
+        """Whether more options were said than a line may hold."""
+        return any(len(self.offered(sku, menu)) > MAX_OPTIONS for sku in self.items)
+
     def settled(self, menu: Menu) -> bool:
         """Whether the words leave nothing about it open: one item, one number, one size or none, and every
         option that it can have at one amount and count."""
-        item = menu.item(self.items[0])
-        offered = item.option_groups if item is not None else ()
-        options = [option for option in self.options if option.group in offered]
+        options = self.offered(self.items[0], menu)
         return (
             self.required
             and not self.stray
+            and len(options) <= MAX_OPTIONS
             and len(self.items) == len(self.quantities) == self.copies == 1
             and (not self.sizes or (self.size_required and len(self.sizes) == 1))
             and all(o.required and len(o.amounts) == len(o.counts) == 1 for o in options)

@@ -1,13 +1,15 @@
 """A menu: what can be ordered, under which names, at which price. The only source of prices.
 
 Money is an integer number of minor units (cents). A document is checked whole: `Menu.parse` raises
-`InvalidMenu` with a JSON pointer for each problem, so that an operator mends all of them at once.
+`InvalidMenu` with a JSON pointer for each problem, so that an operator mends all of them at once. Names clash
+only between different things: a name that repeats one of the same thing is dropped, and `Menu.read` says so.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -17,6 +19,10 @@ from schemas.errors import InvalidMenu
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$")]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 Money = Annotated[int, Field(ge=0, le=100_000_00, description="minor units of the menu's currency")]
+
+
+# A JSON pointer into the document as it came, and a sentence.
+Note = tuple[str, str]
 
 
 class _Part(BaseModel):
@@ -88,7 +94,12 @@ class Menu(_Part):
 
     @classmethod
     def parse(cls, document: Any) -> Menu:
-        """Build a menu from parsed JSON.
+        """Build a menu from parsed JSON; what `read` gives without its notes. Raises InvalidMenu."""
+        return cls.read(document)[0]
+
+    @classmethod
+    def read(cls, document: Any) -> tuple[Menu, tuple[Note, ...]]:
+        """Build a menu from parsed JSON, tidied, and tell what was dropped on the way.
 
         Raises:
             InvalidMenu: wrong shape, or references and names that contradict each other.
@@ -102,7 +113,7 @@ class Menu(_Part):
         problems = list(_contradictions(menu))
         if problems:
             raise InvalidMenu(problems)
-        return menu
+        return _tidied(menu)
 
     @property
     def choose_one(self) -> frozenset[str]:
@@ -118,6 +129,10 @@ class Menu(_Part):
     def size(self, size_id: str) -> Size | None:
         return next((size for size in self.sizes if size.id == size_id), None)
 
+    def offered(self, item: Item) -> list[tuple[OptionGroup, Option]]:
+        """Every option that an item comes with, in the menu's order, available or not."""
+        return [(g, o) for g in self.option_groups if g.id in item.option_groups for o in g.options]
+
 
 def spoken_key(name: str) -> str:
     """Fold a name to what can be told apart by ear: case, punctuation, spacing and the way in which an accent
@@ -129,9 +144,49 @@ def _pointer(loc: tuple[int | str, ...]) -> str:
     return "/" + "/".join(str(part) for part in loc)
 
 
-def _contradictions(menu: Menu) -> list[tuple[str, str]]:
+def _repeats(part: Size | Option | Item) -> dict[int, str]:
+    """Which aliases read like a name that the same thing has before them, each with that name."""
+    known = {_read(part.name): part.name}
+    found = {}
+    for index, alias in enumerate(part.aliases):
+        first = known.setdefault(_read(alias), alias)
+        if first is not alias:
+            found[index] = first
+    return found
+
+
+def _read(name: str) -> str:
+    """Finer than `spoken_key`: a sign that is read as a word is one ("mac & cheese" is not "mac cheese")."""
+    signs = re.sub(r"[%&+#@$€£]", lambda sign: f" _{ord(sign[0])} ", name)
+    return spoken_key(signs)
+
+
+def _tidied(menu: Menu) -> tuple[Menu, tuple[Note, ...]]:
+    """The menu with each name of a thing once, and what was dropped."""
+    notes: list[Note] = []
+
+    def tidy(parts: Any, root: str) -> Iterator[Any]:
+        for index, part in enumerate(parts):
+            repeats = _repeats(part)
+            for a, first in repeats.items():
+                note = f"“{part.aliases[a]}” reads like “{first}”, so it was dropped"
+                notes.append((f"{root}/{index}/aliases/{a}", note))
+            kept = tuple(alias for a, alias in enumerate(part.aliases) if a not in repeats)
+            yield part.model_copy(update={"aliases": kept}) if repeats else part
+
+    sizes = tuple(tidy(menu.sizes, "/sizes"))
+    groups = tuple(
+        group.model_copy(update={"options": tuple(tidy(group.options, f"/option_groups/{g}/options"))})
+        for g, group in enumerate(menu.option_groups)
+    )
+    items = tuple(tidy(menu.items, "/items"))
+    tidied = menu.model_copy(update={"sizes": sizes, "option_groups": groups, "items": items})
+    return (tidied if notes else menu), tuple(notes)
+
+
+def _contradictions(menu: Menu) -> list[Note]:
     """Everything that the shape alone can't forbid, as (JSON pointer, sentence)."""
-    problems: list[tuple[str, str]] = []
+    problems: list[Note] = []
 
     def unique(values: list[tuple[str, str]], what: str) -> None:
         seen: dict[str, str] = {}
@@ -146,11 +201,11 @@ def _contradictions(menu: Menu) -> list[tuple[str, str]]:
     def names_of(parts: Any, root: str) -> list[tuple[str, str]]:
         found = []
         for index, part in enumerate(parts):
-            found.append((f"{root}/{index}/name", spoken_key(part.name)))
+            # Names of one thing don't clash with each other, so each way to say it counts once.
+            own = {spoken_key(part.name): f"{root}/{index}/name"}
             for a, alias in enumerate(part.aliases):
-                # An alias that merely repeats its own name is harmless and common in exports.
-                if spoken_key(alias) != spoken_key(part.name):
-                    found.append((f"{root}/{index}/aliases/{a}", spoken_key(alias)))
+                own.setdefault(spoken_key(alias), f"{root}/{index}/aliases/{a}")
+            found += [(path, key) for key, path in own.items()]
         return found
 
     unique([(f"/sizes/{i}/id", s.id) for i, s in enumerate(menu.sizes)], "size id")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
-from schemas.cart import Amount, CartLine, CartOption, HeardSpan
+from schemas.cart import Amount, CartLine, CartOption, Finding, HeardSpan, Severity
 from schemas.review import ReviewReason
 
 # ISO 4217 currencies that do not have two decimals.
@@ -78,9 +78,46 @@ _REASONS = {
 }
 
 
+# The same for the customer, where no finding says it better.
+_TOLD = {
+    ReviewReason.LOW_ASR_CONFIDENCE: "It was hard to hear what you said.",
+    ReviewReason.NOTHING_HEARD: "We heard no words.",
+    ReviewReason.NOT_ON_MENU: "You asked for something that is not on the menu.",
+    ReviewReason.BLOCKING_FINDING: "Something about the order is not clear.",
+    ReviewReason.DECODE_FAILED: "We could not make an order of what you said by ourselves.",
+    ReviewReason.DECODE_TRUNCATED: "This order is too long for us to write down by ourselves.",
+    ReviewReason.DECODER_UNAVAILABLE: "Our system did not answer, so somebody takes this order by hand.",
+    ReviewReason.STAGE_FAILED: "Something went wrong on our side, so somebody takes this order by hand.",
+}
+# Findings that say that it was hard to hear, and what.
+_HARD_TO_HEAR = {"field_doubtful", "heard_again", "nothing_heard"}
+
+
 def reason(given: ReviewReason) -> str:
     """Why a human must look, in words for the one who looks."""
     return _REASONS[given]
+
+
+def told(given: ReviewReason) -> str:
+    """Why a human must look, as a sentence for the customer."""
+    return _TOLD[given]
+
+
+def unsaid(reasons: Iterable[ReviewReason], findings: Iterable[Finding]) -> list[ReviewReason]:
+    """The reasons that no finding says already, and better."""
+    codes = {found.code for found in findings if found.severity is Severity.BLOCKING}
+    said = {
+        given: bool(codes & _HARD_TO_HEAR) if given is ReviewReason.LOW_ASR_CONFIDENCE else bool(codes)
+        for given in ReviewReason
+    }
+    return [given for given in reasons if not said[given]]
+
+
+def doubts(reasons: Iterable[ReviewReason], findings: Sequence[Finding]) -> list[str]:
+    """Everything that keeps an order from being settled, in sentences for the customer, each once."""
+    sentences = [told(given) for given in unsaid(reasons, findings)]
+    sentences += [found.message for found in findings if found.severity is Severity.BLOCKING]
+    return list(dict.fromkeys(sentences))
 
 
 def line(priced: CartLine, sizes: Mapping[str, str], currency: str) -> str:

@@ -54,16 +54,17 @@ def export(
 def put(menu_id: str, document: Document, box: Wired) -> Response:
     """Import a whole menu: 201 for a new version, 200 when the newest one says the same already.
 
-    It is stored only after its grammar was compiled, so a menu that can't be decoded never serves.
+    It is stored only after its grammar was compiled, so a menu that can't be decoded never serves. Names that
+    repeat one of the same thing are dropped, each with a note in the answer.
     """
-    menu = Menu.parse(document)
+    menu, notes = Menu.read(document)
     if menu.id != menu_id:
         raise InvalidMenu([("/id", f"is {menu.id!r}, but the address says {menu_id!r}")])
     box.check_menu(menu, next_version(box, menu_id))
     stored, created = box.menus.put(menu)
     log.info("menu.imported", menu=menu.id, version=stored.version, created=created)
     return JSONResponse(
-        present.menu_summary(stored).model_dump(mode="json"),
+        present.menu_summary(stored, notes).model_dump(mode="json"),
         status_code=201 if created else 200,
         headers=_headers(stored) | {"Location": f"/v1/menus/{menu.id}?version={stored.version}"},
         background=BackgroundTask(warm, box, stored.menu, stored.version) if created else None,

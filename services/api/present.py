@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from schemas.cart import Cart, MenuRef
 from schemas.lifecycle import STATUS, State
+from schemas.menu import Note
 from schemas.order import DoneBy, Order, OrderEvent, Timings
 from schemas.review import Review
 from services.pipeline.flow import next_stage
@@ -29,6 +31,13 @@ class ReviewDetail(Review):
     proposed: Cart | None = None
 
 
+class MenuNote(BaseModel):
+    """What an import changed: `pointer` is a JSON pointer into the document as it was sent."""
+
+    pointer: str
+    detail: str
+
+
 class MenuSummary(BaseModel):
     """One menu version without its items. `digest` is of the whole document."""
 
@@ -40,6 +49,9 @@ class MenuSummary(BaseModel):
     language: str
     items: int
     created_at: str
+    notes: list[MenuNote] = Field(
+        default=[], description="names that an import dropped, since they repeat one of the same thing"
+    )
 
 
 class MenuList(BaseModel):
@@ -132,7 +144,7 @@ def done_by(stored: StoredEvent) -> DoneBy | None:
     return DoneBy(stage=stored.stage, attempt=stored.attempt, worker=stored.worker)
 
 
-def menu_summary(version: MenuVersion) -> MenuSummary:
+def menu_summary(version: MenuVersion, notes: Sequence[Note] = ()) -> MenuSummary:
     return MenuSummary(
         id=version.menu.id,
         name=version.menu.name,
@@ -142,4 +154,5 @@ def menu_summary(version: MenuVersion) -> MenuSummary:
         language=version.menu.language,
         items=len(version.menu.items),
         created_at=rfc3339(version.created_at),
+        notes=[MenuNote(pointer=pointer, detail=detail) for pointer, detail in notes],
     )

@@ -6,7 +6,8 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -15,12 +16,14 @@ from rich.live import Live
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from schemas.errors import EngineUnavailable, InputError
 from schemas.lifecycle import SETTLED, STATUS
 from schemas.order import Order
 from services.cli.receipt import cart_table, doubts, headline
 from services.cli.samples import RECORDINGS, Sample, load_menus, load_samples
+from services.cli.waiting import EVERY_S, for_orders, said_every
 
 STAGES = ("transcribe", "read", "decode", "validate")
 _SETTLED = {STATUS[state] for state in SETTLED}
@@ -38,6 +41,9 @@ def run_demo(base_url: str, console: Console, check: Callable[[], None] = lambda
         InputError: the API refused a sample.
     """
     menus, samples = load_menus(), load_samples()
+    console.print(
+        f"Ordering {len(samples)} recordings at {base_url}; each is heard, then decoded, then checked."
+    )
     asyncio.run(_order_all(base_url, console, menus, samples, check))
     for sample in samples:
         _print(sample, menus, console)
@@ -62,7 +68,10 @@ async def _order_all(
                 f"menu [bold]{menu['name']}[/]: {len(menu['items'])} items, version "
                 f"{answer.json()['version']}"
             )
-        with Live(console=console, refresh_per_second=4, transient=True) as live:
+        with (
+            Live(console=console, refresh_per_second=4, transient=True) as live,
+            _said(samples, console),
+        ):
             work = [asyncio.create_task(_send_and_follow(client, run, samples, console))]
             while not all(task.done() for task in work):
                 check()
@@ -140,12 +149,22 @@ async def _call(ask: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
         await asyncio.sleep(1.0)
 
 
+@contextmanager
+def _said(samples: list[Sample], console: Console) -> Iterator[None]:
+    """Lines that say what is waited for, where there is no terminal to draw a table on."""
+    if console.is_terminal:
+        yield
+        return
+    with said_every(EVERY_S, lambda: for_orders(samples, time.monotonic()), console.print):
+        yield
+
+
 def _refused(answer: httpx.Response, what: str) -> None:
     if answer.status_code >= 400:
         raise InputError(f"The API refused {what} with {answer.status_code}: {answer.text[:500]}")
 
 
-def _progress(samples: list[Sample]) -> Table:
+def _progress(samples: list[Sample]) -> Group:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("order")
     table.add_column("state", min_width=14)
@@ -169,7 +188,7 @@ def _progress(samples: list[Sample]) -> Table:
         ]
         total = (sample.settled_at or now) - sample.sent_at
         table.add_row(sample.row["id"], order.status.replace("_", " "), *cells, f"{total:.0f} s")
-    return table
+    return Group(table, Text(for_orders(samples, now), style="cyan"))
 
 
 def _print(sample: Sample, menus: dict[str, dict[str, Any]], console: Console) -> None:
@@ -180,8 +199,7 @@ def _print(sample: Sample, menus: dict[str, dict[str, Any]], console: Console) -
     sizes = {size["id"]: size["name"] for size in menu.get("sizes", [])}
     label = f"{sample.row['id']} · {menu.get('name', order.menu.id)}"
     body = [Padding(table, (0, 0, 0, 2))] if (table := cart_table(order, sizes)) else []
-    why = "for a human, because" if order.status == "needs_review" else "because"
-    notes = [f"  [yellow]{why}: {escape(doubt)}[/]" for doubt in doubts(order)]
+    notes = [f"  [yellow]{escape(doubt)}[/]" for doubt in doubts(order)]
     console.print()
     console.print(Group(headline(order, label), *body, *notes))
 

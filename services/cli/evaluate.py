@@ -21,13 +21,14 @@ from schemas.errors import InputError
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
 from services.cli.client import told
-from services.cli.provenance import about
+from services.cli.provenance import about, made_with
 from services.evaluation.cases import Names
 from services.evaluation.compare import compare, load_run, write_comparison
-from services.evaluation.figures import Scored, figures, judge
+from services.evaluation.figures import Scored, errors, figures, judge
 from services.evaluation.page import percent
+from services.evaluation.predictions import Predictions
 from services.evaluation.report import write_report
-from services.evaluation.run import predict, read_gold
+from services.evaluation.run import predict, read_rows
 from services.evaluation.summary import write_summary
 from services.workers.stack import decode_server
 
@@ -44,7 +45,10 @@ def evaluate(
     audio_dir: Annotated[
         Path | None, typer.Option(exists=True, file_okay=False, help="recordings; without it rows are text")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="write prediction rows here (JSONL)")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="write prediction rows here (JSONL); go on where it stopped"),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="write figures.json and index.html here")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="only the first so many rows")] = None,
     condition: Annotated[
@@ -66,12 +70,12 @@ def evaluate(
     if menu is None or gold is None:
         raise typer.BadParameter("needed to score gold rows", param_hint="'--menu' and '--gold'")
     with told() as console:
-        gold_rows = read_gold(gold)[:limit]
+        gold_rows = read_rows(gold)[:limit]
         document = _menu(menu)
         unusable = [
             row["id"]
             for row in gold_rows
-            if not (audio_dir and row.get("audio")) and not row.get("utterance")
+            if "error" not in row and not (audio_dir and row.get("audio")) and not row.get("utterance")
         ]
         if unusable:
             raise InputError(
@@ -79,11 +83,15 @@ def evaluate(
                 hint="Name the folder of the recordings with --audio-dir.",
             )
         try:
-            rows, kept = _run(gold_rows, document, audio_dir, out, console, jobs=jobs, keep=keep)
+            rows, broken, kept, taken_up = _run(
+                gold_rows, document, audio_dir, out, console, jobs=jobs, keep=keep
+            )
         except (ModelError, SupervisorError) as error:
             raise InputError(error.detail, hint=error.hint) from None
         config = settings()
-        found = figures(rows, config.asr_threshold)
+        found = figures(rows, config.asr_threshold, broken)
+        for row in errors(rows, broken):
+            console.print(f"[yellow]{escape(row['id'])}[/] {escape(row['error'])}", soft_wrap=True)
         console.print_json(json.dumps({name: value for name, value in found.items() if name not in _LONG}))
         if report is not None:
             page = write_report(
@@ -97,11 +105,13 @@ def evaluate(
                     condition=condition,
                     jobs=jobs,
                     kept=kept,
+                    taken_up=taken_up,
                     config=config,
                 ),
                 asr_threshold=config.asr_threshold,
                 names=Names.of(document),
                 audio_dir=audio_dir,
+                broken=broken,
             )
             console.print(f"report: {page}")
 
@@ -117,7 +127,7 @@ def compare_runs(
 ) -> None:
     """Which orders changed between two runs of one gold file, with paired tests."""
     with told() as console:
-        rows = read_gold(gold) if gold is not None else None
+        rows = None if gold is None else [row for row in read_rows(gold) if "error" not in row]
         before, after = load_run(a, rows), load_run(b, rows)
         found = compare(before, after)
         console.print(_tests(found))
@@ -185,12 +195,14 @@ def _run(
     *,
     jobs: int,
     keep: Path | None,
-) -> tuple[list[Scored], dict[str, int]]:
-    """Scored rows in the order of `gold`, and how many answers were kept from an earlier run, by kind."""
+) -> tuple[list[Scored], list[dict[str, Any]], dict[str, int], int]:
+    """Scored rows in the order of `gold`, those that are broken, how many answers were kept from an earlier
+    run, by kind, and how many rows an earlier start of this one had finished."""
     rows: list[Scored] = []
+    broken = [row for row in gold if "error" in row]
+    whole = [row for row in gold if "error" not in row]
     taken: dict[str, int] = {}
     exact = silent = 0
-    predictions = out.open("w") if out is not None else None
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -198,29 +210,34 @@ def _run(
         TimeRemainingColumn(),
         console=console,
     )
-    try:
-        with progress:
-            bar = progress.add_task("loading models", total=len(gold))
-            with ExitStack() as stack:
-                config = stack.enter_context(decode_server(settings()))
-                container = bootstrap(config)
-                if keep is None:
-                    tools = container.tools
-                    container.warm_menu(menu, 1)
-                else:
-                    tools, kept = container.keep(keep)
-                    taken = kept.taken
-                workers = ThreadPoolExecutor(jobs)
-                stack.callback(workers.shutdown, cancel_futures=True)  # Ctrl-C ends it after those under way
-                for scored in workers.map(lambda row: judge(row, predict(row, menu, tools, audio_dir)), gold):
-                    rows.append(scored)
-                    exact += scored.exact
-                    silent += scored.silent
-                    if predictions is not None:
-                        predictions.write(json.dumps(scored.predicted, ensure_ascii=False) + "\n")
-                        predictions.flush()
-                    progress.update(bar, advance=1, description=f"exact {exact}, silent errors {silent}")
-    finally:
-        if predictions is not None:
-            predictions.close()
-    return rows, dict(taken)
+    with Predictions(out, gold, made_with(menu, settings()), audio_dir) as predictions, progress:
+        bar = progress.add_task("loading models", total=len(gold))
+        for row in broken:
+            predictions.write(row)
+            progress.update(bar, advance=1)
+        if len(predictions):
+            console.print(f"{len(predictions)} orders were done before and are taken from {out}")
+        with ExitStack() as stack:
+            config = stack.enter_context(decode_server(settings()))
+            container = bootstrap(config)
+            if keep is None:
+                tools = container.tools
+                container.warm_menu(menu, 1)
+            else:
+                tools, kept = container.keep(keep)
+                taken = kept.taken
+            if audio_dir is not None and any(row.get("audio") for row in whole):
+                tools.transcriber()  # missing weights end the run here, and not each of its rows
+            workers = ThreadPoolExecutor(jobs)
+            stack.callback(workers.shutdown, cancel_futures=True)  # Ctrl-C ends it after those under way
+
+            def scored(row: dict[str, Any]) -> Scored:
+                return judge(row, predictions.known(row) or predict(row, menu, tools, audio_dir))
+
+            for done in workers.map(scored, whole):
+                rows.append(done)
+                exact += done.exact
+                silent += done.silent
+                predictions.write(done.predicted)
+                progress.update(bar, advance=1, description=f"exact {exact}, silent errors {silent}")
+        return rows, broken, dict(taken), len(predictions)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from infra.settings import settings
 from schemas.errors import InputError, InvalidMenu
@@ -31,22 +32,27 @@ def import_(
         with api(url) as client:
             response = client.put(f"/v1/menus/{menu_id}", json=document)
             summary = answer(response)
+        for note in summary.get("notes", ()):  # none from an older server
+            _say(console, note["pointer"], note["detail"])
         what = "new version" if response.status_code == 201 else "unchanged, version"
         console.print(f"{menu_id}: {what} {summary['version']}")
 
 
 @app.command()
 def check(file: File) -> None:
-    """Check a menu as an import would, without a running stack; lists every problem, and stores nothing."""
+    """Check a menu as an import would, without a running stack; lists every problem and every name that
+    would be dropped, and stores nothing."""
     with told() as console:
         document = _document(file)
         try:
-            menu = Menu.parse(document)
+            menu, notes = Menu.read(document)
             Container(settings()).check_menu(menu, version=0)
         except InvalidMenu as error:
             for path, problem in error.problems:
-                console.print(f"{path}: {problem}", markup=False, soft_wrap=True)
+                _say(console, path, problem)
             raise typer.Exit(1) from None
+        for path, note in notes:
+            _say(console, path, note)
         console.print(
             f"{menu.id}: {len(menu.items)} items, {len(menu.option_groups)} option groups, no problem"
         )
@@ -57,6 +63,10 @@ def export(menu_id: str, url: Url = None) -> None:
     """Print a menu document, as it can be imported again."""
     with told(), api(url) as client:
         typer.echo(json.dumps(answer(client.get(f"/v1/menus/{menu_id}")), indent=2, ensure_ascii=False))
+
+
+def _say(console: Console, path: str, sentence: str) -> None:
+    console.print(f"{path}: {sentence}", markup=False, soft_wrap=True)
 
 
 def _document(file: Path) -> dict[str, Any]:

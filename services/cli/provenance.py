@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -11,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from infra.settings import REPOSITORY, Settings
+from schemas.menu import Menu
+
+_HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
+_ROOMS = ("schemas", "services/pipeline", "services/engines", "services/evaluation")
 
 
 def about(
@@ -23,10 +28,12 @@ def about(
     jobs: int,
     kept: dict[str, int],
     config: Settings,
+    taken_up: int = 0,
 ) -> dict[str, Any]:
     """Set, engines, models and date of a run over `rows` rows, `spoken` of them heard. Names no path.
 
-    `kept` counts the answers of engines that an earlier run had kept, by kind.
+    `kept` counts the answers of engines that an earlier run had kept, by kind; `taken_up` the rows that
+    an earlier start of this run had finished.
     """
     told: dict[str, Any] = {
         "menu": menu_id,
@@ -35,6 +42,7 @@ def about(
         "condition": condition,
         "orders_at_once": jobs,
         "kept_from_an_earlier_run": kept,
+        "rows_of_an_earlier_start": taken_up,
         "rows": rows,
         "spoken_rows": spoken,
         "date": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
@@ -62,6 +70,24 @@ def about(
             "options": OPTIONS,
         }
     return told
+
+
+def made_with(menu: Menu, config: Settings) -> str:
+    """Everything that a prediction rests on but its row: menu, settings, models, libraries and code."""
+    told: list[Any] = [
+        menu.model_dump(mode="json"),
+        config.llm_dialect,
+        config.llm_model,
+        config.whisper_model,
+    ]
+    told += [config.whisper_second, config.whisper_device, config.asr_threshold, config.field_threshold]
+    told += [config.max_order_total, config.skip_settled, *(version(name) for name in _HOSTS)]
+    digest = hashlib.sha256(json.dumps(told).encode())
+    for room in _ROOMS:
+        for file in sorted((REPOSITORY / room).rglob("*")):
+            if file.suffix in (".py", ".json", ".toml"):
+                digest.update(file.relative_to(REPOSITORY).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
 
 
 def _name(model: str) -> str:

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from schemas import wording
 from schemas.cart import CartLine, Severity
 from schemas.order import Order
 from schemas.wording import heard, money, option
@@ -19,22 +20,16 @@ def headline(order: Order, label: str = "") -> str:
     """Name, state and what was understood of the recording, as rich markup."""
     style = _STATUS_STYLE.get(order.status, "red")
     said = order.transcript.text if order.transcript else ""
-    sure = f" [dim](confidence {order.transcript.confidence:.2f})[/]" if order.transcript else ""
     text = f"“{escape(said)}”" if said.strip() else "[dim]nothing was heard[/]"
-    return f"[bold]{escape(label or order.id)}[/] [{style}]{order.status.replace('_', ' ')}[/]  {text}{sure}"
+    return f"[bold]{escape(label or order.id)}[/] [{style}]{order.status.replace('_', ' ')}[/]  {text}"
 
 
 def doubts(order: Order) -> list[str]:
-    """Why a human must look, or why it failed: reasons first, then what they rest on."""
-    told = [reason.value.replace("_", " ") for reason in order.review.reasons] if order.review else []
-    findings = [
-        *order.findings,
-        *(f for line in (order.cart.lines if order.cart else []) for f in line.findings),
-    ]
-    told += [finding.message for finding in findings if finding.severity is Severity.BLOCKING]
-    if order.error:
-        told.append(f"{order.error.message} {order.error.hint}")
-    return list(dict.fromkeys(told))
+    """Why a human must look, or why it failed, but for what `cart_table` says beside its line."""
+    told = wording.doubts(order.review.reasons if order.review else (), order.findings)
+    beside = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
+    told = [sentence for sentence in told if sentence not in beside]
+    return [*told, f"{order.error.message} {order.error.hint}"] if order.error else told
 
 
 def cart_table(order: Order, sizes: Mapping[str, str] | None = None) -> Table | None:
@@ -66,7 +61,7 @@ def cart_table(order: Order, sizes: Mapping[str, str] | None = None) -> Table | 
 def _what(line: CartLine, currency: str, sizes: Mapping[str, str]) -> Text:
     size = f"{sizes.get(line.size, line.size)} " if line.size else ""
     text = Text(f"{size}{line.name}")
-    if line.kind == "not_on_menu":
+    if line.kind == "not_on_menu" and not line.findings:
         text.append(" (not on the menu)", style="yellow")
     for chosen in line.options:
         text.append(f"\n  {option(chosen, currency)}", style="cyan")

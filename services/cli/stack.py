@@ -11,17 +11,19 @@ from types import FrameType
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.spinner import Spinner
 from rich.table import Table
+from rich.text import Text
 
 from infra.models import ModelError
 from infra.settings import Settings, settings
 from infra.supervisor import Change, ChildFailed, SupervisorError
 from schemas.errors import SaycartError
 from services.cli.demo import run_demo
+from services.cli.waiting import EVERY_S, said_every
 from services.workers.stack import Stack
 
 _LABELS = {
@@ -34,10 +36,12 @@ _LABELS = {
 
 
 class StackView:
-    """A line a part: a spinner while it starts, seconds when it is ready. Plain lines without a terminal."""
+    """A line a part: a spinner while it starts, seconds when it is ready, and below what is waited for.
+    Without a terminal plain lines, and every `every_s` seconds one that says what is waited for."""
 
-    def __init__(self, console: Console, parts: list[str]) -> None:
+    def __init__(self, console: Console, parts: list[str], every_s: float = EVERY_S) -> None:
         self._console = console
+        self._every_s = every_s
         self._state = {part: Change(part, "waiting") for part in parts}
         self._since = dict.fromkeys(parts, time.monotonic())
         self._spinners = {part: Spinner("dots") for part in parts}
@@ -58,12 +62,24 @@ class StackView:
     def live(self) -> Iterator[None]:
         """Show the parts for as long as the block runs."""
         if not self._console.is_terminal:
-            yield
+            with said_every(self._every_s, self._waits_for, self._console.print):
+                yield
             return
         with Live(get_renderable=self._table, console=self._console, refresh_per_second=8):
             yield
 
-    def _table(self) -> Table:
+    def _waits_for(self) -> str:
+        """The parts that are on their way up or down, and since when; empty when there are none."""
+        now = time.monotonic()
+        with self._lock:
+            busy = [
+                f"{_LABELS.get(part, part)} ({now - self._since[part]:.0f} s)"
+                for part, change in self._state.items()
+                if change.status not in ("ready", "stopped", "waiting")
+            ]
+        return f"waiting for {', '.join(busy)}" if busy else ""
+
+    def _table(self) -> Group:
         table = Table.grid(padding=(0, 1))
         with self._lock:
             state, since = dict(self._state), dict(self._since)
@@ -76,7 +92,9 @@ class StackView:
             else:
                 text = change.status if change.status != "died" else change.detail
                 table.add_row(self._spinners[part], label, f"{escape(text)} {busy:.0f} s")
-        return table
+        if waits := self._waits_for():
+            return Group(table, Text(waits, style="dim"))
+        return Group(table)
 
 
 def run_stack(

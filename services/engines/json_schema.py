@@ -10,7 +10,8 @@ from services.engines.grammar import SCHEMA, schema_version
 
 
 def cart_schema(menu: Menu | None = None, menu_version: int | None = None) -> dict[str, Any]:
-    """JSON Schema 2020-12 with `version`. With a menu, ids are enums of that menu version.
+    """JSON Schema 2020-12 with `version`. With a menu, ids are enums of that menu version,
+    and a line has at most as many options as one of its items offers.
 
     It is looser than the mask of an order: which size goes with which item is the grammar's to say.
     """
@@ -26,6 +27,8 @@ def cart_schema(menu: Menu | None = None, menu_version: int | None = None) -> di
         "groups": [group.id for group in menu.option_groups],
         "options": sorted({option.id for group in menu.option_groups for option in group.options}),
     }
+    options = schema["$defs"]["ItemLine"]["properties"]["options"]
+    options["maxItems"] = min(options["maxItems"], max(len(menu.offered(item)) for item in menu.items))
     for definition in schema["$defs"].values():
         for field in definition.get("properties", {}).values():
             allowed = values.get(field.get("x-values", ""))

@@ -60,9 +60,13 @@ def load_run(path: Path, gold: Sequence[dict[str, Any]] | None) -> Run:
         )
     carts = {row["id"]: row for row in gold or ()}
     rows: dict[str, Scored] = {}
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
+        if not line.strip():
+            continue
         try:
             predicted = json.loads(line)
+            if "error" in predicted and "cart" not in predicted:
+                continue  # a broken row of the gold file, which nothing was predicted for
             known = carts.get(predicted["id"]) or {"id": predicted["id"], "cart": predicted["gold"]}
             scored = judge(known, predicted)
             if predicted["id"] in rows:

@@ -63,14 +63,25 @@ def judge(gold: dict[str, Any], predicted: dict[str, Any]) -> Scored:
     return Scored(gold, predicted, score(gold["cart"]["lines"], predicted["cart"]["lines"]))
 
 
-def figures(rows: Sequence[Scored], asr_threshold: float) -> dict[str, Any]:
-    """Every figure of a run: shares of all rows, milliseconds. `asr_threshold` is the gate of triage."""
+def errors(rows: Iterable[Scored], broken: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
+    """Id and error of each row that ended in one: gold rows that are `broken`, then those that failed."""
+    failed = [row.predicted for row in rows if "error" in row.predicted]
+    return [{"id": row["id"], "error": row["error"]} for row in (*broken, *failed)]
+
+
+def figures(
+    rows: Sequence[Scored], asr_threshold: float, broken: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """Every figure of a run: shares of all rows, milliseconds. `asr_threshold` is the gate of triage. Gold
+    rows that are `broken` have no cart to be held against, and are counted among the errors alone."""
     wrong: Counter[str] = Counter()
     for row in rows:
         wrong.update(row.score.wrong)
     equal = sum(row.score.equal_lines for row in rows)
     return {
         **counts(rows),
+        "errors": len(errors(rows, broken)),
+        "broken_rows": len(broken),
         "line_precision": _share(equal, sum(row.score.predicted_lines for row in rows)),
         "line_recall": _share(equal, sum(row.score.gold_lines for row in rows)),
         "wrong_fields": dict(wrong.most_common()),

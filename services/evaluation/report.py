@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from services.evaluation.cases import Names, side_by_side
 from services.evaluation.charts import latency_chart, reliability_chart, risk_chart, wrong_fields_chart
-from services.evaluation.figures import Scored, figures
+from services.evaluation.figures import Scored, errors, figures
 from services.evaluation.page import write_page
 
 FIGURES = "figures.json"
@@ -31,13 +31,14 @@ def write_report(
     asr_threshold: float,
     names: Names | None = None,
     audio_dir: Path | None = None,
+    broken: Sequence[dict[str, Any]] = (),
 ) -> Path:
     """Write the report into `folder`; the path of its page.
 
     `about` says what was run; `names` are the menu's, else ids are shown; recordings of the worst cases are
-    copied from `audio_dir`.
+    copied from `audio_dir`; gold rows that are `broken` are listed with their errors.
     """
-    found = figures(rows, asr_threshold)
+    found = figures(rows, asr_threshold, broken)
     page = write_page(
         folder,
         FIGURES,
@@ -45,6 +46,7 @@ def write_report(
         "report.html.jinja",
         about=about,
         figures=found,
+        errors=errors(rows, broken),
         cases=_cases(rows, names or Names(), folder, audio_dir),
         risk_svg=risk_chart([("this run", found["risk_coverage"])]),
         calibrations=_calibrations(found["reliability"]),
@@ -55,6 +57,7 @@ def write_report(
         for row in rows:
             kept = {**row.predicted, "exact": row.exact, "gold": row.gold["cart"]}
             out.write(json.dumps(kept, ensure_ascii=False) + "\n")
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in broken)
     return page
 
 
@@ -87,10 +90,15 @@ def _cases(
                 "row": row,
                 "recording": recording,
                 "lines": side_by_side(row.gold["cart"]["lines"], row.predicted["cart"]["lines"], names),
-                "doubts": [f["message"] for f in row.predicted["findings"] if f["severity"] == "blocking"],
+                "doubts": [_told(f) for f in row.predicted["findings"] if f["severity"] == "blocking"],
             }
         )
     return cases
+
+
+def _told(finding: Mapping[str, Any]) -> str:
+    """A finding with what only a reviewer is shown beside it."""
+    return f"{finding['message']} ({finding['detail']})" if finding.get("detail") else finding["message"]
 
 
 def _keep(audio_dir: Path, name: str, folder: Path) -> str | None:

@@ -9,9 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from schemas.compare import canonical
 from schemas.errors import InputError, SaycartError
 from schemas.lifecycle import State, advance
 from schemas.menu import Menu
+from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
@@ -19,6 +21,8 @@ from services.pipeline.questions import open_question
 from services.pipeline.retrieve import clean
 from services.storage.records import MenuVersion, OrderRecord, Outcome
 
+# Of an error that nobody foresaw: enough to find it.
+MAX_ERROR_CHARS = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -26,10 +30,23 @@ def read_gold(path: Path) -> list[dict[str, Any]]:
     """Rows of a gold file.
 
     Raises:
-        InputError: a line is not JSON, or a row lacks `id`, `cart` or both `utterance` and `audio`.
+        InputError: a row is broken, as `read_rows` would tell.
     """
-    rows = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    rows = read_rows(path)
+    for row in rows:
+        if "error" in row:
+            hint = "See docs/evaluation.md for the form of a row."
+            raise InputError(f"{path.name} {row['id']}: {row['error']}", hint=hint)
+    return rows
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Rows of a gold file. One that is not JSON, lacks `id`, `cart` or both `utterance` and `audio`, or has
+    the id of another, is only its `error`, with its line for an id ("line 7"): one bad row ends no run."""
+    rows: list[dict[str, Any]] = []
+    used: set[str] = set()
+    # Not `splitlines`: JSON may hold a line separator of Unicode as it is.
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -38,33 +55,42 @@ def read_gold(path: Path) -> list[dict[str, Any]]:
                 raise TypeError("`id` is a string and `cart.lines` a list")
             if not row.get("utterance") and not row.get("audio"):
                 raise KeyError("utterance or audio")
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{path.name} line {number}: {error!r}", hint="See docs/evaluation.md for the form of a row."
-            ) from None
+            if row["id"] in used:
+                raise ValueError(f"the id {row['id']!r} is another row's already")
+            canonical(row["cart"]["lines"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            row = {"id": f"line {number}", "error": repr(error)}
+        used.add(row["id"])
         rows.append(row)
     return rows
 
 
 def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | None) -> dict[str, Any]:
     """One prediction row (see the contract). A stage that fails is a review; so is a recording that can't be
-    read, for nobody would get that cart unseen either."""
+    read, for nobody would get that cart unseen either. What a later try may mend, or nobody foresaw, is told
+    as the row's `error` too."""
     spoken = audio_dir is not None and bool(row.get("audio"))
-    order = _order(row, menu, spoken=spoken)
     here = replace(
         tools,
         check_settled=0,  # a server's standing check is no part of how good a cart is
         menu=lambda _id, version: MenuVersion(menu, version, "", _EPOCH),
         recording=lambda key: (audio_dir or Path()) / key,
     )
+    order = _order(row, menu, spoken=spoken)
     reasons: list[str] = []
     ms: dict[str, float] = {}
+    failed: dict[str, str] = {}
     while order.state in FLOW:
         stage, started = FLOW[order.state], time.perf_counter()
         try:
             order = _apply(order, stage.step(order, here))
         except SaycartError as error:
             reasons = [error.code]
+            if error.retryable:
+                failed = {"error": f"{error.code}: {error.detail}"}
+        except Exception as error:
+            # A fault of ours at one order: a worker would try it again and then ask a human.
+            reasons, failed = [ReviewReason.STAGE_FAILED.value], {"error": _named(error)}
         ms[stage.name] = (time.perf_counter() - started) * 1000
         if reasons:
             break
@@ -94,7 +120,12 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
                 "validate": ("validate",),
             }.items()
         },
+        **failed,
     }
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
 
 
 def _order(row: dict[str, Any], menu: Menu, *, spoken: bool) -> OrderRecord:

@@ -6,11 +6,12 @@ limits. Applied to what a machine drafted, a customer answered or a reviewer cor
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine
 from schemas.menu import Item, Menu
+from services.pipeline.naming import listed, option_name, size_called
 from services.pipeline.questions import which_option, which_size
 
 
@@ -19,52 +20,58 @@ def check_facts(draft: CartDraft, menu: Menu) -> list[Finding]:
     findings: list[Finding] = []
     for index, line in enumerate(draft.lines):
         if isinstance(line, NotOnMenuLine):
-            findings.append(Finding.blocking("not_on_menu", f"“{line.heard}” is not on the menu", index))
+            findings.append(Finding.blocking("not_on_menu", f"“{line.heard}” is not on the menu.", index))
             continue
         item = menu.item(line.sku)
         if item is None:
-            findings.append(Finding.blocking("unknown_item", f"The menu has no item {line.sku!r}", index))
+            findings.append(Finding.blocking("unknown_item", f"The menu has no item “{line.sku}”.", index))
             continue
         about = _line_facts(index, line, item, menu)
         findings += [finding.model_copy(update={"line": index}) for finding in about]
     if not draft.lines:
-        findings.append(Finding.blocking("empty_cart", "No order was understood in these words"))
+        findings.append(Finding.blocking("empty_cart", "We could not make out an order."))
     return findings
 
 
 def _line_facts(index: int, line: ItemLine, item: Item, menu: Menu) -> Iterator[Finding]:
     if not item.available:
-        yield Finding.blocking("item_unavailable", f"{item.name} is not available now")
+        yield Finding.blocking("item_unavailable", f"“{item.name}” is sold out at the moment.")
     if line.quantity > item.max_quantity:
         yield Finding.blocking(
-            "quantity_over_limit", f"{line.quantity} × {item.name} is over the limit of {item.max_quantity}"
+            "quantity_over_limit",
+            f"At most {item.max_quantity} × “{item.name}” fit into one order, and this is {line.quantity}.",
         )
     yield from _size_facts(index, line, item, menu)
-    chosen: Counter[str] = Counter()
+    chosen: defaultdict[str, list[str]] = defaultdict(list)
     for option in line.options:
         group = menu.group(option.group)
         if group is None or option.group not in item.option_groups:
-            yield Finding.blocking("option_not_offered", f"{item.name} has no choice of {option.group}")
+            kind = group.name if group is not None else option.group
+            message = f"“{item.name}” does not come with a choice of {kind}."
+            yield Finding.blocking("option_not_offered", message)
             continue
         known = next((o for o in group.options if o.id == option.id), None)
         if known is None:
-            yield Finding.blocking("unknown_option", f"{group.name} has no {option.id!r}")
+            yield Finding.blocking("unknown_option", f"There is no {group.name} “{option.id}”.")
         elif not known.available:
-            yield Finding.blocking("option_unavailable", f"{known.name} is not available now")
-        chosen[option.group] += option.amount is not Amount.NONE
+            yield Finding.blocking("option_unavailable", f"“{known.name}” is sold out at the moment.")
+        if option.amount is not Amount.NONE:
+            chosen[option.group].append(option_name(option.group, option.id, menu))
     repeated = [o for o, n in Counter((o.group, o.id) for o in line.options).items() if n > 1]
     if repeated:
-        yield Finding.blocking("option_repeated", f"{repeated[0][1]} is on the line twice")
+        name = option_name(*repeated[0], menu)
+        yield Finding.blocking("option_repeated", f"“{name}” is there twice, with “{item.name}”.")
     for group_id in item.option_groups:
         group = menu.group(group_id)
         if group is None:
             continue
-        if group.choose == "one" and chosen[group_id] > 1:
-            yield Finding.blocking("too_many_choices", f"Only one {group.name} can be chosen for {item.name}")
-        if group.required and chosen[group_id] == 0:
+        if group.choose == "one" and len(chosen[group_id]) > 1:
+            message = f"Only one {group.name} can go with “{item.name}”: {listed(chosen[group_id], 'or')}?"
+            yield Finding.blocking("too_many_choices", message)
+        if group.required and not chosen[group_id]:
             yield Finding.blocking(
                 "missing_required_option",
-                f"Which {group.name} for the {item.name}?",
+                f"Which {group.name} would you like with “{item.name}”?",
                 question=which_option(index, group),
             )
 
@@ -72,23 +79,25 @@ def _line_facts(index: int, line: ItemLine, item: Item, menu: Menu) -> Iterator[
 def _size_facts(index: int, line: ItemLine, item: Item, menu: Menu) -> Iterator[Finding]:
     if line.size is not None:
         if line.size not in item.size_ids:
-            yield Finding.blocking("size_not_offered", f"{item.name} does not come in size {line.size!r}")
+            message = f"“{item.name}” does not come in {size_called(line.size, menu)}."
+            yield Finding.blocking("size_not_offered", message)
     elif item.size_ids and len(set((item.prices or {}).values())) > 1:
         default = menu.size(item.default_size) if item.default_size else None
         if default is None:
-            yield Finding.blocking(
-                "missing_size", f"Which size of {item.name}?", question=which_size(index, item, menu)
-            )
+            message = f"Which size of “{item.name}” would you like?"
+            yield Finding.blocking("missing_size", message, question=which_size(index, item, menu))
         else:
-            yield Finding.info(
-                "size_defaulted", f"No size was said; {item.name} is {default.name} by default"
-            )
+            yield Finding.info("size_defaulted", f"No size was said, so “{item.name}” is {default.name}.")
     elif len(item.size_ids) > 1:
-        yield Finding.info("size_unsaid", f"No size was said; every size of {item.name} costs the same")
+        yield Finding.info("size_unsaid", f"No size was said; every size of “{item.name}” costs the same.")
 
 
 def check_total(total: int, limit: int) -> list[Finding]:
     """An absurd total, in minor units, is more likely a mistake than an order."""
     if total > limit:
-        return [Finding.blocking("total_over_limit", f"The total is over {limit / 100:.2f}")]
+        return [
+            Finding.blocking(
+                "total_over_limit", f"The total is over {limit / 100:.2f}, so somebody looks at it first."
+            )
+        ]
     return []

@@ -47,7 +47,7 @@ def judge_drafted(
     """
     fields = field_confidences(draft, evidence, transcript)
     findings = [*doubts_of(draft, menu.menu, evidence), *check_hearing(transcript)]
-    findings += check_fields(fields, field_threshold)
+    findings += check_fields(fields, field_threshold, draft, menu.menu)
     cart = price_cart(draft, menu.menu, menu.version, transcript, findings, fields)
     findings += check_total(cart.total, max_total)
     return Judged(cart, tuple(findings))

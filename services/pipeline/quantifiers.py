@@ -118,12 +118,15 @@ def _of(number: Number, name: str) -> bool:
 
 def is_plural(mention: Mention, menu: Menu) -> bool:
     """Whether an item was named in the plural, and has no such name ("lattes", not "fries")."""
-    last = mention.text.casefold().replace("'", "").split()[-1]
+    last = _plain_words(mention.text)[-1]
     items = [item for item in menu.items if item.sku in mention.ids]
-    names = [
-        name.casefold().replace("'", "").split() for item in items for name in (item.name, *item.aliases)
-    ]
+    names = [_plain_words(name) for item in items for name in (item.name, *item.aliases)]
     return last.endswith("s") and not any(last in (name[0], name[-1]) for name in names)
+
+
+def _plain_words(text: str) -> list[str]:
+    """As written, so with their plurals; a hyphen is a space ("Sour-Drops")."""
+    return text.casefold().replace("'", "").replace("-", " ").split()
 
 
 def _leads_to_plural(at: int, tokens: list[Token], mentions: list[Mention], menu: Menu) -> bool:

@@ -179,7 +179,7 @@ def _in_words(wishes: list[Wish], menu: Menu) -> str:
             choices.append(" ".join([*_amount(amount), *([str(count)] if count > 1 else []), name]))
         named = " ".join(part.name for part in (size, item) if part is not None) or "something off the menu"
         said.append(f"{wish.quantity} × {named}" + (f" ({', '.join(choices)})" if choices else ""))
-    return "; ".join(said) or "nothing that could be told"
+    return "; ".join(said) or "something else"
 
 
 def _amount(amount: Amount) -> list[str]:

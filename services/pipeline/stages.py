@@ -16,6 +16,7 @@ from schemas.errors import DecodeCancelled, EngineError, RecordingLost
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
+from schemas.wording import told
 from services.engines.ports import Decoded, Scored
 from services.pipeline.hearing import hear
 from services.pipeline.judge import judge_drafted
@@ -48,7 +49,7 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     )
     timings = {"transcribe": time.perf_counter() - started}
     if transcript.nothing_was_said:
-        finding = Finding.blocking("nothing_heard", "Nothing was said in this recording")
+        finding = Finding.blocking("nothing_heard", "Nothing was said in this recording.")
         return Outcome(
             Event.DOUBTED,
             transcript=transcript,
@@ -117,8 +118,9 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     )
     findings = judged.findings
     if order.engine.get("settled_check") == DIFFERS:
-        message = "The language model came to another cart than the words leave"
-        findings = (*findings, Finding.blocking("settled_differs", message))
+        sentence = "Is this the order as you meant it? It can be read in two ways."
+        detail = "the language model, asked as a check, came to another cart than the words leave"
+        findings = (*findings, Finding.blocking("settled_differs", sentence, detail=detail))
     reasons = doubts(transcript, findings, asr_threshold=tools.asr_threshold)
     settled = Event.PROPOSED if order.confirm else Event.ACCEPTED
     return Outcome(
@@ -132,8 +134,9 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
 
 
 def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
-    """The way out of any stage that can't go on: what is known so far, in front of a human."""
-    finding = Finding.blocking(code, message)
+    """The way out of any stage that can't go on: what is known so far, in front of a human, who alone reads
+    the `message`."""
+    finding = Finding.blocking(code, told(reason), detail=message)
     return Outcome(
         Event.DOUBTED,
         findings=(finding,),

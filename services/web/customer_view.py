@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from schemas import wording
 from schemas.cart import Cart
 from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, State
 from schemas.menu import Menu
+from schemas.order import Order
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.api import present
@@ -41,6 +43,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "steps": _steps(record.state),
         "unheard": unheard,
         "question": order.question,
+        "doubts": [] if unheard else _doubts(record, order),
         "live": record.state not in SETTLED or (record.state is State.IN_REVIEW and not unheard),
         "over": record.state in TERMINAL,
         "refresh_s": REFRESH_S.get(record.state),
@@ -50,6 +53,16 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "open": False,
         **changing(record, menu, record.cart, _keys(record.cart)),
     }
+
+
+def _doubts(record: OrderRecord, order: Order) -> list[str]:
+    """Why a colleague looks at it, each once: not what stands beside a line or is asked as the question."""
+    if record.state is not State.IN_REVIEW:
+        return []
+    beside = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
+    if order.question is not None:
+        beside |= {found.message for found in order.findings if found.question == order.question}
+    return [said for said in wording.doubts(record.reasons, order.findings) if said not in beside]
 
 
 def changing(record: OrderRecord, menu: Menu, cart: Cart | None, keys: list[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from schemas.errors import Conflict, InvalidMenu, NotFound
-from schemas.menu import Item, Menu, spoken_key
+from schemas.menu import Item, Menu, Note, spoken_key
 from schemas.wording import minor_units
 from services.api.bodies import MAX_JSON_BYTES, parse_json
 from services.api.deps import Wired
@@ -108,8 +108,9 @@ def save(menu_id: str, sku: str, request: Request, box: Wired, staff: Signed, fo
     menu = box.menus.get(menu_id).menu
     changed = _edited(_item(menu, sku), form, menu.currency)
     items = tuple(changed if item.sku == sku else item for item in menu.items)
-    _publish(box, _whole(menu, items=items), staff, after=_version(form))
-    return go(request, f"/menu/{menu_id}")
+    new, notes = _whole(menu, items=items)
+    _publish(box, new, staff, after=_version(form))
+    return _told(request, new, f"/menu/{menu_id}", notes)
 
 
 @router.post("/{menu_id}/available")
@@ -122,9 +123,11 @@ def available(menu_id: str, request: Request, box: Wired, staff: Signed, form: F
         items = tuple(
             item.model_copy(update={"available": is_back}) if item.sku == sku else item for item in menu.items
         )
-        new = _whole(menu, items=items)
+        new, _ = _whole(menu, items=items)
     else:
-        new = _whole(menu, option_groups=_with_option(menu, form.get("group"), form.get("option"), is_back))
+        new, _ = _whole(
+            menu, option_groups=_with_option(menu, form.get("group"), form.get("option"), is_back)
+        )
     _publish(box, new, staff, after=_version(form))
     if is_fragment(request):
         return _browsed(request, box, menu_id, form.get("q"))
@@ -141,11 +144,20 @@ async def imported(request: Request, box: Wired, staff: Signed) -> Response:
     if len(data) > MAX_JSON_BYTES:
         raise RequestRefused("body_too_large", 413, f"The file is over {MAX_JSON_BYTES} bytes.")
     try:
-        menu = Menu.parse(parse_json(data))
+        menu, notes = Menu.read(parse_json(data))
     except ValueError as error:
         raise RequestRefused("malformed_body", 400, f"The file is {error}.") from None
     await run_in_threadpool(_publish, box, menu, staff)
-    return go(request, f"/menu/{menu.id}/versions")
+    return _told(request, menu, f"/menu/{menu.id}/versions", notes)
+
+
+def _told(request: Request, menu: Menu, where: str, notes: tuple[Note, ...]) -> Response:
+    """On to `where`; by way of a page that names what was dropped, if anything was."""
+    if not notes:
+        return go(request, where)
+    swap = {"HX-Retarget": "#main", "HX-Reselect": "#main", "HX-Reswap": "outerHTML"}
+    headers = swap if is_fragment(request) else None
+    return page(request, "menu/tidied.html", headers=headers, menu=menu, where=where, notes=notes)
 
 
 def _publish(box: Container, menu: Menu, staff: SignedIn, after: int | None = None) -> None:
@@ -211,9 +223,9 @@ def _edited(item: Item, form: Form, currency: str) -> Item:
     return item.model_copy(update=update)
 
 
-def _whole(menu: Menu, **update: Any) -> Menu:
-    """The menu with parts replaced, checked whole like an import."""
-    return Menu.parse(menu.model_copy(update=update).model_dump(mode="json", exclude_none=True))
+def _whole(menu: Menu, **update: Any) -> tuple[Menu, tuple[Note, ...]]:
+    """The menu with parts replaced, checked whole and tidied like an import."""
+    return Menu.read(menu.model_copy(update=update).model_dump(mode="json", exclude_none=True))
 
 
 def _version(form: Form) -> int:

@@ -177,6 +177,7 @@ def _screen(
         age_s=(now.now - shown.review.created_at).total_seconds(),
         words=view.words(shown.heard),
         findings=view.findings(shown.order),
+        unsaid=wording.unsaid(shown.review.reasons, shown.order.findings),
         acts=box.review_log.of(shown.review.id),
         history=box.orders.events(shown.order.id),
         threshold=box.settings.asr_threshold,

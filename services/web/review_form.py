@@ -115,6 +115,12 @@ def max_lines() -> int:
     return int(CartDraft.model_json_schema()["properties"]["lines"]["maxItems"])
 
 
+@cache
+def max_options() -> int:
+    """The most options that a line may have, from the schema."""
+    return int(_properties(ItemLine)["options"]["maxItems"])
+
+
 def _line_form(index: int, line: Line, menu: Menu) -> LineForm:
     item = menu.item(line["sku"])
     at = f"line-{index}"
@@ -133,7 +139,8 @@ def _line_form(index: int, line: Line, menu: Menu) -> LineForm:
         for name in _asked(ItemLine)
         if _source(ItemLine, name) != "sizes" or (item and item.prices)
     )
-    return LineForm(index, line["heard"], controls, rows, more if offered else None)
+    room = len(rows) < max_options()
+    return LineForm(index, line["heard"], controls, rows, more if offered and room else None)
 
 
 def _control(

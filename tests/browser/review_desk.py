@@ -13,7 +13,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
-from schemas.cart import CartDraft
+from schemas.cart import CartDraft, Finding
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
@@ -75,9 +75,10 @@ class Desk:
         reasons: tuple[ReviewReason, ...] = (ReviewReason.LOW_ASR_CONFIDENCE,),
         menu: Any = None,
         witness: str | None = None,
+        more: tuple[Finding, ...] = (),
     ) -> ReviewRecord:
         """An order in review; `sure` gives the probability of single words, the rest have 0.97. `witness` is
-        what a second recogniser heard."""
+        what a second recogniser heard, `more` findings that nothing else here would make."""
         parts, menu = self.world.parts, menu or self.menu
         heard = self._heard(said, sure or {}, spoken=recording is not None)
         heard = heard.model_copy(update={"witness": witness})
@@ -91,7 +92,7 @@ class Desk:
             order = parts.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
         draft = CartDraft.model_validate({"lines": [LATTE] if lines is None else lines})
         findings = check_facts(draft, menu.menu)
-        findings += check_evidence(draft, retrieve(said, menu.menu, menu.version))
+        findings += [*check_evidence(draft, retrieve(said, menu.menu, menu.version)), *more]
         cart = price_cart(draft, menu.menu, menu.version, heard, findings)
         order = parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
         doubted = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)

@@ -198,6 +198,25 @@ def test_a_menu_is_imported_versioned_and_exported(world: World) -> None:
     assert ("m-versions", 2) in [(menu["id"], menu["version"]) for menu in listed]
 
 
+def test_an_import_says_which_names_it_dropped(world: World) -> None:
+    twice = {
+        **MENU,
+        "id": "m-tidied",
+        "items": [{"sku": "pie", "name": "pie", "price": 1, "aliases": ["PIE"]}],
+    }
+    made = put(world, twice)
+    assert made.status_code == 201, made.text
+    assert made.json()["notes"] == [
+        {"pointer": "/items/0/aliases/0", "detail": "“PIE” reads like “pie”, so it was dropped"}
+    ]
+    again = put(world, twice)
+    assert (again.status_code, again.json()["notes"]) == (200, made.json()["notes"])
+    exported = world.http.get("/v1/menus/m-tidied").json()
+    assert exported["items"][0]["aliases"] == []
+    assert put(world, exported).json()["notes"] == []
+    assert world.http.get("/v1/menus").json()["menus"][0]["notes"] == []
+
+
 def test_an_order_keeps_the_menu_version_it_began_with(lone_world: World) -> None:
     order = lone_world.text()
     put(lone_world, {**MENU, "name": "Dearer"})

@@ -119,11 +119,13 @@ def test_no_field_is_less_sure_than_an_order_that_two_recognisers_came_to() -> N
 
 
 def test_a_finding_names_the_field_and_the_line() -> None:
-    (worst, next_one) = check_fields([{"sku": 0.9}, {"size": 0.41, "options/milk/oat": 0.5}], 0.6)
-    assert (worst.message, worst.line) == ("size of line 2: heard with 0.41", 1)
-    assert next_one.message == "option oat of line 2: heard with 0.50"
+    lines = (DRAFT.lines[0], DRAFT.lines[0])
+    draft = DRAFT.model_copy(update={"lines": lines})
+    (worst, next_one) = check_fields([{"sku": 0.9}, {"size": 0.41, "sku": 0.5}], 0.6, draft, CAFE)
+    assert (worst.detail, worst.line) == ("size of line 2: 0.41", 1)
+    assert next_one.detail == "item of line 2: 0.50"
     assert (worst.code, worst.severity) == ("field_doubtful", Severity.BLOCKING)
-    assert check_fields([{"sku": 0.6}, {}], 0.6) == []
+    assert check_fields([{"sku": 0.6}, {}], 0.6, draft, CAFE) == []
 
 
 def validated(transcript: Transcript, threshold: float) -> Outcome:

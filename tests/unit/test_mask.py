@@ -14,6 +14,7 @@ from llguidance import LLTokenizer
 
 from schemas.cart import MAX_LINES, MAX_OPTIONS, Amount, CartDraft, ItemLine, NotOnMenuLine, OptionDraft
 from schemas.evidence import Evidence, LineEvidence, OptionEvidence
+from schemas.menu import Menu
 from services.engines import lark
 from services.engines.labels import Labels
 from services.pipeline.retrieve import clean, retrieve
@@ -120,11 +121,27 @@ def test_no_thirteenth_line() -> None:
         assert MAX_LINES - 4 < len(accepted) <= MAX_LINES + 1
 
 
-def test_no_ninth_option() -> None:
+def test_a_whole_menu_opens_no_more_options_than_a_line_may_hold() -> None:
+    """Only where more are open than that are they bounded by count alone."""
+    groups = [
+        {"id": f"g{g}", "name": f"group {g}", "options": [
+            {"id": f"o{o}", "name": f"option {g} {o}"} for o in range(MAX_OPTIONS)]}
+        for g in range(2)
+    ]  # fmt: skip
+    dish = {"sku": "dish", "name": "dish", "price": 1, "option_groups": ["g0", "g1"]}
+    menu = Menu.parse({"id": "m", "name": "m", "currency": "USD", "option_groups": groups, "items": [dish]})
+    mask = mask_of(Evidence.everything(menu, 1, "a dish"))
+    many = [{"group": "group 1", "id": f"option 1 {o}"} for o in range(MAX_OPTIONS)]
+    many.append({"group": "group 0", "id": "option 0 0"})
+    assert mask.accepts(wire(item("dish", "dish", options=many[:MAX_OPTIONS])))
+    assert not mask.accepts(wire(item("dish", "dish", options=many)))
+
+
+def test_an_option_stands_on_a_line_once() -> None:
     mask = mask_of(Evidence.everything(CAFE, 1, SAID))
-    many = [{"group": "extras", "id": name} for name in ("cream", "sugar", "foam", "ice") * 3]
-    assert mask.accepts(wire(item("lattes", "latte", options=many[:MAX_OPTIONS])))
-    assert not mask.accepts(wire(item("lattes", "latte", options=many[: MAX_OPTIONS + 1])))
+    foam = {"group": "extras", "id": "foam"}
+    assert mask.accepts(wire(item("lattes", "latte", options=[foam])))
+    assert not mask.accepts(wire(item("lattes", "latte", options=[foam, foam])))
 
 
 def test_what_was_surely_said_can_not_be_left_out() -> None:
@@ -252,8 +269,11 @@ def test_the_longest_text_is_within_the_bound_and_near_it() -> None:
     """`max_tokens` rests on `longest`: never too small, and not so large that it means nothing."""
     heard = "🍵" * 40 + " " + "é" * 40 + " latte"
     mask, labels = mask_of(Evidence.everything(CAFE, 1, heard)), Labels(CAFE)
+    latte = CAFE.item("latte")
+    assert latte is not None
     options = tuple(
-        OptionDraft(group="syrup", id="mocha-syrup", amount=Amount.NORMAL, count=4) for _ in range(8)
+        OptionDraft(group=group.id, id=option.id, amount=Amount.LIGHT, count=4)
+        for group, option in CAFE.offered(latte)
     )
     line = ItemLine(kind="item", heard=heard, sku="latte", quantity=12, size="M", options=options)
     texts = [labels.to_wire(CartDraft(lines=(line,) * n)) for n in range(MAX_LINES + 1)]

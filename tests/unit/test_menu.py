@@ -85,7 +85,7 @@ CONTRADICTIONS = [
     ("/items/1/name", "Latte!", "/items/1/name"),
     ("/items/1/aliases", ["CAFFE  latte"], "/items/1/aliases/0"),
     ("/items/1/name", "—", "/items/1/name"),
-    ("/items/1/aliases", ["roll", "Roll"], "/items/1/aliases/1"),
+    ("/items/1/aliases", ["roll", "—"], "/items/1/aliases/1"),
     ("/items/1/prices", {"S": 1}, "/items/1"),
     ("/items/1/price", None, "/items/1"),
     ("/items/0/prices", {}, "/items/0/prices"),
@@ -168,10 +168,38 @@ def test_names_may_repeat_across_kinds_but_not_within() -> None:
     assert Menu.parse(document)
 
 
-def test_an_alias_that_repeats_its_own_name_is_harmless() -> None:
+def repetitive() -> dict[str, Any]:
+    """Two aliases of one option that read alike, as people write them who want to be understood."""
     document = good()
-    document["items"][1]["aliases"] = ["Bagel", "bagel"]
-    assert Menu.parse(document)
+    document["option_groups"][0]["options"].append(
+        {"id": "skim", "name": "skim milk", "aliases": ["non fat", "skim", "Non-Fat", "SKIM milk"]}
+    )
+    return document
+
+
+def test_two_names_of_one_thing_that_read_alike_are_dropped_to_one_and_said() -> None:
+    menu, notes = Menu.read(repetitive())
+    assert menu.option_groups[0].options[1].aliases == ("non fat", "skim")
+    at = "/option_groups/0/options/1/aliases"
+    assert notes == (
+        (f"{at}/2", "“Non-Fat” reads like “non fat”, so it was dropped"),
+        (f"{at}/3", "“SKIM milk” reads like “skim milk”, so it was dropped"),
+    )
+    assert Menu.read(menu.model_dump(mode="json")) == (menu, ()), "an export is tidy"
+
+
+def test_names_of_one_thing_that_are_read_otherwise_are_kept() -> None:
+    """ "&" is read as "and", which is a word like any other."""
+    document = good()
+    document["items"][1] |= {"name": "mac & cheese", "aliases": ["mac cheese", "mac and cheese"]}
+    menu, notes = Menu.read(document)
+    assert (menu.items[1].aliases, notes) == (("mac cheese", "mac and cheese"), ())
+
+
+def test_names_of_two_things_that_read_alike_clash_however_often_each_has_them() -> None:
+    document = repetitive()
+    document["option_groups"][0]["options"][0]["aliases"] = ["oat", "Oat", "nonfat", "NON fat"]
+    assert pointers(document) == ["/option_groups/0/options/1/aliases/0"]
 
 
 def test_a_menu_does_not_change() -> None:
@@ -194,6 +222,10 @@ def test_a_menu_is_checked_without_a_stack(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, ["check", str(file)])
     assert refused.exit_code == 1
     assert {line.partition(": ")[0] for line in refused.output.splitlines()} == {"/currency"}
+    file.write_text(json.dumps(repetitive()))
+    told = CliRunner().invoke(app, ["check", str(file)])
+    assert told.exit_code == 0
+    assert "/option_groups/0/options/1/aliases/2: “Non-Fat” reads like “non fat”" in told.output
     file.write_text(json.dumps(CONTRACT | {"sizes": [{"id": s, "name": s} for s in ("S", "M", "L")]}))
     taken = CliRunner().invoke(app, ["check", str(file)])
     assert taken.exit_code == 0

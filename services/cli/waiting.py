@@ -1,0 +1,52 @@
+"""What is waited for, in words, so that nobody sits before a still terminal."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from services.cli.samples import Sample
+
+# So often a line is written where there is no terminal to draw on.
+EVERY_S = 5.0
+DOING = {"transcribe": "hearing", "decode": "decoding", "validate": "checking", "triage": "settling"}
+
+
+def for_orders(samples: Sequence[Sample], now: float) -> str:
+    """Which recording each stage has in hand, for how long, and how many wait behind it; empty when all are
+    settled. A stage takes the one that came to it first. `now` is of the monotonic clock, in seconds."""
+    told = []
+    for stage, doing in DOING.items():
+        here = sorted(
+            (sample.stage_since, sample.row["id"])
+            for sample in samples
+            if sample.order is not None and sample.order.stage == stage
+        )
+        if here:
+            since, first = here[0]
+            behind = f", {len(here) - 1} behind it" if len(here) > 1 else ""
+            told.append(f"{doing} {first} ({now - since:.0f} s{behind})")
+    unsent = next((sample.row["id"] for sample in samples if sample.order is None), None)
+    return ", ".join(told) or (f"sending {unsent}" if unsent is not None else "")
+
+
+@contextmanager
+def said_every(every_s: float, tell: Callable[[], str], say: Callable[[str], object]) -> Iterator[None]:
+    """Say what `tell` gives, every so often for as long as the block runs, but nothing twice in a row."""
+    over = threading.Event()
+
+    def keep_saying() -> None:
+        last = ""
+        while not over.wait(every_s):
+            if (now := tell()) and now != last:
+                say(now)
+                last = now
+
+    voice = threading.Thread(target=keep_saying, daemon=True)
+    voice.start()
+    try:
+        yield
+    finally:
+        over.set()
+        voice.join()

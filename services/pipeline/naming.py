@@ -1,0 +1,43 @@
+"""How the things of a cart are called in what a customer reads: by the menu's names, and quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from schemas.cart import Amount, ItemLine, LineDraft
+from schemas.menu import Menu
+
+_AMOUNTS = {Amount.NONE: "no ", Amount.LIGHT: "light ", Amount.NORMAL: "", Amount.EXTRA: "extra "}
+
+
+def quoted(name: str) -> str:
+    return f"“{name}”"
+
+
+def listed(names: Iterable[str], joint: str = "and") -> str:
+    """Quoted names in a row: “a”, “b” and “c”."""
+    *most, last = map(quoted, names)
+    return f"{', '.join(most)} {joint} {last}" if most else last
+
+
+def item_called(sku: str, menu: Menu) -> str:
+    """The item's quoted name; its sku where the menu has no such item."""
+    item = menu.item(sku)
+    return quoted(item.name if item is not None else sku)
+
+
+def line_called(line: LineDraft, menu: Menu) -> str:
+    """What a line is about: its item, or the words for what the menu does not have."""
+    return item_called(line.sku, menu) if isinstance(line, ItemLine) else quoted(line.heard)
+
+
+def size_called(size_id: str, menu: Menu) -> str:
+    size = menu.size(size_id)
+    return quoted(size.name if size is not None else size_id)
+
+
+def option_name(group_id: str, option_id: str, menu: Menu, amount: Amount = Amount.NORMAL) -> str:
+    """`oat milk`, `no foam`; not quoted."""
+    group = menu.group(group_id)
+    name = next((o.name for o in group.options if o.id == option_id), option_id) if group else option_id
+    return f"{_AMOUNTS[amount]}{name}"

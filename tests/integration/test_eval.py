@@ -1,0 +1,115 @@
+"""`saycart eval` over rows of which some are bad: each is its own row of the report, and a run goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.settings import REPOSITORY
+
+MENU = REPOSITORY / "infra/samples/menus/harbor-coffee.json"
+LATTE = {"sku": "latte", "quantity": 2, "size": "L", "options": [{"group": "milk", "id": "oat"}]}
+
+
+def row(name: str, said: str, *lines: dict[str, Any]) -> str:
+    return json.dumps({"id": name, "utterance": said, "cart": {"lines": list(lines)}})
+
+
+# Settled by its words, so that no model is needed; what needs one finds no server.
+PLAIN = "two large lattes with oat milk please"
+GOLD = [
+    row("one", PLAIN, LATTE),
+    '{"id": "half a row", "utt',
+    row("countless", PLAIN, {**LATTE, "quantity": "two"}),
+    row("one", PLAIN, LATTE),
+    row("open", "hmm something nice I guess or rather not"),
+    row("overfull", PLAIN, {**LATTE, "options": [{"group": "milk", "id": f"o{n}"} for n in range(40)]}),
+    row("last", PLAIN, LATTE),
+]
+
+
+class Works:
+    """The command over a gold file, without a model and without a stack."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.gold, self.out = folder / "gold.jsonl", folder / "out.jsonl"
+        self.gold.write_text("\n".join(GOLD) + "\n")
+
+    def run(self, **settings: str) -> subprocess.CompletedProcess[str]:
+        nobody = {"SAYCART_LLM_URL": "http://127.0.0.1:9", "SAYCART_SKIP_SETTLED": "true"}
+        words = ["eval", "--menu", MENU, "--gold", self.gold, "--out", self.out, "--limit", "9"]
+        words += ["--keep", self.folder / "kept", "--report", self.folder / "report"]
+        return subprocess.run(
+            [sys.executable, "-m", "services.cli.main", *map(str, words)],
+            env={
+                **os.environ,
+                **nobody,
+                "SAYCART_HOME": str(self.folder / "home"),
+                "NO_COLOR": "1",
+                **settings,
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    def figures(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "report" / "figures.json").read_text())
+        return found
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        return {row["id"]: row for row in map(json.loads, self.out.read_text().splitlines())}
+
+
+@pytest.fixture
+def works(tmp_path: Path) -> Works:
+    return Works(tmp_path)
+
+
+def test_a_bad_row_is_a_row_of_the_report_and_ends_nothing(works: Works) -> None:
+    done = works.run()
+    assert done.returncode == 0, done.stderr
+    rows = works.rows()
+    assert list(rows) == ["line 2", "line 3", "line 4", "one", "open", "overfull", "last"]
+    assert "JSONDecodeError" in rows["line 2"]["error"]
+    assert "the id 'one' is another row's already" in rows["line 4"]["error"]
+    assert rows["open"]["decision"] == "review"
+    assert rows["open"]["error"].startswith("engine_unavailable")
+    found = works.figures()
+    assert (found["rows"], found["broken_rows"], found["errors"]) == (4, 3, 4)
+    assert (found["exact_carts"], found["reviews"], found["silent_errors"]) == (3, 1, 1)
+    page = (works.folder / "report" / "index.html").read_text()
+    assert "line 2" in page
+    assert "JSONDecodeError" in page
+
+
+def test_a_run_goes_on_where_it_stopped(works: Works) -> None:
+    assert works.run().returncode == 0
+    first = works.rows()
+    # Cut off in the middle of the second whole row, as a killed run leaves it.
+    lines = works.out.read_text().splitlines()
+    marked = {**first["one"], "transcript": "from the first start"}
+    works.out.write_text("\n".join([lines[0], json.dumps(marked), lines[5][:30]]))
+    again = works.run()
+    assert again.returncode == 0, again.stderr
+    assert "1 orders were done before" in again.stdout
+    rows = works.rows()
+    assert rows.keys() == first.keys()
+    assert rows["one"]["transcript"] == "from the first start"
+    assert works.figures()["about"]["rows_of_an_earlier_start"] == 1
+    assert works.figures()["exact_carts"] == 3
+
+
+def test_a_run_that_would_come_to_something_else_begins_anew(works: Works) -> None:
+    assert works.run().returncode == 0
+    other = works.run(SAYCART_FIELD_THRESHOLD="0.5")
+    assert "done before" not in other.stdout
+    works.gold.write_text(works.gold.read_text().replace("two large", "three large"))
+    assert "3 orders were done before" in works.run(SAYCART_FIELD_THRESHOLD="0.5").stdout
