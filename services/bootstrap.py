@@ -199,11 +199,11 @@ class Container:
 
     def warm_menus(self) -> None:
         """Warm every menu's newest version; a decode server that is away is only logged."""
-        for stored in self.menus.list():
+        for header in self.menus.headers():
             try:
-                self.warm_menu(stored.menu, stored.version)
+                self.warm_menu(self.menus.get(header.id, header.version).menu, header.version)
             except SaycartError as error:
-                log.warning("menu.not_warmed", menu=stored.menu.id, error=error.detail)
+                log.warning("menu.not_warmed", menu=header.id, error=error.detail)
                 return
 
     def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:

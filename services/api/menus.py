@@ -27,7 +27,7 @@ Document = Annotated[Any, Depends(read_json)]
 @router.get("", response_model=present.MenuList)
 def listed(box: Wired) -> present.MenuList:
     """Every menu's newest version, without the items."""
-    return present.MenuList(menus=[present.menu_summary(version) for version in box.menus.list()])
+    return present.MenuList(menus=[present.menu_summary(header) for header in box.menus.headers()])
 
 
 @router.get("/{menu_id}", response_model=Menu, responses={304: {"description": "unchanged"}})
@@ -63,7 +63,7 @@ def put(menu_id: str, document: Document, box: Wired) -> Response:
     stored, created = box.menus.put(menu)
     log.info("menu.imported", menu=menu.id, version=stored.version, created=created)
     return JSONResponse(
-        present.menu_summary(stored).model_dump(mode="json"),
+        present.menu_summary(stored.header).model_dump(mode="json"),
         status_code=201 if created else 200,
         headers=_headers(stored) | {"Location": f"/v1/menus/{menu.id}?version={stored.version}"},
         background=BackgroundTask(warm, box, stored.menu, stored.version) if created else None,

@@ -22,6 +22,13 @@ class Base(DeclarativeBase):
 
 class MenuRow(Base):
     __tablename__ = "menus"
+    # Whatever a header shows, so that listing menus reads no document: SQLite would have to pass over each.
+    __table_args__ = (
+        Index(
+            "ix_menus_header",
+            *("id", "version", "digest", "name", "currency", "language", "items", "sold_out", "created_at"),
+        ),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -29,6 +36,10 @@ class MenuRow(Base):
     name: Mapped[str]
     document: Mapped[Document]
     created_at: Mapped[datetime]
+    currency: Mapped[str]
+    language: Mapped[str]
+    items: Mapped[int]
+    sold_out: Mapped[int]
 
 
 class OrderRow(Base):
