@@ -27,6 +27,7 @@ from services.storage.records import OrderRecord, Outcome, ReviewRecord
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
 from services.storage.staff import StaffStore
+from services.storage.tallies import TallyStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +55,7 @@ class Container:
         self.reviews = ReviewStore(self.database, tells)
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
+        self.tallies = TallyStore(self.database)
         self.review_log = ReviewLog(self.database)
         self.menus = MenuStore(self.database)
         self.staff = StaffStore(self.database)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, false
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from infra.database import UtcDateTime
@@ -80,6 +80,7 @@ class OrderRow(Base):
 
 class EventRow(Base):
     __tablename__ = "order_events"
+    __table_args__ = (Index("ix_order_events_at", "at", "type"),)
 
     order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -213,3 +214,33 @@ class OutboxRow(Base):
     created_at: Mapped[datetime]
     delivered_at: Mapped[datetime | None]
     dead_at: Mapped[datetime | None]
+
+
+class TallyRow(Base):
+    """How many closed rows there are of a kind and code: see `tallies.py`."""
+
+    __tablename__ = "tallies"
+
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    code: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int] = mapped_column(BigInteger)
+
+
+class TallyMarkRow(Base):
+    """Up to which moment rows are folded into tallies; those of the moment itself are not."""
+
+    __tablename__ = "tally_marks"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    until: Mapped[datetime]
+
+
+class ReviewTallyRow(Base):
+    """What was decided in one hour, counted: see `review_tallies.py`. `hour` is its beginning."""
+
+    __tablename__ = "review_tallies"
+
+    hour: Mapped[datetime] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    code: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int]

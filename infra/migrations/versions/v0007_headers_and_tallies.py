@@ -46,9 +46,33 @@ def upgrade() -> None:
         for column in texts + counts:
             menus.alter_column(column.name, server_default=None)
     op.create_index("ix_menus_header", "menus", _HEADER)
+    # Nothing is folded yet: the sweeper begins with the oldest rows, in steps.
+    op.create_index("ix_order_events_at", "order_events", ["at", "type"])
+    _time = sa.DateTime(timezone=True)
+    op.create_table(
+        "tallies",
+        sa.Column("kind", sa.String, primary_key=True),
+        sa.Column("code", sa.String, primary_key=True),
+        sa.Column("count", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
+        "tally_marks",
+        sa.Column("name", sa.String, primary_key=True),
+        sa.Column("until", _time, nullable=False),
+    )
+    op.create_table(
+        "review_tallies",
+        sa.Column("hour", _time, primary_key=True),
+        sa.Column("kind", sa.String, primary_key=True),
+        sa.Column("code", sa.String, primary_key=True),
+        sa.Column("count", sa.Integer, nullable=False),
+    )
 
 
 def downgrade() -> None:
+    for table in ("review_tallies", "tally_marks", "tallies"):
+        op.drop_table(table)
+    op.drop_index("ix_order_events_at", "order_events")
     op.drop_index("ix_menus_header", "menus")
     for column in ("sold_out", "items", "language", "currency"):
         op.drop_column("menus", column)
