@@ -17,7 +17,7 @@ from sqlalchemy.orm import aliased
 
 from infra.database import Database
 from schemas.errors import NotFound
-from services.storage import tallies
+from services.storage import folding, tallies
 from services.storage.changes import reading, swap, writing
 from services.storage.tables import OutboxRow
 
@@ -116,7 +116,7 @@ class Outbox:
         fresh = {"attempt": 0, "delivered_at": None, "dead_at": None, "next_attempt_at": None}
         free = {"lease_owner": None, "lease_until": None, "version": OutboxRow.version + 1}
         with writing(self._database) as (session, _):
-            self._database.lock(session, tallies.LOCK)
+            self._database.lock(session, folding.LOCK)
             told = select(OutboxRow.delivered_at).where(chosen, OutboxRow.delivered_at.is_not(None))
             tallies.undeliver(self._database, session, list(session.scalars(told)))
             statement = update(OutboxRow).where(chosen).values({**fresh, **free}).returning(OutboxRow.id)
@@ -142,7 +142,7 @@ class Outbox:
     def forget(self, older_than_s: float) -> int:
         """Drop messages that were delivered more than so many seconds ago; how many there were."""
         with writing(self._database) as (session, now):
-            self._database.lock(session, tallies.LOCK)
+            self._database.lock(session, folding.LOCK)
             old = OutboxRow.delivered_at < now - timedelta(seconds=older_than_s)
             gone = session.scalars(delete(OutboxRow).where(old).returning(OutboxRow.delivered_at)).all()
             tallies.undeliver(self._database, session, list(gone))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -166,6 +167,18 @@ class Settled:
     order: OrderRecord
     began_at: datetime | None
     after: Cart | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What reviewers decided in some hours, counted. Times are in seconds, down to two digits."""
+
+    by_hour: Counter[datetime]
+    actions: Counter[str]
+    people: Counter[str]
+    waits_s: Counter[int]
+    works_s: Counter[int]
+    changes: Counter[str]
 
 
 @dataclass(frozen=True, slots=True)

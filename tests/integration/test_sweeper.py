@@ -19,7 +19,7 @@ from infra.supervisor import Supervisor
 from schemas.lifecycle import State
 from services.bootstrap import Container
 from services.doorbell import CeleryDoorbell
-from services.storage import tallies
+from services.storage import folding
 from services.workers.sweeper import fold, sweep
 from tests.stand_ins import Works
 
@@ -83,7 +83,7 @@ def test_500_orders_and_five_sweeps_make_500_messages(
 def test_a_sweeper_folds_history_unless_another_does(
     world: Works, parts: Container, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tallies, "LAG_S", 0.0)
+    monkeypatch.setattr(folding, "LAG_S", 0.0)
     world.typed()
     happened = world.orders.event_counts()
     other = Database(database_url)

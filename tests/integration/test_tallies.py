@@ -16,7 +16,7 @@ from infra.database import Database
 from schemas.cart import CartDraft
 from schemas.errors import Conflict, DecodeTruncated, StaleState
 from schemas.lifecycle import WAITING, State
-from services.storage import tallies
+from services.storage import folding
 from services.storage.outbox import Outbox
 from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow, TallyMarkRow, TallyRow
 from services.storage.tallies import TallyStore
@@ -148,14 +148,14 @@ def test_the_numbers_equal_a_full_count_however_far_they_are_folded(history: His
         history.go_on(12)
         history.check()
         assert history.tallies.fold(limit) == 0 or limit != 1, "nothing is old enough at first"
-        history.pass_time(tallies.LAG_S + 1)
+        history.pass_time(folding.LAG_S + 1)
         history.check()
         for _ in range(3):
             history.tallies.fold(limit)
             history.check()
         history.go_on(6)
         history.check()
-    history.pass_time(tallies.LAG_S + 1)
+    history.pass_time(folding.LAG_S + 1)
     while history.tallies.fold(5):
         history.check()
     history.outbox.forget(0.0)
@@ -168,14 +168,14 @@ def test_what_is_cut_off_in_the_middle_is_folded_once(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history.go_on(15)
-    history.pass_time(tallies.LAG_S + 1)
+    history.pass_time(folding.LAG_S + 1)
 
     def cut(*_: Any) -> Any:
         raise RuntimeError
 
-    for broken in ("_advance", "_add"):
+    for broken in ("_advance", "add"):
         with monkeypatch.context() as patch:
-            patch.setattr(tallies, broken, cut)
+            patch.setattr(folding, broken, cut)
             with pytest.raises(RuntimeError):
                 history.tallies.fold(5)
         history.check()
@@ -187,7 +187,7 @@ def test_what_is_cut_off_in_the_middle_is_folded_once(
 
 def test_many_fold_at_once(history: History, race: Callable[..., list[Any]]) -> None:
     history.go_on(20)
-    history.pass_time(tallies.LAG_S + 1)
+    history.pass_time(folding.LAG_S + 1)
     rows = race(6, lambda _: sum(iter(lambda: history.tallies.fold(3), 0)))
     assert not [one for one in rows if isinstance(one, Exception)]
     history.check()
@@ -196,7 +196,7 @@ def test_many_fold_at_once(history: History, race: Callable[..., list[Any]]) -> 
 
 def test_a_moment_with_more_rows_than_a_step_is_folded_whole(history: History) -> None:
     history.go_on(10)
-    history.pass_time(tallies.LAG_S + 1)
+    history.pass_time(folding.LAG_S + 1)
     with history.database.write() as session:
         same = session.scalar(select(func.min(EventRow.at)))
         for one in session.scalars(select(EventRow)):
@@ -209,7 +209,7 @@ def test_a_moment_with_more_rows_than_a_step_is_folded_whole(history: History) -
 def test_what_just_happened_waits(history: History) -> None:
     history.go_on(10)
     assert history.tallies.fold() == 0
-    history.pass_time(tallies.LAG_S - 5)
+    history.pass_time(folding.LAG_S - 5)
     assert history.tallies.fold() == 0
     history.pass_time(6)
     assert history.tallies.fold() > 0
@@ -222,7 +222,7 @@ def test_a_transaction_that_hangs_for_longer_than_the_lag_is_counted(
     """Its rows carry the time at which it began, and turn up behind rows that are younger."""
     history = History(database, tmp_path, 0)
     order_id = history.works.typed()
-    monkeypatch.setattr(tallies, "LAG_S", 0.0)
+    monkeypatch.setattr(folding, "LAG_S", 0.0)
     with database.write() as session:
         now = database.now(session)
         late = EventRow(order_id=order_id, seq=99, at=now, type="late", state="x", detail={})
@@ -250,7 +250,7 @@ def test_codes_without_an_event_are_those_of_leases(history: History) -> None:
 
 def test_one_more_fold_of_nothing_writes_nothing(history: History) -> None:
     history.go_on(5)
-    history.pass_time(tallies.LAG_S + 1)
+    history.pass_time(folding.LAG_S + 1)
     while history.tallies.fold():
         pass
     with history.database.read() as session:
