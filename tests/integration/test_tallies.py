@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import event, func, select, update
+from sqlalchemy.engine import Engine
 
 from infra.blobs import Blobs
 from infra.database import Database
@@ -17,6 +18,7 @@ from schemas.cart import CartDraft
 from schemas.errors import Conflict, DecodeTruncated, StaleState
 from schemas.lifecycle import WAITING, State
 from services.storage import folding
+from services.storage.load import LoadStore
 from services.storage.outbox import Outbox
 from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow, TallyMarkRow, TallyRow
 from services.storage.tallies import TallyStore
@@ -243,8 +245,8 @@ def test_codes_without_an_event_are_those_of_leases(history: History) -> None:
     """Only they are counted live: a new kind that comes without an event has to be named there."""
     history.go_on(60)
     with history.database.read() as session:
-        event = select(EventRow.seq).where(EventRow.order_id == CodeRow.order_id, EventRow.seq == CodeRow.seq)
-        lone = set(session.scalars(select(CodeRow.kind).where(~event.exists())))
+        its = select(EventRow.seq).where(EventRow.order_id == CodeRow.order_id, EventRow.seq == CodeRow.seq)
+        lone = set(session.scalars(select(CodeRow.kind).where(~its.exists())))
     assert lone <= {"dropped", "extra_run"}
 
 
@@ -258,3 +260,33 @@ def test_one_more_fold_of_nothing_writes_nothing(history: History) -> None:
     assert history.tallies.fold() == 0
     with history.database.read() as session:
         assert dict(session.execute(select(TallyMarkRow.name, TallyMarkRow.until)).all()) == before
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # whose plans do not go by sizes
+def test_neither_a_scrape_nor_a_fold_goes_through_a_whole_table(history: History) -> None:
+    history.go_on(10)
+    history.pass_time(folding.LAG_S + 1)
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
+        if statement.startswith("SELECT") and "FROM" in statement:
+            asked.append((statement, values))
+
+    orders, load = history.works.orders, LoadStore(history.database)
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        while history.tallies.fold(5):
+            pass
+        for ask in (orders.counts, orders.event_counts, orders.code_counts, history.outbox.counts, load.load):
+            ask()
+        history.tallies.decided(24)
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert len(asked) > 20
+    with history.database.read() as session:
+        for statement, values in asked:
+            plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+            steps = [str(step[-1]) for step in plan]
+            assert not [step for step in steps if step.startswith("SCAN") and step != "SCAN tallies"], (
+                statement
+            )
