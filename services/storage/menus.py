@@ -18,7 +18,8 @@ from services.storage.mapping import menu_of
 from services.storage.records import MenuHeader, MenuVersion
 from services.storage.tables import MenuRow
 
-CACHED = 64
+# Versions that a process remembers: of 60 items each they take 190 kB, so 100 MB where there are so many.
+CACHED = 512
 MAX_VERSION = 2**31 - 1
 _HEADER = [getattr(MenuRow, field.name) for field in fields(MenuHeader)]
 
