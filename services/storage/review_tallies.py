@@ -107,11 +107,12 @@ def _facts(row: Row[Any], began_at: datetime | None) -> Iterator[tuple[str, str]
 
 def _began(session: Session, reviews: Sequence[str]) -> dict[tuple[str, str], datetime]:
     """When each reviewer last took each of these reviews."""
-    query = select(ReviewRecordRow.review_id, ReviewRecordRow.actor, func.max(ReviewRecordRow.at)).where(
-        ReviewRecordRow.review_id.in_(reviews), ReviewRecordRow.action.in_(["claimed", "taken_over"])
+    acts = select(
+        ReviewRecordRow.review_id, ReviewRecordRow.actor, ReviewRecordRow.action, ReviewRecordRow.at
     )
-    rows = session.execute(query.group_by(ReviewRecordRow.review_id, ReviewRecordRow.actor))
-    return {(review, actor): at for review, actor, at in rows}
+    rows = session.execute(acts.where(ReviewRecordRow.review_id.in_(reviews)).order_by(ReviewRecordRow.at))
+    # By action here and not there: asked for both, SQLite goes through every claim that there ever was.
+    return {(review, actor): at for review, actor, action, at in rows if action in ("claimed", "taken_over")}
 
 
 def _hour(moment: datetime) -> datetime:

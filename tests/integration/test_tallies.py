@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
+from alembic.config import Config
 from sqlalchemy import event, func, select, update
 from sqlalchemy.engine import Engine
 
 from infra.blobs import Blobs
-from infra.database import Database
+from infra.database import MIGRATIONS, Database
 from schemas.cart import CartDraft
 from schemas.errors import Conflict, DecodeTruncated, StaleState
 from schemas.lifecycle import WAITING, State
@@ -290,3 +292,26 @@ def test_neither_a_scrape_nor_a_fold_goes_through_a_whole_table(history: History
             assert not [step for step in steps if step.startswith("SCAN") and step != "SCAN tallies"], (
                 statement
             )
+
+
+def test_what_was_there_before_the_tallies_is_folded_by_the_migration(history: History) -> None:
+    history.go_on(40)
+    history.deliver()
+    history.pass_time(folding.LAG_S - 20)
+    history.go_on(5)
+    history.pass_time(21)
+    history.go_on(5)
+    history.check()
+    with history.database.write() as session:
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        config.attributes["connection"] = session.connection()
+        before = session.scalar(select(func.count()).select_from(EventRow))
+        command.downgrade(config, "0004")
+        command.upgrade(config, "head")
+    assert 0 < folded(history.database) < (before or 0), "the last minute stays to be counted"
+    history.check()
+    history.pass_time(folding.LAG_S + 1)
+    while history.tallies.fold(5):
+        history.check()
+    assert folded(history.database) == before
