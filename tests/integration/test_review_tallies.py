@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 from test_corrections import LATTE, MUFFIN, settled
+from test_tallies import plans
 
 from infra.blobs import Blobs
 from infra.database import Database
@@ -102,6 +103,19 @@ def test_folded_decisions_are_not_read_again(database: Database, tmp_path: Path)
     # Those of the last minute are still counted live.
     assert shown.people.total() == before.people.total() == 5
     assert shown.people["nobody"] < 5
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # whose plans do not go by sizes
+def test_decisions_are_read_by_their_time_and_their_review(database: Database, tmp_path: Path) -> None:
+    works, rng = Works(database, Blobs(tmp_path)), random.Random(1)
+    for _ in range(3):
+        decide(works, rng)
+    with plans(database) as steps:
+        TallyStore(database).decided(24)
+        assert TallyStore(database).fold()
+    records = {step for _, step in steps if "review" in step}
+    assert records
+    assert not [step for step in records if step.startswith("SCAN") or step.endswith("(action=?)")]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -264,34 +265,39 @@ def test_one_more_fold_of_nothing_writes_nothing(history: History) -> None:
         assert dict(session.execute(select(TallyMarkRow.name, TallyMarkRow.until)).all()) == before
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # whose plans do not go by sizes
-def test_neither_a_scrape_nor_a_fold_goes_through_a_whole_table(history: History) -> None:
-    history.go_on(10)
-    history.pass_time(folding.LAG_S + 1)
+@contextmanager
+def plans(database: Database) -> Iterator[list[tuple[str, str]]]:
+    """Each select of the block on SQLite, and each step of its plan; filled in at the end of the block."""
     asked: list[tuple[str, Any]] = []
+    found: list[tuple[str, str]] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
         if statement.startswith("SELECT") and "FROM" in statement:
             asked.append((statement, values))
 
-    orders, load = history.works.orders, LoadStore(history.database)
     event.listen(Engine, "before_cursor_execute", note)
     try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    with database.read() as session:
+        for statement, values in asked:
+            plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+            found += [(statement, str(step[-1])) for step in plan]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # whose plans do not go by sizes
+def test_neither_a_scrape_nor_a_fold_goes_through_a_whole_table(history: History) -> None:
+    history.go_on(10)
+    history.pass_time(folding.LAG_S + 1)
+    orders, load = history.works.orders, LoadStore(history.database)
+    with plans(history.database) as steps:
         while history.tallies.fold(5):
             pass
         for ask in (orders.counts, orders.event_counts, orders.code_counts, history.outbox.counts, load.load):
             ask()
-        history.tallies.decided(24)
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
-    assert len(asked) > 20
-    with history.database.read() as session:
-        for statement, values in asked:
-            plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
-            steps = [str(step[-1]) for step in plan]
-            assert not [step for step in steps if step.startswith("SCAN") and step != "SCAN tallies"], (
-                statement
-            )
+    assert len(steps) > 20
+    assert not [step for step in steps if step[1].startswith("SCAN") and step[1] != "SCAN tallies"]
 
 
 def test_what_was_there_before_the_tallies_is_folded_by_the_migration(history: History) -> None:
