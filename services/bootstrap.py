@@ -27,6 +27,7 @@ from services.storage.records import OrderRecord, Outcome, ReviewRecord
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
 from services.storage.staff import StaffStore
+from services.storage.tallies import TallyStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +55,7 @@ class Container:
         self.reviews = ReviewStore(self.database, tells)
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
+        self.tallies = TallyStore(self.database)
         self.review_log = ReviewLog(self.database)
         self.menus = MenuStore(self.database)
         self.staff = StaffStore(self.database)
@@ -200,11 +202,11 @@ class Container:
 
     def warm_menus(self) -> None:
         """Warm every menu's newest version; a decode server that is away is only logged."""
-        for stored in self.menus.list():
+        for header in self.menus.headers():
             try:
-                self.warm_menu(stored.menu, stored.version)
+                self.warm_menu(self.menus.get(header.id, header.version).menu, header.version)
             except SaycartError as error:
-                log.warning("menu.not_warmed", menu=stored.menu.id, error=error.detail)
+                log.warning("menu.not_warmed", menu=header.id, error=error.detail)
                 return
 
     def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:

@@ -37,6 +37,7 @@ from services.storage.records import Idempotency, MenuVersion, NewOrder, OrderRe
 log = structlog.get_logger(__name__)
 
 MAX_KEY_CHARS = 200
+NAMED = 10  # menus to choose from, where none was named
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +164,10 @@ def find_menu(box: Container, menu_id: str | None) -> MenuVersion:
         RequestRefused: none was named and there is not exactly one.
     """
     if menu_id is None:
-        menus = box.menus.list()
+        menus = box.menus.headers(limit=NAMED)
         if len(menus) == 1:
-            return menus[0]
-        shown = ", ".join(m.menu.id for m in menus[:10]) or "none is imported yet"
+            return box.menus.get(menus[0].id, menus[0].version)
+        shown = ", ".join(menu.id for menu in menus) or "none is imported yet"
         raise invalid([("/menu", f"is missing; name one of the menus: {shown}")])
     try:
         return box.menus.get(menu_id)

@@ -14,7 +14,7 @@ from schemas.order import DoneBy, Order, OrderEvent, Timings
 from schemas.review import Review
 from services.pipeline.flow import next_stage
 from services.pipeline.questions import open_question
-from services.storage.records import MenuVersion, OrderRecord, ReviewRecord, StoredEvent
+from services.storage.records import MenuHeader, OrderRecord, ReviewRecord, StoredEvent
 
 
 class ReviewPage(BaseModel):
@@ -144,15 +144,15 @@ def done_by(stored: StoredEvent) -> DoneBy | None:
     return DoneBy(stage=stored.stage, attempt=stored.attempt, worker=stored.worker)
 
 
-def menu_summary(version: MenuVersion, notes: Sequence[Note] = ()) -> MenuSummary:
+def menu_summary(header: MenuHeader, notes: Sequence[Note] = ()) -> MenuSummary:
     return MenuSummary(
-        id=version.menu.id,
-        name=version.menu.name,
-        version=version.version,
-        digest=version.digest,
-        currency=version.menu.currency,
-        language=version.menu.language,
-        items=len(version.menu.items),
-        created_at=rfc3339(version.created_at),
+        id=header.id,
+        name=header.name,
+        version=header.version,
+        digest=header.digest,
+        currency=header.currency,
+        language=header.language,
+        items=header.items,
+        created_at=rfc3339(header.created_at),
         notes=[MenuNote(pointer=pointer, detail=detail) for pointer, detail in notes],
     )

@@ -94,7 +94,8 @@ def known_menus(config: Settings) -> Iterator[Menu]:
     if config.database_url or (config.home / "saycart.db").exists():
         database = Database(config.database)
         try:
-            stored = [version.menu for version in MenuStore(database).list()]
+            known = MenuStore(database)
+            stored = [known.get(header.id, header.version).menu for header in known.headers()]
         except SaycartError:
             stored = []  # `saycart doctor` says what ails it
         finally:

@@ -19,6 +19,8 @@ from services.storage.changes import swap
 from services.storage.records import OrderRecord
 from services.storage.tables import CodeRow, OrderRow
 
+KINDS = ("dropped", "extra_run")
+
 
 def claimable(now: datetime) -> tuple[ColumnElement[bool], ...]:
     """Nobody holds it, and it is time."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, func, literal, select, tuple_
+from sqlalchemy import delete, literal, select, tuple_
 
 from infra.database import Database, UtcDateTime
 from schemas.errors import Conflict, InputError, NotFound, StaleState
 from schemas.lifecycle import STATUS, TERMINAL, WAITING, Event, State
 from schemas.review import ReviewReason
-from services.storage import leases, replays
+from services.storage import leases, replays, tallies
 from services.storage.changes import (
     changing,
     glancing,
@@ -26,7 +26,7 @@ from services.storage.intake import KeyTaken, first_order, insert_key, insert_or
 from services.storage.keys import cursor_after, new_id, parse_cursor
 from services.storage.mapping import codes_of, columns_of, event_of, order_of
 from services.storage.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
-from services.storage.tables import CodeRow, EventRow, IdempotencyRow, OrderRow, ReviewRow
+from services.storage.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
 
 MAX_SEQ = 2**31 - 1
 
@@ -254,23 +254,17 @@ class OrderStore:
     def counts(self) -> dict[State, int]:
         """How many orders are in each state, zeros included."""
         with reading(self._database) as session:
-            rows = session.execute(select(OrderRow.state, func.count()).group_by(OrderRow.state))
-            found: dict[str, int] = {state: count for state, count in rows}
-        return {state: found.get(state.value, 0) for state in State}
+            return tallies.states(session)
 
     def event_counts(self) -> dict[str, int]:
         """How often each type of event has happened; outages and retries show up here."""
         with reading(self._database) as session:
-            rows = session.execute(select(EventRow.type, func.count()).group_by(EventRow.type))
-            return {kind: count for kind, count in rows}
+            return tallies.events(session)
 
     def code_counts(self) -> dict[tuple[str, str], int]:
         """How often each (kind, code) has come up; kinds as in `mapping.codes_of`."""
         with reading(self._database) as session:
-            rows = session.execute(
-                select(CodeRow.kind, CodeRow.code, func.count()).group_by(CodeRow.kind, CodeRow.code)
-            )
-            return {(kind, code): count for kind, code, count in rows}
+            return tallies.codes(session)
 
     def free_leases(self) -> int:
         """Give back every order that is held, when it is certain that no worker lives; how many.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -172,6 +173,34 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """What reviewers decided in some hours, counted. Times are in seconds, down to two digits."""
+
+    by_hour: Counter[datetime]
+    actions: Counter[str]
+    people: Counter[str]
+    waits_s: Counter[int]
+    works_s: Counter[int]
+    changes: Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class MenuHeader:
+    """What a list shows of one menu version, without its document: `items` is how many there are, `sold_out`
+    how many of them."""
+
+    id: str
+    version: int
+    digest: str
+    name: str
+    currency: str
+    language: str
+    items: int
+    sold_out: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class MenuVersion:
     """One immutable version of a menu; `version` counts from 1, `digest` is of the document."""
 
@@ -179,6 +208,21 @@ class MenuVersion:
     version: int
     digest: str
     created_at: datetime
+
+    @property
+    def header(self) -> MenuHeader:
+        menu = self.menu
+        return MenuHeader(
+            id=menu.id,
+            version=self.version,
+            digest=self.digest,
+            name=menu.name,
+            currency=menu.currency,
+            language=menu.language,
+            items=len(menu.items),
+            sold_out=sum(not item.available for item in menu.items),
+            created_at=self.created_at,
+        )
 
 
 @dataclass(frozen=True, slots=True)

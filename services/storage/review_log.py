@@ -82,15 +82,14 @@ class ReviewLog:
                 act_of(row) for row in session.scalars(query.order_by(ReviewRecordRow.at, ReviewRecordRow.id))
             ]
 
-    def settled(self, *, within_s: float | None = None, limit: int | None = None) -> list[Settled]:
-        """Reviews that were decided, latest first: those of the last `within_s` seconds, at most `limit`."""
+    def settled(self, *, within_s: float | None = None) -> list[Settled]:
+        """Reviews that were decided, latest first: those of the last `within_s` seconds, or all."""
         query = (
             select(ReviewRow, OrderRow, ReviewRecordRow)
             .join(OrderRow, OrderRow.id == ReviewRow.order_id)
             .join(ReviewRecordRow, ReviewRecordRow.review_id == ReviewRow.id)
             .where(ReviewRecordRow.action == "decided")
             .order_by(ReviewRecordRow.at.desc(), ReviewRecordRow.id.desc())
-            .limit(limit)
         )
         taken = select(ReviewRecordRow.review_id, ReviewRecordRow.actor, ReviewRecordRow.at).where(
             ReviewRecordRow.action.in_(["claimed", "taken_over"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, false
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from infra.database import UtcDateTime
@@ -22,6 +22,13 @@ class Base(DeclarativeBase):
 
 class MenuRow(Base):
     __tablename__ = "menus"
+    # Whatever a header shows, so that listing menus reads no document: SQLite would have to pass over each.
+    __table_args__ = (
+        Index(
+            "ix_menus_header",
+            *("id", "version", "digest", "name", "currency", "language", "items", "sold_out", "created_at"),
+        ),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -29,6 +36,10 @@ class MenuRow(Base):
     name: Mapped[str]
     document: Mapped[Document]
     created_at: Mapped[datetime]
+    currency: Mapped[str]
+    language: Mapped[str]
+    items: Mapped[int]
+    sold_out: Mapped[int]
 
 
 class OrderRow(Base):
@@ -70,6 +81,7 @@ class OrderRow(Base):
 
 class EventRow(Base):
     __tablename__ = "order_events"
+    __table_args__ = (Index("ix_order_events_at", "at", "type"),)
 
     order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -203,3 +215,33 @@ class OutboxRow(Base):
     created_at: Mapped[datetime]
     delivered_at: Mapped[datetime | None]
     dead_at: Mapped[datetime | None]
+
+
+class TallyRow(Base):
+    """How many closed rows there are of a kind and code: see `tallies.py`."""
+
+    __tablename__ = "tallies"
+
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    code: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int] = mapped_column(BigInteger)
+
+
+class TallyMarkRow(Base):
+    """Up to which moment rows are folded into tallies; those of the moment itself are not."""
+
+    __tablename__ = "tally_marks"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    until: Mapped[datetime]
+
+
+class ReviewTallyRow(Base):
+    """What was decided in one hour, counted: see `review_tallies.py`. `hour` is its beginning."""
+
+    __tablename__ = "review_tallies"
+
+    hour: Mapped[datetime] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    code: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int]

@@ -33,6 +33,9 @@ log = structlog.get_logger(__name__)
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
+LINKED = 12
+"""So many menus are shown as links side by side; more are a list to choose from."""
+
 
 @router.get("/")
 def start(request: Request, box: Wired, menu: str | None = None) -> Response:
@@ -41,11 +44,12 @@ def start(request: Request, box: Wired, menu: str | None = None) -> Response:
 
 
 def _start(request: Request, box: Container, wanted: str | None) -> dict[str, Any]:
-    menus = [stored.menu for stored in box.menus.list()]
+    menus = box.menus.headers()
     chosen = next((menu for menu in menus if menu.id == wanted), menus[0] if menus else None)
     return {
         "menus": menus,
-        "chosen": chosen,
+        "linked": LINKED,
+        "chosen": box.menus.get(chosen.id, chosen.version).menu if chosen else None,
         "max_audio_s": box.settings.max_audio_s,
         "staff": staff.visitor(request),
         "typed": "",

@@ -37,7 +37,7 @@ SHOWN_VERSIONS = 50
 @router.get("")
 def listed(request: Request, box: Wired) -> Response:
     """The menus there are."""
-    return page(request, "menu/list.html", menus=box.menus.list(), staff=visitor(request))
+    return page(request, "menu/list.html", menus=box.menus.headers(), staff=visitor(request))
 
 
 @router.get("/{menu_id}")

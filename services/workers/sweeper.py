@@ -4,6 +4,7 @@ SQL is the truth. Orders that wait, that nobody holds and that nothing has happe
 enqueued again if Redis has no message for them: after a flushed Redis, a dead worker, or a stack that was
 killed and started anew. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at
 each sweep is not, so only what is missing is rung for (ADR 0017). Many sweepers may run, one works at a time.
+It also folds closed history into tallies (ADR 0032).
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ log = structlog.get_logger()
 # What one sweep looks at, and what it rings for at most: at a millisecond each it should end within seconds.
 LOOK, RING = 50_000, 2_000
 FORGET_EVERY_S = 3600.0
+# Seconds of one sweep that go to folding. After an upgrade a million orders take some minutes so.
+FOLD_S = 2.0
 
 
 def sweep(container: Container, idle_s: float) -> int:
@@ -51,6 +54,17 @@ def sweep(container: Container, idle_s: float) -> int:
         return rung
 
 
+def fold(container: Container) -> int:
+    """Fold closed history into tallies, for about `FOLD_S` seconds; how many rows."""
+    folded, until = 0, time.monotonic() + FOLD_S
+    with container.database.try_lock("folding") as mine:
+        while mine and (rows := container.tallies.fold()):
+            folded += rows
+            if time.monotonic() >= until:
+                break
+    return folded
+
+
 def main() -> None:
     config = settings()
     configure_logging(config.log_level, as_json=config.log_json)
@@ -63,6 +77,7 @@ def main() -> None:
     while True:
         try:
             sweep(container, idle_s)
+            fold(container)
             if time.monotonic() >= next_forgetting:
                 container.orders.forget_keys(config.idempotency_days * 86_400)
                 collect_orphans(container)

@@ -14,6 +14,7 @@ from infra.blobs import Blobs
 from infra.database import Database
 from infra.settings import REPOSITORY
 from schemas.cart import CartDraft
+from schemas.corrections import corrections
 from schemas.lifecycle import Event
 from schemas.menu import Menu
 from schemas.review import ReviewDecision, ReviewReason
@@ -23,7 +24,8 @@ from services.pipeline.price import price_cart
 from services.pipeline.review import settle
 from services.storage.records import Outcome
 from services.storage.review_log import ReviewLog
-from services.web.stats import corrections, figures
+from services.storage.tallies import TallyStore
+from services.web.stats import figures
 from tests.stand_ins import CAFE, Works, speech
 
 SAID = "um two large flat whites with oat milk and a muffin please"
@@ -106,18 +108,18 @@ def test_what_the_menu_knows_by_now_is_not_proposed(works: Works) -> None:
 
 
 def test_figures_of_what_was_settled(works: Works) -> None:
+    nothing = figures(TallyStore(works.database).decided(24))
+    assert (nothing.settled, nothing.agreement, nothing.wait_s, nothing.people) == (0, None, None, [])
     settled(works, "correct", [LATTE, MUFFIN])
     settled(works, "correct", [LATTE | {"quantity": 3}])
     settled(works, "reject")
-    found = ReviewLog(works.database).settled()
-    shown = figures(found)
+    shown = figures(TallyStore(works.database).decided(24))
     assert (shown.settled, shown.actions, shown.agreement) == (3, {"correct": 2, "reject": 1}, 0.0)
     assert dict(shown.corrections) == {
         "two large flat whites with oat milk → latte": 2,
         "blueberry muffin taken off": 1,
     }
     assert shown.people == [("ann", 3)]
-    assert figures([]).agreement is None
 
 
 def test_each_kind_of_correction_has_its_words() -> None:

@@ -26,6 +26,7 @@ from services.storage.records import NewOrder
 from services.storage.tables import Base, MenuRow
 
 NEW = NewOrder("cafe", 1, "en", transcript=Transcript(text="tea", confidence=1))
+HEADER = {"name": "", "currency": "", "language": "", "items": 0, "sold_out": 0}
 MIGRATE = "import sys; from infra.database import Database; Database(sys.argv[1]).migrate()"
 
 
@@ -55,7 +56,7 @@ def test_the_clock_is_utc(database: Database) -> None:
 def test_times_come_back_in_utc(database: Database) -> None:
     moment = datetime(2026, 3, 29, 2, 30, 0, 123456, tzinfo=timezone(timedelta(hours=-7)))
     with database.write() as session:
-        row = {"id": "m", "version": 1, "digest": "", "name": "", "document": {}}
+        row = {"id": "m", "version": 1, "digest": "", "document": {}, **HEADER}
         session.add(MenuRow(**row, created_at=moment))
     with database.read() as session:
         stored = session.get_one(MenuRow, ("m", 1)).created_at
@@ -83,7 +84,7 @@ def test_writers_wait_for_each_other(database: Database, race: Any) -> None:
                 row = session.get(MenuRow, ("counter", 1))
                 if row is None:
                     now = database.now(session)
-                    row = MenuRow(id="counter", version=1, digest="0", name="", document={}, created_at=now)
+                    row = MenuRow(id="counter", version=1, digest="0", document={}, created_at=now, **HEADER)
                     session.add(row)
                 row.digest = str(int(row.digest) + 1)
 
@@ -95,7 +96,8 @@ def test_writers_wait_for_each_other(database: Database, race: Any) -> None:
 def test_an_exception_rolls_back(database: Database) -> None:
     def break_off() -> None:
         with database.write() as session:
-            session.execute(text("INSERT INTO menus VALUES ('m', 1, '', '', '{}', '2026-01-01')"))
+            insert = "INSERT INTO menus VALUES ('m', 1, '', '', '{}', '2026-01-01', '', '', 0, 0)"
+            session.execute(text(insert))
             raise RuntimeError
 
     with pytest.raises(RuntimeError):

@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import event, text
+from sqlalchemy.engine import Engine
 
-from infra.database import Database
+from infra.database import MIGRATIONS, Database
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
 from services.storage import menus as module
 from services.storage.menus import MenuStore
+from services.storage.records import MenuHeader
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    """What is sent to this database within the block, without what begins and ends a transaction."""
+    sent: list[str] = []
+
+    def note(connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if connection.engine.url == database.url and not statement.startswith("BEGIN"):
+            sent.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def migrate(database: Database, version: str) -> None:
+    """Bring an empty database to an older version of the tables."""
+    with database.write() as session:
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        config.attributes["connection"] = session.connection()
+        command.upgrade(config, version)
 
 
 def menu(price: int = 300, menu_id: str = "cafe") -> Menu:
@@ -50,7 +83,8 @@ def test_each_change_is_a_version(menus: MenuStore, database: Database) -> None:
         assert store.get("cafe", 1) == first
         assert store.get("cafe", 2) == second
     menus.put(menu(menu_id="bar"))
-    assert [(found.menu.id, found.version) for found in menus.list()] == [("bar", 1), ("cafe", 3)]
+    assert [(found.id, found.version) for found in menus.headers()] == [("bar", 1), ("cafe", 3)]
+    assert [found.id for found in menus.headers(limit=1)] == ["bar"]
 
 
 def test_an_edit_of_an_old_version_stores_nothing(menus: MenuStore) -> None:
@@ -76,6 +110,53 @@ def test_unknown_menus(menus: MenuStore, version: int | None) -> None:
     if version is not None:
         with pytest.raises(NotFound):
             menus.get("cafe", version)
+
+
+def test_a_header_says_what_its_document_says(menus: MenuStore) -> None:
+    stored, _ = menus.put(menu())
+    [header] = menus.headers()
+    assert header == stored.header
+    assert (header.name, header.currency, header.language) == ("Café 東", "USD", "en")
+    assert (header.items, header.sold_out) == (1, 0)
+    document = menu().model_dump(mode="json")
+    document["items"].append({"sku": "cake", "name": "cake", "price": 1, "available": False})
+    menus.put(Menu.parse(document))
+    [header] = menus.headers()
+    assert (header.version, header.items, header.sold_out) == (2, 2, 1)
+
+
+def test_menus_are_listed_and_found_without_a_document(menus: MenuStore, database: Database) -> None:
+    for number in range(3):
+        menus.put(menu(menu_id=f"cafe-{number}"))
+    menus.get("cafe-1")
+    with statements(database) as sent:
+        assert len(menus.headers()) == 3
+        assert menus.get("cafe-1").version == 1
+    assert len(sent) == 2
+    assert not [statement for statement in sent if "document" in statement]
+
+
+def test_menus_of_older_versions_get_their_headers(empty_url: str) -> None:
+    old = Database(empty_url)
+    migrate(old, "0004")
+    tea = menu().model_dump(mode="json")
+    cake = {"sku": "cake", "name": "cake", "price": 1, "available": False}
+    documents = {("a", 1): tea, ("a", 2): tea | {"items": [*tea["items"], cake], "currency": "EUR"}}
+    with old.write() as session:
+        for (name, version), document in documents.items():
+            row = {"id": name, "version": version, "document": json.dumps(document)}
+            insert = (
+                "INSERT INTO menus VALUES (:id, :version, 'd', 'Café 東', :document, '2026-01-01 00:00:00')"
+            )
+            session.execute(text(insert), row)
+    old.migrate()
+    store = MenuStore(old)
+    assert [store.get("a", version).header.items for version in (1, 2)] == [1, 2]
+    [header] = store.headers()
+    assert header == MenuHeader("a", 2, "d", "Café 東", "EUR", "en", 2, 1, header.created_at)
+    with old.read() as session:
+        assert session.execute(text("SELECT items, sold_out FROM menus WHERE version = 1")).one() == (1, 0)
+    old.close()
 
 
 def test_versions_under_concurrent_puts(menus: MenuStore, race: Any) -> None:
