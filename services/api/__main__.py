@@ -57,6 +57,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """uvicorn's own closes idle connections at once; here they first get a moment to be told."""
         self._app.state.draining = True
+        self._app.state.waiting.close()
         for listener in self.servers:
             listener.close()
         loop = asyncio.get_running_loop()
