@@ -20,7 +20,7 @@ from infra.dialects import postgresql_arguments
 
 log = structlog.get_logger(__name__)
 
-TICK_S = 0.05
+TICK_S = 0.03
 """Between two looks at SQLite's counter, of some 10 µs each and a turn of a thread."""
 
 AGAIN_S, AGAIN_CAP_S = 0.2, 10.0

@@ -31,7 +31,7 @@ Read = TypeVar("Read", Look, Happened)
 
 FALLBACK_S = 2.0
 """Between two looks for what no notice told, give or take a quarter: API processes must not look in step."""
-REST = 8
+REST = 3
 """After the query for newer orders so many times its own duration without another: it takes milliseconds for
 a thousand orders, and on SQLite somebody may commit all the time."""
 BROKEN_S = 5.0

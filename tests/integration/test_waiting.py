@@ -131,13 +131,12 @@ def test_each_event_reaches_its_stream(told: World) -> None:
 
 def test_many_who_wait_for_one_order_look_once(told: World) -> None:
     order_id = told.text()["id"]
-    with polling(told, [order_id] * 40) as polls:
-        with transactions(told) as begun:
-            told.advance(order_id, Event.BROKE)
-            assert {poll.result(SOON_S).json()["status"] for poll in polls} == {"error"}
-            # Two of the change itself; on SQLite one query for which order it was. Each look may come twice,
-            # for those who were woken while it was under way.
-            assert begun() <= 6
+    with polling(told, [order_id] * 40) as polls, transactions(told) as begun:
+        told.advance(order_id, Event.BROKE)
+        assert {poll.result(SOON_S).json()["status"] for poll in polls} == {"error"}
+        # Two of the change itself; on SQLite one query for which order it was. Each look may come twice,
+        # for those who were woken while it was under way.
+        assert begun() <= 6
 
 
 def test_waiting_costs_no_transactions(tmp_path: Path, database_url: str) -> None:
@@ -175,7 +174,8 @@ def test_who_goes_away_is_forgotten(told: World) -> None:
     with pytest.raises(httpx.ReadTimeout):
         httpx.get(f"{told.url}/v1/orders/{order_id}?wait=25", timeout=0.5)
     with httpx.stream("GET", f"{told.url}/v1/orders/{order_id}/events") as stream:
-        next(stream.iter_lines())
+        lines = stream.iter_lines()  # one that nobody holds is closed, and the stream with it
+        next(lines)
         wait_until(lambda: waiters(told).watchers == 1)
     wait_until(lambda: waiters(told).watchers == 0)
     assert not waiters(told)._orders
