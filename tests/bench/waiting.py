@@ -4,7 +4,7 @@
 
 On SQLite and on PostgreSQL, counted while nothing happens: transactions a second, in the process and (on
 PostgreSQL) by the database; CPU time of the process by /proc. Once within one wait, so that nobody asks anew,
-and once over two, in which each asks again. Then orders end at random times, and new ones are posted: the time
+and once over two, in which each asks again. Then orders end at random times and new ones are posted: the time
 from the return of the commit, which another process makes, to the client that has the whole answer; and the
 time of a POST. `--code` measures the API of another checkout. What OUT has already is not asked again.
 """
