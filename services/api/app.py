@@ -70,10 +70,10 @@ def create_app(container: Container) -> FastAPI:
     )
     app.state.container = container
     pressure = Pressure(container)
-    app.state.metrics = Metrics(container, pressure)
+    app.state.waiting = Waiting(container.watched, lambda: container.notices)
+    app.state.metrics = Metrics(container, pressure, app.state.waiting)
     app.state.pressure = pressure
     app.state.bell = Bell()
-    app.state.waiting = Waiting(container.watched, lambda: container.notices)
     app.state.draining = False
     problems.install(app)
     for part in (orders, audio, events, reviews, menus, schema, health, docs):

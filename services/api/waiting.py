@@ -123,8 +123,8 @@ class Waiting:
 
     @property
     def watchers(self) -> int:
-        """How many wait now."""
-        return sum(order.watchers for order in self._orders.values())
+        """How many wait now; any thread may ask."""
+        return sum(order.watchers for order in list(self._orders.values()))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

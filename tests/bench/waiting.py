@@ -49,7 +49,8 @@ MENU = {
     "currency": "USD",
     "items": [{"sku": "bagel", "name": "bagel", "price": 399}],
 }
-IDLE_S, AGAIN_S, SETTLE_S = 20.0, 40.0, 4.0
+# PostgreSQL's connections tell of their last transactions only once they were idle for 10 s.
+SETTLE_S, IDLE_S, AGAIN_S = 11.0, 17.0, 40.0
 WAIT_S, SHORT_WAIT_S = 30.0, 20.0
 CHANGES, POSTS = 200, 100
 PER_SECOND = 10.0

@@ -96,6 +96,7 @@ def test_a_settled_order_wakes_its_long_poll(told: World) -> None:
 def test_a_step_that_does_not_settle_is_waited_through(told: World) -> None:
     order_id = told.text()["id"]
     with polling(told, [order_id]) as (poll,):
+        assert "saycart_clients_waiting 1.0" in told.http.get("/metrics").text
         told.advance(order_id, Event.DECODED)
         told.advance(order_id, Event.VALIDATED)
         time.sleep(0.3)
