@@ -13,7 +13,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine bench-overhead bench-scale ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -78,6 +78,9 @@ bench-overhead: setup ## SQL messages, Redis commands and time of an order besid
 
 bench-scale: setup ## pages and metrics with 500 menus and a million finished orders, SQLite and PostgreSQL (about 10 minutes; ARGS="--orders 100000" for fewer)
 	@$(BIN)/python -m tests.bench.scale $(ARGS)
+
+bench-waiting: setup ## what a thousand clients that wait cost the API, on both databases (about 10 minutes; docs/benchmarks)
+	@$(BIN)/python -m tests.bench.waiting $(ARGS)
 
 ablation: weights ## each lever of the pipeline by itself, on the tuned text (ARGS="--orders 48" for fewer; goes on where it stopped; docs/ablation.md)
 	@$(BIN)/python -m tests.bench.ablation --check $(ARGS)

@@ -93,9 +93,10 @@ def sqlite_engine(url: URL) -> Engine:
     return engine
 
 
-def postgresql_engine(url: URL) -> Engine:
-    """An engine that gives up on a lock after 10 s and on a dead connection after 15 s."""
-    wanted = {
+def postgresql_arguments(url: URL) -> dict[str, Any]:
+    """How psycopg connects: as the URL says, gives up on a lock after 10 s, on a dead line after 15."""
+    _, arguments = url.get_dialect()().create_connect_args(url)
+    return {
         "connect_timeout": "5",
         # A cut cable is noticed within 15 s rather than after the kernel's quarter of an hour.
         "tcp_user_timeout": "15000",
@@ -103,10 +104,14 @@ def postgresql_engine(url: URL) -> Engine:
         "keepalives_interval": "5",
         "keepalives_count": "2",
         "options": f"-c lock_timeout={BUSY_S}s -c idle_in_transaction_session_timeout=60s",
-    }
+    } | dict(arguments)
+
+
+def postgresql_engine(url: URL) -> Engine:
+    """An engine whose connections are made with `postgresql_arguments`."""
     engine = create_engine(
         url,
-        connect_args={name: value for name, value in wanted.items() if name not in url.query},
+        connect_args=postgresql_arguments(url),
         json_serializer=_JSON,
         pool_size=5,
         max_overflow=15,

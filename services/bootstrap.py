@@ -11,6 +11,7 @@ import structlog
 
 from infra.blobs import Blobs
 from infra.database import Database
+from infra.notices import Notices, notices
 from infra.settings import Settings, addresses
 from schemas.errors import Conflict, EngineUnavailable, InputError, SaycartError
 from schemas.menu import Menu
@@ -28,6 +29,7 @@ from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
 from services.storage.staff import StaffStore
 from services.storage.tallies import TallyStore
+from services.storage.watched import CHANNEL, WatchedStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,10 +61,15 @@ class Container:
         self.review_log = ReviewLog(self.database)
         self.menus = MenuStore(self.database)
         self.staff = StaffStore(self.database)
+        self.watched = WatchedStore(self.database)
 
     @cached_property
     def blobs(self) -> Blobs:
         return Blobs(self.settings.blobs)
+
+    @cached_property
+    def notices(self) -> Notices:
+        return notices(self.database.url, CHANNEL)
 
     @cached_property
     def doorbell(self) -> Doorbell:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import socket
 import sys
 from pathlib import Path
@@ -36,6 +37,9 @@ GRACE_S = 24
 QUIET_S = 1.0
 # Seconds that an idle connection is kept for the next request.
 KEEP_ALIVE_S = 15
+# Each client that waits holds a socket. Most systems start a process with 1,024 files at most and let it ask
+# for more; past the limit no connection is accepted, and those who order stand behind those who wait.
+FILES = 65_536
 
 
 class Server(uvicorn.Server):
@@ -57,6 +61,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """uvicorn's own closes idle connections at once; here they first get a moment to be told."""
         self._app.state.draining = True
+        self._app.state.waiting.close()
         for listener in self.servers:
             listener.close()
         loop = asyncio.get_running_loop()
@@ -76,6 +81,14 @@ def inherited() -> list[socket.socket] | None:
     """
     number = os.environ.get("SAYCART_API_FD")
     return [socket.socket(fileno=int(number))] if number else None
+
+
+def allow_files() -> None:
+    """Raise this process's limit of open files to `FILES`, as far as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def server(app: FastAPI, wanted: Settings) -> Server:
@@ -99,6 +112,7 @@ def main() -> None:
     """Exit status 1 when the database can't be brought up to date: whoever supervises us tries again."""
     wanted = settings()
     configure_logging(wanted.log_level, as_json=wanted.log_json)
+    allow_files()
     container = bootstrap(wanted)
     try:
         container.database.migrate()

@@ -22,6 +22,7 @@ from services.api.bell import Bell
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
 from services.api.pressure import Pressure
+from services.api.waiting import Waiting
 from services.bootstrap import Container
 from services.web import site
 
@@ -53,8 +54,9 @@ def create_app(container: Container) -> FastAPI:
         container.blobs.open().discard()
         # Made on first use, and its imports take a second that no order should wait for.
         _ = container.doorbell
-        log.info("api.started", version=_version())
-        yield
+        async with app.state.waiting.running():
+            log.info("api.started", version=_version())
+            yield
         log.info("api.stopped")
 
     app = FastAPI(
@@ -68,7 +70,8 @@ def create_app(container: Container) -> FastAPI:
     )
     app.state.container = container
     pressure = Pressure(container)
-    app.state.metrics = Metrics(container, pressure)
+    app.state.waiting = Waiting(container.watched, lambda: container.notices)
+    app.state.metrics = Metrics(container, pressure, app.state.waiting)
     app.state.pressure = pressure
     app.state.bell = Bell()
     app.state.draining = False

@@ -39,5 +39,11 @@ def matches(request: Request, etag: str) -> bool:
 
 
 def leaving(request: Request) -> bool:
-    """Whether this server is shutting down: long polls and streams must not hold up a restart."""
+    """Whether this server is shutting down, which a balancer should know."""
     return bool(request.app.state.draining)
+
+
+async def disconnected(request: Request) -> None:
+    """Return when the client has gone, or has been answered; what is left of its body is thrown away."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

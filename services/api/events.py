@@ -7,29 +7,25 @@ an EventSource to stop. A failure in the middle ends the stream too: the client 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Annotated
 
-import anyio
 import structlog
 from fastapi import APIRouter, Header, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from schemas.errors import SaycartError
 from schemas.lifecycle import TERMINAL
 from services.api import present
-from services.api.deps import Wired, leaving
 from services.api.problems import invalid
-from services.bootstrap import Container
-from services.storage.records import StoredEvent
+from services.api.waiting import Waiting
+from services.storage.watched import Happened
 
 log = structlog.get_logger(__name__)
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 
-POLL_S = 0.25
 PING_S = 15
 # At shutdown a stream may take this long to end by itself, so that the client sees an end and not a cut.
 GRACE_S = 2.0
@@ -47,7 +43,6 @@ _STREAM = {"content": {"text/event-stream": {}}, "description": "one OrderEvent 
 async def events(
     order_id: str,
     request: Request,
-    box: Wired,
     last_event_id: Annotated[str | None, Header(description="resume after this event")] = None,
 ) -> Response:
     """Follow an order from its first event, or from the one after `Last-Event-ID`, to its end."""
@@ -56,35 +51,36 @@ async def events(
         if not (last_event_id.isdecimal() and last_event_id.isascii() and len(last_event_id) < 19):
             raise invalid([("/header/Last-Event-ID", "must be the number of an event")])
         after = int(last_event_id)
-    record = await run_in_threadpool(box.orders.get, order_id)
-    first = await run_in_threadpool(box.orders.events, order_id, after=after)
-    if not first and record.state in TERMINAL:
+    waiting: Waiting = request.app.state.waiting
+    order = (await waiting.look(order_id)).order
+    first = await waiting.happened(order_id, after)
+    if not first.events and order.state in TERMINAL:
         return Response(status_code=204)
     return EventSourceResponse(
-        _follow(box, order_id, first, after, lambda: leaving(request)),
-        ping=PING_S,
-        shutdown_grace_period=GRACE_S,
+        _follow(waiting, order_id, after, first), ping=PING_S, shutdown_grace_period=GRACE_S
     )
 
 
 async def _follow(
-    box: Container, order_id: str, first: list[StoredEvent], after: int, ended: Callable[[], bool]
+    waiting: Waiting, order_id: str, after: int, first: Happened
 ) -> AsyncIterator[ServerSentEvent]:
-    pending = first
-    while True:
-        for stored in pending:
-            after = stored.seq
-            shown = present.event(stored)
-            yield ServerSentEvent(
-                data=shown.model_dump_json(), event=shown.type, id=str(shown.seq), retry=RECONNECT_MS
-            )
-            if stored.state in TERMINAL:
+    """Until the order ends or the server leaves. `first` was read to know that there is a stream; nobody was
+    told of what came after it, so the watch begins with another look."""
+    pending = first.events
+    with waiting.on(order_id) as watch:
+        while True:
+            for stored in pending:
+                after = stored.seq
+                shown = present.event(stored)
+                yield ServerSentEvent(
+                    data=shown.model_dump_json(), event=shown.type, id=str(shown.seq), retry=RECONNECT_MS
+                )
+                if stored.state in TERMINAL:
+                    return
+            if not await watch.changed():
                 return
-        await anyio.sleep(POLL_S)
-        if ended():
-            return
-        try:
-            pending = await run_in_threadpool(box.orders.events, order_id, after=after)
-        except SaycartError as error:
-            log.warning("events.cut", order_id=order_id, code=error.code)
-            return
+            try:
+                pending = (await watch.happened(after)).events
+            except SaycartError as error:
+                log.warning("events.cut", order_id=order_id, code=error.code)
+                return

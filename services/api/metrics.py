@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from schemas.errors import IdempotencyInFlight, Overloaded, SaycartError, TooManyOrders
 from schemas.lifecycle import State
 from services.api.pressure import Pressure
+from services.api.waiting import Waiting
 from services.bootstrap import Container
 
 log = structlog.get_logger(__name__)
@@ -88,8 +89,13 @@ class _Refusals(Collector):
 class Metrics:
     """One registry an app: several apps in one process (as in tests) do not mix."""
 
-    def __init__(self, container: Container, pressure: Pressure) -> None:
+    def __init__(self, container: Container, pressure: Pressure, waiting: Waiting) -> None:
         self.registry = CollectorRegistry()
+        Gauge(
+            "saycart_clients_waiting",
+            "long polls and event streams of this process",
+            registry=self.registry,
+        ).set_function(lambda: waiting.watchers)
         self.registry.register(_Orders(container))
         self.registry.register(_Refusals(pressure))
         self.requests = Counter(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
-import anyio
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
@@ -18,17 +16,17 @@ from schemas.question import CustomerAnswer
 from services.api import present
 from services.api.bell import Bell
 from services.api.bodies import body, ref, takes
-from services.api.deps import Cursor, Limit, Wired, leaving, matches
+from services.api.deps import Cursor, Limit, Wired, disconnected, matches
 from services.api.intake import accept
 from services.api.problems import RequestRefused, invalid
+from services.api.waiting import Waiting
 from services.bootstrap import Container
 from services.storage.records import OrderRecord, ReviewRecord
+from services.storage.watched import Look
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 
 MAX_WAIT_S = 30.0
-# Between two looks at storage: each is a few hundred microseconds in a thread, none is held in between.
-POLL_S = 0.2
 # Seconds until a first poll makes sense; a short order takes about this long.
 RETRY_AFTER_S = 1
 
@@ -69,13 +67,21 @@ _SUBMIT = {
 
 
 def with_review(box: Container, record: OrderRecord) -> tuple[OrderRecord, ReviewRecord | None]:
-    """The order and its review; asked for only where the order's state or reasons speak of one."""
-    has_one = record.state is State.IN_REVIEW or bool(record.reasons)
-    return record, box.reviews.by_order(record.id) if has_one else None
+    """The order and its review; asked for only where it is shown."""
+    return record, box.reviews.by_order(record.id) if _reviewed(record) else None
+
+
+def _reviewed(record: OrderRecord) -> bool:
+    """Whether the order's state or reasons speak of a review."""
+    return record.state is State.IN_REVIEW or bool(record.reasons)
 
 
 def read(box: Container, order_id: str) -> tuple[OrderRecord, ReviewRecord | None]:
     return with_review(box, box.orders.get(order_id))
+
+
+def _shown_of(look: Look) -> tuple[OrderRecord, ReviewRecord | None]:
+    return look.order, look.review if _reviewed(look.order) else None
 
 
 def shown(
@@ -127,18 +133,23 @@ async def one(
 
     With `If-None-Match` and `wait` it answers at the first change instead; unchanged is 304.
     """
-    until = time.monotonic() + wait
     conditional = "if-none-match" in request.headers
-    while True:
+
+    def known(record: OrderRecord, review: ReviewRecord | None) -> bool:
+        return conditional and matches(request, present.order_etag(record, review))
+
+    def done(look: Look) -> bool:
+        if look.order.state in TERMINAL:
+            return True
+        return not known(*_shown_of(look)) if conditional else look.order.state in SETTLED
+
+    if wait:
+        waiting: Waiting = request.app.state.waiting
+        look = await waiting.until(order_id, done, wait, lambda: disconnected(request))
+        record, review = _shown_of(look)
+    else:
         record, review = await run_in_threadpool(read, box, order_id)
-        same = conditional and matches(request, present.order_etag(record, review))
-        done = not same if conditional else record.state in SETTLED
-        if done or record.state in TERMINAL or time.monotonic() >= until or leaving(request):
-            break
-        if await request.is_disconnected():
-            break
-        await anyio.sleep(min(POLL_S, max(0.0, until - time.monotonic())))
-    if same:
+    if known(record, review):
         return Response(status_code=304, headers={"ETag": present.order_etag(record, review)})
     return shown(record, review)
 

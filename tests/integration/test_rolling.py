@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -235,3 +236,35 @@ def _answers(ask: Callable[[], httpx.Response]) -> bool:
         return ask().status_code == 200
     except httpx.HTTPError:
         return False
+
+
+def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
+    """Most systems start a process with 1,024 files at most; here it is fewer, to need fewer clients."""
+    wanted = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0", client_backlog=0)
+    box = bootstrap(wanted)
+    box.database.migrate()
+    box.menus.put(Menu.parse(MENU))
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "services.api"],
+        env=os.environ | as_environment(wanted),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard)),
+    )
+    url = f"http://127.0.0.1:{wanted.api_port}"
+    waiting: list[socket.socket] = []
+    try:
+        wait_until(lambda: _answers(lambda: httpx.get(f"{url}/livez", trust_env=False)), 30)
+        order = httpx.post(f"{url}/v1/orders", json=TEXT, trust_env=False).json()["id"]
+        for _ in range(150):
+            waiting.append(socket.create_connection(("127.0.0.1", wanted.api_port)))
+            waiting[-1].sendall(
+                f"GET /v1/orders/{order}?wait=30 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+            )
+        wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/fd")) > 150, 10)
+        assert httpx.post(f"{url}/v1/orders", json=TEXT, trust_env=False).status_code == 202
+    finally:
+        for connection in waiting:
+            connection.close()
+        process.terminate()
+        assert process.wait(30) == -signal.SIGTERM
+        box.close()
