@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from infra.webhooks import Signer
+    from services.engines.audio import Samples
     from services.engines.kept import Kept
     from services.engines.servers import Servers
 
@@ -80,7 +81,6 @@ class Container:
 
     def _transcriber(self, name: str) -> Transcriber:
         from infra.models import resolve
-        from services.engines.audio import DecodeLimits
         from services.engines.whisper import WhisperTranscriber
 
         config = self.settings
@@ -89,13 +89,20 @@ class Container:
             name=name,
             device=config.whisper_device,
             threads=config.whisper_threads,
-            limits=DecodeLimits(
-                max_audio_s=config.max_audio_s,
-                max_bytes=config.max_upload_bytes,
-                memory_bytes=config.decode_child_memory,
-                child_s=config.decode_child_s,
-            ),
         )
+
+    def decode_audio(self, file: Path) -> Samples:
+        """Samples of a stored recording; raises as `services.engines.audio.read`."""
+        from services.engines.audio import DecodeLimits, read
+
+        config = self.settings
+        limits = DecodeLimits(
+            max_audio_s=config.max_audio_s,
+            max_bytes=config.max_upload_bytes,
+            memory_bytes=config.decode_child_memory,
+            child_s=config.decode_child_s,
+        )
+        return read(file, limits)
 
     @cached_property
     def decoder(self) -> Servers:
@@ -141,6 +148,7 @@ class Container:
             fallback_decoder=lambda: self.fallback_decoder,
             menu=self.menus.get,
             recording=self.blobs.path,
+            decode_audio=self.decode_audio,
             second_transcriber=lambda: self.second_transcriber,
             agreement=agreement,
             asr_threshold=self.settings.asr_threshold,

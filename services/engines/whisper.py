@@ -10,15 +10,13 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from schemas.errors import EngineMisconfigured, EngineUnavailable
 from schemas.transcript import Transcript, Word
-from services.engines.audio import RATE, DecodeLimits, Samples, decode
+from services.engines.audio import RATE, Samples
 from services.engines.confidence import calibrated
-from services.engines.containers import sniff_file
-from services.engines.declared import check_whole
+from services.engines.ports import Recording
 
 OPTIONS: dict[str, Any] = {
     "beam_size": 5,
@@ -103,7 +101,6 @@ class WhisperTranscriber:
         name: the name in the model lock; with the options it is the key of the confidence table.
         device: `cpu` (int8) or `cuda` (float16).
         threads: CPU threads of one transcription.
-        limits: bounds of the decoding child.
     """
 
     def __init__(
@@ -113,10 +110,8 @@ class WhisperTranscriber:
         name: str,
         device: str = "cpu",
         threads: int = 2,
-        limits: DecodeLimits | None = None,
     ) -> None:
         self._model_path, self._device, self._threads = model, device, threads
-        self._limits = limits or DecodeLimits()
         self._compute = COMPUTE.get(device, "default")
         self._name = name
         self._model: Any = None
@@ -146,9 +141,9 @@ class WhisperTranscriber:
                     hint="Check SAYCART_WHISPER_MODEL, _SECOND and _DEVICE; `saycart doctor` tells.",
                 ) from error
 
-    def transcribe(self, audio: Path, language: str) -> Transcript:
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
         """As the port says. `language` is the menu's (`en`, `en-US`); only its first part counts."""
-        samples = self._samples(audio)
+        samples = recording.samples
         language = language.split("-")[0].lower()
         segments = self.hear(samples, language)
         kept = [segment for segment in segments if not is_phantom(segment)]
@@ -167,10 +162,10 @@ class WhisperTranscriber:
             duration_s=samples.size / RATE,
         )
 
-    def hear_again(self, audio: Path, first: Transcript, hints: Sequence[str]) -> Transcript:
+    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """As the port says. The hints stand before the recording as if they had been said in it."""
         segments = self.hear(
-            self._samples(audio),
+            recording.samples,
             first.language,
             initial_prompt=f"Order: {', '.join(hints)}.",
             # It tends to go on talking once the order is over.
@@ -191,12 +186,6 @@ class WhisperTranscriber:
                 "source": f"{first.source}+{HINTED}",
             }
         )
-
-    def _samples(self, audio: Path) -> Samples:
-        container = sniff_file(audio)
-        samples = decode(audio, container, self._limits)
-        check_whole(audio, container, samples.size / RATE)
-        return samples
 
     def key(self, language: str) -> str:
         """Model, precision, options and language: what a confidence table holds for."""

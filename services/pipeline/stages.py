@@ -15,7 +15,7 @@ from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.engines.ports import Decoded, Scored
+from services.engines.ports import Decoded, Recording, Scored
 from services.pipeline.facts import check_facts, check_total
 from services.pipeline.fields import field_confidences
 from services.pipeline.hearing import hear
@@ -36,15 +36,14 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     """Hear the recording. Silence needs no decoding: it goes to a human as it is."""
     if order.audio_key is None:
         raise ValueError("An order without a transcript must have a recording")
-    recording = tools.recording(order.audio_key)
-    if not recording.exists():
-        raise RecordingLost("The recording of this order is gone")
+    recording = Recording(tools.recording(order.audio_key), tools.decode_audio)
+    if not recording.file.exists():
+        raise RecordingLost("The recording of this order can't be found")
     started = time.perf_counter()
     menu = tools.menu(order.menu_id, order.menu_version)
-    transcript = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
-    transcript = with_witness(
-        recording, transcript, menu.menu, menu.version, tools.second_transcriber, tools.agreement
-    )
+    heard = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
+    heard = with_witness(recording, heard, menu.menu, menu.version, tools.second_transcriber, tools.agreement)
+    transcript = heard.transcript
     timings = {"transcribe": time.perf_counter() - started}
     if transcript.nothing_was_said:
         finding = Finding.blocking("nothing_heard", "Nothing was said in this recording")

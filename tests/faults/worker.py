@@ -20,7 +20,7 @@ from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services.bootstrap import Container
 from services.doorbell import CeleryDoorbell
-from services.engines.ports import Decoded
+from services.engines.ports import Decoded, Recording
 from services.pipeline import flow
 from services.pipeline.ports import Tools
 from services.storage.orders import OrderStore
@@ -43,11 +43,11 @@ class ShortTranscriber:
 
     def load(self) -> None: ...
 
-    def transcribe(self, audio: Path, language: str) -> Transcript:
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
         time.sleep(WORK_S)
         return speech(SAID)
 
-    def hear_again(self, audio: Path, first: Transcript, hints: object) -> Transcript:
+    def hear_again(self, recording: Recording, first: Transcript, hints: object) -> Transcript:
         return first
 
 

@@ -13,7 +13,9 @@ from faster_whisper.audio import decode_audio
 from infra.models import resolve
 from infra.settings import REPOSITORY, settings
 from schemas.errors import AudioDamaged, EngineMisconfigured, UnsupportedAudio
+from services.engines.audio import DecodeLimits, read
 from services.engines.confidence import agreement, is_measured
+from services.engines.ports import Recording
 from services.engines.whisper import WhisperTranscriber
 from services.pipeline.hearing import hear
 from services.pipeline.witness import SURE, with_witness
@@ -35,6 +37,10 @@ def ears() -> WhisperTranscriber:
 @pytest.fixture(scope="module")
 def second() -> WhisperTranscriber:
     return WhisperTranscriber(resolve(SECOND, settings().models_dir), name=SECOND)
+
+
+def stored(file: Path) -> Recording:
+    return Recording(file, lambda path: read(path, DecodeLimits()))
 
 
 def save(path: Path, samples: np.ndarray) -> Path:
@@ -69,7 +75,7 @@ NOTHING = {
 
 @pytest.mark.parametrize("name", NOTHING)
 def test_no_order_is_invented(ears: WhisperTranscriber, tmp_path: Path, name: str) -> None:
-    heard = ears.transcribe(save(tmp_path / "order.wav", NOTHING[name]), "en")
+    heard = ears.transcribe(stored(save(tmp_path / "order.wav", NOTHING[name])), "en")
     assert heard.nothing_was_said, heard.text
     assert heard.confidence == 0
     assert heard.words == ()
@@ -85,7 +91,7 @@ def samples() -> list[dict[str, str]]:
 def test_samples_are_heard(ears: WhisperTranscriber) -> None:
     assert samples(), "the shipped recordings are missing"
     for row in samples():
-        heard = ears.transcribe(RECORDINGS / row["audio"], "en-US")
+        heard = ears.transcribe(stored(RECORDINGS / row["audio"]), "en-US")
         assert heard.text == " ".join(word.text for word in heard.words)
         assert 0.5 < heard.confidence <= 1
         assert heard.language == "en"
@@ -102,14 +108,15 @@ def test_samples_are_heard(ears: WhisperTranscriber) -> None:
 
 def test_a_second_hearing_adds_nothing_outside_the_first(ears: WhisperTranscriber) -> None:
     row = samples()[0]
-    first = ears.transcribe(RECORDINGS / row["audio"], "en")
-    again = ears.hear_again(RECORDINGS / row["audio"], first, ("latte", "oat milk", "blueberry muffin"))
+    recording = stored(RECORDINGS / row["audio"])
+    first = ears.transcribe(recording, "en")
+    again = ears.hear_again(recording, first, ("latte", "oat milk", "blueberry muffin"))
     assert {"latte", "oat", "milk"} <= {word.text.strip(",.?!").casefold() for word in again.words}
     assert again.text == " ".join(word.text for word in again.words)
     assert again.confidence == first.confidence
     # Made shorter, the first hearing bounds what the second may add.
     half = first.model_copy(update={"words": first.words[: len(first.words) // 2]})
-    short = ears.hear_again(RECORDINGS / row["audio"], half, ("latte", "oat milk"))
+    short = ears.hear_again(recording, half, ("latte", "oat milk"))
     assert 0 < len(short.words) < len(again.words)
     assert short.words[-1].end_s <= half.words[-1].end_s + 0.3
 
@@ -122,10 +129,12 @@ def test_a_second_recogniser_bears_out_what_it_hears_too(
     clean = decode_audio(str(RECORDINGS / "hc-02.flac"), RATE)
     hiss = np.random.default_rng(3).standard_normal(clean.size)
     mixed = clean + hiss * np.sqrt(np.mean(clean**2) / np.mean(hiss**2) / 10 ** (snr / 10))
-    recording, menu = save(tmp_path / "order.wav", mixed / np.abs(mixed).max()), sample_menu("harbor-coffee")
-    heard = hear(recording, "en", menu, 1, ears)
+    recording = stored(save(tmp_path / "order.wav", mixed / np.abs(mixed).max()))
+    menu = sample_menu("harbor-coffee")
+    found = hear(recording, "en", menu, 1, ears)
+    heard = found.transcript
     assert heard.confidence < SURE
-    transcript = with_witness(recording, heard, menu, 1, lambda: second, agreement)
+    transcript = with_witness(recording, found, menu, 1, lambda: second, agreement).transcript
     assert transcript.witness
     assert (transcript.text, transcript.agreed) == (heard.text, agreed)
     share = agreement(ears.key("en"), second.key("en"))
@@ -138,21 +147,21 @@ def test_a_cut_off_order_is_not_heard(ears: WhisperTranscriber, tmp_path: Path) 
     cut = tmp_path / "order.flac"
     cut.write_bytes(whole[: len(whole) * 6 // 10])
     with pytest.raises(AudioDamaged):
-        ears.transcribe(cut, "en")
+        ears.transcribe(stored(cut), "en")
 
 
 def test_what_is_not_audio_is_refused(ears: WhisperTranscriber, tmp_path: Path) -> None:
     text = tmp_path / "order.wav"
     text.write_text("a large latte, please")
     with pytest.raises(UnsupportedAudio):
-        ears.transcribe(text, "en")
+        ears.transcribe(stored(text), "en")
 
 
 def test_a_language_that_the_model_lacks_is_a_matter_of_settings(
     ears: WhisperTranscriber, tmp_path: Path
 ) -> None:
     with pytest.raises(EngineMisconfigured, match="does not hear"):
-        ears.transcribe(save(tmp_path / "order.wav", noise(0.1)), "xx")
+        ears.transcribe(stored(save(tmp_path / "order.wav", noise(0.1))), "xx")
 
 
 def test_weights_that_are_none_say_so(tmp_path: Path) -> None:
