@@ -11,24 +11,25 @@ import structlog
 
 from infra.blobs import Blobs
 from infra.database import Database
-from infra.settings import Settings, addresses
+from infra.settings import REPOSITORY, Settings, addresses
 from schemas.errors import Conflict, EngineUnavailable, InputError, SaycartError
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
 from schemas.webhook import types_named
-from services.engines.ports import Transcriber
+from services.engines.ports import Recording, Transcriber
 from services.pipeline.ports import Doorbell, Tools
 from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
-from services.storage.records import OrderRecord, Outcome, ReviewRecord
+from services.storage.records import MenuVersion, OrderRecord, Outcome, ReviewRecord
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
 from services.storage.staff import StaffStore
 
 if TYPE_CHECKING:
+    import threading
     from pathlib import Path
 
     from infra.webhooks import Signer
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
 READY_PROBE_S = 2.0
 """How long `/readyz` waits for a decode server's proof; one that is only busy counts as ready."""
 
@@ -176,9 +178,36 @@ class Container:
         )
         return tools, kept
 
-    def load_transcriber(self) -> None:
-        """Load the recogniser now rather than with the first order."""
+    def load_hearing(self) -> None:
+        """Load both recognisers, and have each hear a shipped sample: the first time takes a second longer.
+
+        Raises:
+            EngineMisconfigured: as `Transcriber.load`, of the first one; an order can do without the second.
+        """
         self.transcriber.load()
+        sample = Recording(SAMPLE, self.decode_audio)
+        try:
+            self.transcriber.transcribe(sample, "en")
+            if self.second_transcriber is not None:
+                self.second_transcriber.transcribe(sample, "en")
+        except Exception:
+            log.warning("transcribe.not_warmed", exc_info=True)
+
+    def read_menus(self) -> list[MenuVersion]:
+        """The menus that were ordered from last, each read against a sentence once, so that their words and
+        the tables that every order needs are at hand. None where the database is away."""
+        from services.pipeline import fields
+        from services.pipeline.retrieve import retrieve
+
+        fields.models()
+        try:
+            found = self.menus.lately_used(self.settings.warm_menus)
+        except SaycartError as error:
+            log.warning("menus.not_read", error=error.detail)
+            return []
+        for stored in found:
+            retrieve("hello", stored.menu, stored.version)
+        return found
 
     def check_menu(self, menu: Menu, version: int) -> None:
         """Compile the menu's grammar before it serves; raises InvalidMenu."""
@@ -187,11 +216,11 @@ class Container:
         check_menu(menu)
         log.info("menu.grammar_compiled", menu=menu.id, version=version)
 
-    def warm_menu(self, menu: Menu, version: int) -> None:
-        """Put the menu's part of the prompt into the decode server's cache."""
+    def warm_menu(self, menu: Menu, version: int, called_off: threading.Event | None = None) -> None:
+        """Put the menu's part of the prompt into the decode server's cache; raises as `CartDecoder.warm`."""
         from services.pipeline.retrieve import retrieve
 
-        self.decoder.warm(retrieve("hello", menu, version))
+        self.decoder.warm(retrieve("hello", menu, version), called_off)
 
     def prove_decoder(self) -> None:
         """See that the decode servers apply the mask, before the first order. One that is away is only
@@ -204,15 +233,6 @@ class Container:
             self.decoder.prove()
         except EngineUnavailable as error:
             log.warning("decoder.not_proved", error=error.detail)
-
-    def warm_menus(self) -> None:
-        """Warm every menu's newest version; a decode server that is away is only logged."""
-        for stored in self.menus.list():
-            try:
-                self.warm_menu(stored.menu, stored.version)
-            except SaycartError as error:
-                log.warning("menu.not_warmed", menu=stored.menu.id, error=error.detail)
-                return
 
     def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:
         """What a reviewer's decision makes of the order; raises InvalidCart."""

@@ -223,7 +223,7 @@ class ScriptedDecoder:
             raise step
         return Decoded(step, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
 
-    def warm(self, evidence: Evidence) -> None:
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         self.warmed.append(evidence)
 
 
@@ -240,7 +240,7 @@ class GatedDecoder:
             time.sleep(0.02)
         return Decoded(RIGHT, "stand-in", "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
 
-    def warm(self, evidence: Evidence) -> None:
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing to warm."""
 
 

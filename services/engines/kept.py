@@ -109,7 +109,7 @@ class KeptDecoder:
         asked = [self._model, mask.version, messages(evidence, labels), mask.lark, mask.longest]
         return self._kept.answer("carts", asked, _DECODED, lambda: self._decoder.decode(evidence, called_off))
 
-    def warm(self, evidence: Evidence) -> None:
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing: the first order that was not decoded before pays for the prompt."""
 
 

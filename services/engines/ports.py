@@ -109,6 +109,9 @@ class CartDecoder(Protocol):
         """
         ...
 
-    def warm(self, evidence: Evidence) -> None:
-        """Put the part of the prompt that is the same for every order into the server's cache."""
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+        """Put the part of the prompt that is the same for every order into the server's cache.
+
+        Raises: as `decode`, of the server and of `called_off`.
+        """
         ...

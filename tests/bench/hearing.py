@@ -1,25 +1,30 @@
 """What the transcribe stage costs over bare faster-whisper: `make bench-hearing`.
 
-    python -m tests.bench.hearing [--rounds 3] [--every 1] [--out FILE] [--transcripts FILE]
+    python -m tests.bench.hearing [--rounds 3] [--every 1] [--out FILE] [--transcripts FILE] [--keep-memory]
 
 Each recording (the shipped samples and tests/golden/audio) is heard in turns by the stage, as a worker runs
-it, and by faster-whisper alone: the same weights, options and threads, the file given to the library, which
-decodes it in process. Which of the two goes first changes with each round, so that a busy machine slows both
-alike. A recording's figure is the fastest of its rounds, for what else runs on a machine only ever adds.
+it, and by faster-whisper alone in a process of its own: the same weights, options and threads, the file given
+to the library, which decodes it in process. Which of the two goes first changes with each round, so that a
+busy machine slows both alike. A recording's figure is the fastest of its rounds, since what else runs on a
+machine only ever adds.
 
-`--transcripts` writes what the stage heard, to compare two versions of the code word by word.
+`--transcripts` writes what the stage heard, to compare two versions of the code word by word. With
+`--keep-memory` the bare library has the stage's own setting of memory (`services/engines/memory.py`), too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +35,8 @@ from infra.settings import REPOSITORY, Settings, settings
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
+from services.engines.llama_server import OPENMP_ENV
+from services.engines.memory import keep_memory
 from services.engines.whisper import COMPUTE, OPTIONS, WhisperTranscriber
 from services.pipeline import stages
 from services.pipeline.ports import Tools
@@ -107,10 +114,33 @@ def order(path: Path) -> OrderRecord:
     )
 
 
-def bare() -> Callable[[Path], Any]:
-    """faster-whisper by itself."""
+class Bare:
+    """faster-whisper by itself, in a process of its own as anybody would run it: seconds of each hearing."""
+
+    def __init__(self, *, keeps_memory: bool) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.bench.hearing", "--bare", *["--keep-memory"] * keeps_memory],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def hear(self, path: Path) -> float:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(path, file=self._process.stdin, flush=True)
+        return float(self._process.stdout.readline())
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
+def hear_bare(*, keeps_memory: bool) -> None:
+    """What that process does with each path that it reads."""
     from faster_whisper import WhisperModel
 
+    if keeps_memory:
+        keep_memory()
     config = settings()
     model = WhisperModel(
         resolve(config.whisper_model, config.models_dir),
@@ -118,54 +148,44 @@ def bare() -> Callable[[Path], Any]:
         compute_type=COMPUTE[config.whisper_device],
         cpu_threads=config.whisper_threads,
     )
+    for line in sys.stdin:
+        began = time.perf_counter()
+        segments, _ = model.transcribe(line.strip(), language="en", **OPTIONS)
+        list(segments)
+        print(time.perf_counter() - began, flush=True)
 
-    def hear(path: Path) -> Any:
-        segments, _ = model.transcribe(str(path), language="en", **OPTIONS)
-        return list(segments)
 
-    return hear
-
-
-def measure(paths: list[Path], rounds: int, keep: Path | None) -> list[dict[str, Any]]:
+def measure(paths: list[Path], rounds: int, keep: Path | None, *, keeps_memory: bool) -> list[dict[str, Any]]:
     """A row a recording: seconds of the stage and of the bare library, and which hearings there were."""
-    calls, alone, rows = Calls(), bare(), []
+    calls, alone = Calls(), Bare(keeps_memory=keeps_memory)
+    rows = {path: {"id": path.stem, "bare": math.inf, "stage": math.inf} for path in paths}
+    heard: dict[Path, str] = {}
     with tempfile.TemporaryDirectory() as home:
         tools = wired(Path(home), calls)
         for path in (paths[0], paths[-1]):  # both warm before anything counts
-            alone(path)
+            alone.hear(path)
             stages.transcribe(order(path), tools)
         calls.clear()
-        heard: list[str] = []
-        for path in paths:
-            seconds: dict[str, list[float]] = {"bare": [], "stage": []}
-            for turn in range(rounds):
+        for turn in range(rounds):
+            for path, row in rows.items():
                 for who in ("bare", "stage") if turn % 2 else ("stage", "bare"):
-                    began = time.perf_counter()
                     if who == "bare":
-                        alone(path)
-                    else:
-                        outcome = stages.transcribe(order(path), tools)
-                    took = time.perf_counter() - began
-                    seconds[who].append(took)
-                    if who == "stage":
-                        model = calls.clear()
-                        if took == min(seconds["stage"]):
-                            best = model
-            transcript = outcome.transcript
-            assert transcript is not None
-            rows.append(
-                {
-                    "id": path.stem,
-                    "audio_s": round(transcript.duration_s or 0.0, 2),
-                    **{who: round(min(all_), 4) for who, all_ in seconds.items()},
-                    "model": best,
-                }
-            )
-            heard.append(json.dumps({"id": path.stem, **transcript.model_dump(mode="json")}))
-            if keep is not None:
-                keep.write_text("\n".join(heard) + "\n")
-            print(json.dumps(rows[-1]), flush=True)
-    return rows
+                        row["bare"] = min(row["bare"], round(alone.hear(path), 4))
+                        continue
+                    began = time.perf_counter()
+                    outcome = stages.transcribe(order(path), tools)
+                    took, model = round(time.perf_counter() - began, 4), calls.clear()
+                    if took < row["stage"]:
+                        row |= {"stage": took, "model": model}
+                    transcript = outcome.transcript
+                    assert transcript is not None
+                    row["audio_s"] = round(transcript.duration_s or 0.0, 2)
+                    heard[path] = json.dumps({"id": path.stem, **transcript.model_dump(mode="json")})
+                    if keep is not None:
+                        keep.write_text("\n".join(heard.values()) + "\n")
+                print(json.dumps(row), flush=True)
+    alone.end()
+    return list(rows.values())
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -204,13 +224,21 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="of the golden recordings")
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--transcripts", type=Path)
+    parser.add_argument("--keep-memory", action="store_true")
+    parser.add_argument("--bare", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    rows = measure(list(recordings(args.every)), args.rounds, args.transcripts)
+    os.environ.update(OPENMP_ENV)  # as a stack's workers have it; read when the libraries load
+    if args.bare:
+        hear_bare(keeps_memory=args.keep_memory)
+        return
+    paths = list(recordings(args.every))
+    rows = measure(paths, args.rounds, args.transcripts, keeps_memory=args.keep_memory)
     document = {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         "models": [settings().whisper_model, settings().whisper_second],
         "rounds": args.rounds,
+        "bare_keeps_memory": args.keep_memory,
         "summary": summary(rows),
         "rows": rows,
     }

@@ -61,7 +61,7 @@ class ShortDecoder:
         time.sleep(WORK_S)
         return Decoded(RIGHT, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=WORK_S)
 
-    def warm(self, evidence: Evidence) -> None: ...
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None: ...
 
 
 def counted(stage: flow.Stage) -> Callable[[OrderRecord, Tools], Outcome]:

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import json
 import wave
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from faster_whisper import WhisperModel
 from faster_whisper.audio import decode_audio
 
+from infra.blobs import Blobs
+from infra.database import Database
 from infra.models import resolve
-from infra.settings import REPOSITORY, settings
+from infra.settings import REPOSITORY, Settings, settings
 from schemas.errors import AudioDamaged, EngineMisconfigured, UnsupportedAudio
+from services.bootstrap import bootstrap
+from services.engines import audio_parent
 from services.engines.audio import DecodeLimits, read
 from services.engines.confidence import agreement, is_measured
 from services.engines.ports import Recording
-from services.engines.whisper import WhisperTranscriber
+from services.engines.whisper import Encoded, WhisperTranscriber
+from services.pipeline import stages
 from services.pipeline.hearing import hear
 from services.pipeline.witness import SURE, with_witness
-from tests.stand_ins import sample_menu
+from tests.stand_ins import Works, sample_menu
 
 pytestmark = pytest.mark.models
 
@@ -37,6 +45,12 @@ def ears() -> WhisperTranscriber:
 @pytest.fixture(scope="module")
 def second() -> WhisperTranscriber:
     return WhisperTranscriber(resolve(SECOND, settings().models_dir), name=SECOND)
+
+
+def made_in(home: Path) -> Database:
+    database = Database(Settings(home=home).database)
+    database.migrate()
+    return database
 
 
 def stored(file: Path) -> Recording:
@@ -140,6 +154,61 @@ def test_a_second_recogniser_bears_out_what_it_hears_too(
     share = agreement(ears.key("en"), second.key("en"))
     assert share is not None
     assert transcript.confidence == (max(heard.confidence, share) if agreed else heard.confidence)
+
+
+@pytest.mark.parametrize("sample", ["hc-04.flac", "hc-12.flac"], ids=["second recogniser", "second hearing"])
+def test_an_order_is_decoded_once_however_often_it_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: str
+) -> None:
+    """One child of the decoding parent, and one look at the model for each window of 30 s."""
+    children, hearings = Mock(wraps=audio_parent.run), Mock(wraps=WhisperModel.transcribe)
+    monkeypatch.setattr(audio_parent, "run", children)
+    monkeypatch.setattr(WhisperModel, "transcribe", lambda *given, **more: hearings(*given, **more))
+    works = Works(made_in(tmp_path), Blobs(tmp_path / "blobs"))
+    works.menus.put(sample_menu("harbor-coffee"))
+    parts = bootstrap(Settings(home=tmp_path))
+    tools = replace(parts.tools, recording=lambda _key: RECORDINGS / sample, menu=works.menus.get)
+    order = replace(works.orders.get(works.spoken()), menu_id="harbor-coffee")
+    outcome = stages.transcribe(order, tools)
+    assert outcome.transcript is not None
+    assert hearings.call_count == 2, "this sample is heard twice"
+    assert children.call_count == 1
+
+
+def test_a_window_that_was_encoded_is_not_encoded_again() -> None:
+    encoded: list[np.ndarray] = []
+
+    def encode(features: np.ndarray) -> object:
+        encoded.append(features)
+        return object()
+
+    window, other = np.ones((80, 3000), np.float32), np.ones((80, 3000), np.float32)
+    remembering = Encoded(encode)
+    first = remembering(window)
+    other[79, 2999] = 0.5
+    assert remembering(window.copy()) is first
+    assert remembering(other) is not first
+    assert remembering(window) is first
+    window[0, 0] = 0  # what is known must not change with its owner's array
+    assert remembering(window) is not first
+    assert len(encoded) == 3
+    remembering.forget()
+    assert remembering(other) is not first
+    assert len(encoded) == 4
+
+
+def test_a_worker_has_both_recognisers_before_its_first_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = Mock(wraps=WhisperModel.__init__)
+    monkeypatch.setattr(WhisperModel, "__init__", lambda *given, **more: loaded(*given, **more))
+    parts = bootstrap(Settings(home=tmp_path))
+    parts.load_hearing()
+    assert loaded.call_count == 2
+    for ears in (parts.transcriber, parts.second_transcriber):
+        assert ears is not None
+        assert ears.transcribe(stored(RECORDINGS / "hc-01.flac"), "en").text
+    assert loaded.call_count == 2, "the orders found them there"
 
 
 def test_a_cut_off_order_is_not_heard(ears: WhisperTranscriber, tmp_path: Path) -> None:
