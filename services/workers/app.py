@@ -116,8 +116,7 @@ def _start(**_: Any) -> None:
         _container.load_hearing()
     menus = _container.read_menus()
     if "decode" in _queues:
-        warm = _container.warm_menu
-        _warming = Warming(menus, lambda menu, called_off: warm(menu.menu, menu.version, called_off))
+        _warming = Warming([(stored.menu, stored.version) for stored in menus], _container.warm_menu)
         _warming.start()
     _ready("engines")
     log.info("worker.ready", queues=_queues)

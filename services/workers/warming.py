@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import structlog
 
 from schemas.errors import DecodeCancelled
-from services.storage.records import MenuVersion
+from schemas.menu import Menu
 
 log = structlog.get_logger()
 
@@ -25,10 +25,11 @@ IDLE_S = 0.5
 
 
 class Warming:
-    """`warm` puts one menu's prompt into the cache, and raises DecodeCancelled once its event is set."""
+    """`menus` are each a menu and its version; `warm` puts the prompt of one into the cache, and raises
+    DecodeCancelled once its event is set."""
 
     def __init__(
-        self, menus: Sequence[MenuVersion], warm: Callable[[MenuVersion, threading.Event], None]
+        self, menus: Sequence[tuple[Menu, int]], warm: Callable[[Menu, int, threading.Event], None]
     ) -> None:
         self._menus = list(menus)
         self._warm = warm
@@ -57,17 +58,17 @@ class Warming:
 
     def run(self) -> None:
         """Warm each menu in turn; ends when the server can't be asked, since only speed depends on it."""
-        for menu in self._menus:
+        for menu, version in self._menus:
             while True:
                 called_off = self._wait_idle()
                 try:
-                    self._warm(menu, called_off)
+                    self._warm(menu, version, called_off)
                 except DecodeCancelled:
                     continue
                 except Exception:
-                    log.warning("menu.not_warmed", menu=menu.menu.id, exc_info=True)
+                    log.warning("menu.not_warmed", menu=menu.id, version=version, exc_info=True)
                     return
-                log.info("menu.warmed", menu=menu.menu.id, version=menu.version)
+                log.info("menu.warmed", menu=menu.id, version=version)
                 break
 
     def _wait_idle(self) -> threading.Event:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from schemas.errors import DecodeCancelled, EngineUnavailable
-from services.storage.records import MenuVersion
+from schemas.menu import Menu
 from services.workers.warming import Warming
 from tests.stand_ins import CAFE
 
-MENUS = [MenuVersion(CAFE, version, "", datetime.now(UTC)) for version in (3, 1, 2)]
+MENUS = [(CAFE, version) for version in (3, 1, 2)]
 SOON_S = 20.0
 
 
@@ -24,15 +23,15 @@ class Prompts:
         self.begun, self.go = threading.Event(), threading.Event()
         self.away = False
 
-    def warm(self, menu: MenuVersion, called_off: threading.Event) -> None:
-        self.asked.append(menu.version)
+    def warm(self, menu: Menu, version: int, called_off: threading.Event) -> None:
+        self.asked.append(version)
         if self.away:
             raise EngineUnavailable("no answer")
         self.begun.set()
         while not self.go.wait(0.01):
             if called_off.is_set():
                 raise DecodeCancelled("an order came")
-        self.done.append(menu.version)
+        self.done.append(version)
 
 
 def running(prompts: Prompts) -> tuple[Warming, Callable[[], None]]:
