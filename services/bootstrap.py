@@ -23,7 +23,7 @@ from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
-from services.storage.records import MenuVersion, OrderRecord, Outcome, ReviewRecord
+from services.storage.records import OrderRecord, Outcome, ReviewRecord
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
 from services.storage.staff import StaffStore
@@ -193,21 +193,23 @@ class Container:
         except Exception:
             log.warning("transcribe.not_warmed", exc_info=True)
 
-    def read_menus(self) -> list[MenuVersion]:
-        """The menus that were ordered from last, each read against a sentence once, so that their words and
-        the tables that every order needs are at hand. None where the database is away."""
+    def wanted_menus(self) -> list[tuple[Menu, int]]:
+        """The menus that were ordered from last, with their newest versions."""
+        found = self.menus.lately_used(self.settings.warm_menus)
+        return [(stored.menu, stored.version) for stored in found]
+
+    def read_menus(self) -> None:
+        """Read a sentence against each wanted menu once, so that their words and the tables that every order
+        needs are at hand; a database that is away is only logged."""
         from services.pipeline import fields
         from services.pipeline.retrieve import retrieve
 
         fields.models()
         try:
-            found = self.menus.lately_used(self.settings.warm_menus)
+            for menu, version in self.wanted_menus():
+                retrieve("hello", menu, version)
         except SaycartError as error:
             log.warning("menus.not_read", error=error.detail)
-            return []
-        for stored in found:
-            retrieve("hello", stored.menu, stored.version)
-        return found
 
     def check_menu(self, menu: Menu, version: int) -> None:
         """Compile the menu's grammar before it serves; raises InvalidMenu."""

@@ -114,9 +114,9 @@ def _start(**_: Any) -> None:
     )
     if "transcribe" in _queues:
         _container.load_hearing()
-    menus = _container.read_menus()
+    _container.read_menus()
     if "decode" in _queues:
-        _warming = Warming([(stored.menu, stored.version) for stored in menus], _container.warm_menu)
+        _warming = Warming(_container.wanted_menus, _container.warm_menu)
         _warming.start()
     _ready("engines")
     log.info("worker.ready", queues=_queues)
@@ -166,5 +166,7 @@ def _family(main: int) -> str:
 @worker_process_shutdown.connect  # type: ignore[untyped-decorator]
 @worker_shutdown.connect  # type: ignore[untyped-decorator]
 def _stop(**_: Any) -> None:
+    if _warming is not None:
+        _warming.stop()
     if _container is not None:
         _container.close()

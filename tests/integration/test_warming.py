@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+
+import pytest
 
 from schemas.errors import DecodeCancelled, EngineUnavailable
 from schemas.menu import Menu
+from services.workers import warming as module
 from services.workers.warming import Warming
 from tests.stand_ins import CAFE
 
 MENUS = [(CAFE, version) for version in (3, 1, 2)]
 SOON_S = 20.0
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    end = time.monotonic() + SOON_S
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 class Prompts:
@@ -36,11 +47,13 @@ class Prompts:
 
 def running(prompts: Prompts) -> tuple[Warming, Callable[[], None]]:
     """A warming at work, and what waits for its end."""
-    warming = Warming(MENUS, prompts.warm)
+    warming = Warming(lambda: MENUS, prompts.warm)
     thread = threading.Thread(target=warming.run, daemon=True)
     thread.start()
 
     def end() -> None:
+        wait_until(lambda: len(prompts.done) == len(MENUS))
+        warming.stop()
         thread.join(SOON_S)
         assert not thread.is_alive()
 
@@ -77,7 +90,7 @@ def test_an_order_calls_off_what_is_being_warmed_and_nothing_begins_beside_it() 
 def test_nothing_is_warmed_between_two_orders() -> None:
     prompts = Prompts()
     prompts.go.set()
-    warming = Warming(MENUS, prompts.warm)
+    warming = Warming(lambda: MENUS, prompts.warm)
     first = warming.order()
     first.__enter__()
     warming.start()
@@ -88,9 +101,37 @@ def test_nothing_is_warmed_between_two_orders() -> None:
     assert prompts.begun.wait(SOON_S)
 
 
-def test_a_server_that_is_away_is_not_asked_again() -> None:
+def test_a_menu_that_comes_later_or_changes_is_warmed_too_and_none_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.05)
+    prompts, wanted = Prompts(), [(CAFE, 1)]
+    prompts.go.set()
+    looked = 0
+
+    def menus() -> list[tuple[Menu, int]]:
+        nonlocal looked
+        looked += 1
+        return list(wanted)
+
+    warming = Warming(menus, prompts.warm)
+    warming.start()
+    wait_until(lambda: looked > 3)
+    assert prompts.done == [1]
+    wanted[:] = [(CAFE, 2)]
+    wait_until(lambda: prompts.done == [1, 2])
+    warming.stop()
+
+
+def test_a_server_that_is_away_is_asked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AWAY_S", 0.5)
+    monkeypatch.setattr(module, "LOOK_S", 0.0)
     prompts = Prompts()
     prompts.away = True
+    prompts.go.set()
     _, end = running(prompts)
+    wait_until(lambda: prompts.asked == [3])
+    prompts.away = False
+    assert prompts.asked == [3], "not at once"
     end()
-    assert prompts.asked == [3]
+    assert prompts.asked == [3, 3, 1, 2]
