@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import av
@@ -310,6 +314,34 @@ def test_one_broken_recording_leaves_the_next_one_alone(tones: Path, tmp_path: P
         with pytest.raises(SaycartError):
             hear(broken, limits)
         assert np.array_equal(hear(tones / "pcm.wav"), whole)
+
+
+def test_no_parent_outlives_its_owner(tones: Path) -> None:
+    """A worker that is killed leaves none behind: their socket ends with it."""
+    script = (
+        "import os, sys; from pathlib import Path; from services.engines import audio, audio_parent\n"
+        f"audio.read(Path({str(tones / 'pcm.wav')!r}), audio.DecodeLimits())\n"
+        "print(audio_parent._parent._process.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    owner = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=False)
+    assert owner.returncode == -9
+    end = time.monotonic() + 10
+    while Path(f"/proc/{int(owner.stdout)}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_forked_process_has_a_parent_of_its_own(tones: Path) -> None:
+    """Two that share a socket would get each other's answers."""
+    hear(tones / "pcm.wav")
+    mine = audio_parent._parent
+    assert mine is not None
+    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
+        given = [(tones / name, DecodeLimits()) for name in ("pcm.wav", "t.flac") * 4]
+        found = list(pool.map(read, *zip(*given, strict=True)))
+    assert all(samples.size / RATE == pytest.approx(SECONDS, abs=0.1) for samples in found)
+    hear(tones / "pcm.wav")
+    assert audio_parent._parent is mine
 
 
 def test_children_come_from_one_parent_and_each_decodes_one_recording(
