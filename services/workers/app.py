@@ -66,8 +66,8 @@ for _stage in FLOW.values():
 def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
     """Which engines a worker loads at start follows from the queues that it was told to serve."""
     global _queues
-    for part in _PARTS:  # of an earlier life
-        if name := os.environ.get("SAYCART_READY_FILE"):
+    if name := os.environ.get("SAYCART_READY_FILE"):
+        for part in _PARTS:  # of an earlier life
             Path(f"{name}.{part}").unlink(missing_ok=True)
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)

@@ -33,7 +33,7 @@ from services.storage.orders import OrderStore
 # Names of the Celery workers and the queues that each serves. Hearing and decoding load a model and keep a
 # core busy; the other stages take milliseconds and share a process.
 WORKERS = {"transcribe": "transcribe", "decode": "decode", "triage": "validate,triage"}
-# Seconds. Loading may read a model from a cold disk; the decode worker warms a prompt for each menu.
+# Seconds. Loading may read a model from a cold disk.
 _MODEL_TIMEOUT_S = 600.0
 _PART_TIMEOUT_S = 90.0
 # A worker ends its stage or gives it back before it goes; this comes on top of `worker_drain_s`.
