@@ -144,6 +144,7 @@ def _acknowledge(original: Callable[..., Any], request: Any) -> None:
 
 
 Container.transcriber = property(lambda _: ShortTranscriber())  # type: ignore[assignment, misc]
+Container.second_transcriber = property(lambda _: None)  # type: ignore[assignment, misc]
 Container.decoder = property(lambda _: ShortDecoder())  # type: ignore[assignment, misc]
 flow.BY_NAME.update({name: replace(stage, step=counted(stage)) for name, stage in flow.BY_NAME.items()})
 if RINGS > 1 or folder() is not None:
