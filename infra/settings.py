@@ -130,6 +130,10 @@ class Settings(BaseSettings):
     decode_concurrency: int = Field(1, ge=1, le=256)
     """Orders that one worker decodes at once, in threads. Over 1 it pays where the server batches (vLLM)."""
 
+    warm_menus: int = Field(8, ge=0)
+    """Menus, last ordered from first, that a worker reads before it serves; the decode worker then has their
+    prompts cached, one by one, while it has no order."""
+
     sweep_interval_s: float = 5.0
     """How often lost doorbells are looked for: orders that wait in SQL and that nobody holds."""
 

@@ -14,8 +14,7 @@
     │   ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
     │   ├── AudioTooLarge               over the byte cap
     │   ├── AudioTooLong                over the length cap
-    │   ├── AudioDamaged                undecodable, or shorter than its own header declares
-    │   └── RecordingLost               stored in a commit that was cut off, and taken back
+    │   └── AudioDamaged                undecodable, or shorter than its own header declares
     ├── Overloaded                  orders pile up for the workers: wait
     ├── EngineError                 a model or its server
     │   ├── EngineUnavailable           refused, timed out, 5xx: worth another try
@@ -24,6 +23,7 @@
     │   ├── DecodeInvalid               the text is outside the mask: the mask was not applied
     │   └── DecodeCancelled             called off, since the order was cancelled or another worker has it
     └── StorageError
+        ├── RecordingLost               not where it was stored: worth another try, then a human asks again
         ├── StaleState                  a compare-and-set found another state or version: drop the work
         └── StorageUnavailable          database or disk cannot take it now: worth another try
             └── StorageFull                 no space left: worth another try once somebody made room
@@ -161,11 +161,6 @@ class AudioDamaged(InputError):
     hint = "The upload was probably cut off; send the whole file again."
 
 
-class RecordingLost(InputError):
-    code = "recording_lost"
-    hint = "Order again; the first upload was answered with an error and not kept."
-
-
 class Overloaded(SaycartError):
     """As `TooManyOrders`, for the orders of all clients together."""
 
@@ -212,6 +207,15 @@ class DecodeCancelled(EngineError):
 
 class StorageError(SaycartError):
     code = "storage_error"
+
+
+class RecordingLost(StorageError):
+    """Its order was accepted, so it is looked for again (a shared disk may be late), and then a human asks
+    the customer; it never ends an order by itself."""
+
+    code = "recording_lost"
+    retryable = True
+    hint = "Does every machine see the same SAYCART_HOME? If the file is gone, ask for the order again."
 
 
 class StaleState(StorageError):

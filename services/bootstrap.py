@@ -12,13 +12,13 @@ import structlog
 from infra.blobs import Blobs
 from infra.database import Database
 from infra.notices import Notices, notices
-from infra.settings import Settings, addresses
+from infra.settings import REPOSITORY, Settings, addresses
 from schemas.errors import Conflict, EngineUnavailable, InputError, SaycartError
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
 from schemas.webhook import types_named
-from services.engines.ports import Transcriber
+from services.engines.ports import Recording, Transcriber
 from services.pipeline.ports import Doorbell, Tools
 from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
@@ -32,14 +32,17 @@ from services.storage.tallies import TallyStore
 from services.storage.watched import CHANNEL, WatchedStore
 
 if TYPE_CHECKING:
+    import threading
     from pathlib import Path
 
     from infra.webhooks import Signer
+    from services.engines.audio import Samples
     from services.engines.kept import Kept
     from services.engines.servers import Servers
 
 log = structlog.get_logger()
 
+SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
 READY_PROBE_S = 2.0
 """How long `/readyz` waits for a decode server's proof; one that is only busy counts as ready."""
 
@@ -89,7 +92,6 @@ class Container:
 
     def _transcriber(self, name: str) -> Transcriber:
         from infra.models import resolve
-        from services.engines.audio import DecodeLimits
         from services.engines.whisper import WhisperTranscriber
 
         config = self.settings
@@ -98,13 +100,20 @@ class Container:
             name=name,
             device=config.whisper_device,
             threads=config.whisper_threads,
-            limits=DecodeLimits(
-                max_audio_s=config.max_audio_s,
-                max_bytes=config.max_upload_bytes,
-                memory_bytes=config.decode_child_memory,
-                child_s=config.decode_child_s,
-            ),
         )
+
+    def decode_audio(self, file: Path) -> Samples:
+        """Samples of a stored recording; raises as `services.engines.audio.read`."""
+        from services.engines.audio import DecodeLimits, read
+
+        config = self.settings
+        limits = DecodeLimits(
+            max_audio_s=config.max_audio_s,
+            max_bytes=config.max_upload_bytes,
+            memory_bytes=config.decode_child_memory,
+            child_s=config.decode_child_s,
+        )
+        return read(file, limits)
 
     @cached_property
     def decoder(self) -> Servers:
@@ -150,6 +159,7 @@ class Container:
             fallback_decoder=lambda: self.fallback_decoder,
             menu=self.menus.get,
             recording=self.blobs.path,
+            decode_audio=self.decode_audio,
             second_transcriber=lambda: self.second_transcriber,
             agreement=agreement,
             asr_threshold=self.settings.asr_threshold,
@@ -178,9 +188,38 @@ class Container:
         )
         return tools, kept
 
-    def load_transcriber(self) -> None:
-        """Load the recogniser now rather than with the first order."""
+    def load_hearing(self) -> None:
+        """Load both recognisers, and have each hear a shipped sample: the first time takes a second longer.
+
+        Raises:
+            EngineMisconfigured: as `Transcriber.load`, of the first one; an order can do without the second.
+        """
         self.transcriber.load()
+        sample = Recording(SAMPLE, self.decode_audio)
+        try:
+            self.transcriber.transcribe(sample, "en")
+            if self.second_transcriber is not None:
+                self.second_transcriber.transcribe(sample, "en")
+        except Exception:
+            log.warning("transcribe.not_warmed", exc_info=True)
+
+    def wanted_menus(self) -> list[tuple[Menu, int]]:
+        """The menus that were ordered from last, with their newest versions."""
+        found = self.menus.lately_used(self.settings.warm_menus)
+        return [(stored.menu, stored.version) for stored in found]
+
+    def read_menus(self) -> None:
+        """Read a sentence against each wanted menu once, so that their words and the tables that every order
+        needs are at hand; a database that is away is only logged."""
+        from services.pipeline import fields
+        from services.pipeline.retrieve import retrieve
+
+        fields.models()
+        try:
+            for menu, version in self.wanted_menus():
+                retrieve("hello", menu, version)
+        except SaycartError as error:
+            log.warning("menus.not_read", error=error.detail)
 
     def check_menu(self, menu: Menu, version: int) -> None:
         """Compile the menu's grammar before it serves; raises InvalidMenu."""
@@ -189,11 +228,11 @@ class Container:
         check_menu(menu)
         log.info("menu.grammar_compiled", menu=menu.id, version=version)
 
-    def warm_menu(self, menu: Menu, version: int) -> None:
-        """Put the menu's part of the prompt into the decode server's cache."""
+    def warm_menu(self, menu: Menu, version: int, called_off: threading.Event | None = None) -> None:
+        """Put the menu's part of the prompt into the decode server's cache; raises as `CartDecoder.warm`."""
         from services.pipeline.retrieve import retrieve
 
-        self.decoder.warm(retrieve("hello", menu, version))
+        self.decoder.warm(retrieve("hello", menu, version), called_off)
 
     def prove_decoder(self) -> None:
         """See that the decode servers apply the mask, before the first order. One that is away is only
@@ -206,15 +245,6 @@ class Container:
             self.decoder.prove()
         except EngineUnavailable as error:
             log.warning("decoder.not_proved", error=error.detail)
-
-    def warm_menus(self) -> None:
-        """Warm every menu's newest version; a decode server that is away is only logged."""
-        for header in self.menus.headers():
-            try:
-                self.warm_menu(self.menus.get(header.id, header.version).menu, header.version)
-            except SaycartError as error:
-                log.warning("menu.not_warmed", menu=header.id, error=error.detail)
-                return
 
     def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:
         """What a reviewer's decision makes of the order; raises InvalidCart."""

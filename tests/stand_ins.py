@@ -20,7 +20,7 @@ from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
-from services.engines.ports import Decoded
+from services.engines.ports import Decoded, Recording
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
@@ -168,6 +168,16 @@ def in_review(draft: CartDraft) -> OrderRecord:
     )
 
 
+def unheard(file: Path) -> Any:
+    """In place of `Tools.decode_audio`, where no recogniser listens."""
+    raise AssertionError(f"{file} is only a stand-in for a recording")
+
+
+def recorded(file: Path) -> Recording:
+    """A recording for stand-ins to hear."""
+    return Recording(file, unheard)
+
+
 @dataclass
 class ScriptedTranscriber:
     """`Transcriber` that says what is next in its script; the last entry stays. A second hearing gives
@@ -182,14 +192,14 @@ class ScriptedTranscriber:
     def load(self) -> None:
         self.loaded += 1
 
-    def transcribe(self, audio: Path, language: str) -> Transcript:
-        self.heard.append((audio, language))
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
+        self.heard.append((recording.file, language))
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(step, Exception):
             raise step
         return step
 
-    def hear_again(self, audio: Path, first: Transcript, hints: Sequence[str]) -> Transcript:
+    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         self.hinted.append(tuple(hints))
         return self.again or first
 
@@ -213,7 +223,7 @@ class ScriptedDecoder:
             raise step
         return Decoded(step, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
 
-    def warm(self, evidence: Evidence) -> None:
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         self.warmed.append(evidence)
 
 
@@ -230,7 +240,7 @@ class GatedDecoder:
             time.sleep(0.02)
         return Decoded(RIGHT, "stand-in", "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
 
-    def warm(self, evidence: Evidence) -> None:
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing to warm."""
 
 
@@ -295,6 +305,7 @@ class Works:
             agreement=lambda _first, _second: AGREEMENT,
             menu=self.menus.get,
             recording=self.blobs.path,
+            decode_audio=unheard,
             asr_threshold=0.72,
             field_threshold=0.94,
             max_order_total=50_000,

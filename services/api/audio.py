@@ -26,7 +26,7 @@ def audio(order_id: str, box: Wired) -> Response:
         raise NotFound("This order came as text and has no recording.")
     file = box.blobs.path(order.audio_key)
     if not file.is_file():
-        raise RecordingLost("The recording of this order is gone.")
+        raise RecordingLost("The recording of this order can't be found.")
     return FileResponse(
         file,
         media_type=Container(order.audio_format).media_type,

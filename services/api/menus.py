@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import structlog
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
 
 from schemas.errors import InvalidMenu, NotFound
@@ -57,7 +56,8 @@ def put(menu_id: str, document: Document, box: Wired) -> Response:
     """Import a whole menu: 201 for a new version, 200 when the newest one says the same already.
 
     It is stored only after its grammar was compiled, so a menu that can't be decoded never serves. Names that
-    repeat one of the same thing are dropped, each with a note in the answer.
+    repeat one of the same thing are dropped, each with a note in the answer. The decode worker puts the
+    menu's prompt into its server's cache, once it has no order.
     """
     menu, notes = Menu.read(document)
     if menu.id != menu_id:
@@ -69,7 +69,6 @@ def put(menu_id: str, document: Document, box: Wired) -> Response:
         present.menu_summary(stored.header, notes).model_dump(mode="json"),
         status_code=201 if created else 200,
         headers=_headers(stored) | {"Location": f"/v1/menus/{menu.id}?version={stored.version}"},
-        background=BackgroundTask(warm, box, stored.menu, stored.version) if created else None,
     )
 
 
@@ -80,14 +79,6 @@ def next_version(box: Container, menu_id: str) -> int:
         return box.menus.get(menu_id).version + 1
     except NotFound:
         return 1
-
-
-def warm(box: Container, menu: Menu, version: int) -> None:
-    """Put the menu's prompt into the decoder's cache; only speed depends on it."""
-    try:
-        box.warm_menu(menu, version)
-    except Exception:
-        log.warning("menu.not_warmed", menu=menu.id, version=version, exc_info=True)
 
 
 def _headers(found: MenuVersion) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Recording -> samples, decoded in a child process under limits.
 
-One call takes 0.15 s on an idle core, nearly all of it the child's start.
+One call takes about 10 ms on an idle core, and the first of a process 0.12 s more (`audio_parent.py`).
 
 FFmpeg is a large C library that reads a stranger's bytes, so it runs where it can do no harm: a child with
 an empty environment, no file or socket to open, and limits on memory, CPU, wall time and output. The
@@ -9,14 +9,9 @@ demuxer is forced to the sniffed container (`containers.py` says why).
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +24,9 @@ from schemas.errors import (
     SaycartError,
     UnsupportedAudio,
 )
-from services.engines import audio_child
-from services.engines.containers import Container
+from services.engines import audio_child, audio_parent
+from services.engines.containers import Container, sniff_file
+from services.engines.declared import check_whole
 
 RATE = audio_child.RATE
 """Samples a second of everything that leaves `decode`; what Whisper takes."""
@@ -57,6 +53,20 @@ class DecodeLimits:
     child_s: float = 20.0
 
 
+def read(path: Path, limits: DecodeLimits) -> Samples:
+    """The samples of a whole recording: its container told by its first bytes, decoded, and compared with
+    the length that it declares.
+
+    Raises:
+        UnsupportedAudio, AudioTooLarge, AudioTooLong, AudioDamaged: the recording itself.
+        EngineUnavailable: as `decode`.
+    """
+    container = sniff_file(path)
+    samples = decode(path, container, limits)
+    check_whole(path, container, samples.size / RATE)
+    return samples
+
+
 def decode(path: Path, container: Container, limits: DecodeLimits) -> Samples:
     """The first audio stream of the file at `path`, shape (n,), float32 in -1..1, mono, `RATE` Hz.
 
@@ -70,65 +80,22 @@ def decode(path: Path, container: Container, limits: DecodeLimits) -> Samples:
     size = path.stat().st_size
     if size > limits.max_bytes:
         raise AudioTooLarge(f"The recording has {size} bytes; at most {limits.max_bytes} are taken.")
+    cpu_s = max(1, round(limits.child_s))
+    request = f"{DEMUXERS[container]} {limits.max_audio_s} {limits.memory_bytes} {cpu_s}"
+    room = int(limits.max_audio_s * RATE) * 4
     with path.open("rb") as recording:
-        raw = _run(recording, container, limits)
-    samples: Samples = np.frombuffer(raw, dtype=np.float32)
+        ended = audio_parent.run(recording, request, room=room, limit_s=limits.child_s)
+    if ended.late:
+        raise EngineUnavailable(f"Decoding took longer than {limits.child_s:.0f} s.")
+    if ended.endless:
+        raise _too_long(limits)
+    if ended.status:
+        raise _verdict(ended.status, limits)
+    samples: Samples = np.frombuffer(ended.raw, dtype=np.float32)
     if not samples.size:
         raise AudioDamaged("There is no audio in it.")
     # Float recordings can hold anything, and one NaN silences the whole spectrogram.
     return np.clip(np.nan_to_num(samples, posinf=0.0, neginf=0.0), -1.0, 1.0)
-
-
-def _run(recording: IO[bytes], container: Container, limits: DecodeLimits) -> bytes:
-    """Raw samples from the child, read under the wall limit and never past the length limit."""
-    command = [
-        sys.executable,
-        "-I",  # ignores PYTHON* variables, the user's site and the working directory
-        audio_child.__file__,
-        DEMUXERS[container],
-        str(limits.max_audio_s),
-        str(limits.memory_bytes),
-        str(max(1, round(limits.child_s))),
-    ]
-    try:
-        child = subprocess.Popen(
-            command,
-            stdin=recording,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={},
-            cwd=os.sep,
-        )
-    except OSError as error:
-        raise EngineUnavailable(f"The decoding process could not be started: {error}.") from error
-    late = threading.Event()
-
-    def stop() -> None:
-        late.set()
-        child.kill()
-
-    timer = threading.Timer(limits.child_s, stop)
-    timer.start()
-    try:
-        assert child.stdout is not None  # it is a PIPE
-        room = int(limits.max_audio_s * RATE) * 4
-        raw = child.stdout.read(room + 1)
-        if len(raw) > room:  # the child counts too; this holds if it was taken over
-            child.kill()
-        status = child.wait()
-    finally:
-        timer.cancel()
-        child.kill()
-        child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
-    if late.is_set():
-        raise EngineUnavailable(f"Decoding took longer than {limits.child_s:.0f} s.")
-    if len(raw) > room:
-        raise _too_long(limits)
-    if status:
-        raise _verdict(status, limits)
-    return raw
 
 
 def _too_long(limits: DecodeLimits) -> AudioTooLong:

@@ -1,16 +1,24 @@
-"""The child process that decodes one recording: the only place where FFmpeg meets a stranger's bytes.
+"""The children that decode recordings: the only place where FFmpeg meets a stranger's bytes.
 
-    python -I audio_child.py DEMUXER MAX_SECONDS MEMORY_BYTES CPU_SECONDS <recording >samples
+    python -I audio_child.py <>SOCKET
 
-Recording on stdin (a seekable file), raw float32 mono 16 kHz samples in native byte order on stdout, the
-verdict in the exit status (below). Run as a file, not as a module, and with nothing but PyAV imported: it
-starts faster, and there is nothing of ours in it to steal. numpy is not imported either.
+Run by `audio_parent.py`, once for many recordings: loading FFmpeg takes 0.1 s, ten times what decoding an
+order takes. This process loads it, touches no recording, and forks a child for each one, which decodes it
+under its own limits and ends. A child is told of one recording alone and hands nothing on but its exit
+status, so a decoder that a file took over or broke is gone with that file.
+
+A request on the socket is a line `DEMUXER MAX_SECONDS MEMORY_BYTES CPU_SECONDS`
+with two descriptors: the recording (a seekable file), which is the child's stdin, and a pipe for raw float32
+mono 16 kHz samples in native byte order, its stdout. The answer is the child's exit status (below), or minus
+the signal that ended it, as a line; one recording at a time. Run as a file, not as a module, and with nothing
+but PyAV imported: it starts faster, and there is nothing of ours in it to steal. numpy is not imported.
 """
 
 from __future__ import annotations
 
 import os
 import resource
+import socket
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -38,8 +46,6 @@ class Verdict(Exception):
 
 def confine(memory_bytes: int, cpu_seconds: int) -> None:
     """Limits that nothing below can lift. The memory limit covers the libraries, under 150 MB, too."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
 
@@ -87,13 +93,19 @@ def samples_in(frame: Any) -> bytes:
     return bytes(frame.planes[0])[: frame.samples * 4]
 
 
-def main(demuxer: str, max_seconds: str, memory_bytes: str, cpu_seconds: str) -> int:
-    confine(int(memory_bytes), int(cpu_seconds))
-    import av  # after the limits, so that they hold for it as well
+def load() -> Any:
+    """FFmpeg, with all that PyAV imports late: a child can open no file any more."""
+    import av
     import av.subtitles.codeccontext
-    import av.subtitles.stream  # PyAV imports these two when it meets a stream: too late, see below
+    import av.subtitles.stream
 
     av.logging.set_level(None)
+    return av
+
+
+def decode(av: Any, demuxer: str, max_seconds: str, memory_bytes: str, cpu_seconds: str) -> int:
+    """Decode stdin to stdout, in a child of its own; its exit status."""
+    confine(int(memory_bytes), int(cpu_seconds))
     # From here on no file and no socket can be opened, whatever a container asks for.
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
     room = int(float(max_seconds) * RATE) * 4
@@ -114,7 +126,38 @@ def main(demuxer: str, max_seconds: str, memory_bytes: str, cpu_seconds: str) ->
     return 0
 
 
+def child(av: Any, request: bytes, recording: int, samples: int) -> int:
+    """The pid of a new child at work on `request`."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        os.dup2(recording, 0)
+        os.dup2(samples, 1)
+        # The socket was stdin, so that no way to answer is left but the exit status.
+        os.closerange(3, 256)
+        status = decode(av, *request.decode().split())
+    finally:
+        os._exit(status)  # tearing the libraries down takes longer than the decoding, and may crash
+
+
+def serve(requests: socket.socket) -> None:
+    """Fork a child for each request, until the other side is gone."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    av = load()
+    while True:
+        request, given, _, _ = socket.recv_fds(requests, 1024, 2)
+        if not request:
+            return
+        pid = child(av, request, *given)
+        for descriptor in given:
+            os.close(descriptor)
+        _, status = os.waitpid(pid, 0)
+        requests.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+
+
 if __name__ == "__main__":
-    status = main(*sys.argv[1:])
-    sys.stdout.flush()
-    os._exit(status)  # tearing the libraries down takes longer than the decoding, and may crash
+    with socket.socket(fileno=0) as requests:
+        serve(requests)

@@ -95,11 +95,11 @@ class OpenAIDecoder:
             seconds=time.perf_counter() - started,
         )
 
-    def warm(self, evidence: Evidence) -> None:
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """See `CartDecoder.warm`. Asks for one token, since prompts are only cached by use."""
         labels, _ = self._menu(evidence)
         body = {"messages": messages(evidence, labels), "max_tokens": 1, "temperature": 0}
-        self._calls.post(_CHAT, {"model": self._model, **body})
+        self._calls.post(_CHAT, {"model": self._model, **body}, called_off=called_off)
 
     def health(self) -> str:
         """`ok`, or what its `/health` says instead."""

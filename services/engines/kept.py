@@ -25,7 +25,7 @@ from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services.engines.grammar import build_mask, mask_version
 from services.engines.labels import Labels
-from services.engines.ports import CartDecoder, Decoded, Transcriber
+from services.engines.ports import CartDecoder, Decoded, Recording, Transcriber
 from services.engines.prompt import messages
 
 T = TypeVar("T")
@@ -81,16 +81,18 @@ class KeptEars:
     def load(self) -> None:
         """Nothing: the model is loaded by the first recording that was not heard before."""
 
-    def transcribe(self, audio: Path, language: str) -> Transcript:
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
         """See `Transcriber.transcribe`."""
-        asked = [self._name, _bytes(audio), language]
-        return self._kept.answer("hearings", asked, _HEARING, lambda: self._ears.transcribe(audio, language))
-
-    def hear_again(self, audio: Path, first: Transcript, hints: Sequence[str]) -> Transcript:
-        """See `Transcriber.hear_again`."""
-        asked = [self._name, _bytes(audio), first.model_dump(mode="json"), list(hints)]
+        asked = [self._name, _bytes(recording), language]
         return self._kept.answer(
-            "hearings", asked, _HEARING, lambda: self._ears.hear_again(audio, first, hints)
+            "hearings", asked, _HEARING, lambda: self._ears.transcribe(recording, language)
+        )
+
+    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
+        """See `Transcriber.hear_again`."""
+        asked = [self._name, _bytes(recording), first.model_dump(mode="json"), list(hints)]
+        return self._kept.answer(
+            "hearings", asked, _HEARING, lambda: self._ears.hear_again(recording, first, hints)
         )
 
 
@@ -107,12 +109,12 @@ class KeptDecoder:
         asked = [self._model, mask.version, messages(evidence, labels), mask.lark, mask.longest]
         return self._kept.answer("carts", asked, _DECODED, lambda: self._decoder.decode(evidence, called_off))
 
-    def warm(self, evidence: Evidence) -> None:
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing: the first order that was not decoded before pays for the prompt."""
 
 
-def _bytes(audio: Path) -> str:
-    return hashlib.sha256(audio.read_bytes()).hexdigest()
+def _bytes(recording: Recording) -> str:
+    return hashlib.sha256(recording.file.read_bytes()).hexdigest()
 
 
 @cache

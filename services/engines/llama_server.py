@@ -93,6 +93,9 @@ def _params(xllamacpp: Any, args: argparse.Namespace) -> Any:
     params.cpuparams.n_threads = args.threads
     params.cpuparams_batch.n_threads = args.threads
     params.n_threads_http = 8
+    # What comes or is called off while a prompt is read is seen between two batches. Of 2048 tokens, the
+    # default, that was after the whole prompt of a menu; a batch is worked off in pieces of 512 anyway.
+    params.n_batch = 512
     params.cache_prompt = True
     params.cache_ram_mib = PROMPT_CACHE_MIB
     # A new order goes to the slot whose cached prompt it shares at least this share of; the fixed part of

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from schemas.cart import CartDraft
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+class Recording:
+    """One order's recording: the file, and what `decode` makes of it, once, however often it is heard."""
+
+    def __init__(self, file: Path, decode: Callable[[Path], npt.NDArray[np.float32]]) -> None:
+        self.file = file
+        self._decode = decode
+
+    @cached_property
+    def samples(self) -> npt.NDArray[np.float32]:
+        """Shape (n,), float32 in -1..1, mono, 16 kHz.
+
+        Raises:
+            UnsupportedAudio, AudioTooLong, AudioDamaged: the recording itself; never worth a retry.
+            EngineUnavailable: the decoding child failed; worth another try.
+        """
+        return self._decode(self.file)
 
 
 class Transcriber(Protocol):
@@ -20,16 +43,16 @@ class Transcriber(Protocol):
         """Load the model now; otherwise the first call does."""
         ...
 
-    def transcribe(self, audio: Path, language: str) -> Transcript:
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
         """Words, times and one confidence; an empty text with confidence 0 when nothing was said.
 
         Raises:
-            UnsupportedAudio, AudioTooLong, AudioDamaged: the recording itself; never worth a retry.
+            UnsupportedAudio, AudioTooLong, AudioDamaged: as `Recording.samples`.
             EngineUnavailable: the decoding child or the model failed; worth another try.
         """
         ...
 
-    def hear_again(self, audio: Path, first: Transcript, hints: Sequence[str]) -> Transcript:
+    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """The same recording, heard with the names in `hints` in mind, the likeliest last.
 
         Only words inside the time that `first` has words for: beyond it they would be inventions. Its
@@ -86,6 +109,9 @@ class CartDecoder(Protocol):
         """
         ...
 
-    def warm(self, evidence: Evidence) -> None:
-        """Put the part of the prompt that is the same for every order into the server's cache."""
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+        """Put the part of the prompt that is the same for every order into the server's cache.
+
+        Raises: as `decode`, of the server and of `called_off`.
+        """
         ...

@@ -110,9 +110,9 @@ class Servers:
                 with self._lock:
                     server.busy -= 1
 
-    def warm(self, evidence: Evidence) -> None:
-        """See `CartDecoder.warm`. Each server has a cache of its own; raises as `prove`."""
-        self._each(lambda server: server.decoder.warm(evidence))
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+        """See `CartDecoder.warm`. Each server has a cache of its own; also raises as `prove`."""
+        self._each(lambda server: server.decoder.warm(evidence, called_off))
 
     def prove(self) -> None:
         """Probe every server that has not passed yet. One that passes is enough.

@@ -9,8 +9,8 @@ what was heard first beside it, since a wish off the menu would sound like its n
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from difflib import SequenceMatcher
-from pathlib import Path
 
 import jellyfish
 from rapidfuzz import fuzz, process
@@ -18,7 +18,7 @@ from rapidfuzz import fuzz, process
 from schemas.evidence import Evidence, Mention
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.engines.ports import Transcriber
+from services.engines.ports import Recording, Transcriber
 from services.pipeline.english import FILLERS
 from services.pipeline.retrieve import retrieve
 from services.pipeline.words import tokenize
@@ -28,22 +28,32 @@ MAX_HINTS = 48
 _WIDEST = 3
 
 
-def hear(recording: Path, language: str, menu: Menu, menu_version: int, ears: Transcriber) -> Transcript:
-    """The transcript of a recording; its `first_heard` is filled when the second hearing replaced the first.
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A transcript, and what its words may mean; None where nothing was said."""
+
+    transcript: Transcript
+    evidence: Evidence | None
+
+
+def hear(recording: Recording, language: str, menu: Menu, menu_version: int, ears: Transcriber) -> Heard:
+    """What is heard in a recording; the transcript's `first_heard` is filled when the second hearing replaced
+    the first.
 
     Raises: as `Transcriber.transcribe`.
     """
     first = ears.transcribe(recording, language)
     if first.nothing_was_said:
-        return first
+        return Heard(first, None)
     evidence = retrieve(first.text, menu, menu_version)
     if not _doubtful(evidence):
-        return first
+        return Heard(first, evidence)
     again = ears.hear_again(recording, first, hints(evidence))
-    if again.nothing_was_said or not _better(retrieve(again.text, menu, menu_version), evidence):
-        return first
+    if again.nothing_was_said or not _better(clearer := retrieve(again.text, menu, menu_version), evidence):
+        return Heard(first, evidence)
     alike, overruled = replaced(first, again)
-    return again.model_copy(update={"first_heard": first.text, "alike": alike, "overruled": overruled})
+    told = {"first_heard": first.text, "alike": alike, "overruled": overruled}
+    return Heard(again.model_copy(update=told), clearer)
 
 
 def replaced(first: Transcript, again: Transcript) -> tuple[float | None, float | None]:

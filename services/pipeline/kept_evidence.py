@@ -44,13 +44,27 @@ def evidence_of(order: OrderRecord, menu: MenuVersion) -> Evidence:
     Raises:
         ValueError: it has no transcript.
     """
-    if order.evidence is not None:
-        try:
-            told = order.evidence["evidence"]
-            return Evidence.model_validate(told | {"menu": menu.menu, "menu_version": menu.version})
-        except (KeyError, TypeError, ValidationError):
-            log.warning("evidence.worked_out_anew", order_id=order.id, reader=order.evidence.get("reader"))
-    return retrieve(heard(order).text, menu.menu, menu.version)
+    return _restored(order, menu) or retrieve(heard(order).text, menu.menu, menu.version)
+
+
+def to_keep(order: OrderRecord, menu: MenuVersion) -> tuple[Evidence, dict[str, Any]]:
+    """`evidence_of` an order, and the document that it is to keep: the one that it has, where that stands."""
+    restored = _restored(order, menu)
+    if restored is not None and order.evidence is not None:
+        return restored, order.evidence
+    made = retrieve(heard(order).text, menu.menu, menu.version)
+    return made, kept(made)
+
+
+def _restored(order: OrderRecord, menu: MenuVersion) -> Evidence | None:
+    if order.evidence is None:
+        return None
+    try:
+        told = order.evidence["evidence"]
+        return Evidence.model_validate(told | {"menu": menu.menu, "menu_version": menu.version})
+    except (KeyError, TypeError, ValidationError):
+        log.warning("evidence.worked_out_anew", order_id=order.id, reader=order.evidence.get("reader"))
+        return None
 
 
 def heard(order: OrderRecord) -> Transcript:

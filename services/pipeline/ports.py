@@ -6,11 +6,15 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from schemas.lifecycle import State
 from services.engines.ports import CartDecoder, Transcriber
 from services.storage.records import MenuVersion
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Doorbell(Protocol):
@@ -35,6 +39,8 @@ class Tools:
     fallback_decoder: Callable[[], CartDecoder | None]
     menu: Callable[[str, int], MenuVersion]
     recording: Callable[[str], Path]
+    decode_audio: Callable[[Path], npt.NDArray[np.float32]]
+    """The samples of a recording, as `Recording` keeps them."""
     second_transcriber: Callable[[], Transcriber | None]
     agreement: Callable[[str, str], float | None]
     """Measured share of right orders where two recognisers agree, by their `Transcript.source`."""

@@ -17,10 +17,10 @@ from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.wording import told
-from services.engines.ports import Decoded, Scored
+from services.engines.ports import Decoded, Recording, Scored
 from services.pipeline.hearing import hear
 from services.pipeline.judge import judge_drafted
-from services.pipeline.kept_evidence import evidence_of, heard, kept
+from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
 from services.pipeline.one_cart import written
 from services.pipeline.ports import Tools
 from services.pipeline.tidy import drop_echoes
@@ -38,15 +38,14 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     """Hear the recording. Silence needs no decoding: it goes to a human as it is."""
     if order.audio_key is None:
         raise ValueError("An order without a transcript must have a recording")
-    recording = tools.recording(order.audio_key)
-    if not recording.exists():
-        raise RecordingLost("The recording of this order is gone")
+    recording = Recording(tools.recording(order.audio_key), tools.decode_audio)
+    if not recording.file.exists():
+        raise RecordingLost("The recording of this order can't be found")
     started = time.perf_counter()
     menu = tools.menu(order.menu_id, order.menu_version)
-    transcript = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
-    transcript = with_witness(
-        recording, transcript, menu.menu, menu.version, tools.second_transcriber, tools.agreement
-    )
+    found = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
+    found = with_witness(recording, found, menu.menu, menu.version, tools.second_transcriber, tools.agreement)
+    transcript = found.transcript
     timings = {"transcribe": time.perf_counter() - started}
     if transcript.nothing_was_said:
         finding = Finding.blocking("nothing_heard", "Nothing was said in this recording.")
@@ -57,7 +56,8 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
             reasons=doubts(transcript, [finding], asr_threshold=tools.asr_threshold),
             timings=timings,
         )
-    return Outcome(Event.TRANSCRIBED, transcript=transcript, timings=timings)
+    evidence = kept(found.evidence) if found.evidence is not None else None
+    return Outcome(Event.TRANSCRIBED, transcript=transcript, evidence=evidence, timings=timings)
 
 
 def read(order: OrderRecord, tools: Tools) -> Outcome:
@@ -65,13 +65,13 @@ def read(order: OrderRecord, tools: Tools) -> Outcome:
     to choose: jump-forward decoding of the whole answer. One in `check_settled` is left to the model."""
     menu = tools.menu(order.menu_id, order.menu_version)
     started = time.perf_counter()
-    evidence = evidence_of(order, menu)
+    evidence, document = to_keep(order, menu)
     draft = written(evidence) if tools.skip_settled and not _is_checked(order, tools) else None
     timings = {"read": time.perf_counter() - started}
     if draft is None:
-        return Outcome(Event.READ, evidence=kept(evidence), timings=timings)
+        return Outcome(Event.READ, evidence=document, timings=timings)
     engine = {"decoder": "none: settled"}
-    return Outcome(Event.SETTLED, evidence=kept(evidence), draft=draft, timings=timings, engine=engine)
+    return Outcome(Event.SETTLED, evidence=document, draft=draft, timings=timings, engine=engine)
 
 
 def decode(order: OrderRecord, tools: Tools) -> Outcome:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
+from typing import Any
 
 import structlog
 
@@ -18,7 +19,8 @@ from schemas.compare import canonical_draft
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.engines.ports import Transcriber
+from services.engines.ports import Recording, Transcriber
+from services.pipeline.hearing import Heard
 from services.pipeline.one_cart import undoubted_cart
 from services.pipeline.retrieve import retrieve
 from services.pipeline.words import tokenize
@@ -32,32 +34,34 @@ LANGUAGE = "en"
 
 
 def with_witness(
-    recording: Path,
-    heard: Transcript,
+    recording: Recording,
+    heard: Heard,
     menu: Menu,
     menu_version: int,
     second: Callable[[], Transcriber | None],
     agreement: Callable[[str, str], float | None],
-) -> Transcript:
-    """`heard`, with what the second recogniser heard where it was asked, and whether they agree.
+) -> Heard:
+    """`heard`, its transcript with what the second recogniser heard where it was asked, and whether they
+    agree.
 
     `second` gives the recogniser, None for none; `agreement` the measured share (0..1) of right orders where
     two recognisers agree, by their `source`, None where it was not measured: then nothing is gained. Whatever
     goes wrong with the second recogniser is logged, and the doubt stays.
     """
-    if heard.language != LANGUAGE or (heard.confidence >= SURE and heard.first_heard is None):
+    first, evidence = heard.transcript, heard.evidence
+    if first.language != LANGUAGE or (first.confidence >= SURE and first.first_heard is None):
         return heard
-    evidence = retrieve(heard.text, menu, menu_version)
-    if undoubted_cart(evidence) is None:
+    if evidence is None or undoubted_cart(evidence) is None:
         return heard  # a human sees it whatever was heard
-    witness = _heard_by(second, recording, heard.language)
+    witness = _heard_by(second, recording, first.language)
     if witness is None:
         return heard
-    share = agreement(heard.recogniser, witness.source)
-    if share is None or not same_order(evidence, retrieve(witness.text, menu, menu_version)):
-        return heard.model_copy(update={"witness": witness.text})
-    sure = heard.confidence if heard.first_heard is not None else max(heard.confidence, share)
-    return heard.model_copy(update={"witness": witness.text, "agreed": True, "confidence": sure})
+    told: dict[str, Any] = {"witness": witness.text}
+    share = agreement(first.recogniser, witness.source)
+    if share is not None and same_order(evidence, retrieve(witness.text, menu, menu_version)):
+        sure = first.confidence if first.first_heard is not None else max(first.confidence, share)
+        told |= {"agreed": True, "confidence": sure}
+    return replace(heard, transcript=first.model_copy(update=told))
 
 
 def same_order(one: Evidence, other: Evidence) -> bool:
@@ -76,7 +80,9 @@ def _named(evidence: Evidence) -> Counter[tuple[str, ...]]:
     return Counter(tuple(token.folded for token in tokenize(line.anchor)) for line in evidence.lines)
 
 
-def _heard_by(second: Callable[[], Transcriber | None], recording: Path, language: str) -> Transcript | None:
+def _heard_by(
+    second: Callable[[], Transcriber | None], recording: Recording, language: str
+) -> Transcript | None:
     try:
         ears = second()
         return ears.transcribe(recording, language) if ears is not None else None

@@ -20,7 +20,7 @@ from schemas.menu import Item, Menu, Note, spoken_key
 from schemas.wording import minor_units
 from services.api.bodies import MAX_JSON_BYTES, parse_json
 from services.api.deps import Wired
-from services.api.menus import next_version, warm
+from services.api.menus import next_version
 from services.api.problems import RequestRefused, invalid
 from services.bootstrap import Container
 from services.web.menu_diff import changes
@@ -172,9 +172,17 @@ def _publish(box: Container, menu: Menu, staff: SignedIn, after: int | None = No
         # Before the work, and again in the transaction below.
         raise Conflict("The menu has got a newer version since this page was loaded")
     box.check_menu(menu, version)
-    warm(box, menu, version)
+    _warm(box, menu, version)
     stored, created = box.menus.put(menu, after=after)
     log.info("menu.edited", menu=menu.id, version=stored.version, created=created, by=staff.name)
+
+
+def _warm(box: Container, menu: Menu, version: int) -> None:
+    """Put the menu's prompt into the decoder's cache; only speed depends on it."""
+    try:
+        box.warm_menu(menu, version)
+    except Exception:
+        log.warning("menu.not_warmed", menu=menu.id, version=version, exc_info=True)
 
 
 def _item(menu: Menu, sku: str) -> Item:

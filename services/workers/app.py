@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from services.bootstrap import Container, bootstrap
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import Runner
 from services.workers.drain import Drain
+from services.workers.warming import Warming
 
 log = structlog.get_logger()
 
@@ -43,6 +45,8 @@ _runner: Runner | None = None
 _queues: tuple[str, ...] = ()
 _threads = False
 _drain: Drain | None = None
+_warming: Warming | None = None
+_PARTS = ("engines", "messages")
 
 
 def _task(stage: Stage) -> None:
@@ -51,7 +55,8 @@ def _task(stage: Stage) -> None:
     def run(order_id: str, stage_name: str) -> None:
         if _runner is None:
             raise RuntimeError("this worker process was not initialised")
-        _runner.run(order_id, stage_name)
+        with _warming.order() if _warming else nullcontext():
+            _runner.run(order_id, stage_name)
 
 
 for _stage in FLOW.values():
@@ -62,6 +67,9 @@ for _stage in FLOW.values():
 def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
     """Which engines a worker loads at start follows from the queues that it was told to serve."""
     global _queues
+    if name := os.environ.get("SAYCART_READY_FILE"):
+        for part in _PARTS:  # of an earlier life
+            Path(f"{name}.{part}").unlink(missing_ok=True)
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
 
@@ -93,7 +101,7 @@ def _remember_pool(sender: Any, **_: Any) -> None:
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]
 def _start(**_: Any) -> None:
-    global _container, _runner
+    global _container, _runner, _warming
     configure_logging(settings().log_level, as_json=settings().log_json)
     _container = bootstrap(settings())
     main = os.getpid() if _threads else os.getppid()
@@ -106,13 +114,27 @@ def _start(**_: Any) -> None:
         lease_s=settings().stage_lease_s,
     )
     if "transcribe" in _queues:
-        _container.load_transcriber()
-    if ready_file := os.environ.get("SAYCART_READY_FILE"):
-        Path(ready_file).touch()
+        _container.load_hearing()
+    _container.read_menus()
     if "decode" in _queues:
-        # After ready: it works without, only its first order would be slower.
-        _container.warm_menus()
+        _warming = Warming(_container.wanted_menus, _container.warm_menu)
+        _warming.start()
+    _ready("engines")
     log.info("worker.ready", queues=_queues)
+
+
+def _ready(part: str) -> None:
+    """One of `_PARTS` can work; the file that says so of the whole worker comes with the last of them."""
+    if name := os.environ.get("SAYCART_READY_FILE"):
+        Path(f"{name}.{part}").touch()
+        if all(Path(f"{name}.{part}").exists() for part in _PARTS):
+            Path(name).touch()
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def _listening(**_: Any) -> None:
+    """The main process takes messages, which the processes that have the engines may not be ready for yet."""
+    _ready("messages")
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
@@ -145,5 +167,7 @@ def _family(main: int) -> str:
 @worker_process_shutdown.connect  # type: ignore[untyped-decorator]
 @worker_shutdown.connect  # type: ignore[untyped-decorator]
 def _stop(**_: Any) -> None:
+    if _warming is not None:
+        _warming.stop()
     if _container is not None:
         _container.close()

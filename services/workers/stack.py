@@ -34,7 +34,7 @@ from services.storage.orders import OrderStore
 # core busy; the other stages take milliseconds and share a process, so that no order whose words settle it
 # waits behind one that a model has to think about.
 WORKERS = {"transcribe": "transcribe", "read": "read,validate", "decode": "decode"}
-# Seconds. Loading may read a model from a cold disk; the decode worker warms a prompt for each menu.
+# Seconds. Loading may read a model from a cold disk.
 _MODEL_TIMEOUT_S = 600.0
 _PART_TIMEOUT_S = 90.0
 # A worker ends its stage or gives it back before it goes; this comes on top of `worker_drain_s`.

@@ -20,7 +20,7 @@ from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services.bootstrap import Container
 from services.doorbell import CeleryDoorbell
-from services.engines.ports import Decoded
+from services.engines.ports import Decoded, Recording
 from services.pipeline import flow
 from services.pipeline.ports import Tools
 from services.storage.orders import OrderStore
@@ -43,11 +43,11 @@ class ShortTranscriber:
 
     def load(self) -> None: ...
 
-    def transcribe(self, audio: Path, language: str) -> Transcript:
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
         time.sleep(WORK_S)
         return speech(SAID)
 
-    def hear_again(self, audio: Path, first: Transcript, hints: object) -> Transcript:
+    def hear_again(self, recording: Recording, first: Transcript, hints: object) -> Transcript:
         return first
 
 
@@ -61,7 +61,7 @@ class ShortDecoder:
         time.sleep(WORK_S)
         return Decoded(RIGHT, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=WORK_S)
 
-    def warm(self, evidence: Evidence) -> None: ...
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None: ...
 
 
 def counted(stage: flow.Stage) -> Callable[[OrderRecord, Tools], Outcome]:
@@ -146,6 +146,7 @@ def _acknowledge(original: Callable[..., Any], request: Any) -> None:
 
 
 Container.transcriber = property(lambda _: ShortTranscriber())  # type: ignore[assignment, misc]
+Container.second_transcriber = property(lambda _: None)  # type: ignore[assignment, misc]
 Container.decoder = property(lambda _: ShortDecoder())  # type: ignore[assignment, misc]
 for _state, _stage in tuple(flow.FLOW.items()):
     flow.FLOW[_state] = flow.BY_NAME[_stage.name] = replace(_stage, step=counted(_stage))

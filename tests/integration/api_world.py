@@ -86,7 +86,7 @@ class Parts(Container):
     def doorbell(self) -> Doorbell:  # type: ignore[override]
         return self.bell
 
-    def warm_menu(self, menu: Menu, version: int) -> None:
+    def warm_menu(self, menu: Menu, version: int, called_off: object = None) -> None:
         self.warmed.append((menu.id, version))
         if menu.name == "cold":
             raise EngineUnavailable("no decode server")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import av
@@ -20,10 +24,9 @@ from schemas.errors import (
     SaycartError,
     UnsupportedAudio,
 )
-from services.engines import audio, audio_child
-from services.engines.audio import RATE, DecodeLimits, decode
-from services.engines.containers import Container, sniff_file
-from services.engines.declared import check_whole
+from services.engines import audio, audio_child, audio_parent
+from services.engines.audio import RATE, DecodeLimits, decode, read
+from services.engines.containers import Container
 
 SECONDS = 2.5
 KINDS = {
@@ -92,11 +95,8 @@ def tones(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def hear(path: Path, limits: DecodeLimits | None = None) -> audio.Samples:
-    """Sniff, decode, compare: what the transcriber does before it listens."""
-    container = sniff_file(path)
-    samples = decode(path, container, limits or DecodeLimits())
-    check_whole(path, container, samples.size / RATE)
-    return samples
+    """What comes before a recogniser listens."""
+    return read(path, limits or DecodeLimits())
 
 
 @pytest.mark.parametrize("name", [*KINDS, *LIVE])
@@ -217,58 +217,149 @@ def test_floats_that_are_no_sound_are_tamed(tmp_path: Path) -> None:
     assert float(np.abs(samples).max()) <= 1.0
 
 
+@pytest.fixture
+def child_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Have the child do something once it is confined, before it decodes."""
+
+    source = Path(audio_child.__file__).read_text()
+
+    def tampered(code: str) -> None:
+        before = "    room = int("
+        assert source.count(before) == 1
+        program = tmp_path / "child.py"
+        program.write_text(source.replace(before, f"    {code}\n{before}"))
+        monkeypatch.setattr(audio_child, "__file__", str(program))
+        audio_parent.end()
+
+    yield tampered
+    audio_parent.end()
+
+
 def test_memory_is_limited(tones: Path) -> None:
     """Too little for the libraries alone: the child fails, the order may be tried again."""
     with pytest.raises((AudioDamaged, EngineUnavailable)):
         hear(tones / "pcm.wav", DecodeLimits(memory_bytes=40_000_000))
 
 
-def test_a_slow_machine_is_not_the_recordings_fault(tones: Path) -> None:
+def test_a_slow_machine_is_not_the_recordings_fault(tones: Path, child_that: Callable[[str], None]) -> None:
+    child_that("import time; time.sleep(60)")
+    began = time.monotonic()
     with pytest.raises(EngineUnavailable, match="took longer"):
-        hear(tones / "pcm.wav", DecodeLimits(child_s=0.01))
-
-
-def child_that(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put another program in the child's place, to see what the parent makes of its end."""
-    program = tmp_path / "child.py"
-    program.write_text(code)
-    monkeypatch.setattr(audio_child, "__file__", str(program))
+        hear(tones / "pcm.wav", DecodeLimits(child_s=0.4))
+    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize(
     ("code", "error"),
     [
-        ("import os; os.kill(os.getpid(), 11)", AudioDamaged),
-        ("import os; os.kill(os.getpid(), 6)", AudioDamaged),
-        ("import os; os.kill(os.getpid(), 24)", AudioDamaged),  # SIGXCPU
-        ("import os; os.kill(os.getpid(), 9)", EngineUnavailable),
+        ("os.kill(os.getpid(), 11)", AudioDamaged),
+        ("os.kill(os.getpid(), 6)", AudioDamaged),
+        ("os.kill(os.getpid(), 24)", AudioDamaged),  # SIGXCPU
+        ("os.kill(os.getpid(), 9)", EngineUnavailable),
         ("raise SystemExit(1)", EngineUnavailable),
-        ("import sys; [sys.stdout.buffer.write(bytes(1 << 20)) for _ in range(100)]", AudioTooLong),
+        ("os.kill(os.getppid(), 9)", EngineUnavailable),
+        ("[sys.stdout.buffer.write(bytes(1 << 20)) for _ in range(100)]", AudioTooLong),
     ],
 )
 def test_how_the_child_ends(
-    tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, error: type[SaycartError]
+    tones: Path, child_that: Callable[[str], None], code: str, error: type[SaycartError]
 ) -> None:
-    child_that(code, tmp_path, monkeypatch)
+    child_that(code)
     with pytest.raises(error):
         hear(tones / "pcm.wav")
 
 
-def test_the_child_has_no_secrets(tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "test",
+    ["'SAYCART_LLM_API_KEY' in os.environ", "'PATH' in os.environ", "os.getcwd() != '/'"],
+)
+def test_the_child_has_no_secrets(
+    tones: Path, child_that: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, test: str
+) -> None:
     monkeypatch.setenv("SAYCART_LLM_API_KEY", "secret")
-    child_that(
-        "import os, sys; sys.exit(9 if 'SAYCART_LLM_API_KEY' in os.environ else 12)", tmp_path, monkeypatch
-    )
+    child_that(f"os._exit(9 if {test} else 12)")
     with pytest.raises(AudioDamaged):
         hear(tones / "pcm.wav")
 
 
-def test_the_child_can_open_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_child_is_confined(tones: Path, child_that: Callable[[str], None]) -> None:
+    """Its own limits, whatever its parent's are, and no way to its parent but its exit status."""
+    tests = (
+        "resource.getrlimit(resource.RLIMIT_AS) == (500_000_000, 500_000_000)",
+        "resource.getrlimit(resource.RLIMIT_CPU) == (7, 8)",
+        "resource.getrlimit(resource.RLIMIT_NOFILE) == (3, 3)",
+        "resource.getrlimit(resource.RLIMIT_FSIZE) == (0, 0)",
+        "resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)",
+        "resource.getrusage(resource.RUSAGE_SELF).ru_utime < 0.5",
+        "not any(stat.S_ISSOCK(os.fstat(n).st_mode) for n in range(2))",
+        "closed(range(3, 256))",
+    )
+    for test in tests:
+        child_that(
+            "import errno, stat;"
+            " closed = lambda numbers: all(not readable(n) for n in numbers);"
+            " readable = lambda n: os.path.exists(f'/proc/self/fd/{n}');"
+            f" os._exit(12 if {test} else 9)"
+        )
+        with pytest.raises(AudioDamaged, match="no audio"):
+            hear(tones / "pcm.wav", DecodeLimits(memory_bytes=500_000_000, child_s=7))
+
+
+def test_one_broken_recording_leaves_the_next_one_alone(tones: Path, tmp_path: Path) -> None:
+    """A child that is stopped, killed or used up by its file is nothing to the recording after it."""
+    whole = hear(tones / "pcm.wav")
+    broken = tmp_path / "order"
+    broken.write_bytes(HOSTILE["huge declared data"]())
+    for limits in (DecodeLimits(), DecodeLimits(child_s=0.001), DecodeLimits(memory_bytes=40_000_000)):
+        with pytest.raises(SaycartError):
+            hear(broken, limits)
+        assert np.array_equal(hear(tones / "pcm.wav"), whole)
+
+
+def test_no_parent_outlives_its_owner(tones: Path) -> None:
+    """A worker that is killed leaves none behind: their socket ends with it."""
+    script = (
+        "import os, sys; from pathlib import Path; from services.engines import audio, audio_parent\n"
+        f"audio.read(Path({str(tones / 'pcm.wav')!r}), audio.DecodeLimits())\n"
+        "print(audio_parent._parent._process.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    owner = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=False)
+    assert owner.returncode == -9
+    end = time.monotonic() + 10
+    while Path(f"/proc/{int(owner.stdout)}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_forked_process_has_a_parent_of_its_own(tones: Path) -> None:
+    """Two that share a socket would get each other's answers."""
+    hear(tones / "pcm.wav")
+    mine = audio_parent._parent
+    assert mine is not None
+    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
+        given = [(tones / name, DecodeLimits()) for name in ("pcm.wav", "t.flac") * 4]
+        found = list(pool.map(read, *zip(*given, strict=True)))
+    assert all(samples.size / RATE == pytest.approx(SECONDS, abs=0.1) for samples in found)
+    hear(tones / "pcm.wav")
+    assert audio_parent._parent is mine
+
+
+def test_children_come_from_one_parent_and_each_decodes_one_recording(
+    tones: Path, child_that: Callable[[str], None]
+) -> None:
+    child_that(
+        "os.write(1, b''.join(n.to_bytes(4, sys.byteorder) for n in (os.getpid(), os.getppid())));"
+        " os._exit(0)"
+    )
+    # Small integers are denormal floats, which come through as they are.
+    told = [decode(tones / "pcm.wav", Container.WAV, DecodeLimits()).view(np.int32) for _ in range(3)]
+    assert len({int(child) for child, _ in told}) == 3
+    assert len({int(parent) for _, parent in told}) == 1
+
+
+def test_the_child_can_open_nothing(tmp_path: Path, child_that: Callable[[str], None]) -> None:
     """With its descriptors used up, the decoder itself can't reach a file, even if it is taken over."""
-    source = Path(audio_child.__file__).read_text()
-    tampered = source.replace("    room = int(", '    open("/etc/hostname")\n    room = int(', 1)
-    assert tampered != source
-    child_that(tampered, tmp_path, monkeypatch)
+    child_that('open("/etc/hostname")')
     file = tmp_path / "order.flac"
     record(file, "flac", "flac", 16_000)
     with pytest.raises(EngineUnavailable, match="status 1"):

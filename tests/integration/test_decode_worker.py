@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,17 @@ from infra.ports import any_free
 from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Supervisor
+from schemas.lifecycle import State
+from services.bootstrap import bootstrap
 from services.engines.decoder import PROBE_WORD
+from services.engines.labels import Labels
+from services.storage.menus import MenuStore
 from services.workers.stack import WORKERS, as_environment, celery_argv
-from tests.staged_server import Answer, completion, staged_server
+from tests.staged_server import Answer, completion, is_probe, staged_server
+from tests.stand_ins import CAFE, RIGHT, Works
 
 TIMEOUT_S = 60.0
+PROMPT_S = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +41,12 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     supervisor.stop()
 
 
-def worker(name: str, home: Path, **settings: Any) -> subprocess.Popen[str]:
+def worker(name: str, home: Path, *, menus: int = 0, **settings: Any) -> subprocess.Popen[str]:
     config = Settings(home=home, **settings)
     database = Database(config.database)
     database.migrate()
+    for number in range(menus):
+        MenuStore(database).put(CAFE.model_copy(update={"id": f"cafe-{number}"}))
     database.close()
     environment = {**os.environ, **as_environment(config), "SAYCART_READY_FILE": str(home / "ready")}
     argv = celery_argv(name, WORKERS[name], 1, "INFO")
@@ -53,6 +62,51 @@ def test_it_ends_with_the_reason_when_the_server_ignores_the_mask(tmp_path: Path
     assert process.returncode == 1
     assert "No orders are taken: The decode server ignores the mask" in said.splitlines()[-1]
     assert not (tmp_path / "ready").exists()
+
+
+def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis_url: str) -> None:
+    """Three hundred menus whose prompts take half a minute each: it serves at once, and an order that comes
+    ends what is being warmed."""
+    settings: dict[str, Any] = {"redis_url": redis_url, "skip_settled": False}
+    asked: list[str] = []
+    over = threading.Event()
+
+    def answer(body: dict[str, Any]) -> Answer:
+        kind = "probe" if is_probe(body) else "order" if "grammar" in body else "prompt"
+        asked.append(kind)
+        if kind == "prompt":
+            over.wait(PROMPT_S)
+        return completion(PROBE_WORD if kind == "probe" else Labels(CAFE).to_wire(RIGHT))
+
+    with staged_server(answer) as server:
+        process = worker("decode", tmp_path, menus=300, llm_url=server.url, **settings)
+        parts = bootstrap(Settings(home=tmp_path, **settings))
+        works = Works(parts.database, parts.blobs)
+        try:
+            began = time.monotonic()
+            _until((tmp_path / "ready").exists, process)
+            took = time.monotonic() - began
+            _until(lambda: "prompt" in asked, process)
+            order_id = works.typed()
+            assert parts.doorbell.ring(order_id, State.TRANSCRIBED)
+            _until(lambda: works.orders.get(order_id).state is State.DECODED, process)
+            assert server.gone.is_set(), "the prompt that was being warmed went on"
+            before = asked.index("order")
+            assert asked[:before].count("prompt") == 1, "one prompt at a time"
+            assert took < PROMPT_S, "ready only after a prompt"
+        finally:
+            over.set()
+            process.kill()
+            process.wait()
+            parts.close()
+
+
+def _until(true: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + TIMEOUT_S
+    while not true():
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("answer", [completion(PROBE_WORD), (503, b"")], ids=["masks", "is away"])

@@ -16,9 +16,11 @@ from sqlalchemy.engine import Engine
 from infra.database import MIGRATIONS, Database
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
+from schemas.transcript import Transcript
 from services.storage import menus as module
 from services.storage.menus import MenuStore
-from services.storage.records import MenuHeader
+from services.storage.orders import OrderStore
+from services.storage.records import MenuHeader, NewOrder
 
 
 @contextmanager
@@ -95,6 +97,21 @@ def test_an_edit_of_an_old_version_stores_nothing(menus: MenuStore) -> None:
     assert [found.version for found in menus.versions("cafe", limit=9)] == [2, 1]
     assert [found.version for found in menus.versions("cafe", limit=1)] == [2]
     assert menus.versions("bar", limit=9) == []
+
+
+def test_menus_come_by_their_newest_orders_and_then_their_import(
+    database: Database, menus: MenuStore
+) -> None:
+    for name in ("first", "second", "third", "fourth", "fifth"):
+        menus.put(menu(menu_id=name))
+    menus.put(menu(310, menu_id="second"))
+    orders = OrderStore(database)
+    for name in ("fourth", "second", "fourth", "third", "second"):
+        orders.create(NewOrder(name, 1, "en", transcript=Transcript(text="tea", confidence=1.0)))
+    found = [(used.menu.id, used.version) for used in menus.lately_used(9)]
+    assert found == [("second", 2), ("third", 1), ("fourth", 1), ("fifth", 1), ("first", 1)]
+    assert [used.menu.id for used in menus.lately_used(2)] == ["second", "third"]
+    assert menus.lately_used(0) == []
 
 
 def test_sizes_keep_their_order(menus: MenuStore, database: Database) -> None:

@@ -143,6 +143,7 @@ def validated(transcript: Transcript, threshold: float) -> Outcome:
         agreement=unused,
         menu=lambda _id, version: MenuVersion(CAFE, version, "", now),
         recording=unused,  # type: ignore[arg-type]
+        decode_audio=unused,  # type: ignore[arg-type]
         asr_threshold=0.72,
         field_threshold=threshold,
         max_order_total=50_000,

@@ -10,15 +10,19 @@ from schemas.transcript import Transcript, Word
 from services.pipeline.hearing import MAX_HINTS, hear, hints, replaced
 from services.pipeline.retrieve import retrieve
 from services.pipeline.validate import ALIKE, check_hearing
-from tests.stand_ins import CAFE, ScriptedTranscriber, sample_menu
+from tests.stand_ins import CAFE, ScriptedTranscriber, recorded, sample_menu
 
-RECORDING = Path("order.flac")
+RECORDING = recorded(Path("order.flac"))
 
 
 def heard(first: str, second: str) -> tuple[Transcript, ScriptedTranscriber]:
     once, again = (Transcript(text=text, confidence=0.8) for text in (first, second))
     ears = ScriptedTranscriber([once], again=again)
-    return hear(RECORDING, "en", CAFE, 1, ears), ears
+    found = hear(RECORDING, "en", CAFE, 1, ears)
+    if found.evidence is not None:
+        assert found.evidence == retrieve(found.transcript.text, CAFE, 1)
+    assert (found.evidence is None) == found.transcript.nothing_was_said
+    return found.transcript, ears
 
 
 def test_a_plain_order_and_silence_are_heard_once() -> None:
@@ -98,7 +102,7 @@ def test_only_an_unsure_word_that_sounds_alike_is_put_right_without_a_look(
     first: Transcript, second: str, severity: str
 ) -> None:
     ears = ScriptedTranscriber([first], again=spoken(second))
-    transcript = hear(RECORDING, "en", CAFE, 1, ears)
+    transcript = hear(RECORDING, "en", CAFE, 1, ears).transcript
     assert transcript.text == second
     assert [f.severity.value for f in check_hearing(transcript)] == [severity]
 

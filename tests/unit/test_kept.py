@@ -16,7 +16,7 @@ from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.engines import kept as kept_module
 from services.engines.kept import Kept, KeptDecoder, KeptEars
-from services.engines.ports import Decoded, Scored
+from services.engines.ports import Decoded, Recording, Scored
 from services.pipeline.retrieve import retrieve
 from tests.stand_ins import (
     AWAY,
@@ -24,6 +24,7 @@ from tests.stand_ins import (
     SAID,
     ScriptedDecoder,
     ScriptedTranscriber,
+    recorded,
     sample_menu,
     speech,
 )
@@ -87,24 +88,24 @@ def evidence(said: str = SAID, menu: Menu = MENU, version: int = 1) -> Evidence:
 
 def test_a_recording_is_heard_once(folder: Path, recording: Path) -> None:
     first, inner = ears(folder)
-    assert first.transcribe(recording, "en") == FIRST
-    assert first.transcribe(recording, "en") == FIRST
+    assert first.transcribe(recorded(recording), "en") == FIRST
+    assert first.transcribe(recorded(recording), "en") == FIRST
     assert len(inner.heard) == 1
     later, deaf = ears(folder, script=[AWAY])
-    assert later.transcribe(recording, "en") == FIRST
+    assert later.transcribe(recorded(recording), "en") == FIRST
     assert not deaf.heard
 
 
 def test_the_recording_s_bytes_count_and_not_its_name(folder: Path, recording: Path) -> None:
-    ears(folder)[0].transcribe(recording, "en")
+    ears(folder)[0].transcribe(recorded(recording), "en")
     moved = recording.rename(recording.with_name("elsewhere.flac"))
     later, deaf = ears(folder, script=[AWAY])
-    assert later.transcribe(moved, "en") == FIRST
+    assert later.transcribe(recorded(moved), "en") == FIRST
     assert not deaf.heard
 
 
 def test_what_a_hearing_depends_on_makes_it_heard_anew(folder: Path, recording: Path) -> None:
-    ears(folder)[0].transcribe(recording, "en")
+    ears(folder)[0].transcribe(recorded(recording), "en")
     for name, language, content in (
         ("tiny", "en", b"fLaC and more"),
         ("base", "de", b"fLaC and more"),
@@ -112,15 +113,15 @@ def test_what_a_hearing_depends_on_makes_it_heard_anew(folder: Path, recording: 
     ):
         recording.write_bytes(content)
         later, inner = ears(folder, name, script=[AGAIN])
-        assert later.transcribe(recording, language) == AGAIN, (name, language, content)
+        assert later.transcribe(recorded(recording), language) == AGAIN, (name, language, content)
         assert len(inner.heard) == 1
 
 
 def test_a_second_hearing_is_kept_by_its_hints_and_its_first(folder: Path, recording: Path) -> None:
     once, inner = ears(folder)
-    assert once.transcribe(recording, "en") == FIRST
-    assert once.hear_again(recording, FIRST, ["latte", "muffin"]) == AGAIN
-    assert once.hear_again(recording, FIRST, ("latte", "muffin")) == AGAIN
+    assert once.transcribe(recorded(recording), "en") == FIRST
+    assert once.hear_again(recorded(recording), FIRST, ["latte", "muffin"]) == AGAIN
+    assert once.hear_again(recorded(recording), FIRST, ("latte", "muffin")) == AGAIN
     assert inner.hinted == [("latte", "muffin")]
     asked = (
         (FIRST, ["muffin", "latte"]),  # the likeliest is last, so their order counts
@@ -128,10 +129,10 @@ def test_a_second_hearing_is_kept_by_its_hints_and_its_first(folder: Path, recor
         (FIRST.model_copy(update={"confidence": 0.5}), ["latte", "muffin"]),
     )
     for number, (first, hints) in enumerate(asked, 2):
-        once.hear_again(recording, first, hints)
+        once.hear_again(recorded(recording), first, hints)
         assert len(inner.hinted) == number
     recording.write_bytes(b"another order")
-    once.hear_again(recording, FIRST, ["latte", "muffin"])
+    once.hear_again(recorded(recording), FIRST, ["latte", "muffin"])
     assert len(inner.hinted) == 5
 
 
@@ -185,11 +186,11 @@ def test_another_prompt_under_the_same_mask_is_decoded_anew(
 def test_other_code_below_makes_all_anew(
     folder: Path, recording: Path, other_code: Callable[[], None]
 ) -> None:
-    ears(folder)[0].transcribe(recording, "en")
+    ears(folder)[0].transcribe(recorded(recording), "en")
     decoder(folder)[0].decode(evidence())
     other_code()
     (later, heard), (decodes, asked) = ears(folder, script=[AGAIN]), decoder(folder)
-    assert later.transcribe(recording, "en") == AGAIN
+    assert later.transcribe(recorded(recording), "en") == AGAIN
     decodes.decode(evidence())
     assert (len(heard.heard), len(asked.asked)) == (1, 1)
 
@@ -199,19 +200,19 @@ def test_an_error_is_not_kept(folder: Path, recording: Path) -> None:
     hears = KeptEars(ScriptedTranscriber([AWAY, FIRST]), "base", kept)
     decodes = KeptDecoder(ScriptedDecoder([AWAY, RIGHT]), MODEL, kept)
     with pytest.raises(EngineUnavailable):
-        hears.transcribe(recording, "en")
+        hears.transcribe(recorded(recording), "en")
     with pytest.raises(EngineUnavailable):
         decodes.decode(evidence())
     assert not list(folder.iterdir())
     assert not kept.made
-    assert hears.transcribe(recording, "en") == FIRST
+    assert hears.transcribe(recorded(recording), "en") == FIRST
     assert decodes.decode(evidence()).draft == RIGHT
     assert kept.made == {"hearings": 1, "carts": 1}
 
 
 @pytest.mark.parametrize("damage", ["empty", "half", "of other fields", "no text"])
 def test_a_damaged_answer_is_made_anew(folder: Path, recording: Path, damage: str) -> None:
-    ears(folder)[0].transcribe(recording, "en")
+    ears(folder)[0].transcribe(recorded(recording), "en")
     (file,) = folder.iterdir()
     whole = file.read_bytes()
     file.write_bytes(
@@ -223,9 +224,9 @@ def test_a_damaged_answer_is_made_anew(folder: Path, recording: Path, damage: st
         }[damage]
     )
     later, inner = ears(folder, script=[AGAIN])
-    assert later.transcribe(recording, "en") == AGAIN
+    assert later.transcribe(recorded(recording), "en") == AGAIN
     assert len(inner.heard) == 1
-    assert ears(folder, script=[AWAY])[0].transcribe(recording, "en") == AGAIN
+    assert ears(folder, script=[AWAY])[0].transcribe(recorded(recording), "en") == AGAIN
     assert [path.name for path in folder.iterdir()] == [file.name]
 
 
@@ -234,8 +235,8 @@ def test_what_was_there_and_what_was_made_is_counted_by_kind(folder: Path, recor
     for kept in (first, later):
         hears = KeptEars(ScriptedTranscriber([FIRST], again=AGAIN), "base", kept)
         decodes = KeptDecoder(ScriptedDecoder([RIGHT]), MODEL, kept)
-        hears.transcribe(recording, "en")
-        hears.hear_again(recording, FIRST, ["muffin"])
+        hears.transcribe(recorded(recording), "en")
+        hears.hear_again(recorded(recording), FIRST, ["muffin"])
         decodes.decode(evidence())
     assert (first.made, first.taken) == ({"hearings": 2, "carts": 1}, {})
     assert (later.made, later.taken) == ({}, {"hearings": 2, "carts": 1})
@@ -256,9 +257,9 @@ class AtOnce(ScriptedTranscriber):
 
     both: threading.Barrier = field(default_factory=lambda: threading.Barrier(2, timeout=10))
 
-    def transcribe(self, audio: Path, language: str) -> Transcript:
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
         self.both.wait()
-        return super().transcribe(audio, language)
+        return super().transcribe(recording, language)
 
 
 def test_two_threads_may_hear_at_once(folder: Path, recording: Path, race: Callable[..., list[Any]]) -> None:
@@ -266,9 +267,9 @@ def test_two_threads_may_hear_at_once(folder: Path, recording: Path, race: Calla
     kept = Kept(folder)
     inner = AtOnce([FIRST])
     hears = KeptEars(inner, "base", kept)
-    assert race(2, lambda _: hears.transcribe(recording, "en")) == [FIRST, FIRST]
+    assert race(2, lambda _: hears.transcribe(recorded(recording), "en")) == [FIRST, FIRST]
     assert kept.made == {"hearings": 2}
     assert len(list(folder.iterdir())) == 1
-    assert race(2, lambda _: hears.transcribe(recording, "en")) == [FIRST, FIRST]
+    assert race(2, lambda _: hears.transcribe(recorded(recording), "en")) == [FIRST, FIRST]
     assert kept.taken == {"hearings": 2}
     assert len(inner.heard) == 2

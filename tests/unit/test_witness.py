@@ -12,13 +12,15 @@ from schemas.errors import EngineUnavailable
 from schemas.transcript import Transcript
 from services.bootstrap import bootstrap
 from services.engines.confidence import agreement
+from services.pipeline.hearing import Heard
 from services.pipeline.one_cart import undoubted_cart
 from services.pipeline.retrieve import retrieve
 from services.pipeline.validate import check_hearing
 from services.pipeline.witness import SURE, same_order, with_witness
-from tests.stand_ins import AGREEMENT, CAFE, SAID, ScriptedTranscriber, speech
+from tests.stand_ins import AGREEMENT, CAFE, SAID, ScriptedTranscriber, recorded, speech
 
-RECORDING = Path("order.flac")
+FILE = Path("order.flac")
+RECORDING = recorded(FILE)
 BASE, TINY = (f"faster-whisper-{name}/int8/beam5-t0-vad/en" for name in ("base", "tiny.en"))
 
 
@@ -27,7 +29,15 @@ def asked(
 ) -> tuple[Transcript, ScriptedTranscriber]:
     """`heard` after the second recogniser had its say, and that recogniser."""
     ears = ScriptedTranscriber([other])
-    return with_witness(RECORDING, heard, CAFE, 1, lambda: ears, lambda _one, _other: share), ears
+    known = known_as(heard)
+    found = with_witness(RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: share)
+    assert found.evidence is known.evidence
+    return found.transcript, ears
+
+
+def known_as(heard: Transcript) -> Heard:
+    """With what its words may mean, as `hear` gives it."""
+    return Heard(heard, None if heard.nothing_was_said else retrieve(heard.text, CAFE, 1))
 
 
 def unsure(text: str = SAID, confidence: float = 0.6) -> Transcript:
@@ -44,7 +54,7 @@ def unsure(text: str = SAID, confidence: float = 0.6) -> Transcript:
 )
 def test_the_same_order_in_other_words_is_as_sure_as_agreement_was_measured(other: str) -> None:
     transcript, ears = asked(unsure(), speech(other))
-    assert ears.heard == [(RECORDING, "en")]
+    assert ears.heard == [(FILE, "en")]
     assert ears.hinted == []
     assert (transcript.text, transcript.words) == (SAID, unsure().words)
     assert (transcript.witness, transcript.agreed, transcript.confidence) == (other, True, AGREEMENT)
@@ -106,7 +116,8 @@ def test_without_a_second_recogniser_or_its_weights_everything_stays() -> None:
         raise ModelError("The weights are not there.", hint="Run `make weights`.")
 
     for second in (missing, lambda: None):
-        assert with_witness(RECORDING, unsure(), CAFE, 1, second, agreement) == unsure()
+        found = with_witness(RECORDING, known_as(unsure()), CAFE, 1, second, agreement)
+        assert found.transcript == unsure()
 
 
 def test_an_empty_setting_is_no_second_recogniser(tmp_path: Path) -> None:

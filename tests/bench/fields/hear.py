@@ -27,6 +27,7 @@ from infra.settings import settings
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.engines.audio import RATE, Samples
+from services.engines.ports import Recording as Spoken
 from services.engines.whisper import WhisperTranscriber
 from services.evaluation.run import read_gold
 from services.pipeline.hearing import hear
@@ -81,9 +82,13 @@ def on_rung(recording: Recording, rung: Rung, folder: Path) -> Path:
     if rung.kind == "clean":
         return recording.audio
     file = folder / recording.audio.name
-    clean = np.asarray(decode_audio(str(recording.audio), RATE), np.float32)
-    write(file, degrade(clean, rung, recording.audio.name, SEED))
+    write(file, degrade(samples(recording.audio), rung, recording.audio.name, SEED))
     return file
+
+
+def samples(audio: Path) -> Samples:
+    """Our own recordings need no confined child."""
+    return np.asarray(decode_audio(str(audio), RATE), np.float32)
 
 
 class Listener(WhisperTranscriber):
@@ -91,12 +96,8 @@ class Listener(WhisperTranscriber):
 
     first: Transcript | None = None
 
-    def _samples(self, audio: Path) -> Samples:
-        # Our own recordings need no confined child, whose start takes longer than the hearing.
-        return np.asarray(decode_audio(str(audio), RATE), np.float32)
-
-    def transcribe(self, audio: Path, language: str) -> Transcript:
-        self.first = super().transcribe(audio, language)
+    def transcribe(self, recording: Spoken, language: str) -> Transcript:
+        self.first = super().transcribe(recording, language)
         return self.first
 
 
@@ -119,7 +120,8 @@ def main() -> None:
                     continue
                 started = time.perf_counter()
                 audio = on_rung(one, rung, Path(folder))
-                final = hear(audio, one.menu.language, one.menu, 1, ears)
+                spoken = Spoken(audio, samples)
+                final = hear(spoken, one.menu.language, one.menu, 1, ears).transcript
                 first = ears.first if final.first_heard is not None else None
                 row = {
                     "id": one.gold["id"],

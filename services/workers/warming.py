@@ -1,0 +1,105 @@
+"""Prompts are put into the decode server's cache while a worker has no order, and never in front of one.
+
+A menu's part of the prompt takes a language model on a CPU half a minute; the orders after it skip that. It
+is work for nobody yet, so it is called off when an order comes, and taken up again once the worker has been
+without one for a moment. Only the menus that were ordered from last are warmed, one at a time: a shop with
+five hundred menus has most of them for nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import structlog
+
+from schemas.errors import DecodeCancelled
+from schemas.menu import Menu
+
+log = structlog.get_logger()
+
+IDLE_S = 0.5
+"""A worker that had no order for this long has none waiting: the next message comes within milliseconds."""
+LOOK_S, AWAY_S = 10.0, 60.0
+"""How often menus that came or changed are looked for, and how long after server or database failed."""
+
+
+class Warming:
+    """`menus` gives menus with their versions, the most wanted first; `warm` puts the prompt of one into the
+    cache, and raises DecodeCancelled once its event is set."""
+
+    def __init__(
+        self,
+        menus: Callable[[], Iterable[tuple[Menu, int]]],
+        warm: Callable[[Menu, int, threading.Event], None],
+    ) -> None:
+        self._menus = menus
+        self._warm = warm
+        self._changed = threading.Condition()
+        self._in_hand = 0
+        self._idle_since = time.monotonic()
+        self._called_off = threading.Event()
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        threading.Thread(target=self.run, name="warming", daemon=True).start()
+
+    def stop(self) -> None:
+        """End it; what is being warmed is called off."""
+        with self._changed:
+            self._over.set()
+            self._called_off.set()
+            self._changed.notify()
+
+    @contextmanager
+    def order(self) -> Iterator[None]:
+        """An order is in hand for as long as the block runs; what is being warmed is called off."""
+        with self._changed:
+            self._in_hand += 1
+            self._called_off.set()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._in_hand -= 1
+                self._idle_since = time.monotonic()
+                self._changed.notify()
+
+    def run(self) -> None:
+        """Warm what is not warm, again and again until `stop`."""
+        warm: set[tuple[str, int]] = set()
+        while not self._over.is_set():
+            try:
+                warm = self._all(warm)
+            except Exception:
+                # Only speed depends on it: the server, the database.
+                log.warning("menus.not_warmed", exc_info=True)
+                self._over.wait(AWAY_S)
+            self._over.wait(LOOK_S)
+
+    def _all(self, warm: set[tuple[str, int]]) -> set[tuple[str, int]]:
+        """Warm each menu that is not in `warm`, in turn; what is warm then, of the menus that are wanted."""
+        self._idle()
+        found = list(self._menus())
+        for menu, version in found:
+            while (menu.id, version) not in warm and (called_off := self._idle()):
+                try:
+                    self._warm(menu, version, called_off)
+                except DecodeCancelled:
+                    continue
+                warm.add((menu.id, version))
+                log.info("menu.warmed", menu=menu.id, version=version)
+        return warm & {(menu.id, version) for menu, version in found}
+
+    def _idle(self) -> threading.Event | None:
+        """Wait until there was no order for `IDLE_S`; the event that the next one sets. None at the end."""
+        with self._changed:
+            while not self._over.is_set():
+                if not self._in_hand and time.monotonic() >= self._idle_since + IDLE_S:
+                    self._called_off = threading.Event()
+                    return self._called_off
+                self._changed.wait(None if self._in_hand else IDLE_S)
+            return None

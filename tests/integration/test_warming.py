@@ -1,0 +1,137 @@
+"""Prompts that are warmed in the background: one at a time, never in front of an order."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from schemas.errors import DecodeCancelled, EngineUnavailable
+from schemas.menu import Menu
+from services.workers import warming as module
+from services.workers.warming import Warming
+from tests.stand_ins import CAFE
+
+MENUS = [(CAFE, version) for version in (3, 1, 2)]
+SOON_S = 20.0
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    end = time.monotonic() + SOON_S
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+class Prompts:
+    """A decode server that takes its time: `begun` is set at each prompt, which is done once `go` is."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.done: list[int] = []
+        self.begun, self.go = threading.Event(), threading.Event()
+        self.away = False
+
+    def warm(self, menu: Menu, version: int, called_off: threading.Event) -> None:
+        self.asked.append(version)
+        if self.away:
+            raise EngineUnavailable("no answer")
+        self.begun.set()
+        while not self.go.wait(0.01):
+            if called_off.is_set():
+                raise DecodeCancelled("an order came")
+        self.done.append(version)
+
+
+def running(prompts: Prompts) -> tuple[Warming, Callable[[], None]]:
+    """A warming at work, and what waits for its end."""
+    warming = Warming(lambda: MENUS, prompts.warm)
+    thread = threading.Thread(target=warming.run, daemon=True)
+    thread.start()
+
+    def end() -> None:
+        wait_until(lambda: len(prompts.done) == len(MENUS))
+        warming.stop()
+        thread.join(SOON_S)
+        assert not thread.is_alive()
+
+    return warming, end
+
+
+def test_menus_are_warmed_in_their_order_one_at_a_time() -> None:
+    prompts = Prompts()
+    _, end = running(prompts)
+    assert prompts.begun.wait(SOON_S)
+    assert prompts.asked == [3]
+    prompts.go.set()
+    end()
+    assert prompts.done == [3, 1, 2]
+
+
+def test_an_order_calls_off_what_is_being_warmed_and_nothing_begins_beside_it() -> None:
+    prompts = Prompts()
+    warming, end = running(prompts)
+    assert prompts.begun.wait(SOON_S)
+    prompts.begun.clear()
+    with warming.order():
+        with warming.order():  # threads may have several
+            assert not prompts.begun.wait(1.5)
+        assert not prompts.begun.wait(1.5), "one order is still in hand"
+        assert (prompts.asked, prompts.done) == ([3], [])
+    assert prompts.begun.wait(SOON_S), "it was not taken up again"
+    prompts.go.set()
+    end()
+    assert prompts.asked == [3, 3, 1, 2]
+    assert prompts.done == [3, 1, 2]
+
+
+def test_nothing_is_warmed_between_two_orders() -> None:
+    prompts = Prompts()
+    prompts.go.set()
+    warming = Warming(lambda: MENUS, prompts.warm)
+    first = warming.order()
+    first.__enter__()
+    warming.start()
+    first.__exit__(None, None, None)
+    with warming.order():
+        assert not prompts.begun.wait(1.0)
+        assert prompts.asked == []
+    assert prompts.begun.wait(SOON_S)
+
+
+def test_a_menu_that_comes_later_or_changes_is_warmed_too_and_none_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.05)
+    prompts, wanted = Prompts(), [(CAFE, 1)]
+    prompts.go.set()
+    looked = 0
+
+    def menus() -> list[tuple[Menu, int]]:
+        nonlocal looked
+        looked += 1
+        return list(wanted)
+
+    warming = Warming(menus, prompts.warm)
+    warming.start()
+    wait_until(lambda: looked > 3)
+    assert prompts.done == [1]
+    wanted[:] = [(CAFE, 2)]
+    wait_until(lambda: prompts.done == [1, 2])
+    warming.stop()
+
+
+def test_a_server_that_is_away_is_asked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AWAY_S", 0.5)
+    monkeypatch.setattr(module, "LOOK_S", 0.0)
+    prompts = Prompts()
+    prompts.away = True
+    prompts.go.set()
+    _, end = running(prompts)
+    wait_until(lambda: prompts.asked == [3])
+    prompts.away = False
+    assert prompts.asked == [3], "not at once"
+    end()
+    assert prompts.asked == [3, 3, 1, 2]
