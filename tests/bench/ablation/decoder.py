@@ -90,5 +90,6 @@ def lever_decoder(url: str, model: str, calls: KeptCalls) -> LeverDecoder:
     """The product's client of an embedded server, which asks through `calls`."""
     made: Callable[..., KeptCalls] = lambda *_, **__: calls  # noqa: E731
     with patch("services.engines.decoder.Calls", made):
-        inner = OpenAIDecoder(url, dialect="llama.cpp", model=model)
+        # Whole: variants are compared by the tokens of their answers.
+        inner = OpenAIDecoder(url, dialect="llama.cpp", model=model, whole=True)
     return LeverDecoder(inner, calls, model)
