@@ -62,8 +62,9 @@ class StagedServer:
     looked_at: threading.Event = field(default_factory=threading.Event)
     url: str = ""
 
-    def decoder(self, dialect: str = "llama.cpp", **more: Any) -> OpenAIDecoder:
-        return OpenAIDecoder(self.url, dialect=dialect, model="qwen", **more)
+    def decoder(self, dialect: str = "llama.cpp", *, whole: bool = True, **more: Any) -> OpenAIDecoder:
+        """Unless told otherwise it decodes whole answers, so that every order is one request."""
+        return OpenAIDecoder(self.url, dialect=dialect, model="qwen", whole=whole, **more)
 
 
 @contextmanager

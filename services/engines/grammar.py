@@ -62,8 +62,9 @@ def build_mask(evidence: Evidence, labels: Labels, version: str) -> Mask:
 
 
 def build_form(evidence: Evidence, labels: Labels, version: str) -> Mask:
-    """The part of `build_mask` in which each line's own words are written already, where the evidence tells
-    them. Whatever it allows is inside the mask of the same order."""
+    """The part of `build_mask` that leaves open only what a model is needed for: the words of each line are
+    written, where the evidence tells them, and where every word is accounted for no wish off the menu is
+    offered. Whatever it allows is inside the mask of the same order."""
     lark, longest = Compiler(SCHEMA, evidence, labels, written=True).compile()
     return Mask(lark, version, longest)
 

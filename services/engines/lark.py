@@ -47,8 +47,11 @@ Scope = dict[str, Any]
 
 
 class Compiler:
-    """Walks one schema with one order's evidence; used once. With `written` a line's own words, where the
-    evidence tells them, are its only `heard`: a part of what is allowed otherwise."""
+    """Walks one schema with one order's evidence; used once.
+
+    With `written` a part of what is allowed otherwise: a line's own words, where the evidence tells them, are
+    its only `heard`, and where every word is accounted for nothing is off the menu.
+    """
 
     def __init__(
         self, schema: dict[str, Any], evidence: Evidence, labels: Labels, *, written: bool = False
@@ -169,6 +172,8 @@ class Compiler:
         return _Slot(self._rule("option", self._members(schema, scope)), 1, option.required)
 
     def _off_menu(self) -> tuple[OffMenuEvidence, ...]:
+        if self._written and self._evidence.lines and not self._evidence.unexplained:
+            return self._evidence.off_menu
         anything = OffMenuEvidence(words="", quantities=self._evidence.off_menu_quantities)
         return self._evidence.off_menu or (anything,)
 
@@ -176,6 +181,7 @@ class Compiler:
         scope = {
             "region": self._evidence.transcript,
             "anchors": [off_menu.words] if off_menu.words else [],
+            "words": _whole_words(self._evidence.transcript, off_menu.words),
             "quantities": list(off_menu.quantities),
         }
         return _Slot(self._walk(schema, scope), required=off_menu.required)
@@ -269,6 +275,15 @@ class Compiler:
 
 def _escaped(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _whole_words(text: str, part: str) -> str:
+    """The words of `text` that hold `part`, where it stands first; empty where it does not."""
+    at = text.find(part) if part else -1
+    if at < 0:
+        return ""
+    start, end = text.rfind(" ", 0, at + 1) + 1, text.find(" ", at + len(part))
+    return text[start : end if end >= 0 else len(text)]
 
 
 def _fits(anchor: str, chunks: list[str], limit: int) -> bool:

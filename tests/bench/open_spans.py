@@ -75,7 +75,7 @@ def median(values: list[float]) -> float:
 
 
 def told(rows: list[Row]) -> dict[str, Any]:
-    """The figures of a set of rows; only orders that were decoded both ways count."""
+    """The figures of the orders that were decoded both ways; there must be one."""
     by_way = {way: {row["id"]: row for row in rows if row["way"] == way} for way in WAYS}
     ids = [order for order in by_way["whole"] if order in by_way["choices"]]
     pairs = [tuple(by_way[way][order] for way in WAYS) for order in ids]
@@ -145,6 +145,8 @@ def main() -> int:
         }
         decoders["whole"].probe()
         rows = run(decoders, args.out / f"{args.dialect}.jsonl", until)
+    if len(rows) < 2 * len(open_orders()):
+        return 0
     figures = {"dialect": args.dialect, "model": args.model, **told(rows)}
     (args.out / f"{args.dialect}.json").write_text(json.dumps(figures, indent=1) + "\n")
     print(json.dumps(figures, indent=1))

@@ -77,7 +77,7 @@ def test_it_passes_the_probe(engine: Engine) -> None:
 
 @pytest.mark.parametrize("menu_id", ORDERS)
 def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) -> None:
-    menu, decoder = sample_menu(menu_id), engine.decoder()
+    menu, decoder = sample_menu(menu_id), engine.decoder(whole=True)
     for said in ORDERS[menu_id]:
         heard = evidence(said, menu)
         decoded = decoder.decode(heard)
@@ -124,7 +124,7 @@ def test_a_cart_that_was_cut_off_is_an_error(engine: Engine, monkeypatch: pytest
 
 def test_the_fixed_part_of_the_prompt_is_kept_for_the_next_order(engine: Engine) -> None:
     menu = sample_menu("harbor-coffee")
-    decoder = engine.decoder()
+    decoder = engine.decoder(whole=True)
     decoder.warm(evidence("hello", menu))
     decoded = decoder.decode(evidence("a cappuccino", menu))
     # vLLM keeps whole blocks of 128 tokens.
@@ -145,7 +145,7 @@ def test_a_cart_is_scored_without_the_mask(engine: Engine) -> None:
 
 
 def test_thirty_two_orders_at_once(engine: Engine) -> None:
-    decoder = engine.decoder(timeout_s=300.0)
+    decoder = engine.decoder(timeout_s=300.0, whole=True)
     orders = [evidence(f"{number} blueberry muffins") for number in ("one", "two", "three", "four") * 8]
     with ThreadPoolExecutor(32) as pool:
         drafts = [decoded.draft for decoded in pool.map(decoder.decode, orders)]

@@ -35,6 +35,9 @@ from tests.stand_ins import CAFE, RIGHT, SAID
 EVIDENCE = retrieve(SAID, CAFE, 1)
 LABELS = Labels(CAFE)
 WIRE = LABELS.to_wire(RIGHT)
+MAYBE = EVIDENCE.model_copy(
+    update={"lines": tuple(line.model_copy(update={"required": False}) for line in EVIDENCE.lines)}
+)
 
 
 @pytest.fixture
@@ -61,7 +64,7 @@ def test_an_empty_cart_is_a_cart(server: StagedServer) -> None:
 
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
 def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServer, dialect: str) -> None:
-    server.decoder(dialect, whole=True).decode(EVIDENCE)
+    server.decoder(dialect).decode(EVIDENCE)
     (body,) = server.bodies
     mask = build_mask(EVIDENCE, LABELS, "v")
     if dialect == "vllm":
@@ -81,7 +84,7 @@ def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServe
 
 
 def test_any_allowed_cart_fits_into_max_tokens(server: StagedServer) -> None:
-    server.decoder(whole=True).decode(EVIDENCE)
+    server.decoder().decode(EVIDENCE)
     assert server.bodies[0]["max_tokens"] > build_mask(EVIDENCE, LABELS, "v").longest
 
 
@@ -91,8 +94,8 @@ def test_what_is_fixed_comes_first_and_the_orders_own_words_last(server: StagedS
     server.answer = model('{"lines":[]}')
     decoder.decode(retrieve("hello", CAFE, 1))
     first, second = (body["messages"] for body in server.bodies)
-    assert first[:-2] == second[:-2], "the beginning of the answer comes after the order's own words"
-    assert first[-2] == {"role": "user", "content": f"Customer: {SAID}"}
+    assert first[:-1] == second[:-1]
+    assert first[-1] == {"role": "user", "content": f"Customer: {SAID}"}
 
 
 def test_the_prompt_shows_no_price(server: StagedServer) -> None:
@@ -108,17 +111,12 @@ def test_the_key_is_sent_where_there_is_one(server: StagedServer) -> None:
     assert server.authorizations == ["Bearer s3cret", None]
 
 
-MAYBE = EVIDENCE.model_copy(
-    update={"lines": tuple(line.model_copy(update={"required": False}) for line in EVIDENCE.lines)}
-)
-
-
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
 @pytest.mark.parametrize("letters", [1, 3, 9, 400])
 def test_only_choices_are_asked_for(server: StagedServer, dialect: str, letters: int) -> None:
     """However long the tokens of a model are, the cart is the one that it would write."""
     server.answer = model(WIRE, letters)
-    decoded = server.decoder(dialect).decode(MAYBE)
+    decoded = server.decoder(dialect, whole=False).decode(MAYBE)
     assert decoded.draft == RIGHT
     assert decoded.requests == len(server.bodies)
     assert decoded.completion_tokens == 22 * decoded.requests
@@ -136,34 +134,37 @@ def test_only_choices_are_asked_for(server: StagedServer, dialect: str, letters:
 
 
 def test_what_is_settled_is_not_asked_for(server: StagedServer) -> None:
-    """Of the order of the story only the end is open: a wish off the menu may follow."""
-    server.decoder().decode(EVIDENCE)
-    (body,) = server.bodies
-    assert begun(body) == WIRE.removesuffix("}]}")
+    """Of this order only the end is open: is what nobody understood a wish, or small talk?"""
+    talk = OffMenuEvidence(words="and", quantities=(1,))
+    evidence = EVIDENCE.model_copy(update={"off_menu": (talk,), "unexplained": ("and",)})
+    assert server.decoder(whole=False).decode(evidence).draft == RIGHT
+    assert begun(server.bodies[0]) == WIRE.removesuffix("}]}")
 
 
-def test_where_all_is_forced_no_server_is_asked() -> None:
-    burrito = EVIDENCE.model_copy(
-        update={"off_menu": (OffMenuEvidence(words="and", quantities=(1,), required=True),), "lines": ()}
-    )
-    one_way = burrito.model_copy(update={"transcript": "and"})
-    decoded = OpenAIDecoder("http://127.0.0.1:1", dialect="vllm", model="qwen").decode(one_way)
-    assert [line.heard for line in decoded.draft.lines] == ["and"]
+@pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
+def test_where_all_is_forced_no_server_is_asked(dialect: str) -> None:
+    nowhere = OpenAIDecoder("http://127.0.0.1:1", dialect=dialect, model="qwen")
+    decoded = nowhere.decode(EVIDENCE)
+    assert decoded.draft == RIGHT
     assert (decoded.requests, decoded.completion_tokens, decoded.prompt_tokens) == (0, 0, 0)
+    burrito = OffMenuEvidence(words="burrito", quantities=(1,), required=True)
+    wish = retrieve("a burrito.", CAFE, 1).model_copy(update={"off_menu": (burrito,), "lines": ()})
+    assert [line.heard for line in nowhere.decode(wish).draft.lines] == ["burrito."]
 
 
 def test_where_there_is_no_end_of_what_is_open_the_whole_is_decoded(
     server: StagedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blanks, "MOST_TEXTS", 3)
-    wish = WIRE.removesuffix("]}") + ',{"kind":"not_on_menu","heard":"milk and a","quantity":1}]}'
+    nothing_known = EVIDENCE.model_copy(update={"lines": ()})
+    wish = '{"lines":[{"kind":"not_on_menu","heard":"milk and a","quantity":1}]}'
     server.answer = model(wish)
-    decoded = server.decoder().decode(EVIDENCE)
-    assert [line.heard for line in decoded.draft.lines][-1] == "milk and a"
+    decoded = server.decoder(whole=False).decode(nothing_known)
+    assert [line.heard for line in decoded.draft.lines] == ["milk and a"]
     first, *_, last = server.bodies
     assert begun(first)
     assert not begun(last)
-    assert last["max_tokens"] > build_mask(EVIDENCE, LABELS, "v").longest
+    assert last["max_tokens"] > build_mask(nothing_known, LABELS, "v").longest
     assert decoded.requests == len(server.bodies), "what was asked before counts too"
 
 
@@ -175,13 +176,13 @@ def test_the_time_limit_is_that_of_all_choices_together(server: StagedServer) ->
     server.answer = slow
     started = time.monotonic()
     with pytest.raises(EngineUnavailable, match="did not answer"):
-        server.decoder(timeout_s=1.0).decode(MAYBE)
+        server.decoder(whole=False, timeout_s=1.0).decode(MAYBE)
     assert time.monotonic() - started < 3
     assert len(server.bodies) > 1
 
 
 STEPS: dict[str, tuple[Callable[[str], Answer], type[EngineError]]] = {
-    "from the start again": (lambda begun: completion(WIRE[:9], "length"), DecodeInvalid),
+    "from the start again": (lambda begun: completion(WIRE[:5], "length"), DecodeInvalid),
     "free text": (lambda begun: completion(f"{begun} and so on", "length"), DecodeInvalid),
     "a price": (lambda begun: completion(f'{begun},"price":1', "length"), DecodeInvalid),
     "a word in place of a number": (lambda begun: completion(f'{begun}"', "length"), DecodeInvalid),
@@ -201,7 +202,7 @@ def test_any_other_step_is_an_error_that_says_what_it_means(server: StagedServer
     step, error = STEPS[what]
     server.answer = lambda body: step(begun(body))
     with pytest.raises(EngineError) as caught:
-        server.decoder().decode(EVIDENCE)
+        server.decoder(whole=False).decode(MAYBE)
     assert type(caught.value) is error
     assert caught.value.hint
 
@@ -238,7 +239,7 @@ def test_any_other_answer_is_an_error_that_says_what_it_means(
     answer, error = ANSWERS[what]
     server.answer = lambda body: answer
     with pytest.raises(EngineError) as caught:
-        server.decoder(dialect, whole=True).decode(EVIDENCE)
+        server.decoder(dialect).decode(EVIDENCE)
     assert type(caught.value) is error
     assert caught.value.retryable == (error is EngineUnavailable)
     assert caught.value.hint
@@ -269,7 +270,7 @@ def test_a_server_that_takes_too_long_is_an_outage(server: StagedServer) -> None
 def test_a_server_that_is_not_there_is_an_outage() -> None:
     decoder = OpenAIDecoder(f"http://127.0.0.1:{any_free()}", dialect="llama.cpp", model="qwen")
     with pytest.raises(EngineUnavailable, match="did not answer"):
-        decoder.decode(EVIDENCE)
+        decoder.decode(MAYBE)
     with pytest.raises(EngineUnavailable):
         decoder.warm(EVIDENCE)
     with pytest.raises(EngineUnavailable):
@@ -365,9 +366,9 @@ def test_many_orders_are_asked_at_once(server: StagedServer) -> None:
 def test_tokens_from_the_prefix_cache_are_counted(server: StagedServer) -> None:
     usage = {"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 7}}
     server.answer = lambda body: completion(WIRE, usage=usage)
-    assert server.decoder("vllm", whole=True).decode(EVIDENCE).cached_tokens == 7
+    assert server.decoder("vllm").decode(EVIDENCE).cached_tokens == 7
     server.answer = lambda body: completion(WIRE, usage={"prompt_tokens_details": None})
-    assert server.decoder("vllm", whole=True).decode(EVIDENCE).cached_tokens == 0
+    assert server.decoder("vllm").decode(EVIDENCE).cached_tokens == 0
 
 
 SCORES = {"choices": [{"prompt_logprobs": [None, {"5": {"logprob": 0.0, "rank": 2, "decoded_token": "{"}}]}]}

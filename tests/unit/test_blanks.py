@@ -20,7 +20,7 @@ from services.pipeline.retrieve import retrieve
 from tests.fuzz.drafts import any_draft, evidences
 from tests.stand_ins import CAFE
 
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 LABELS = Labels(CAFE)
 
 
@@ -141,11 +141,26 @@ def test_a_server_that_says_nothing_is_asked_once_more() -> None:
 def test_the_words_of_a_plain_line_are_written() -> None:
     heard = retrieve("could I get two large oat lattes please", CAFE, 1)
     answer = Answer(build_form(heard, LABELS, "v"))
-    (line,) = heard.lines
-    assert answer.beginning.startswith(
+    assert answer.whole, "every word is accounted for, so nothing may be off the menu"
+    assert answer.text.startswith(
         '{"lines":[{"kind":"item","heard":"two large oat lattes please","sku":"latte","quantity":2'
     )
-    assert line.words == "two large oat lattes please"
+
+
+def test_the_words_of_a_wish_off_the_menu_are_written() -> None:
+    heard = retrieve("a latte, medium, and two burritos, thanks", CAFE, 1)
+    assert [off.words for off in heard.off_menu] == ["burritos"]
+    assert (
+        '"kind":"not_on_menu","heard":"burritos,","quantity"' in Answer(build_form(heard, LABELS, "v")).text
+    )
+
+
+def test_where_nothing_was_understood_any_words_may_be_a_wish() -> None:
+    heard = retrieve("hello there", CAFE, 1).model_copy(update={"lines": (), "off_menu": ()})
+    answer = Answer(build_form(heard, LABELS, "v"))
+    assert not answer.whole
+    assert offered(answer, '":[]}')
+    assert offered(answer, '":[{"kind":"not_on_menu"')
 
 
 def test_the_words_of_lines_that_share_a_place_are_left_open() -> None:
