@@ -102,7 +102,7 @@ class OpenAIDecoder:
         prompt = used[0] if used else {}
         return Decoded(
             draft=labels.from_wire(text),
-            engine=f"{self._dialect}:{self._model}",
+            engine=f"{self._dialect}:{self._model}" if answers else "none: settled",
             grammar=mask.version,
             prompt_tokens=int(prompt.get("prompt_tokens", 0)),
             completion_tokens=sum(int(usage.get("completion_tokens", 0)) for usage in used),

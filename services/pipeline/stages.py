@@ -151,6 +151,7 @@ def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:
             "grammar": decoded.grammar,
             "prompt_tokens": decoded.prompt_tokens,
             "completion_tokens": decoded.completion_tokens,
+            "requests": decoded.requests,
             "cached_tokens": decoded.cached_tokens,
             "echoes_dropped": echoes,
             **(_without_mask(decoded.scored) if decoded.scored else {}),

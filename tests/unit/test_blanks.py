@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from contextlib import suppress
 
 import pytest
@@ -35,18 +36,18 @@ def offered(answer: Answer, text: str) -> bool:
     return bool(matcher.try_consume_tokens(tokens) == len(tokens))
 
 
-def filled(answer: Answer, wish: str, token: random.Random) -> int:
-    """Let a model that would write `wish` fill the answer in, some letters a time; how often it was asked."""
-    asked = 0
+def filled(answer: Answer, wish: str, rng: random.Random) -> None:
+    """Let a model that would write `wish` fill the answer in, a token a time: a word or a part of one, up to
+    five signs of JSON, or a sign."""
     while not answer.whole:
         assert wish.startswith(answer.beginning)
         rest = wish[len(answer.beginning) :]
-        said = rest[: token.randint(1, 9)]
+        token = re.match(r' ?[^\W_]+|["{}\[\],:]{1,5}|.', rest)
+        assert token is not None
+        said = token[0][: rng.randint(1, 40)]
         assert offered(answer, said), (answer.beginning, said)
         answer.take(said)
-        asked += 1
     assert answer.text == wish
-    return asked
 
 
 def anything(answer: Answer, rng: random.Random) -> str:
