@@ -55,6 +55,7 @@ def decoded(decoder: OpenAIDecoder, way: str, order: Order) -> Row:
     evidence = order.evidence()
     answer = decoder.decode(evidence)
     draft, _ = drop_echoes(answer.draft, evidence)
+    lines = canonical_draft(draft).items()
     return {
         "id": order.id,
         "way": way,
@@ -63,7 +64,7 @@ def decoded(decoder: OpenAIDecoder, way: str, order: Order) -> Row:
         "requests": answer.requests,
         "prompt": answer.prompt_tokens,
         "cached": answer.cached_tokens,
-        "cart": sorted(map(str, canonical_draft(draft).items())),
+        "cart": sorted(str([*key[:3], sorted(key[3]), count]) for key, count in lines),
         "heard": [line.heard for line in draft.lines],
         "exact": canonical_draft(draft) == canonical(order.gold),
     }

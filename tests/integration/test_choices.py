@@ -1,4 +1,4 @@
-"""Only choices are asked for: the beginnings that go in, the answers that are taken, and the ends it comes to."""
+"""Only choices are asked for: the beginnings that go in, the answers taken, and the ends it comes to."""
 
 from __future__ import annotations
 
