@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
-from services.engines.grammar import build_mask, mask_version
+from services.engines.grammar import build_form, build_mask, mask_version
 from services.engines.labels import Labels
 from services.engines.ports import CartDecoder, Decoded, Transcriber
 from services.engines.prompt import messages
@@ -104,7 +104,8 @@ class KeptDecoder:
         """See `CartDecoder.decode`."""
         labels = Labels(evidence.menu)
         mask = build_mask(evidence, labels, mask_version(evidence.menu, evidence.menu_version, self._model))
-        asked = [self._model, mask.version, messages(evidence, labels), mask.lark, mask.longest]
+        form = build_form(evidence, labels, mask.version)
+        asked = [self._model, mask.version, messages(evidence, labels), mask.lark, mask.longest, form.lark]
         return self._kept.answer("carts", asked, _DECODED, lambda: self._decoder.decode(evidence, called_off))
 
     def warm(self, evidence: Evidence) -> None:
