@@ -13,7 +13,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -84,6 +84,9 @@ bench-scale: setup ## pages and metrics with 500 menus and a million finished or
 
 bench-waiting: setup ## what a thousand clients that wait cost the API, on both databases (about 10 minutes; docs/benchmarks)
 	@$(BIN)/python -m tests.bench.waiting $(ARGS)
+
+bench-open: weights ## open orders decoded whole and by their choices alone, side by side (ARGS="--minutes 7": goes on where it stopped; "--url URL --dialect vllm --model NAME": a server that runs)
+	@$(BIN)/python -m tests.bench.open_spans $(ARGS)
 
 ablation: weights ## each lever of the pipeline by itself, on the tuned text (ARGS="--orders 48" for fewer; goes on where it stopped; docs/ablation.md)
 	@$(BIN)/python -m tests.bench.ablation --check $(ARGS)

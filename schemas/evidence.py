@@ -55,7 +55,8 @@ class OptionEvidence(_Evidence):
 class LineEvidence(_Evidence):
     """One place that names an item, and all that may be said of it there.
 
-    `heard` of its lines is a word span of `region` that holds `anchor`. `copies` is how many lines it may
+    `heard` of its lines is a word span of `region` that holds `anchor`, and `words` the one that is written
+    where a line's words need no choice. `copies` is how many lines it may
     give ("two lattes, one large, one small"); a `required` one has to be in the cart, since it was named
     whole and nothing was taken back; `stray` is one that something was asked of which it does not come with.
     `sizes` and `options` stand in the order of the menu and of the words;
@@ -65,6 +66,7 @@ class LineEvidence(_Evidence):
     items: tuple[str, ...]
     region: str
     anchor: str
+    words: str = ""
     quantities: tuple[int, ...] = (1,)
     sizes: tuple[str, ...] = ()
     size_required: bool = False

@@ -23,6 +23,25 @@ def completion(text: str | None, reason: str = "stop", **more: Any) -> Answer:
     return 200, json.dumps(document).encode()
 
 
+def begun(body: dict[str, Any]) -> str:
+    """The beginning of the answer, where it goes in with the request."""
+    last = body["messages"][-1]
+    return str(last["content"]) if last["role"] == "assistant" else ""
+
+
+def model(wish: str, letters: int = 4) -> Callable[[dict[str, Any]], Answer]:
+    """As a server whose model would write `wish`: all of it, or so many letters after its beginning."""
+
+    def answer(body: dict[str, Any]) -> Answer:
+        beginning = begun(body)
+        if not beginning:
+            return completion(wish)
+        said = wish.removeprefix(beginning)[:letters]
+        return completion(beginning + said if "grammar" in body else said, "length")
+
+    return answer
+
+
 def is_probe(body: dict[str, Any]) -> bool:
     """Is this the question that only a server with the mask on answers rightly?"""
     return PROBE_WORD in json.dumps(body)
@@ -43,8 +62,9 @@ class StagedServer:
     looked_at: threading.Event = field(default_factory=threading.Event)
     url: str = ""
 
-    def decoder(self, dialect: str = "llama.cpp", **more: Any) -> OpenAIDecoder:
-        return OpenAIDecoder(self.url, dialect=dialect, model="qwen", **more)
+    def decoder(self, dialect: str = "llama.cpp", *, whole: bool = True, **more: Any) -> OpenAIDecoder:
+        """Unless told otherwise it decodes whole answers, so that every order is one request."""
+        return OpenAIDecoder(self.url, dialect=dialect, model="qwen", whole=whole, **more)
 
 
 @contextmanager

@@ -211,12 +211,16 @@ class ScriptedDecoder:
 
     script: list[Exception | CartDraft]
     asked: list[Evidence] = field(default_factory=list)
+    wholly: list[bool] = field(default_factory=list)
     warmed: list[Evidence] = field(default_factory=list)
     meanwhile: Callable[[], object] = lambda: None
     name: str = "stand-in"
 
-    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
         self.asked.append(evidence)
+        self.wholly.append(whole)
         self.meanwhile()
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(step, Exception):
@@ -233,7 +237,9 @@ class GatedDecoder:
 
     folder: Path
 
-    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
         with (self.folder / "asked").open("a") as log:
             log.write(f"{evidence.transcript}\n")
         while (self.folder / "hold").exists():
@@ -265,8 +271,8 @@ RIGHT = CartDraft.model_validate(
     {
         "lines": [
             {
-                "kind": "item", "heard": "a large latte", "sku": "latte", "quantity": 1, "size": "L",
-                "options": [{"group": "milk", "id": "oat"}],
+                "kind": "item", "heard": "a large latte with oat milk", "sku": "latte", "quantity": 1,
+                "size": "L", "options": [{"group": "milk", "id": "oat"}],
             },
             {"kind": "item", "heard": "a blueberry muffin", "sku": "muffin", "quantity": 1},
         ]

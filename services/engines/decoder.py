@@ -5,7 +5,11 @@ rest of the request is the same. Both have a way to drop a constraint in silence
 with free text when a grammar does not compile; vLLM ignores unknown request fields), so each grammar is
 compiled here first and each answer is checked against it.
 
-Cost: on 2 CPU threads with the 1.5B model about 50 ms a token, 40 to 60 tokens a cart line.
+What the mask forces is not decoded (`blanks.py`): it goes in as the beginning of the server's answer, which
+both take as a last message of the assistant, and a request is made for each choice. Scores need every token,
+so with `score` the whole text is decoded in one request.
+
+Cost: on 2 CPU threads with the 1.5B model about 50 ms a token, 40 to 60 tokens a cart line decoded whole.
 """
 
 from __future__ import annotations
@@ -28,18 +32,22 @@ from schemas.errors import (
 )
 from schemas.evidence import Evidence
 from services.engines import unmasked
+from services.engines.blanks import Answer, TooOpen
 from services.engines.calls import Calls
-from services.engines.grammar import Mask, build_mask, mask_version
+from services.engines.grammar import Mask, build_form, build_mask, mask_version
 from services.engines.labels import Labels
 from services.engines.ports import Decoded, Scored
-from services.engines.prompt import messages
+from services.engines.prompt import Message, messages
 
 log = structlog.get_logger()
 
 PROBE_WORD = "quixotry"
 KNOWN_MENUS = 32
 HEALTH_S = 2.0
+LEAST_S = 0.01
 _CHAT = "/v1/chat/completions"
+
+Document = dict[str, Any]
 
 
 class OpenAIDecoder:
@@ -51,6 +59,7 @@ class OpenAIDecoder:
         model: name to ask for; also stands for the tokenizer in the mask's version.
         timeout_s: of one whole decode.
         score: have finished carts scored without the mask.
+        whole: decode forced text too, as with `score`; for comparisons.
     """
 
     def __init__(
@@ -62,6 +71,7 @@ class OpenAIDecoder:
         timeout_s: float = 120.0,
         api_key: str = "",
         score: bool = False,
+        whole: bool = False,
     ) -> None:
         if dialect not in ("llama.cpp", "vllm"):
             raise EngineMisconfigured(
@@ -71,27 +81,36 @@ class OpenAIDecoder:
         self._dialect = dialect
         self._model = model
         self._score = score
+        self._whole = whole or score
+        self._timeout_s = timeout_s
         self._calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
         self._known: dict[tuple[str, int], tuple[Labels, str]] = {}
         self._learning = threading.Lock()
 
-    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
         """See `CartDecoder.decode`."""
         started = time.perf_counter()
         labels, version = self._menu(evidence)
-        mask = build_mask(evidence, labels, version)
-        text, answer = self._complete(messages(evidence, labels), mask, called_off=called_off)
+        chat, mask = messages(evidence, labels), build_mask(evidence, labels, version)
+        if whole or self._whole:
+            text, answers = self._complete(chat, mask, called_off)
+        else:
+            text, answers = self._filled_in(chat, mask, build_form(evidence, labels, version), called_off)
         if not mask.accepts(text):
             raise DecodeInvalid(f"The server's answer is outside the mask: {text[:200]!r}")
-        usage = answer.get("usage") or {}
+        used = [answer.get("usage") or {} for answer in answers]
+        prompt = used[0] if used else {}
         return Decoded(
             draft=labels.from_wire(text),
-            engine=f"{self._dialect}:{self._model}",
+            engine=f"{self._dialect}:{self._model}" if answers else "none: settled",
             grammar=mask.version,
-            prompt_tokens=int(usage.get("prompt_tokens", 0)),
-            completion_tokens=int(usage.get("completion_tokens", 0)),
-            cached_tokens=int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
-            scored=self._scored(text, answer, called_off) if self._score else None,
+            prompt_tokens=int(prompt.get("prompt_tokens", 0)),
+            completion_tokens=sum(int(usage.get("completion_tokens", 0)) for usage in used),
+            cached_tokens=int((prompt.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
+            requests=len(answers),
+            scored=self._scored(text, answers[0], called_off) if self._score else None,
             seconds=time.perf_counter() - started,
         )
 
@@ -142,37 +161,63 @@ class OpenAIDecoder:
                 self._known[key] = (Labels(evidence.menu), version)
             return self._known[key]
 
+    def _filled_in(
+        self, chat: list[Message], mask: Mask, form: Mask, called_off: threading.Event | None
+    ) -> tuple[str, list[Document]]:
+        """The text of an answer of which only the choices in `form` are decoded, and all answers to it."""
+        compiles(mask)
+        answers: list[Document] = []
+        answer, until = Answer(form), time.monotonic() + self._timeout_s
+        while not answer.whole:
+            left = max(until - time.monotonic(), LEAST_S)
+            try:
+                offered = answer.offered()
+            except TooOpen:
+                text, last = self._complete(chat, mask, called_off, timeout_s=left)
+                return text, answers + last
+            beginning = answer.beginning
+            body = self._request(chat, offered, answer.tokens, beginning)
+            answers.append(self._calls.post(_CHAT, body, called_off=called_off, timeout_s=left))
+            said, reason = _said(answers[-1])
+            if reason not in ("stop", "length"):
+                raise DecodeTruncated(f"The decode server stopped early: finish_reason {reason!r}")
+            if self._dialect == "llama.cpp":  # it tells the beginning again
+                if not said.startswith(beginning):
+                    raise DecodeInvalid(f"The server did not go on with the answer: {said[:200]!r}")
+                said = said[len(beginning) :]
+            answer.take(said)
+        return answer.text, answers
+
     def _complete(
         self,
-        chat: list[dict[str, str]],
+        chat: list[Message],
         mask: Mask,
-        *,
         called_off: threading.Event | None = None,
+        *,
         timeout_s: float | None = None,
-    ) -> tuple[str, dict[str, Any]]:
-        """The text of a whole answer, and the document that it came in."""
-        problem = LLMatcher.validate_grammar(mask.lark)
-        if problem:
-            raise DecodeInvalid(f"The mask does not compile: {problem:.300}")
-        body: dict[str, Any] = {"model": self._model, "messages": chat, "temperature": 0}
-        body["max_tokens"] = mask.longest + 8
-        if self._dialect == "vllm":
-            body["structured_outputs"] = {"grammar": mask.lark}
-        else:
-            body |= {"grammar": mask.lark, "cache_prompt": True}
+    ) -> tuple[str, list[Document]]:
+        """The text of an answer decoded whole, and the one document that it came in."""
+        compiles(mask)
+        body = self._request(chat, mask, mask.longest + 8)
         if self._score:
             body |= unmasked.asked(self._dialect)
         answer = self._calls.post(_CHAT, body, called_off=called_off, timeout_s=timeout_s)
-        try:
-            choice = answer["choices"][0]
-            text, reason = choice["message"]["content"], choice["finish_reason"]
-        except (KeyError, IndexError, TypeError):
-            raise EngineUnavailable(f"The decode server sent no completion: {answer!r:.200}") from None
+        text, reason = _said(answer)
         if reason != "stop":
             raise DecodeTruncated(f"The decode server stopped early: finish_reason {reason!r}")
-        return text or "", answer
+        return text, [answer]
 
-    def _scored(self, text: str, answer: dict[str, Any], called_off: threading.Event | None) -> Scored | None:
+    def _request(self, chat: list[Message], mask: Mask, tokens: int, beginning: str = "") -> Document:
+        body: Document = {"model": self._model, "messages": chat, "temperature": 0, "max_tokens": tokens}
+        vllm = self._dialect == "vllm"
+        if beginning:
+            body["messages"] = [*chat, {"role": "assistant", "content": beginning}]
+            if vllm:
+                body |= {"add_generation_prompt": False, "continue_final_message": True}
+        masked = {"structured_outputs": {"grammar": mask.lark}}
+        return body | (masked if vllm else {"grammar": mask.lark, "cache_prompt": True})
+
+    def _scored(self, text: str, answer: Document, called_off: threading.Event | None) -> Scored | None:
         """The cart's scores; None where scoring fails, since the cart is good without them."""
         try:
             if self._dialect == "llama.cpp":
@@ -186,3 +231,18 @@ class OpenAIDecoder:
         except (EngineError, KeyError, IndexError, TypeError, ValueError) as error:
             log.warning("decode.not_scored", error=f"{error!r:.200}")
             return None
+
+
+def compiles(mask: Mask) -> None:
+    """Raises `DecodeInvalid` where a server would drop the mask in silence."""
+    problem = LLMatcher.validate_grammar(mask.lark)
+    if problem:
+        raise DecodeInvalid(f"The mask does not compile: {problem:.300}")
+
+
+def _said(document: Document) -> tuple[str, str]:
+    try:
+        choice = document["choices"][0]
+        return choice["message"]["content"] or "", choice["finish_reason"]
+    except (KeyError, IndexError, TypeError):
+        raise EngineUnavailable(f"The decode server sent no completion: {document!r:.200}") from None

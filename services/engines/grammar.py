@@ -22,7 +22,7 @@ from services.engines.labels import Labels
 from services.engines.lark import Compiler
 
 SCHEMA: dict[str, Any] = CartDraft.model_json_schema()
-_BYTES = LLTokenizer("byte")
+BYTES = LLTokenizer("byte")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Mask:
 
     def accepts(self, text: str) -> bool:
         """Is `text` whole and inside the mask? Checked on what came back, since a server may ignore it."""
-        matcher = LLMatcher(_BYTES, self.lark)
+        matcher = LLMatcher(BYTES, self.lark)
         try:
-            tokens = _BYTES.tokenize_str(text)
+            tokens = BYTES.tokenize_str(text)
         except UnicodeEncodeError:  # half a surrogate pair, as JSON's \u may spell it
             return False
         return bool(matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting())
@@ -61,6 +61,14 @@ def build_mask(evidence: Evidence, labels: Labels, version: str) -> Mask:
     return Mask(lark, version, longest)
 
 
+def build_form(evidence: Evidence, labels: Labels, version: str) -> Mask:
+    """The part of `build_mask` that leaves open only what a model is needed for: the words of each line are
+    written, where the evidence tells them, and where every word is accounted for no wish off the menu is
+    offered. Whatever it allows is inside the mask of the same order."""
+    lark, longest = Compiler(SCHEMA, evidence, labels, written=True).compile()
+    return Mask(lark, version, longest)
+
+
 def check_menu(menu: Menu) -> None:
     """Compile the grammar of the whole menu, as llguidance will, before the menu serves an order.
 
@@ -69,6 +77,6 @@ def check_menu(menu: Menu) -> None:
     """
     sample = "one of everything, please"
     mask = build_mask(Evidence.everything(menu, 0, sample), Labels(menu), "check")
-    problem = LLMatcher.validate_grammar(mask.lark) or LLMatcher(_BYTES, mask.lark).get_error()
+    problem = LLMatcher.validate_grammar(mask.lark) or LLMatcher(BYTES, mask.lark).get_error()
     if problem:
         raise InvalidMenu([("/", f"its grammar does not compile: {problem:.300}")])

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
-from services.engines.grammar import build_mask, mask_version
+from services.engines.grammar import build_form, build_mask, mask_version
 from services.engines.labels import Labels
 from services.engines.ports import CartDecoder, Decoded, Recording, Transcriber
 from services.engines.prompt import messages
@@ -102,12 +102,17 @@ class KeptDecoder:
     def __init__(self, decoder: CartDecoder, model: str, kept: Kept) -> None:
         self._decoder, self._model, self._kept = decoder, model, kept
 
-    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
         """See `CartDecoder.decode`."""
         labels = Labels(evidence.menu)
         mask = build_mask(evidence, labels, mask_version(evidence.menu, evidence.menu_version, self._model))
-        asked = [self._model, mask.version, messages(evidence, labels), mask.lark, mask.longest]
-        return self._kept.answer("carts", asked, _DECODED, lambda: self._decoder.decode(evidence, called_off))
+        form = build_form(evidence, labels, mask.version)
+        asked = [self._model, mask.version, messages(evidence, labels), mask.lark, mask.longest, form.lark]
+        return self._kept.answer(
+            "carts", asked, _DECODED, lambda: self._decoder.decode(evidence, called_off, whole=whole)
+        )
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing: the first order that was not decoded before pays for the prompt."""

@@ -47,10 +47,17 @@ Scope = dict[str, Any]
 
 
 class Compiler:
-    """Walks one schema with one order's evidence; used once."""
+    """Walks one schema with one order's evidence; used once.
 
-    def __init__(self, schema: dict[str, Any], evidence: Evidence, labels: Labels) -> None:
+    With `written` a part of what is allowed otherwise: a line's own words, where the evidence tells them, are
+    its only `heard`, and where every word is accounted for nothing is off the menu.
+    """
+
+    def __init__(
+        self, schema: dict[str, Any], evidence: Evidence, labels: Labels, *, written: bool = False
+    ) -> None:
         self._schema = schema
+        self._written = written
         self._evidence = evidence
         self._labels = labels
         self._items = {item.sku: item for item in evidence.menu.items}
@@ -91,7 +98,8 @@ class Compiler:
 
     def _values(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
         if schema["x-values"] == "transcript":
-            return self._heard(scope["region"], scope["anchors"], schema["maxLength"])
+            about = scope["region"], scope["anchors"], schema["maxLength"]
+            return self._own_words(scope.get("words", ""), *about) or self._heard(*about)
         values = list(scope[schema["x-values"]])
         if "minimum" in schema:
             values = [v for v in values if schema["minimum"] <= v <= schema["maximum"]]
@@ -164,6 +172,8 @@ class Compiler:
         return _Slot(self._rule("option", self._members(schema, scope)), 1, option.required)
 
     def _off_menu(self) -> tuple[OffMenuEvidence, ...]:
+        if self._written and self._evidence.lines and not self._evidence.unexplained:
+            return self._evidence.off_menu
         anything = OffMenuEvidence(words="", quantities=self._evidence.off_menu_quantities)
         return self._evidence.off_menu or (anything,)
 
@@ -171,6 +181,7 @@ class Compiler:
         scope = {
             "region": self._evidence.transcript,
             "anchors": [off_menu.words] if off_menu.words else [],
+            "words": _whole_words(self._evidence.transcript, off_menu.words),
             "quantities": list(off_menu.quantities),
         }
         return _Slot(self._walk(schema, scope), required=off_menu.required)
@@ -206,6 +217,7 @@ class Compiler:
             yield {
                 "region": line.region,
                 "anchors": [line.anchor] if line.anchor else [],
+                "words": line.words,
                 "items": [self._labels.items[item.sku] for item in items],
                 "quantities": list(line.quantities),
                 "sizes": [*unsaid, *(self._labels.sizes[size] for size in sizes)],
@@ -222,6 +234,12 @@ class Compiler:
         name = f"{stem}_{len(self._rules)}"
         self._rules[name] = piece
         return _Piece(name, piece.longest)
+
+    def _own_words(self, words: str, region: str, anchors: list[str], limit: int) -> _Piece | None:
+        """`words` alone, where they are to be written and are among the spans of `_heard`."""
+        whole = words and words == words.strip() and f" {words} " in f" {region} "
+        holds = all(anchor in words for anchor in anchors) and len(_escaped(words)) <= limit
+        return _text(f'"{_escaped(words)}"') if self._written and whole and holds else None
 
     def _heard(self, region: str, anchors: list[str], limit: int) -> _Piece | None:
         """Exact word spans of `region`, JSON-escaped, that hold one of `anchors`.
@@ -246,7 +264,7 @@ class Compiler:
             ),
         ]
         if held := [a for a in map(_escaped, anchors) if _fits(a, chunks, limit)]:
-            wanted = "|".join(_regex(anchor) for anchor in held)
+            wanted = "|".join(exactly(anchor) for anchor in held)
             parts.append(self._terminal("HOLDS", f"/(?s:.*)({wanted})(?s:.*)/"))
         heard = self._terminal("HEARD", " & ".join(parts))
         return _Piece(f'"\\"" {heard} "\\""', longest + 2)
@@ -257,6 +275,15 @@ class Compiler:
 
 def _escaped(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _whole_words(text: str, part: str) -> str:
+    """The words of `text` that hold `part`, where it stands first; empty where it does not."""
+    at = text.find(part) if part else -1
+    if at < 0:
+        return ""
+    start, end = text.rfind(" ", 0, at + 1) + 1, text.find(" ", at + len(part))
+    return text[start : end if end >= 0 else len(text)]
 
 
 def _fits(anchor: str, chunks: list[str], limit: int) -> bool:
@@ -270,7 +297,7 @@ def _fits(anchor: str, chunks: list[str], limit: int) -> bool:
     return False
 
 
-def _regex(text: str) -> str:
+def exactly(text: str) -> str:
     """`text` as a regex that matches it and nothing else. By number, since Rust's regexes refuse a
     backslash before most signs, and take `\\<` for the start of a word."""
     return re.sub(r"[^\w ]", lambda sign: f"\\x{{{ord(sign.group()):X}}}", text)

@@ -79,8 +79,9 @@ class Scored:
 class Decoded:
     """A draft and how it was made. `grammar` is the version of the mask, `seconds` wall time.
 
-    `cached_tokens` of the prompt came from the server's prefix cache. `scored` is None where it was not
-    asked for, or where the server can't tell.
+    `completion_tokens` are those of all `requests`, prompt tokens those of the first, of which
+    `cached_tokens` came from the server's prefix cache. Where the mask left nothing to ask, all are 0.
+    `scored` is None where it was not asked for, or where the server can't tell.
     """
 
     draft: CartDraft
@@ -91,15 +92,19 @@ class Decoded:
     seconds: float
     cached_tokens: int = 0
     scored: Scored | None = None
+    requests: int = 1
 
 
 class CartDecoder(Protocol):
     """Turns a transcript into a draft, under a mask."""
 
-    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
         """One draft that the mask allows; decoding is atomic, nothing is streamed.
 
-        Setting `called_off`, from any thread, ends it: the request is closed and the server stops.
+        Setting `called_off`, from any thread, ends it: the request is closed and the server stops. Text that
+        the mask forces is written and not asked for, unless the `whole` answer is wanted of the server.
 
         Raises:
             DecodeCancelled: it was called off.

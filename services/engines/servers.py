@@ -80,7 +80,9 @@ class Servers:
         self._patience_s = patience_s
         self._lock = threading.Lock()
 
-    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
         """See `CartDecoder.decode`; `EngineUnavailable` only when no server could do it."""
         began, left, waited = time.monotonic(), list(self._servers), False
         while True:
@@ -88,7 +90,7 @@ class Servers:
             left.remove(server)
             try:
                 server.prove()
-                return server.decoder.decode(evidence, called_off)
+                return server.decoder.decode(evidence, called_off, whole=whole)
             except EngineUnavailable as error:
                 server.failed(error)
                 if time.monotonic() - began > self._patience_s:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.cart import MAX_HEARD_CHARS, CartDraft, Severity
+from schemas.cart import CartDraft, Severity
 from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
-from services.pipeline.english import AMOUNTS, FILLERS
 from services.pipeline.judge import doubts_of
-from services.pipeline.quantifiers import number_value
-from services.pipeline.words import tokenize
+from services.pipeline.own_words import own_words
 
 # What the customer is asked about, and the question says which: no doubt about what was heard.
 ASKED = frozenset({"missing_size", "missing_required_option"})
-# Said before what belongs to a line ("could I get").
-_ARTICLES = frozenset("a an the some another".split())
-_LEADING = frozenset(w for w in FILLERS - _ARTICLES - AMOUNTS.keys() if number_value(w) is None)
 
 
 def one_cart(evidence: Evidence) -> CartDraft | None:
@@ -33,16 +28,10 @@ def written(evidence: Evidence) -> CartDraft | None:
     if draft is None:
         return None
     lines = [
-        line.model_copy(update={"heard": _own_words(told)})
+        line.model_copy(update={"heard": own_words(told) or told.anchor})
         for line, told in zip(draft.lines, evidence.lines, strict=True)
     ]
     return draft.model_copy(update={"lines": tuple(lines)})
-
-
-def _own_words(told: LineEvidence) -> str:
-    first = next((t.start for t in tokenize(told.region) if t.folded not in _LEADING), 0)
-    words = told.region[first:].strip()
-    return words if told.anchor in words and len(words) <= MAX_HEARD_CHARS else told.anchor
 
 
 def undoubted_cart(evidence: Evidence) -> CartDraft | None:

@@ -17,6 +17,7 @@ from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence
 from schemas.menu import Menu
 from schemas.writable import writable
 from services.pipeline.lines import lines_of
+from services.pipeline.own_words import with_words
 from services.pipeline.quantifiers import find_numbers
 from services.pipeline.reading import lexicon, read
 from services.pipeline.retelling import retell
@@ -82,7 +83,8 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         repeated=repeated(reading.tokens, reading.mentions, reading.places),
     )
     numbers = list(find_numbers(reading.said, covered(reading.said, reading.heard), reading.heard, menu))
-    return retell(evidence, reading, unexplained(text, reading.said, reading.heard, numbers, names))
+    odd = unexplained(text, reading.said, reading.heard, numbers, names)
+    return with_words(retell(evidence, reading, odd))
 
 
 def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:

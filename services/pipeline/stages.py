@@ -155,7 +155,8 @@ def _checked(settled: CartDraft, evidence: Evidence, order: OrderRecord, tools: 
     """The cart that the words leave, and how the model's compares. A server that fails the check fails no
     order: this one did not need it."""
     try:
-        outcome = _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
+        # Whole: of what is forced nothing else would be asked, and so nothing checked.
+        outcome = _decoded(tools.decoder().decode(evidence, tools.called_off, whole=True), evidence)
         checked = SAME if canonical_draft(outcome.draft) == canonical_draft(settled) else DIFFERS
     except DecodeCancelled:
         raise
@@ -177,6 +178,7 @@ def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:
             "grammar": decoded.grammar,
             "prompt_tokens": decoded.prompt_tokens,
             "completion_tokens": decoded.completion_tokens,
+            "requests": decoded.requests,
             "cached_tokens": decoded.cached_tokens,
             "echoes_dropped": echoes,
             **(_without_mask(decoded.scored) if decoded.scored else {}),

@@ -159,7 +159,9 @@ def main() -> int:
             load(chat, orders, level, results, CPU_TOKENS.get(level) if args.device == "cpu" else None)
         prefix(chat, orders[:PREFIX_ORDERS], results)
         if results.found["load 1 masked"]["p95_s"] <= min(LIMITS):
-            decoder = OpenAIDecoder(url, dialect="vllm", model=args.model.name, timeout_s=TIMEOUT_S)
+            decoder = OpenAIDecoder(
+                url, dialect="vllm", model=args.model.name, timeout_s=TIMEOUT_S, whole=True
+            )
             bear(decoder, orders, results, f"vllm {args.model.name}", RATES, LIMITS)
     texts = {
         key: text for level in LEVELS for key, text in results.found[f"load {level} masked"]["texts"].items()

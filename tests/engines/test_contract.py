@@ -52,6 +52,7 @@ ORDERS = {
         "four milkshakes, two vanilla and two chocolate",
     ),
 }
+OPEN = ("two large oat lattes and a blueberry muffin", "a latte, medium, no oat milk, and a tea")
 SHORT = "a large latte with oat milk"
 BEYOND = '%llguidance {}\nstart: %json {"type": "object", "not": {"required": ["price"]}}\n'
 LONG = " and ".join(f"a {word} latte with oat milk" for word in ("large", "small", "medium") * 3)
@@ -76,7 +77,7 @@ def test_it_passes_the_probe(engine: Engine) -> None:
 
 @pytest.mark.parametrize("menu_id", ORDERS)
 def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) -> None:
-    menu, decoder = sample_menu(menu_id), engine.decoder()
+    menu, decoder = sample_menu(menu_id), engine.decoder(whole=True)
     for said in ORDERS[menu_id]:
         heard = evidence(said, menu)
         decoded = decoder.decode(heard)
@@ -93,18 +94,37 @@ def test_what_is_plainly_said_leaves_no_model_a_choice(engine: Engine) -> None:
     assert line.model_dump()["sku"] == "latte"
 
 
+@pytest.mark.parametrize("said", OPEN)
+def test_only_choices_are_decoded(engine: Engine, said: str) -> None:
+    """The server goes on with a beginning that it is given, under the grammar of what may follow."""
+    heard = evidence(said).model_copy(update={"off_menu": ()})
+    heard = heard.model_copy(
+        update={"lines": tuple(line.model_copy(update={"required": False}) for line in heard.lines)}
+    )
+    mask = build_mask(heard, Labels(CAFE), "v")
+    choices, whole = engine.decoder().decode(heard), engine.decoder(whole=True).decode(heard)
+    for decoded in (choices, whole):
+        assert mask.accepts(Labels(CAFE).to_wire(decoded.draft))
+    assert choices.requests >= 1
+    assert whole.requests == 1
+    assert choices.prompt_tokens > whole.prompt_tokens, "the beginning is a part of the prompt"
+    assert choices.completion_tokens < 16 * choices.requests
+    if len(choices.draft.lines) >= len(whole.draft.lines) > 0:
+        assert 3 * choices.completion_tokens <= whole.completion_tokens
+
+
 def test_a_cart_that_was_cut_off_is_an_error(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     def tight(*of: Any) -> Mask:
         return replace(build_mask(*of), longest=0)
 
     monkeypatch.setattr(client, "build_mask", tight)
     with pytest.raises(DecodeTruncated, match="length"):
-        engine.decoder().decode(evidence(SAID))
+        engine.decoder(whole=True).decode(evidence(SAID))
 
 
 def test_the_fixed_part_of_the_prompt_is_kept_for_the_next_order(engine: Engine) -> None:
     menu = sample_menu("harbor-coffee")
-    decoder = engine.decoder()
+    decoder = engine.decoder(whole=True)
     decoder.warm(evidence("hello", menu))
     decoded = decoder.decode(evidence("a cappuccino", menu))
     # vLLM keeps whole blocks of 128 tokens.
@@ -125,7 +145,7 @@ def test_a_cart_is_scored_without_the_mask(engine: Engine) -> None:
 
 
 def test_thirty_two_orders_at_once(engine: Engine) -> None:
-    decoder = engine.decoder(timeout_s=300.0)
+    decoder = engine.decoder(timeout_s=300.0, whole=True)
     orders = [evidence(f"{number} blueberry muffins") for number in ("one", "two", "three", "four") * 8]
     with ThreadPoolExecutor(32) as pool:
         drafts = [decoded.draft for decoded in pool.map(decoder.decode, orders)]
@@ -135,7 +155,7 @@ def test_thirty_two_orders_at_once(engine: Engine) -> None:
 
 
 def test_a_decode_that_is_called_off_is_stopped_on_the_server(engine: Engine) -> None:
-    decoder, called_off, before = engine.decoder(), threading.Event(), engine.written()
+    decoder, called_off, before = engine.decoder(whole=True), threading.Event(), engine.written()
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(decoder.decode, evidence(LONG), called_off)
         engine.until(lambda: engine.busy() > 0 or work.done())
@@ -150,7 +170,7 @@ def test_a_decode_that_is_called_off_is_stopped_on_the_server(engine: Engine) ->
 def test_a_decode_past_its_time_is_an_outage_and_stopped_too(engine: Engine) -> None:
     began, before = time.monotonic(), engine.written()
     with pytest.raises(EngineUnavailable, match="did not answer within"):
-        engine.decoder(timeout_s=0.3).decode(evidence(LONG))
+        engine.decoder(timeout_s=0.3, whole=True).decode(evidence(LONG))
     assert time.monotonic() - began < 20
     engine.until(lambda: engine.busy() == 0, RARELY_S)
     assert engine.written() - before < WHOLE, "it was decoded to the end"
@@ -184,7 +204,7 @@ def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(
     if engine.crash is None:
         pytest.skip("this server is not ours to kill")
     monkeypatch.setattr(several, "AWAY_S", 0.0)
-    servers = Servers([engine.decoder()], patience_s=60.0)
+    servers = Servers([engine.decoder(whole=True)], patience_s=60.0)
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(servers.decode, evidence(LONG))
         engine.until(lambda: engine.busy() > 0 or work.done())

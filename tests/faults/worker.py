@@ -57,7 +57,9 @@ class ShortDecoder:
 
     name = "short"
 
-    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
         time.sleep(WORK_S)
         return Decoded(RIGHT, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=WORK_S)
 

@@ -173,6 +173,16 @@ def test_evidence_that_opens_other_values_for_the_same_words_is_decoded_anew(fol
     assert len(inner.asked) == 1
 
 
+def test_other_words_written_for_a_line_are_decoded_anew(folder: Path) -> None:
+    """They are no part of the mask, and stand in the cart."""
+    told = evidence()
+    decoder(folder)[0].decode(told)
+    lines = tuple(line.model_copy(update={"words": line.anchor}) for line in told.lines)
+    later, inner = decoder(folder)
+    later.decode(told.model_copy(update={"lines": lines}))
+    assert len(inner.asked) == 1
+
+
 def test_another_prompt_under_the_same_mask_is_decoded_anew(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,7 +63,9 @@ class LeverDecoder:
         self.variant: Variant = FULL
         self.always, self.asks = False, True
 
-    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
         """See `CartDecoder.decode`."""
         known = one_cart(evidence) if self.variant.forced and not self.always else None
         if known is not None:
@@ -90,5 +92,6 @@ def lever_decoder(url: str, model: str, calls: KeptCalls) -> LeverDecoder:
     """The product's client of an embedded server, which asks through `calls`."""
     made: Callable[..., KeptCalls] = lambda *_, **__: calls  # noqa: E731
     with patch("services.engines.decoder.Calls", made):
-        inner = OpenAIDecoder(url, dialect="llama.cpp", model=model)
+        # Whole: variants are compared by the tokens of their answers.
+        inner = OpenAIDecoder(url, dialect="llama.cpp", model=model, whole=True)
     return LeverDecoder(inner, calls, model)
