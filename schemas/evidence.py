@@ -37,6 +37,14 @@ class Mention(_Evidence):
     guessed: bool = False
 
 
+class SaidNumber(_Evidence):
+    """A number that counts something; `start` and `end` are character offsets."""
+
+    value: int
+    start: int
+    end: int
+
+
 class OptionEvidence(_Evidence):
     """One option that may be meant, with the amounts and counts that were said beside it.
 
@@ -118,7 +126,7 @@ class Evidence(_Evidence):
     off_menu: tuple[OffMenuEvidence, ...] = ()
     off_menu_quantities: tuple[int, ...] = (1,)
     mentions: tuple[Mention, ...] = ()
-    numbers: tuple[int, ...] = ()
+    numbers: tuple[SaidNumber, ...] = ()
     corrected: bool = False
     shared: bool = False
     unexplained: tuple[str, ...] = ()

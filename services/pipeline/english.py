@@ -108,6 +108,11 @@ MEASURES = frozenset(
     "pump shot scoop slice piece packet portion squirt extra more spoon splash drizzle".split()
 )
 
+# What follows belongs to an item that was named before.
+BELONGING = frozenset("with without in on add adding".split())
+# After a number they count what is more ("two extra shots"), and make nothing heavier.
+FURTHER = frozenset("extra more additional".split())
+
 # Joins two lines of an order, or two options of one.
 AND = frozenset("and plus also then".split())
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
 
 from schemas.cart import MAX_LINES, CartDraft, Finding, ItemLine, NotOnMenuLine
 from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.transcript import Transcript
+from services.pipeline.counting import idle_numbers
 from services.pipeline.questions import which_item
 
 # Score of a mention below which its words fit more than one name, or none well (see `settling.py`).
@@ -91,16 +91,10 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _numbers(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
-    """Numbers that count nothing in the cart; a split one may be the sum of lines that follow one another."""
-    options = [o for line in draft.lines if isinstance(line, ItemLine) for o in line.options]
-    quantities = [line.quantity for line in draft.lines]
-    counted = {o.count for o in options}
-    counted |= {total for i in range(len(quantities)) for total in accumulate(quantities[i:])}
-    for number in evidence.numbers:
-        if number > 1 and number not in counted:
-            yield Finding.blocking(
-                "number_unused", f"The number {number} was said but counts nothing in the cart"
-            )
+    for number in idle_numbers(draft, evidence):
+        yield Finding.blocking(
+            "number_unused", f"The number {number} was said but counts nothing in the cart"
+        )
 
 
 def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
