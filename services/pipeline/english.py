@@ -158,6 +158,9 @@ GROUPS = frozenset(
     "order group family crowd fan party meeting day night crew team gang office table fella lad lass".split()
 )
 
+# Close names of many things, and say of what sort they are.
+SORTS = frozenset("cheese sauce dressing syrup milk bread bun".split())
+
 # Options that only say that nothing is wished for.
 PLAIN = frozenset("plain regular".split())
 
