@@ -65,7 +65,8 @@ class LineEvidence(_Evidence):
 
     `heard` of its lines is a word span of `region` that holds `anchor`. `copies` is how many lines it may
     give ("two lattes, one large, one small"); a `required` one has to be in the cart, since it was named
-    whole and nothing was taken back; `stray` is one that something was asked of which it does not come with.
+    whole and nothing was taken back; `stray` is one that something was asked of which it does not come with,
+    or that was named in the plural without a number.
     `sizes` and `options` stand in the order of the menu and of the words;
     quantities are never empty.
     """

@@ -37,15 +37,16 @@ def general(tokens: list[Token], one: Mention, special: Mention, menu: Menu) -> 
 
 
 def may_say_sort(tokens: list[Token], one: Mention, special: Mention, mentions: list[Mention]) -> bool:
-    """Whether two options may be one: "feta cheese" alone, and no list, which goes on or has an "and"."""
+    """Whether two options may be one: "feta cheese" alone, and no list, which goes on
+    or has an "and", nor before an item."""
     both = one.kind == special.kind == "option" and {*one.groups} & {*special.groups}
     first, end = span(tokens, special)[0], span(tokens, one)[1]
     if not both or len(_said(tokens, one)) > 1:
         return False
-    places = [span(tokens, m) for m in mentions if m.kind == "option"]
-    listed = any(last == first for _, last in places) and not tokens[first - 1].after
+    places = [(span(tokens, m), m.kind) for m in mentions]
+    listed = not tokens[first - 1].after and any(i[1] == first and kind == "option" for i, kind in places)
     goes_on = end < len(tokens) and not tokens[end - 1].after
-    follows = goes_on and (tokens[end].folded in AND | {"or"} or any(at == end for at, _ in places))
+    follows = goes_on and (tokens[end].folded in AND | {"or"} or any(i[0] == end for i, _ in places))
     return not listed and not follows
 
 

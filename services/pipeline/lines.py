@@ -94,9 +94,9 @@ def _line(text: str, reading: Reading, place: Place, *, odd: set[int], required:
         options=tuple(options),
         # Two sizes or numbers said of one item split it, unless one took the other back.
         copies=max(1 + reading.parted, len(own_sizes), len(counted)) if local and not sure else 1,
+        required=required,
         # "Lattes, please": how many?
-        required=required and not several_unsaid,
-        stray=_stray(own, reading.everywhere, place),
+        stray=several_unsaid or _stray(own, reading.everywhere, place),
     )
 
 
