@@ -37,6 +37,14 @@ class Mention(_Evidence):
     guessed: bool = False
 
 
+class SaidNumber(_Evidence):
+    """A number that counts something; `start` and `end` are character offsets."""
+
+    value: int
+    start: int
+    end: int
+
+
 class OptionEvidence(_Evidence):
     """One option that may be meant, with the amounts and counts that were said beside it.
 
@@ -58,7 +66,8 @@ class LineEvidence(_Evidence):
     `heard` of its lines is a word span of `region` that holds `anchor`, and `words` the one that is written
     where a line's words need no choice. `copies` is how many lines it may
     give ("two lattes, one large, one small"); a `required` one has to be in the cart, since it was named
-    whole and nothing was taken back; `stray` is one that something was asked of which it does not come with.
+    whole and nothing was taken back; `stray` is one that something was asked of which it does not come with,
+    or that was named in the plural without a number.
     `sizes` and `options` stand in the order of the menu and of the words;
     quantities are never empty.
     """
@@ -129,7 +138,7 @@ class Evidence(_Evidence):
     off_menu: tuple[OffMenuEvidence, ...] = ()
     off_menu_quantities: tuple[int, ...] = (1,)
     mentions: tuple[Mention, ...] = ()
-    numbers: tuple[int, ...] = ()
+    numbers: tuple[SaidNumber, ...] = ()
     corrected: bool = False
     shared: bool = False
     unexplained: tuple[str, ...] = ()

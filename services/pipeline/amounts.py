@@ -8,12 +8,23 @@ from itertools import pairwise
 from schemas.cart import MAX_COUNT, Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
-from services.pipeline.english import AMOUNT_FILLERS, AMOUNTS, AND, MEASURES, NUMBERS, REFUSING_ALL
-from services.pipeline.quantifiers import MULTIPLES, Number
+from services.pipeline.counting import led_to, of_one, opens_line
+from services.pipeline.english import (
+    AMOUNT_FILLERS,
+    AMOUNTS,
+    AND,
+    FURTHER,
+    MEASURES,
+    NUMBERS,
+    REFUSING_ALL,
+)
+from services.pipeline.quantifiers import Number, number_value
 from services.pipeline.words import Token, covered, span
 
 _NEAR = 3  # words before an option in which its amount or count is looked for
-BETWEEN_COUNT = AMOUNT_FILLERS | MEASURES
+
+BETWEEN_COUNT = AMOUNT_FILLERS | MEASURES | FURTHER
+_NEAR_COUNT = 5  # "two extra pumps of the vanilla"
 
 # After "no" these close what was said.
 _CLOSING = frozenset("thank thanks please and plus but sorry".split())
@@ -36,7 +47,7 @@ def options_heard(
         first, end = span(tokens, mention)
         counts, counted_by = {1}, set[Number]()
         if not once.issuperset(mention.groups) or _plural(mention, menu):
-            counts, counted_by = _counts(tokens, mentions, numbers, first, end)
+            counts, counted_by = _counts(tokens, mentions, numbers, first, end, menu)
         counting |= counted_by
         for group, ref in zip(mention.groups, mention.ids, strict=True):
             known = heard.setdefault((group, ref), (set(), set()))
@@ -129,15 +140,8 @@ def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[
         if at < 0 or at in taken:
             break
         word = tokens[at].folded
-        if (
-            word == "extra"
-            and at > 0
-            and at - 1 not in taken
-            and (tokens[at - 1].folded in ("a", "an") or tokens[at - 1].folded.isdigit())
-            # "The medium one extra hot".
-            and (at - 2 not in taken or tokens[at - 2].after or tokens[first].folded in MEASURES)
-        ):
-            return set()  # "an extra shot" is one shot, "extra foam" much of it
+        if word in FURTHER and _how_many_more(tokens, at, first, taken):
+            return set()  # "an extra shot" is one shot, "two more shots" two, "extra foam" much of it
         if word in AMOUNTS:
             sure = not tokens[at].after
             if word == "much":
@@ -161,6 +165,17 @@ def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[
         if word in ("light", "lightly", "extra", "heavy") and not followed:
             return {AMOUNTS[word], Amount.NORMAL}
     return set()
+
+
+def _how_many_more(tokens: list[Token], at: int, first: int, taken: set[int]) -> bool:
+    """Whether an article or a number before "extra" counts the option that begins at token `first`."""
+    by = at - 1 - (at > 1 and tokens[at - 1].folded == "of")  # "a couple of extra shots"
+    if by < 0 or by in taken or tokens[by].after:
+        return False
+    value = 1 if tokens[by].folded in ("a", "an") else number_value(tokens[by].folded)
+    # "The medium one extra hot".
+    pronoun = value == 1 and by - 1 in taken and not tokens[by - 1].after
+    return value is not None and (not pronoun or tokens[first].folded in MEASURES)
 
 
 def _little_after(tokens: list[Token], end: int, taken: set[int]) -> bool:
@@ -194,10 +209,10 @@ def _refused_after(tokens: list[Token], end: int, taken: set[int]) -> bool:
 
 
 def _counts(
-    tokens: list[Token], mentions: list[Mention], numbers: list[Number], first: int, end: int
+    tokens: list[Token], mentions: list[Mention], numbers: list[Number], first: int, end: int, menu: Menu
 ) -> tuple[set[int], set[Number]]:
     """A number right before the option counts it, unless the option leads to its item: in "two oat
-    lattes" it counts the item."""
+    lattes" it counts the item, and in "two ham and chicken pies"; "a two shot latte" is one."""
     # "two oat lattes", "three cans of coke"
     next_name = end + 1 if end < len(tokens) and tokens[end].folded == "of" else end
     leads = (
@@ -205,14 +220,16 @@ def _counts(
         and not tokens[end - 1].after
         and any(m.kind in ("item", "size") and m.start == tokens[next_name].start for m in mentions)
     )
+    listed = led_to(tokens, first, mentions)
     counting = {
         number
         for number in numbers
         if number.end <= first
-        and first - number.end < _NEAR
-        and (not leads or tokens[number.start].folded in MULTIPLES)
+        and first - number.end < _NEAR_COUNT
         and {t.folded for t in tokens[number.end : first]} <= BETWEEN_COUNT - {"with"}
         and not any(t.after for t in tokens[number.end - 1 : first])
+        and not (leads and not of_one(tokens, number.start, mentions))
+        and not (listed.of_its_item(menu) and opens_line(tokens, number.start, mentions))
     }
     counts = {min(number.value, MAX_COUNT) for number in counting} or {1}
     if end < len(tokens) and tokens[end].folded in ("twice", "thrice"):

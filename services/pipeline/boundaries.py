@@ -10,7 +10,7 @@ from services.pipeline.elisions import OBJECTS
 from services.pipeline.english import AMOUNTS, AND, FILLERS, VESSELS
 from services.pipeline.names import Name, phrase_end
 from services.pipeline.placings import runs
-from services.pipeline.quantifiers import number_value
+from services.pipeline.quantifiers import MULTIPLES, number_value
 from services.pipeline.turns import AGAIN, AS_IT_IS, EACH, HALF_OF, ONES, ORDINALS, TELLING, THE_OTHER, THEIRS
 from services.pipeline.words import Token
 
@@ -35,6 +35,7 @@ class Boundaries:
         placed = runs(tokens, names)
         # No joint or part of its own: the middle of a run of choices.
         self.within = {i for low, high in placed for i in range(low + 1, high)}
+        self._things: set[int] = set()  # where words lead to what can be no choice of anything
         self._leads = self._to_items() | self._to_unknown() | {i for pair in placed for i in pair}
 
     def at(self, i: int, start: int) -> bool:
@@ -65,7 +66,10 @@ class Boundaries:
                     at = before.start
                 elif word in ("a", "an") or number_value(word) is not None:
                     at -= 1
-                    break
+                    if word not in MULTIPLES:
+                        break  # "ten single pieces of salmon" goes on
+                elif word == "of" and at > 1 and self._tokens[at - 2].folded in VESSELS:
+                    at -= 2  # "a side of fries"
                 elif word in _LEADING:
                     at -= 1
                     if word == "the" and self._tokens[at - 1].folded != "of":
@@ -75,6 +79,8 @@ class Boundaries:
             while at < item.start and self._tokens[at].folded in _LEADING:
                 at += 1
             found.add(at)
+            if item.of("option") is None:
+                self._things.add(at)
         return found
 
     def _opens(self, at: int, ends: dict[int, Name]) -> bool:
@@ -186,7 +192,12 @@ class Boundaries:
         while before > start and self._tokens[before].folded in _POINTING:
             before -= 1
         word = self._tokens[before].folded
-        return named and not word.endswith("ed") and word not in _NO_ITEM_AFTER
+        beside = word == "with" and at in self._things and self._ordered(start, before)
+        return named and not word.endswith("ed") and (beside or word not in _NO_ITEM_AFTER)
+
+    def _ordered(self, start: int, at: int) -> bool:
+        """Whether an item is named, to which nothing but another item can be added: "a pizza with a coke"."""
+        return any(start <= n.start and n.end <= at and n.of("item") for n in self._names)
 
     def _named(self, start: int, at: int) -> bool:
         return any(start <= n.start and n.end <= at for n in self._names)

@@ -108,6 +108,11 @@ MEASURES = frozenset(
     "pump shot scoop slice piece packet portion squirt extra more spoon splash drizzle".split()
 )
 
+# What follows belongs to an item that was named before.
+BELONGING = frozenset("with without in on add adding".split())
+# After a number they count what is more ("two extra shots"), and make nothing heavier.
+FURTHER = frozenset("extra more additional".split())
+
 # Joins two lines of an order, or two options of one.
 AND = frozenset("and plus also then".split())
 
@@ -152,6 +157,9 @@ ARTICLES = frozenset("a an the that those my it to with just be of them one's".s
 GROUPS = frozenset(
     "order group family crowd fan party meeting day night crew team gang office table fella lad lass".split()
 )
+
+# Close names of many things, and say of what sort they are.
+SORTS = frozenset("cheese sauce dressing syrup milk bread bun".split())
 
 # Options that only say that nothing is wished for.
 PLAIN = frozenset("plain regular".split())

@@ -22,13 +22,12 @@ _POLITE = frozenset("please thank thanks".split())
 
 
 def lines_of(text: str, reading: Reading, place: Place, *, odd: list[int], sure: bool) -> list[LineEvidence]:
-    """The lines that the item at `place` may give. `odd` are positions of words that nothing accounts for;
-    beside one of them the name may be part of another ("pumpkin spice latte"), and need not be ordered. Nor
-    need anything when the order as a whole is not `sure`."""
+    """The lines that the item at `place` may give. `odd` are positions of words that nothing accounts for:
+    beside one of them an item that was named whole stays ("a pumpkin spice latte"), and the word is a doubt.
+    Nothing need be ordered when the order as a whole is not `sure`."""
     named = [m for m in reading.mentions if m.kind == "item" and place.anchor == m.text]
     whole = any(m.strong and not m.guessed for m in named)
-    beside = {place.first - 1, place.last} & set(odd)
-    required = whole and not beside and sure and reading.plain
+    required = whole and sure and reading.plain
     if reading.plain and (split := reading.splits.get(place.first)):
         return [_part(text, reading, place, part, required=required) for part in split]
     return [_line(text, reading, place, odd=set(odd), required=required)]
@@ -95,9 +94,9 @@ def _line(text: str, reading: Reading, place: Place, *, odd: set[int], required:
         options=tuple(options),
         # Two sizes or numbers said of one item split it, unless one took the other back.
         copies=max(1 + reading.parted, len(own_sizes), len(counted)) if local and not sure else 1,
+        required=required,
         # "Lattes, please": how many?
-        required=required and not several_unsaid,
-        stray=_stray(own, reading.everywhere, place),
+        stray=several_unsaid or _stray(own, reading.everywhere, place),
     )
 
 

@@ -76,8 +76,17 @@ def pieces(
     ten piece."""
     left: list[Number] = []
     found: list[Mention] = []
+    spans = [span(tokens, m) for m in mentions if m.kind == "option"]
+    choices = {
+        first: end
+        for first, end in spans
+        if not any(i.kind == "item" and i.start == tokens[first].start for i in mentions)
+    }
     for number in numbers:
-        following = tokens[number.end].start if number.end < len(tokens) else -1
+        at = number.end
+        while at in choices and not tokens[choices[at] - 1].after:
+            at = choices[at]  # "twelve plain wings"
+        following = tokens[at].start if at < len(tokens) else -1
         skus = {sku for m in mentions if m.kind == "item" and m.start == following for sku in m.ids}
         offered = [item for item in menu.items if item.sku in skus]
         sizes = {size for item in offered for size in item.size_ids}

@@ -50,7 +50,7 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     guessed = {ref for m in reading.heard if m.guessed for ref in m.ids}
     guessed -= {ref for m in reading.heard if m.strong and not m.guessed for ref in m.ids}
     lines = [_line(evidence.transcript, tokens, wish, wishes) for wish in _items(wishes)]
-    lines = [_unforced(line, wish, guessed, odd) for line, wish in zip(lines, _items(wishes), strict=True)]
+    lines = [_unforced(line, guessed) for line in lines]
     update = {
         "lines": tuple(lines),
         "off_menu": tuple(off_menu[: MAX_LINES - len(lines)]),
@@ -91,12 +91,10 @@ def _items(wishes: list[Wish]) -> list[Wish]:
     return [wish for wish in wishes if wish.items]
 
 
-def _unforced(line: LineEvidence, wish: Wish, guessed: set[str], odd: list[int]) -> LineEvidence:
-    """A line without force where its name was guessed at, or stands beside an unknown word and may be part of
-    another ("pumpkin spice latte"); nor is an option forced that was guessed at."""
+def _unforced(line: LineEvidence, guessed: set[str]) -> LineEvidence:
+    """A line without force where its name was guessed at, nor with an option that was."""
     options = tuple(o.model_copy(update={"required": o.id not in guessed}) for o in line.options)
-    required = wish.at[0] - 1 not in odd and not guessed & set(line.items)
-    return line.model_copy(update={"options": options, "required": required})
+    return line.model_copy(update={"options": options, "required": not guessed & set(line.items)})
 
 
 def _parting(tokens: list[Token], end: int, start: int) -> int:

@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterator
 
 from schemas.cart import MAX_LINES, MAX_QUANTITY
-from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence
+from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence, SaidNumber
 from schemas.menu import Menu
 from schemas.writable import writable
 from services.pipeline.lines import lines_of
 from services.pipeline.own_words import with_words
-from services.pipeline.quantifiers import find_numbers
+from services.pipeline.quantifiers import Number, find_numbers
 from services.pipeline.reading import lexicon, read
 from services.pipeline.retelling import retell
 from services.pipeline.sharing import repeated
@@ -72,7 +72,7 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
         ),
         off_menu_quantities=tuple(said),
         mentions=tuple(reading.mentions),
-        numbers=tuple(n.value for n in reading.numbers if n.likely),
+        numbers=tuple(_placed(reading.tokens, n) for n in reading.numbers if n.likely),
         corrected=reading.corrected,
         shared=reading.shared or reading.parted,
         unexplained=tuple(text[reading.tokens[i].start : reading.tokens[i].end] for i in odd),
@@ -85,6 +85,11 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
     numbers = list(find_numbers(reading.said, covered(reading.said, reading.heard), reading.heard, menu))
     odd = unexplained(text, reading.said, reading.heard, numbers, names)
     return with_words(retell(evidence, reading, odd))
+
+
+def _placed(tokens: list[Token], number: Number) -> SaidNumber:
+    start, end = tokens[number.start].start, tokens[number.end - 1].end
+    return SaidNumber(value=number.value, start=start, end=end)
 
 
 def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:

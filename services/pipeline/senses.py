@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.english import AND
+from services.pipeline.families import general, in_one_breath, may_say_sort
 from services.pipeline.neighbours import (
     begins_part,
     beside,
@@ -47,6 +48,14 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
             filled = set()  # the next of several may have a side of its own
         at = at if mention.kind == "size" else span(tokens, mention)[1]
         twins = [m for m in mentions if m is not mention and (m.start, m.end) == (mention.start, mention.end)]
+        if not twins and kept and in_one_breath(tokens, kept[-1], mention):
+            torn = torn or may_say_sort(tokens, mention, kept[-1], mentions)
+            if (surely := general(tokens, mention, kept[-1], menu)) is not None:
+                torn = torn or not surely
+                continue
+            if mention.kind == "item" and (surely := general(tokens, kept[-1], mention, menu)) is not None:
+                torn = torn or not surely
+                kept.pop()
         if mention.kind == "item":
             as_option = {g for m in twins if m.kind == "option" for g in m.groups} & offered - filled
             if as_option:

@@ -112,6 +112,9 @@ def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
     is a part of another name, and would be lost."""
     gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
     gap = {i for i in gap if tokens[i].folded != "the"}
+    # "Extra cheddar cheese" is of the cheddar, where there is extra cheese.
+    if any(f.kind == one.kind == "option" and f.group == one.group and gap >= {*f.core} for f in kept):
+        return False
     return gap <= {i for f in kept if f is not one for i in f.core}
 
 

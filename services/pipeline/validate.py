@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
 
 from schemas.cart import MAX_LINES, MAX_OPTIONS, CartDraft, Finding, ItemLine, LineDraft, NotOnMenuLine
 from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
+from services.pipeline.counting import idle_numbers
 from services.pipeline.naming import line_called, listed, option_name, quoted, size_called
 from services.pipeline.questions import which_item
 
@@ -101,16 +101,10 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _numbers(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
-    """Numbers that count nothing in the cart; a split one may be the sum of lines that follow one another."""
-    options = [o for line in draft.lines if isinstance(line, ItemLine) for o in line.options]
-    quantities = [line.quantity for line in draft.lines]
-    counted = {o.count for o in options}
-    counted |= {total for i in range(len(quantities)) for total in accumulate(quantities[i:])}
-    for number in evidence.numbers:
-        if number > 1 and number not in counted:
-            yield Finding.blocking(
-                "number_unused", f"You said the number {number}: of what would you like so many?"
-            )
+    for number in idle_numbers(draft, evidence):
+        yield Finding.blocking(
+            "number_unused", f"You said the number {number}: of what would you like so many?"
+        )
 
 
 def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:

@@ -140,9 +140,11 @@ def test_a_number_of_pieces_is_a_size() -> None:
     assert retrieve("two wings", DINER, 1).lines[0].quantities == (2,)
 
 
-def test_a_name_beside_an_unknown_word_need_not_be_ordered() -> None:
-    assert not read("a pumpkin spice latte").lines[0].required
-    assert read("a large latte and a pumpkin").lines[0].required
+def test_an_item_named_whole_stays_beside_an_unknown_word() -> None:
+    for text in ("a pumpkin spice latte", "a large latte and a pumpkin"):
+        evidence = read(text)
+        assert evidence.lines[0].required
+        assert "pumpkin" in evidence.unexplained
 
 
 def test_more_lines_than_a_cart_holds_are_a_doubt() -> None:
