@@ -216,7 +216,7 @@ def _run(
             predictions.write(row)
             progress.update(bar, advance=1)
         if len(predictions):
-            console.print(f"{len(predictions)} orders were done before and are taken from {out}")
+            console.print(f"done before, so taken from {out}: {len(predictions)} of {len(whole)} orders")
         with ExitStack() as stack:
             config = stack.enter_context(decode_server(settings()))
             container = bootstrap(config)
