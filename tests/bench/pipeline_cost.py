@@ -20,7 +20,7 @@ from typing import Any
 
 from infra.settings import Settings
 from services.bootstrap import bootstrap
-from services.engines.decoder import PROBE_WORD
+from services.engines.decoder import PROBE_WORD, OpenAIDecoder
 from services.evaluation.run import predict
 from services.evaluation.statistics import quantile
 from services.pipeline.ports import Tools
@@ -66,7 +66,9 @@ def pipeline_cost(orders: Sequence[Order], texts: Mapping[str, str]) -> dict[str
     by_words = {order.messages()[-1]["content"]: texts[order.id] for order in known}
     with instant_engine(by_words) as url, tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home), llm_url=url, llm_dialect="vllm", llm_model="instant")
-        tools = replace(bootstrap(settings).tools, skip_settled=False)
+        # Whole answers: an engine that is asked for choices alone would have to know where it stands.
+        decoder = OpenAIDecoder(url, dialect="vllm", model="instant", whole=True)
+        tools = replace(bootstrap(settings).tools, skip_settled=False, decoder=lambda: decoder)
         for order in known:
             _timed(order, tools)  # menus' lexicons are built once
         return {str(threads): _rates(known * ROUNDS, tools, threads) for threads in THREADS}
