@@ -8,7 +8,7 @@ from itertools import pairwise
 from schemas.cart import MAX_COUNT, Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
-from services.pipeline.counting import led_to, of_one, opens_line
+from services.pipeline.counting import led_to, of_one, opens_line, starting
 from services.pipeline.english import (
     AMOUNT_FILLERS,
     AMOUNTS,
@@ -220,16 +220,20 @@ def _counts(
         and not tokens[end - 1].after
         and any(m.kind in ("item", "size") and m.start == tokens[next_name].start for m in mentions)
     )
-    listed = led_to(tokens, first, mentions)
-    counting = {
+    near = [
         number
         for number in numbers
         if number.end <= first
         and first - number.end < _NEAR_COUNT
         and {t.folded for t in tokens[number.end : first]} <= BETWEEN_COUNT - {"with"}
         and not any(t.after for t in tokens[number.end - 1 : first])
-        and not (leads and not of_one(tokens, number.start, mentions))
-        and not (listed.of_its_item(menu) and opens_line(tokens, number.start, mentions))
+    ]
+    listed = bool(near) and led_to(tokens, first, starting(tokens, mentions)).of_its_item(menu)
+    counting = {
+        number
+        for number in near
+        if not (leads and not of_one(tokens, number.start, mentions))
+        and not (listed and opens_line(tokens, number.start, mentions))
     }
     counts = {min(number.value, MAX_COUNT) for number in counting} or {1}
     if end < len(tokens) and tokens[end].folded in ("twice", "thrice"):

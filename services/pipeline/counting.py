@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -36,12 +37,17 @@ class Led:
         return all(groups.intersection(option.groups) for option in self.options)
 
 
-def led_to(tokens: list[Token], end: int, mentions: Sequence[Mention]) -> Led:
-    """What follows a number that ends before token `end`, up to the next item, number, article or pause:
-    "two large ham and chicken pies"."""
-    starts: dict[int, list[Mention]] = {}
+def starting(tokens: list[Token], mentions: Iterable[Mention]) -> Mapping[int, list[Mention]]:
+    """Names by the token that they begin with."""
+    starts: dict[int, list[Mention]] = defaultdict(list)
     for mention in mentions:
-        starts.setdefault(span(tokens, mention)[0], []).append(mention)
+        starts[span(tokens, mention)[0]].append(mention)
+    return dict(starts)
+
+
+def led_to(tokens: list[Token], end: int, starts: Mapping[int, list[Mention]]) -> Led:
+    """What follows a number that ends before token `end`, up to the next item, number, article or pause:
+    "two large ham and chicken pies". `starts` as of `starting`."""
     options: list[Mention] = []
     joined, close, at = False, True, end
     while at < len(tokens) and not _ended(tokens, at, listing=bool(options)):
@@ -96,19 +102,26 @@ def idle_numbers(draft: CartDraft, evidence: Evidence) -> Iterator[int]:
     """Numbers that count nothing in the cart of what they lead to; one that leads to no name may count any
     line. A split one may be the sum of lines that follow one another."""
     tokens = tokenize(evidence.transcript)
+    starts = starting(tokens, evidence.mentions)
     wished = {line.quantity for line in draft.lines if isinstance(line, NotOnMenuLine)}
     for number in evidence.numbers:
-        if number.value > 1 and number.value not in wished | _counts(tokens, number, draft, evidence):
+        if number.value > 1 and number.value not in wished | _counts(tokens, number, starts, draft, evidence):
             yield number.value
 
 
-def _counts(tokens: list[Token], number: SaidNumber, draft: CartDraft, evidence: Evidence) -> set[int]:
+def _counts(
+    tokens: list[Token],
+    number: SaidNumber,
+    starts: Mapping[int, list[Mention]],
+    draft: CartDraft,
+    evidence: Evidence,
+) -> set[int]:
     """What stands in the cart of the names that a number leads to."""
     start, end = (
         next((i for i, t in enumerate(tokens) if t.start >= offset), len(tokens))
         for offset in (number.start, number.end)
     )
-    led = led_to(tokens, end, evidence.mentions)
+    led = led_to(tokens, end, starts)
     lines = [line for line in draft.lines if isinstance(line, ItemLine)]
     if led.item is None and not led.options:
         return _sums(line.quantity for line in draft.lines) | {

@@ -159,6 +159,16 @@ def test_what_was_surely_said_can_not_be_left_out() -> None:
     assert mask.accepts(wire(whole, off_menu("a large latte")))
 
 
+@pytest.mark.parametrize("odd", ["pumpkin", "tall", "unicorn"])
+def test_an_item_named_whole_can_not_be_left_out_for_a_word_beside_it(odd: str) -> None:
+    mask = mask_of(said(f"a {odd} latte"))
+    latte, beside = item(f"a {odd} latte", "latte"), off_menu(odd)
+    for kept in ((latte,), (latte, beside)):
+        assert mask.accepts(wire(*kept))
+    for lost in ((), (beside,)):
+        assert not mask.accepts(wire(*lost))
+
+
 def test_required_options_lead_past_optional_ones() -> None:
     """Each run of options keeps its order whichever of them must stand."""
     pairs = [("extras", name) for name in ("cream", "sugar", "foam", "ice")]
