@@ -32,15 +32,16 @@ def for_orders(samples: Sequence[Sample], now: float) -> str:
 
 
 @contextmanager
-def said_every(every_s: float, tell: Callable[[], str], say: Callable[[str], object]) -> Iterator[None]:
-    """Say what `tell` gives, every so often for as long as the block runs, but nothing twice in a row."""
+def said_every(every_s: float, tell: Callable[[], str], say: Callable[..., object]) -> Iterator[None]:
+    """Say what `tell` gives, every so often for as long as the block runs, but nothing twice in a row.
+    `say` is a console's `print`."""
     over = threading.Event()
 
     def keep_saying() -> None:
         last = ""
         while not over.wait(every_s):
             if (now := tell()) and now != last:
-                say(now)
+                say(now, soft_wrap=True)
                 last = now
 
     voice = threading.Thread(target=keep_saying, daemon=True)

@@ -80,6 +80,6 @@ def test_a_terminal_shows_the_same_under_the_parts() -> None:
 
 def test_what_is_said_ends_with_its_block_and_is_not_said_twice_in_a_row() -> None:
     said: list[str] = []
-    with said_every(0.01, lambda: "hearing hc-01", said.append):
+    with said_every(0.01, lambda: "hearing hc-01", lambda line, **_: said.append(line)):
         time.sleep(0.3)
     assert said == ["hearing hc-01"]
