@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from infra.database import Database
+from infra.database import Database, UtcDateTime
 from services.storage.changes import reading, writing
 from services.storage.tables import Base, TallyMarkRow
 
@@ -35,7 +35,14 @@ class Stretch:
     end: datetime | None = None
 
     def holds(self, moment: InstrumentedAttribute[Any]) -> ColumnElement[bool]:
-        return moment >= self.start if self.end is None else (moment >= self.start) & (moment < self.end)
+        after = moment >= _written(self.start)
+        return after if self.end is None else after & (moment < _written(self.end))
+
+
+def _written(moment: datetime) -> ColumnElement[datetime]:
+    """Written into the statement. As a parameter it is unknown to the plan that PostgreSQL keeps after five
+    runs: a process that had counted unfolded history kept the plan for it (300,000 orders: 158 ms a scrape)."""
+    return bindparam(None, moment, UtcDateTime, literal_execute=True)
 
 
 @dataclass(frozen=True, slots=True)
