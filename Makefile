@@ -69,7 +69,7 @@ bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders
 	@$(BIN)/python -m tests.bench.open_loop $(LOAD)
 	@$(BIN)/python -m tests.bench.engine_report
 
-bench-scale: setup ## pages and metrics with 500 menus and a million finished orders, SQLite and PostgreSQL (about 10 minutes; ARGS="--orders 100000" for fewer)
+bench-scale: setup ## pages and metrics with 500 menus and a million finished orders, SQLite and PostgreSQL (some minutes; ARGS="--orders 100000" for fewer)
 	@$(BIN)/python -m tests.bench.scale $(ARGS)
 
 ablation: weights ## each lever of the pipeline by itself, on the tuned text (ARGS="--orders 48" for fewer; goes on where it stopped; docs/ablation.md)
