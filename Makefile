@@ -79,7 +79,7 @@ bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders
 bench-overhead: setup ## SQL messages, Redis commands and time of an order beside the engines, on SQLite and PostgreSQL (2 minutes)
 	@$(BIN)/python -m tests.bench.overhead $(ARGS)
 
-bench-scale: setup ## pages and metrics with 500 menus and a million finished orders, SQLite and PostgreSQL (about 10 minutes; ARGS="--orders 100000" for fewer)
+bench-scale: setup ## pages and metrics with 500 menus and a million finished orders, SQLite and PostgreSQL (some minutes; ARGS="--orders 100000" for fewer)
 	@$(BIN)/python -m tests.bench.scale $(ARGS)
 
 bench-waiting: setup ## what a thousand clients that wait cost the API, on both databases (about 10 minutes; docs/benchmarks)

@@ -28,7 +28,7 @@ log = structlog.get_logger()
 # What one sweep looks at, and what it rings for at most: at a millisecond each it should end within seconds.
 LOOK, RING = 50_000, 2_000
 FORGET_EVERY_S = 3600.0
-# Seconds of one sweep that go to folding. After an upgrade a million orders take some minutes so.
+# Seconds of one sweep that go to folding.
 FOLD_S = 2.0
 
 

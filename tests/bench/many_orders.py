@@ -25,7 +25,7 @@ DAYS = 30
 TOLD_DAYS = 7
 CHUNK = 20_000
 HUNDRED = "a" * 80 + "p" * 6 + "c" * 6 + "r" * 3 + "x" * 3 + "f" * 2
-MADE = ["received", "transcribed", "decoded", "validated"]
+MADE = ["received", "transcribed", "read", "decoded"]
 # Of each end: state, events, and codes by the place of their event.
 ENDS: dict[str, tuple[str, list[str], dict[int, list[tuple[str, str]]]]] = {
     "a": ("completed", [*MADE, "accepted"], {}),

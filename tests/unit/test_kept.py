@@ -72,8 +72,10 @@ class Scoring(ScriptedDecoder):
 
     script: list[Any] = field(default_factory=lambda: [RIGHT])
 
-    def decode(self, evidence: Evidence, called_off: threading.Event | None = None) -> Decoded:
-        made = super().decode(evidence, called_off)
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
+        made = super().decode(evidence, called_off, whole=whole)
         return replace(made, scored=Scored({"/lines/0/sku": 0.123456789012345}, {"/lines/0/sku": 2}))
 
 
