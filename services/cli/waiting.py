@@ -10,12 +10,13 @@ from services.cli.samples import Sample
 
 # So often a line is written where there is no terminal to draw on.
 EVERY_S = 5.0
-DOING = {"transcribe": "hearing", "decode": "decoding", "validate": "checking", "triage": "settling"}
+DOING = {"transcribe": "hear", "decode": "decode", "validate": "check", "triage": "settle"}
 
 
 def for_orders(samples: Sequence[Sample], now: float) -> str:
-    """Which recording each stage has in hand, for how long, and how many wait behind it; empty when all are
-    settled. A stage takes the one that came to it first. `now` is of the monotonic clock, in seconds."""
+    """Which recording each stage has had the longest, since when, and how many more it has; empty when all
+    are settled. That one need not be in hand: after a failed try others pass it. `now` is of the
+    monotonic clock, in seconds."""
     told = []
     for stage, doing in DOING.items():
         here = sorted(
@@ -25,8 +26,8 @@ def for_orders(samples: Sequence[Sample], now: float) -> str:
         )
         if here:
             since, first = here[0]
-            behind = f", {len(here) - 1} behind it" if len(here) > 1 else ""
-            told.append(f"{doing} {first} ({now - since:.0f} s{behind})")
+            more = f" and {len(here) - 1} more" if len(here) > 1 else ""
+            told.append(f"to {doing}: {first} ({now - since:.0f} s){more}")
     unsent = next((sample.row["id"] for sample in samples if sample.order is None), None)
     return ", ".join(told) or (f"sending {unsent}" if unsent is not None else "")
 

@@ -24,7 +24,7 @@ def sample(name: str, stage: str | None, since: float, status: str = "processing
     return Sample({"id": name}, order, sent_at=since, stage_since=since)
 
 
-def test_it_says_which_recording_is_heard_and_which_is_decoded() -> None:
+def test_it_says_which_recordings_are_still_to_be_heard_and_decoded() -> None:
     samples = [
         sample("hc-01", "decode", 90.0),
         sample("hc-02", "decode", 95.0),
@@ -33,9 +33,7 @@ def test_it_says_which_recording_is_heard_and_which_is_decoded() -> None:
         sample("hc-05", None, 80.0, "completed"),
         Sample({"id": "hc-06"}),
     ]
-    assert (
-        for_orders(samples, 100.0) == "hearing hc-04 (2 s, 1 behind it), decoding hc-01 (10 s, 1 behind it)"
-    )
+    assert for_orders(samples, 100.0) == "to hear: hc-04 (2 s) and 1 more, to decode: hc-01 (10 s) and 1 more"
     assert for_orders(samples[4:], 100.0) == "sending hc-06"
     assert for_orders(samples[4:5], 100.0) == ""
 
