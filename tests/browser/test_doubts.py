@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, expect
 from schemas.cart import CartDraft, Finding
 from schemas.lifecycle import Event, State
 from schemas.review import ReviewReason
-from services.pipeline import stages
 from services.pipeline.facts import check_facts
 from services.pipeline.price import price_cart
+from services.pipeline.triage import doubts
 from services.pipeline.validate import check_fields
 from services.storage.records import OrderRecord, Outcome
 from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
@@ -28,9 +28,10 @@ def doubted(cafe: World, *lines: dict[str, Any], text: str, unsure: dict[str, fl
     draft = CartDraft.model_validate({"lines": lines})
     findings = check_facts(draft, menu) + check_fields([unsure], 0.9, draft, menu)
     cart = price_cart(draft, menu, order.menu_version, order.transcript, findings)
-    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
-    order = cafe.parts.orders.commit(order, Outcome(Event.VALIDATED, cart=cart, findings=tuple(findings)))
-    order = cafe.parts.orders.commit(order, stages.triage(order, cafe.parts.tools))
+    order = cafe.parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
+    reasons = doubts(order.transcript, findings, asr_threshold=cafe.parts.settings.asr_threshold)
+    outcome = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)
+    order = cafe.parts.orders.commit(order, outcome)
     assert order.state is State.IN_REVIEW
     return order
 
