@@ -10,7 +10,7 @@ from services.cli.samples import Sample
 
 # So often a line is written where there is no terminal to draw on.
 EVERY_S = 5.0
-DOING = {"transcribe": "hear", "decode": "decode", "validate": "check", "triage": "settle"}
+DOING = {"transcribe": "hear", "read": "read", "decode": "decode", "validate": "check"}
 
 
 def for_orders(samples: Sequence[Sample], now: float) -> str:

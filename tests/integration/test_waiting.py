@@ -97,8 +97,8 @@ def test_a_step_that_does_not_settle_is_waited_through(told: World) -> None:
     order_id = told.text()["id"]
     with polling(told, [order_id]) as (poll,):
         assert "saycart_clients_waiting 1.0" in told.http.get("/metrics").text
+        told.advance(order_id, Event.READ)
         told.advance(order_id, Event.DECODED)
-        told.advance(order_id, Event.VALIDATED)
         time.sleep(0.3)
         assert not poll.done()
         told.advance(order_id, Event.ACCEPTED)
@@ -124,10 +124,10 @@ def test_each_event_reaches_its_stream(told: World) -> None:
                 continue
             seen.append(line.removeprefix("event: "))
             # Each is only made once the one before has come.
-            next_one = {"transcribed": Event.DECODED, "decoded": Event.VALIDATED, "validated": Event.ACCEPTED}
+            next_one = {"transcribed": Event.READ, "read": Event.DECODED, "decoded": Event.ACCEPTED}
             if seen[-1] in next_one:
                 threading.Timer(0.2, told.advance, (order_id, next_one[seen[-1]])).start()
-    assert seen == ["received", "transcribed", "decoded", "validated", "accepted"]
+    assert seen == ["received", "transcribed", "read", "decoded", "accepted"]
 
 
 def test_many_who_wait_for_one_order_look_once(told: World) -> None:
