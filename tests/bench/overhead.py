@@ -147,7 +147,8 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=100)
     parser.add_argument("--out", type=Path, default=OUT)
     asked = parser.parse_args()
-    found: dict[str, Any] = {"date": datetime.now(UTC).date().isoformat(), "cores": os.cpu_count()}
+    found = json.loads(asked.out.read_text()) if asked.out.exists() else {}
+    found |= {"date": datetime.now(UTC).date().isoformat(), "cores": os.cpu_count(), "after": {}}
     postgresql = PostgreSQL()
     try:
         for name in ("sqlite", "postgresql"):
@@ -156,8 +157,8 @@ def main() -> None:
                 url = (
                     f"sqlite:///{home / 'saycart.db'}" if name == "sqlite" else postgresql.create("overhead")
                 )
-                found[name] = measured(url, asked.orders, home)
-            print(name, json.dumps(found[name]))
+                found["after"][name] = measured(url, asked.orders, home)
+            print(name, json.dumps(found["after"][name]))
     finally:
         postgresql.stop()
     asked.out.write_text(json.dumps(found, indent=1) + "\n")
