@@ -332,6 +332,28 @@ def test_a_recording_is_served_by_ranges(cafe: World) -> None:
     assert cafe.http.get(f"/v1/orders/{cafe.text()['id']}/audio").status_code == 404
 
 
+def test_a_panel_that_comes_late_asks_again(page: Page, cafe: World) -> None:
+    """What happens while a panel is on its way is not lost: its event came to the panel before."""
+    order = placed(cafe, "a large latte")
+    page.goto(f"/orders/{order.id}")
+    expect(page.locator("[aria-current=step]")).to_have_text(STAGE_WORDS["read"])
+    draft = CartDraft.model_validate({"lines": [LATTE]})
+    moved: list[OrderRecord] = []
+
+    def late(route: Route) -> None:
+        """The panel of before, after the next event has come."""
+        panel = route.fetch()
+        if len(moved) == 1:
+            moved.append(cafe.parts.orders.commit(moved[0], stages.validate(moved[0], cafe.parts.tools)))
+            page.wait_for_timeout(500)
+        route.fulfill(response=panel)
+
+    page.route(f"**/orders/{order.id}", late)
+    moved.append(cafe.parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft)))
+    expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
+    assert [one.state for one in moved] == [State.DECODED, State.PROPOSED]
+
+
 def test_the_one_question_is_answered_by_one_button(page: Page, cafe: World) -> None:
     order = placed(cafe, "a latte")
     menu = cafe.parts.menus.get(order.menu_id, order.menu_version)

@@ -2,13 +2,23 @@
 "use strict";
 // The server ends the stream with the event that ends the order. A browser that still listens takes that for
 // a lost connection: it reports an error and comes back, again and again.
+let newest = 0;
 htmx.createEventSource = (url) => {
   const source = new EventSource(url, { withCredentials: true });
-  for (const name of document.getElementById("order").dataset.ends.split(" ")) {
-    source.addEventListener(name, () => source.close());
+  const { events, ends } = document.getElementById("order").dataset;
+  for (const name of events.split(" ")) {
+    source.addEventListener(name, (event) => (newest = Math.max(newest, Number(event.lastEventId))));
   }
+  for (const name of ends.split(" ")) source.addEventListener(name, () => source.close());
   return source;
 };
+
+// An event that comes while a panel is under way belongs to the one that is replaced, and would be lost: an
+// order can be read, validated and shown within milliseconds. So each new panel asks whether it is late.
+document.addEventListener("htmx:afterSettle", () => {
+  const panel = document.getElementById("panel");
+  if (panel?.hasAttribute("hx-get") && Number(panel.dataset.version) < newest) htmx.trigger(panel, "newer");
+});
 
 document.addEventListener("click", (event) => {
   const play = event.target.closest("button.play");
