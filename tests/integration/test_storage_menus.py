@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
 
-from infra.database import MIGRATIONS, Database
+from infra.database import Database
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
 from schemas.transcript import Transcript
@@ -37,15 +35,6 @@ def statements(database: Database) -> Iterator[list[str]]:
         yield sent
     finally:
         event.remove(Engine, "before_cursor_execute", note)
-
-
-def migrate(database: Database, version: str) -> None:
-    """Bring an empty database to an older version of the tables."""
-    with database.write() as session:
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = session.connection()
-        command.upgrade(config, version)
 
 
 def menu(price: int = 300, menu_id: str = "cafe") -> Menu:
@@ -155,7 +144,7 @@ def test_menus_are_listed_and_found_without_a_document(menus: MenuStore, databas
 
 def test_menus_of_older_versions_get_their_headers(empty_url: str) -> None:
     old = Database(empty_url)
-    migrate(old, "0004")
+    old.migrate("0004")
     tea = menu().model_dump(mode="json")
     cake = {"sku": "cake", "name": "cake", "price": 1, "available": False}
     documents = {("a", 1): tea, ("a", 2): tea | {"items": [*tea["items"], cake], "currency": "EUR"}}
