@@ -96,6 +96,11 @@ def _params(xllamacpp: Any, args: argparse.Namespace) -> Any:
     # What comes or is called off while a prompt is read is seen between two batches. Of 2048 tokens, the
     # default, that was after the whole prompt of a menu; a batch is worked off in pieces of 512 anyway.
     params.n_batch = 512
+    if args.adapter:
+        # CommonAdapterLoraInfo has no constructor of its own.
+        adapter = xllamacpp.CommonAdapterLoraInfo()
+        adapter.path, adapter.scale = str(args.adapter), 1.0
+        params.lora_adapters = [adapter]
     params.cache_prompt = True
     params.cache_ram_mib = PROMPT_CACHE_MIB
     # A new order goes to the slot whose cached prompt it shares at least this share of; the fixed part of
@@ -122,6 +127,7 @@ def _problem(model: Path) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.engines.llama_server")
     parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--adapter", type=Path, help="a LoRA adapter as GGUF, for every request")
     parser.add_argument("--name", default="")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)

@@ -21,7 +21,8 @@ def without_headings(tally: Tally, listener: Listener) -> list[Wish]:
                 break
             announced.append(wish)
         several = len({wish.items for wish in announced}) > 1 or len(head.items) > 1
-        joined = announced and listener.tokens[head.at[1]].folded in AND
+        after = listener.tokens[head.at[1] : head.at[1] + 1]  # none behind a heading that was told again last
+        joined = announced and after and after[0].folded in AND
         if not several or joined or sum(w.quantity for w in announced) != head.quantity:
             continue
         wishes.remove(head)

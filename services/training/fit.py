@@ -1,0 +1,159 @@
+"""Train a LoRA adapter on packed orders. Runs as a file, in the training environment, wherever torch does.
+
+    python services/training/fit.py BASE PACKED.npz OUT [--device cuda] [--rank 16] [--rate 2e-4] [--hours 0]
+
+BASE is a GGUF of the model lock, unpacked to bfloat16: the adapter learns on the rounded weights that it is
+served with. Each order of a sequence sees its menu and itself (a mask over four dimensions), and the loss is
+on carts alone. A checkpoint every few minutes: the same command goes on from the last one, to the same end.
+
+Cost: 1.5B on an H100 some minutes; 0.5B on two CPU cores hours (docs/training.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model, set_peft_model_state_dict
+from peft import get_peft_model_state_dict as adapter_of
+from torch.nn.functional import cross_entropy
+
+LAYERS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+CHECKPOINT_S = 300.0
+
+
+def base_model(path: Path, device: str) -> Any:
+    """The base in bfloat16, from a GGUF or a folder of safetensors."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    from transformers import AutoModelForCausalLM
+
+    if path.is_dir():
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16)
+    else:
+        from transformers import GgufConfig
+
+        model = AutoModelForCausalLM.from_pretrained(
+            path.parent,
+            gguf_file=path.name,
+            quantization_config=GgufConfig(dequantize=True),
+            dtype=torch.bfloat16,
+        )
+    return model.to(device)
+
+
+def with_adapter(model: Any, rank: int) -> PeftModel:
+    """`model` with a fresh adapter in float32, on all linear layers."""
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=LAYERS, task_type="CAUSAL_LM")
+    wrapped = get_peft_model(model, config)
+    for parameter in wrapped.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()
+    return wrapped
+
+
+def inputs(orders: np.ndarray, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of one sequence: who sees whom, shape (1, 1, n, n), and positions, shape (1, n), where each order
+    begins right behind the menu."""
+    order = torch.from_numpy(orders.astype(np.int64)).to(device)
+    n = len(order)
+    earlier = torch.ones(n, n, dtype=torch.bool, device=device).tril()
+    seen = earlier & ((order[:, None] == order[None, :]) | (order[None, :] == 0))
+    menu = int((order == 0).sum())
+    starts = np.flatnonzero(np.diff(orders, prepend=-1))
+    first = np.repeat(starts, np.diff(np.append(starts, n)))
+    positions = np.arange(n) - first + np.where(orders > 0, menu, 0)
+    return seen[None, None], torch.from_numpy(positions)[None].to(device)
+
+
+def loss_of(model: Any, packed: dict[str, np.ndarray], sequence: int, device: str) -> torch.Tensor:
+    """Mean loss over the tokens of a sequence's carts."""
+    ends = packed["ends"]
+    part = slice(int(ends[sequence - 1]) if sequence else 0, int(ends[sequence]))
+    tokens = torch.from_numpy(packed["tokens"][part].astype(np.int64)).to(device)
+    seen, positions = inputs(packed["orders"][part], device)
+    asked = np.flatnonzero(packed["learned"][part][1:])
+    with torch.autocast(device, dtype=torch.bfloat16):
+        inner = model.base_model.model
+        hidden = inner.model(
+            input_ids=tokens[None], attention_mask=seen, position_ids=positions, use_cache=False
+        ).last_hidden_state[0]
+        where = torch.from_numpy(asked).to(device)
+        logits = inner.lm_head(hidden[where])
+    return cross_entropy(logits.float(), tokens[where + 1])
+
+
+def rate_at(step: int, steps: int, top: float) -> float:
+    """Up over the first 30 steps, then down along a cosine to a twentieth."""
+    warm = min(1.0, (step + 1) / 30)
+    return top * warm * (0.05 + 0.95 * 0.5 * (1 + np.cos(np.pi * step / max(steps, 1))))
+
+
+def fit(args: argparse.Namespace) -> dict[str, Any]:
+    """Train, and save the adapter in OUT. Returns what a model card tells of it."""
+    torch.manual_seed(args.seed)
+    packed = dict(np.load(args.packed))
+    steps = len(packed["ends"])
+    model = with_adapter(base_model(args.base, args.device), args.rank)
+    learned = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(learned, lr=args.rate, weight_decay=0.0)
+    args.out.mkdir(parents=True, exist_ok=True)
+    checkpoint, done, spent = args.out / "checkpoint.pt", 0, 0.0
+    if checkpoint.exists():
+        kept = torch.load(checkpoint, map_location=args.device)
+        set_peft_model_state_dict(model, kept["adapter"])
+        optimizer.load_state_dict(kept["optimizer"])
+        done, spent = kept["done"], kept["spent"]
+    started, saved, losses = time.monotonic() - spent, time.monotonic(), []
+    model.train()
+    for step in range(done, steps):
+        for group in optimizer.param_groups:
+            group["lr"] = rate_at(step, steps, args.rate)
+        loss = loss_of(model, packed, step, args.device)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learned, 1.0)
+        optimizer.step()
+        losses.append(loss.detach())
+        now = time.monotonic()
+        if step % 25 == 24 or step == steps - 1:
+            mean = torch.stack(losses[-50:]).mean().item()
+            read = int(packed["ends"][step])
+            print(f"{now - started:.0f} s, step {step + 1} of {steps}, {read / (now - started):.0f} tokens/s, loss {mean:.4f}", flush=True)
+        if now - saved > CHECKPOINT_S:
+            torch.save({"adapter": adapter_of(model), "optimizer": optimizer.state_dict(), "done": step + 1, "spent": now - started}, checkpoint)
+            saved = now
+    for parameter in learned:  # half the size, and what both engines compute with
+        parameter.data = parameter.data.bfloat16()
+    model.save_pretrained(args.out)
+    checkpoint.unlink(missing_ok=True)
+    name = torch.cuda.get_device_name() if args.device == "cuda" else "cpu"
+    card = {
+        "base": args.base.name, "rank": args.rank, "rate": args.rate, "seed": args.seed, "steps": steps,
+        "tokens": int(packed["ends"][-1]), "seconds": round(time.monotonic() - started, 1), "device": name,
+        "torch": torch.__version__, "last_loss": round(torch.stack(losses[-100:]).mean().item(), 4) if losses else None,
+    }
+    (args.out / "trained.json").write_text(json.dumps(card, indent=1))
+    return card
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="fit", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("base", type=Path)
+    parser.add_argument("packed", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--rate", type=float, default=2e-4)
+    parser.add_argument("--seed", type=int, default=0)
+    print(json.dumps(fit(parser.parse_args())))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

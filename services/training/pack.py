@@ -1,0 +1,201 @@
+"""Orders -> sequences of token numbers: one menu, then many orders that each see the menu and themselves.
+
+    python -m services.training.pack TOKENIZER OUT [--share 1.0] [--epochs 4] [--seed 0] [--answers]
+
+So a menu is computed once for some forty orders, and each order is read as it will be when it is served.
+Every epoch draws anew: the menu's extent and order, with and without other names, how words were heard, an
+item that the menu turns out not to have. `OUT` is one .npz of flat arrays; `fit.py` reads it without any of
+our code, so it runs wherever torch does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from schemas.menu import Item, Menu
+from services.engines.reader_prompt import menu_text, messages
+from services.engines.short_form import Line
+from services.training.hearing import as_heard
+from services.training.orders import Row, Shop, generated, shops
+
+SEQUENCE = 4096  # tokens, menu included
+MOST_TOKENS = 420  # of one order; the rest is left out
+GENERATED = 40  # orders of each menu and epoch that nobody wrote
+MARK = "\x00"
+
+Tokenize = Callable[[str], list[int]]
+
+
+@dataclass(slots=True)
+class Sequences:
+    """Flat arrays: `tokens`, the order each is of (0 is the menu), whether its token is to be learned, and
+    where each sequence ends."""
+
+    tokens: list[int] = field(default_factory=list)
+    orders: list[int] = field(default_factory=list)
+    learned: list[bool] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+
+    def add(self, menu: list[int], orders: Sequence[tuple[list[int], list[int]]]) -> None:
+        """One sequence: a menu, then each order's question and answer."""
+        self._part(menu, 0, False)
+        for number, (question, answer) in enumerate(orders, 1):
+            self._part(question, number, False)
+            self._part(answer, number, True)
+        self.ends.append(len(self.tokens))
+
+    def _part(self, tokens: list[int], order: int, learned: bool) -> None:
+        self.tokens += tokens
+        self.orders += [order] * len(tokens)
+        self.learned += [learned] * len(tokens)
+
+    def save(self, file: Path, **more: Any) -> None:
+        np.savez_compressed(
+            file,
+            tokens=np.array(self.tokens, np.int32),
+            orders=np.array(self.orders, np.int16),
+            learned=np.array(self.learned, np.bool_),
+            ends=np.array(self.ends, np.int64),
+            **more,
+        )
+
+
+class Chat:
+    """The tokenizer's own chat template, cut where the menu ends and where the answer begins."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        whole = tokenizer.apply_chat_template(
+            messages(MARK + "m", MARK + "s"), tokenize=False, add_generation_prompt=True
+        )
+        self._before, rest = whole.split(MARK + "m")
+        self._between, self._after = rest.split(MARK + "s")
+        self.end = self._tokens("<|im_end|>")
+
+    def menu(self, text: str) -> list[int]:
+        return self._tokens(self._before + text)
+
+    def question(self, said: str) -> list[int]:
+        said = messages("", said)[1]["content"]
+        return self._tokens(self._between + said + self._after)
+
+    def answer(self, short: str) -> list[int]:
+        return self._tokens(short) + self.end
+
+    def _tokens(self, text: str) -> list[int]:
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def training(chat: Chat, *, share: float, epochs: int, seed: int) -> Sequences:
+    """All training sequences, epoch after epoch, shuffled within each. `share` of the orders that people
+    wrote is used, the same ones in each epoch."""
+    packed, learned = Sequences(), shops("train")
+    for epoch in range(epochs):
+        dice = random.Random(f"{seed} {epoch}")
+        made: list[tuple[list[int], list[tuple[list[int], list[int]]]]] = []
+        for shop in learned:
+            kept = random.Random(f"{seed} {shop.menu.id}").sample(shop.rows, round(len(shop.rows) * share))
+            rows = [*kept, *generated(shop, GENERATED, seed=1000 * seed + epoch)]
+            dice.shuffle(rows)
+            made += _sequences(chat, shop, rows, dice)
+        dice.shuffle(made)
+        for menu, orders in made:
+            packed.add(menu, orders)
+    return packed
+
+
+def _sequences(
+    chat: Chat, shop: Shop, rows: list[Row], dice: random.Random
+) -> Iterator[tuple[list[int], list[tuple[list[int], list[int]]]]]:
+    at = 0
+    while at < len(rows):
+        part = rows[at : at + dice.choice((12, 24, 40))]
+        items, gone = _extent(shop.menu, part, dice)
+        text = menu_text(shop.menu, shop.names, items=items, aliases=dice.random() < 0.6)
+        menu = chat.menu(text)
+        room, orders = SEQUENCE - len(menu), []
+        for row in part:
+            lines = _without(row.lines, gone)
+            question = chat.question(as_heard(row.said, dice))
+            answer = chat.answer(shop.names.write(lines))
+            size = len(question) + len(answer)
+            if size > room:
+                break
+            at += 1
+            if size <= MOST_TOKENS:
+                orders.append((question, answer))
+                room -= size
+        if not orders:
+            at += 1
+            continue
+        yield menu, orders
+
+
+def _extent(menu: Menu, rows: Sequence[Row], dice: random.Random) -> tuple[list[Item], frozenset[str]]:
+    """The items that are shown, and those that are missing though they are asked for."""
+    items = list(menu.items)
+    needed = {line["sku"] for row in rows for line in row.lines if line.get("sku")}
+    gone: frozenset[str] = frozenset()
+    if dice.random() < 0.25:
+        lonely = [item.sku for item in items if item.sku in needed and _lonely(item, items)]
+        gone = frozenset(dice.sample(lonely, min(len(lonely), dice.choice((1, 1, 2)))))
+        items = [item for item in items if item.sku not in gone]
+    if dice.random() < 0.4:
+        share = dice.random()
+        items = [item for item in items if item.sku in needed or dice.random() < share]
+    if dice.random() < 0.5:
+        dice.shuffle(items)
+    return items or list(menu.items), gone
+
+
+def _lonely(item: Item, items: Sequence[Item]) -> bool:
+    """Whether no other item's name has a word of this one's, so that without it it surely is off the menu."""
+    words = _words(item)
+    return not any(words & _words(other) for other in items if other is not item)
+
+
+def _words(item: Item) -> set[str]:
+    return {word.rstrip("s") for name in (item.name, *item.aliases) for word in re.findall(r"\w+", name.lower())}
+
+
+def _without(lines: list[Line], gone: frozenset[str]) -> list[Line]:
+    return [
+        {"kind": "not_on_menu", "quantity": line.get("quantity", 1)} if line.get("sku") in gone else line
+        for line in lines
+    ]
+
+
+def main(argv: list[str] | None = None) -> int:
+    from transformers import AutoTokenizer
+
+    parser = argparse.ArgumentParser(prog="pack", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("tokenizer", type=Path, help="a GGUF, or a folder with a tokenizer")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args(argv)
+    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer))
+    packed = training(chat, share=args.share, epochs=args.epochs, seed=args.seed)
+    packed.save(args.out)
+    print(f"{len(packed.ends)} sequences, {len(packed.tokens)} tokens, {sum(packed.learned)} to be learned")
+    return 0
+
+
+def tokenizer(path: Path, loader: Any) -> Any:
+    """The tokenizer in a GGUF or a folder."""
+    if path.is_dir():
+        return loader.from_pretrained(path)
+    return loader.from_pretrained(path.parent, gguf_file=path.name)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
