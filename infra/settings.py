@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from platformdirs import user_cache_path
 from pydantic import AliasChoices, Field
@@ -90,6 +91,11 @@ class Settings(BaseSettings):
     check_settled: int = Field(50, ge=0)
     """One in so many settled orders is decoded all the same and compared: a standing check of server and
     mask. 0: none, 1: each."""
+
+    reader: Literal["all", "open", "off"] = "all"
+    """Which orders the learned reader reads beside the rules: all of them, those alone that the words leave
+    open or in doubt, or none. It works where the model has an adapter (`infra/adapters`) and the server has
+    loaded it."""
 
     fallback_llm_url: str = ""
     """A second decoder, asked only when the first stays down. Empty: none, the order goes to review."""

@@ -143,11 +143,20 @@ class Container:
                 timeout_s=config.llm_timeout_s,
                 api_key=config.llm_api_key,
                 score=config.score_drafts,
+                adapter=self._adapter,
             )
             for url in addresses(urls)
         ]
         # A quarter: with the full time of a second server it stays under the stage's limit.
         return Servers(decoders, patience_s=config.llm_timeout_s / 4)
+
+    @cached_property
+    def _adapter(self) -> str:
+        """Name of the learned reader for the model that is set; empty where there is none, or it is off."""
+        from services.engines.adapters import made_for
+
+        folder = made_for(self.settings.llm_model) if self.settings.reader != "off" else None
+        return folder.name if folder else ""
 
     @cached_property
     def tools(self) -> Tools:
@@ -167,6 +176,7 @@ class Container:
             max_order_total=self.settings.max_order_total,
             skip_settled=self.settings.skip_settled,
             check_settled=self.settings.check_settled,
+            reader=self.settings.reader if self._adapter else "off",
         )
 
     def keep(self, folder: Path) -> tuple[Tools, Kept]:

@@ -9,7 +9,9 @@ Cost: 0.3 s for 18 MB.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 import struct
 from pathlib import Path
@@ -18,9 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from infra.settings import REPOSITORY
 from schemas.errors import EngineMisconfigured
 
-WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
+ADAPTERS = REPOSITORY / "infra" / "adapters"
+WEIGHTS, CONFIG, CARD = "adapter_model.safetensors", "adapter_config.json", "trained.json"
 # peft's names for the layers of Qwen2 -> llama.cpp's.
 _LAYERS = {
     "self_attn.q_proj": "attn_q",
@@ -39,6 +43,24 @@ _HINT = "`make train` makes an adapter; those of a release are under infra/adapt
 Array = npt.NDArray[Any]
 
 
+def made_for(model: str) -> Path | None:
+    """The folder of the adapter that was trained on a model of the lock, given its name or its file."""
+    for card in sorted(ADAPTERS.glob(f"*/{CARD}")):
+        if json.loads(card.read_text())["base"] == Path(model).name:
+            return card.parent
+    return None
+
+
+def prepared(folder: Path, models_dir: Path) -> Path:
+    """The adapter as llama.cpp loads it, written among the weights the first time. Raises as `to_gguf`."""
+    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:12]
+    out = models_dir / "adapters" / f"{folder.name}-{digest}.gguf"
+    if not out.exists():
+        out.parent.mkdir(parents=True, exist_ok=True)
+        to_gguf(folder, out)
+    return out
+
+
 def to_gguf(folder: Path, out: Path) -> None:
     """Write the adapter in `folder` to `out` in half precision, whole or not at all.
 
@@ -50,7 +72,7 @@ def to_gguf(folder: Path, out: Path) -> None:
         tensors = [(_named(name), array) for name, array in read(folder / WEIGHTS).items()]
     except (OSError, ValueError, KeyError, struct.error) as error:
         raise EngineMisconfigured(f"No adapter can be read in {folder}: {error!r:.100}", hint=_HINT) from None
-    unfinished = out.with_name(f".{out.name}.part")
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
     unfinished.write_bytes(_document(tensors, float(config["lora_alpha"])))
     unfinished.rename(out)
 

@@ -31,13 +31,14 @@ from schemas.errors import (
     EngineUnavailable,
 )
 from schemas.evidence import Evidence
-from services.engines import unmasked
+from services.engines import reading, unmasked
 from services.engines.blanks import Answer, TooOpen
 from services.engines.calls import Calls
 from services.engines.grammar import Mask, build_form, build_mask, mask_version
 from services.engines.labels import Labels
-from services.engines.ports import Decoded, Scored
+from services.engines.ports import Decoded, Reading, Scored
 from services.engines.prompt import Message, messages
+from services.engines.reading import Sheet
 
 log = structlog.get_logger()
 
@@ -60,6 +61,7 @@ class OpenAIDecoder:
         timeout_s: of one whole decode.
         score: have finished carts scored without the mask.
         whole: decode forced text too, as with `score`; for comparisons.
+        adapter: name of the learned reader, where the server may have it.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class OpenAIDecoder:
         api_key: str = "",
         score: bool = False,
         whole: bool = False,
+        adapter: str = "",
     ) -> None:
         if dialect not in ("llama.cpp", "vllm"):
             raise EngineMisconfigured(
@@ -84,8 +87,11 @@ class OpenAIDecoder:
         self._whole = whole or score
         self._timeout_s = timeout_s
         self._calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
+        self._adapter = adapter
         self._known: dict[tuple[str, int], tuple[Labels, str]] = {}
+        self._sheets: dict[tuple[str, int], Sheet] = {}
         self._learning = threading.Lock()
+        self._has_reader: bool | None = None
 
     def decode(
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
@@ -114,8 +120,44 @@ class OpenAIDecoder:
             seconds=time.perf_counter() - started,
         )
 
+    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+        """See `CartDecoder.read`."""
+        if not self.reads:
+            return None
+        until = time.monotonic() + self._timeout_s
+
+        def post(path: str, body: Document) -> Document:
+            left = max(until - time.monotonic(), LEAST_S)
+            return self._calls.post(path, body, called_off=called_off, timeout_s=left)
+
+        sheet = self._sheet(evidence)
+        return reading.read(
+            evidence.transcript,
+            sheet,
+            dialect=self._dialect,
+            model=self._model,
+            adapter=self._adapter,
+            post=post,
+        )
+
+    @property
+    def reads(self) -> bool:
+        """Whether the server has the learned reader. Asked for until it answers; one that is away has none."""
+        if self._has_reader is None and self._adapter:
+            self._has_reader = self._look_for_reader()
+        return bool(self._has_reader)
+
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """See `CartDecoder.warm`. Asks for one token, since prompts are only cached by use."""
+        if self.reads:
+            sheet = self._sheet(evidence)
+            asked = reading.request(
+                "hello", sheet, dialect=self._dialect, model=self._model, adapter=self._adapter
+            )
+            asked.pop("grammar", None)
+            asked.pop("structured_outputs", None)
+            self._calls.post(_CHAT, asked | {"max_tokens": 1}, called_off=called_off)
+            return
         labels, _ = self._menu(evidence)
         body = {"messages": messages(evidence, labels), "max_tokens": 1, "temperature": 0}
         self._calls.post(_CHAT, {"model": self._model, **body}, called_off=called_off)
@@ -150,6 +192,29 @@ class OpenAIDecoder:
         """
         mask = Mask(lark, "check", max_tokens - 8)
         return self._complete([{"role": "user", "content": "Say: hello"}], mask)[0]
+
+    def _look_for_reader(self) -> bool | None:
+        def get(path: str) -> Any:
+            return httpx.get(f"{self.url}{path}", timeout=HEALTH_S, trust_env=False).raise_for_status().json()
+
+        try:
+            found = reading.present(self._dialect, self._adapter, get)
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, AttributeError):
+            return None
+        if not found:
+            log.warning("reader.absent", url=self.url, adapter=self._adapter)
+        return found
+
+    def _sheet(self, evidence: Evidence) -> Sheet:
+        key = (evidence.menu.id, evidence.menu_version)
+        with self._learning:
+            if key not in self._sheets or self._sheets[key].menu != evidence.menu:
+                while len(self._sheets) >= KNOWN_MENUS:
+                    self._sheets.pop(next(iter(self._sheets)))
+                sheet = Sheet(evidence.menu)
+                compiles(sheet.mask)
+                self._sheets[key] = sheet
+            return self._sheets[key]
 
     def _menu(self, evidence: Evidence) -> tuple[Labels, str]:
         key = (evidence.menu.id, evidence.menu_version)

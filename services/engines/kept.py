@@ -25,13 +25,15 @@ from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services.engines.grammar import build_form, build_mask, mask_version
 from services.engines.labels import Labels
-from services.engines.ports import CartDecoder, Decoded, Recording, Transcriber
+from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
 from services.engines.prompt import messages
+from services.engines.reading import Sheet
 
 T = TypeVar("T")
 
 _HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
 _HEARING, _DECODED = TypeAdapter(Transcript), TypeAdapter(Decoded)
+_READING: TypeAdapter[Reading | None] = TypeAdapter(Reading | None)
 
 
 class Kept:
@@ -113,6 +115,12 @@ class KeptDecoder:
         return self._kept.answer(
             "carts", asked, _DECODED, lambda: self._decoder.decode(evidence, called_off, whole=whole)
         )
+
+    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+        """See `CartDecoder.read`."""
+        sheet = Sheet(evidence.menu)
+        asked = [self._model, sheet.text, evidence.transcript, sheet.mask.lark]
+        return self._kept.answer("readings", asked, _READING, lambda: self._decoder.read(evidence, called_off))
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing: the first order that was not decoded before pays for the prompt."""

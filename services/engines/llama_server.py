@@ -27,10 +27,18 @@ LIBGOMP_HINT = "The system's libgomp is missing: apt-get install libgomp1"
 
 
 def command(
-    model: Path, port: int, *, name: str = "", threads: int = 2, slots: int = 2, context: int = 12_288
+    model: Path,
+    port: int,
+    *,
+    name: str = "",
+    threads: int = 2,
+    slots: int = 2,
+    context: int = 12_288,
+    adapter: Path | None = None,
 ) -> tuple[str, ...]:
-    """The argument list that starts the server. `context` is in tokens for each slot."""
-    options = {
+    """The argument list that starts the server. `context` is in tokens for each slot; `adapter` is a GGUF,
+    at work for requests that ask for it."""
+    options: dict[str, object] = {
         "--model": model,
         "--name": name or model.name,
         "--host": "127.0.0.1",
@@ -39,6 +47,8 @@ def command(
         "--slots": slots,
         "--context": context,
     }
+    if adapter is not None:
+        options["--adapter"] = adapter
     flat = (str(part) for pair in options.items() for part in pair)
     return (sys.executable, "-m", "services.engines.llama_server", *flat)
 
@@ -101,6 +111,7 @@ def _params(xllamacpp: Any, args: argparse.Namespace) -> Any:
         adapter = xllamacpp.CommonAdapterLoraInfo()
         adapter.path, adapter.scale = str(args.adapter), 1.0
         params.lora_adapters = [adapter]
+        params.lora_init_without_apply = True  # at work for requests that ask for it alone
     params.cache_prompt = True
     params.cache_ram_mib = PROMPT_CACHE_MIB
     # A new order goes to the slot whose cached prompt it shares at least this share of; the fixed part of
@@ -127,7 +138,7 @@ def _problem(model: Path) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.engines.llama_server")
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--adapter", type=Path, help="a LoRA adapter as GGUF, for every request")
+    parser.add_argument("--adapter", type=Path, help="a LoRA adapter as GGUF, for requests that ask for it")
     parser.add_argument("--name", default="")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)

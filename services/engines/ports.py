@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from schemas.cart import CartDraft
 from schemas.evidence import Evidence
@@ -95,6 +95,25 @@ class Decoded:
     requests: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The cart that the learned reader came to, as lines of a draft without `heard`, and as it wrote it.
+
+    `logprob` is the natural logarithm of the whole answer's probability, without the mask (0 is certain);
+    `overruled` counts tokens that the mask chose against the model. Tokens and `seconds` as in `Decoded`.
+    """
+
+    lines: tuple[dict[str, Any], ...]
+    text: str
+    logprob: float
+    overruled: int
+    engine: str
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    seconds: float
+
+
 class CartDecoder(Protocol):
     """Turns a transcript into a draft, under a mask."""
 
@@ -111,6 +130,13 @@ class CartDecoder(Protocol):
             EngineUnavailable: refused, timed out or 5xx.
             DecodeTruncated: the server stopped before the cart was whole; the text is not parsed.
             DecodeInvalid: the text is outside the mask, so the server did not apply it.
+        """
+        ...
+
+    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+        """What the learned reader makes of the words alone; None where no server has one.
+
+        Raises: as `decode`.
         """
         ...
 

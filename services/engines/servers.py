@@ -9,15 +9,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import structlog
 
 from schemas.errors import DecodeInvalid, EngineError, EngineMisconfigured, EngineUnavailable
 from schemas.evidence import Evidence
 from services.engines.decoder import OpenAIDecoder
-from services.engines.ports import Decoded
+from services.engines.ports import Decoded, Reading
 
 log = structlog.get_logger()
+
+Answered = TypeVar("Answered")
 
 REST_S = 5.0
 """A server that failed is asked after all others for this long."""
@@ -84,13 +87,20 @@ class Servers:
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
     ) -> Decoded:
         """See `CartDecoder.decode`; `EngineUnavailable` only when no server could do it."""
+        return self._ask(lambda decoder: decoder.decode(evidence, called_off, whole=whole), called_off)
+
+    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+        """See `CartDecoder.read`; raises as `decode`."""
+        return self._ask(lambda decoder: decoder.read(evidence, called_off), called_off)
+
+    def _ask(self, act: Callable[[OpenAIDecoder], Answered], called_off: threading.Event | None) -> Answered:
         began, left, waited = time.monotonic(), list(self._servers), False
         while True:
             server = self._take(left)
             left.remove(server)
             try:
                 server.prove()
-                return server.decoder.decode(evidence, called_off, whole=whole)
+                return act(server.decoder)
             except EngineUnavailable as error:
                 server.failed(error)
                 if time.monotonic() - began > self._patience_s:

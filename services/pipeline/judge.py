@@ -40,13 +40,16 @@ def judge_drafted(
     *,
     field_threshold: float,
     max_total: int,
+    vouched: bool = False,
 ) -> Judged:
     """A cart that a machine made of `transcript`: true of the menu, heard, and surely enough.
 
-    `field_threshold` is a calibrated confidence (0..1), `max_total` in minor units.
+    `field_threshold` is a calibrated confidence (0..1), `max_total` in minor units. Where the learned reader
+    `vouched` for it, what the rules could not make out of the words is no doubt.
     """
     fields = field_confidences(draft, evidence, transcript)
-    findings = [*doubts_of(draft, menu.menu, evidence), *check_hearing(transcript)]
+    said = check_facts(draft, menu.menu) if vouched else doubts_of(draft, menu.menu, evidence)
+    findings = [*said, *check_hearing(transcript)]
     findings += check_fields(fields, field_threshold, draft, menu.menu)
     cart = price_cart(draft, menu.menu, menu.version, transcript, findings, fields)
     findings += check_total(cart.total, max_total)

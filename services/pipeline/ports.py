@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from schemas.lifecycle import State
 from services.engines.ports import CartDecoder, Transcriber
@@ -51,5 +51,7 @@ class Tools:
     """Whether no decoder is asked where the words leave one cart."""
     check_settled: int = 50
     """One in so many of those is decoded all the same, and compared; 0: none."""
+    reader: Literal["all", "open", "off"] = "off"
+    """Which orders the learned reader reads: all, those that the words leave open or in doubt, or none."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""

@@ -17,7 +17,8 @@ from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.wording import told
-from services.engines.ports import Decoded, Recording, Scored
+from services.engines.ports import Decoded, Reading, Recording, Scored
+from services.pipeline.agreement import Verdict, compare, findings_of
 from services.pipeline.hearing import hear
 from services.pipeline.judge import judge_drafted
 from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
@@ -62,11 +63,13 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
 
 def read(order: OrderRecord, tools: Tools) -> Outcome:
     """Find what the words may mean. Where they leave one cart it is written down, since no model has anything
-    to choose: jump-forward decoding of the whole answer. One in `check_settled` is left to the model."""
+    to choose: jump-forward decoding of the whole answer. It goes on to the model all the same where the
+    learned reader is to bear it out, and one in `check_settled` where there is none."""
     menu = tools.menu(order.menu_id, order.menu_version)
     started = time.perf_counter()
     evidence, document = to_keep(order, menu)
-    draft = written(evidence) if tools.skip_settled and not _is_checked(order, tools) else None
+    alone = tools.skip_settled and tools.reader != "all" and not _is_checked(order, tools)
+    draft = written(evidence) if alone else None
     timings = {"read": time.perf_counter() - started}
     if draft is None:
         return Outcome(Event.READ, evidence=document, timings=timings)
@@ -75,9 +78,16 @@ def read(order: OrderRecord, tools: Tools) -> Outcome:
 
 
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
-    """Decode a cart under the mask made from the evidence; a settled one to see that it comes to the same."""
+    """Have the learned reader read the words too, and hold its cart against the rules'. Without one: decode a
+    cart under the mask made from the evidence; a settled one to see that it comes to the same."""
     evidence = evidence_of(order, tools.menu(order.menu_id, order.menu_version))
     settled = written(evidence) if tools.skip_settled else None
+    if tools.reader == "all" or (tools.reader == "open" and settled is None):
+        reading = tools.decoder().read(evidence, tools.called_off)
+        if reading is not None:
+            return _read_twice(reading, evidence)
+    if settled is not None and not _is_checked(order, tools):
+        return Outcome(Event.DECODED, draft=settled, engine={"decoder": "none: settled"})
     if settled is not None:
         return _checked(settled, evidence, order, tools)
     return _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
@@ -108,6 +118,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     transcript, menu = heard(order), tools.menu(order.menu_id, order.menu_version)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
+    read_twice = order.engine.get("reader")
     judged = judge_drafted(
         order.draft,
         menu,
@@ -115,8 +126,11 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         evidence_of(order, menu),
         field_threshold=tools.field_threshold,
         max_total=tools.max_order_total,
+        vouched=read_twice is not None and read_twice["verdict"] == Verdict.VOUCHED,
     )
     findings = judged.findings
+    if read_twice is not None:
+        findings = (*findings, *findings_of(read_twice))
     if order.engine.get("settled_check") == DIFFERS:
         sentence = "Is this the order as you meant it? It can be read in two ways."
         detail = "the language model, asked as a check, came to another cart than the words leave"
@@ -165,6 +179,23 @@ def _checked(settled: CartDraft, evidence: Evidence, order: OrderRecord, tools: 
     if checked != SAME:
         log.error("decode.settled_check_failed", order_id=order.id, found=checked)
     return replace(outcome, draft=settled, engine={**outcome.engine, "settled_check": checked})
+
+
+def _read_twice(reading: Reading, evidence: Evidence) -> Outcome:
+    agreement = compare(reading, evidence)
+    return Outcome(
+        Event.DECODED,
+        draft=agreement.draft,
+        timings={"decode": reading.seconds},
+        engine={
+            "decoder": reading.engine,
+            "grammar": "short form",
+            "prompt_tokens": reading.prompt_tokens,
+            "completion_tokens": reading.completion_tokens,
+            "cached_tokens": reading.cached_tokens,
+            "reader": agreement.told,
+        },
+    )
 
 
 def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:

@@ -27,7 +27,7 @@ from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
 from services.bootstrap import webhook_signer
-from services.engines import llama_server
+from services.engines import adapters, llama_server
 from services.storage.orders import OrderStore
 
 # Names of the Celery workers and the queues that each serves. Hearing and decoding load a model and keep a
@@ -260,6 +260,7 @@ def _ready_file(config: Settings, name: str) -> Path:
 
 def llm_child(config: Settings, port: int, log_path: Path) -> Child:
     """The embedded llama.cpp server on loopback `port`; raises ModelError when its weights are not here."""
+    reader = adapters.made_for(config.llm_model) if config.reader != "off" else None
     return Child(
         name="llm",
         argv=llama_server.command(
@@ -269,6 +270,7 @@ def llm_child(config: Settings, port: int, log_path: Path) -> Child:
             threads=config.llm_threads,
             slots=config.llm_slots,
             context=config.llm_context,
+            adapter=adapters.prepared(reader, config.models_dir) if reader else None,
         ),
         log_path=log_path,
         ready=lambda: _answers(f"http://127.0.0.1:{port}/health"),
