@@ -26,6 +26,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.storage": ("schemas", "infra"),
     "services.pipeline": ("schemas", "services.engines.ports"),
     "services.evaluation": ("schemas", "services.pipeline"),
+    "services.training": ("schemas", "services.engines", "services.engines.ports", "services.pipeline"),
     "services.doorbell": ("schemas", "infra", "services.pipeline"),
     "services.bootstrap": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.storage",
@@ -73,6 +74,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.web.customer_view", "services.storage.records"): "the records' types, to be shown",
     ("services.workers.courier", "services.storage.outbox"): "the store's type, and its messages'",
     ("services.workers.stack", "services.engines.llama_server"): "names the child that the supervisor starts",
+    ("services.workers.stack", "services.engines.adapters"): "names the adapter that the child is to load",
     ("services.workers.stack", "services.storage.orders"): "frees leases before any process is wired",
     ("services.cli.doctor", "services.engines.decoder"): "probes the decode server that it is asked about",
     **{
@@ -207,7 +209,7 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
     "faster_whisper": "services.engines.whisper",
     "av": "services.engines",
     "xllamacpp": "services.engines.llama_server",
-    "llguidance": "services.engines",
+    "llguidance": ("services.engines", "services.training.answer"),
     "celery": "",
     "kombu": "infra.broker",
     "fastapi": ("services.api", "services.web"),

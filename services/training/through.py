@@ -1,0 +1,116 @@
+"""A part's orders through the whole pipeline, with answers that an adapter gave elsewhere.
+
+    python -m services.training.through PART ANSWERS.jsonl [--reader all|open|off]
+
+Everything is the pipeline's own but the decode server: its reader gives the answers of `answer.py`. One that
+the mask does not allow counts as overruled, so it is a doubt, and wrong. Prints figures, never a row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from schemas.compare import canonical
+from schemas.evidence import Evidence
+from services.engines.ports import Decoded, Reading
+from services.engines.short_form import Unreadable
+from services.engines.short_mask import short_mask
+from services.evaluation.run import predict
+from services.evaluation.statistics import wilson
+from services.pipeline.ports import Tools
+from services.training.orders import Row, Shop, shops
+from services.training.score import cart_of
+
+
+@dataclass(slots=True)
+class Recorded:
+    """`CartDecoder` whose reader says what was recorded; asked to decode it gives up, which is a review."""
+
+    answer: dict[str, Any]
+    shop: Shop
+    accepts: Callable[[str], bool]
+
+    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+        """The recorded answer, whoever asks."""
+        text, allowed = self.answer["text"], self.accepts(self.answer["text"])
+        try:
+            lines = tuple(self.shop.names.read(text)) if allowed else ()
+        except Unreadable:
+            lines, allowed = (), False
+        return Reading(lines, text, self.answer["logprob"], int(not allowed), "recorded", 0, 0, 0, 0.0)
+
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
+        raise NotImplementedError
+
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+        """Nothing."""
+
+
+def predicted(shop: Shop, row: Row, decoder: Recorded, reader: Literal["all", "open", "off"]) -> dict[str, Any]:
+    """The prediction row of one order."""
+    tools = Tools(
+        transcriber=_unasked,
+        decoder=lambda: decoder,
+        fallback_decoder=lambda: None,
+        menu=_unasked,
+        recording=_unasked,
+        decode_audio=_unasked,
+        second_transcriber=lambda: None,
+        agreement=lambda _one, _other: None,
+        asr_threshold=0.72,
+        field_threshold=0.94,
+        max_order_total=math.inf,  # type: ignore[arg-type]  # prices of these menus mean nothing
+        reader=reader,
+    )
+    gold = {"id": row.id, "utterance": row.said, "cart": {"lines": row.lines}}
+    return predict(gold, shop.menu, tools, None)
+
+
+def _unasked(*_asked: Any) -> NoReturn:
+    raise NotImplementedError("Orders of text need no such thing")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="through")
+    parser.add_argument("part")
+    parser.add_argument("answers", type=Path)
+    parser.add_argument("--reader", choices=("all", "open", "off"), default="all")
+    args = parser.parse_args(argv)
+    found = {}
+    for line in args.answers.read_text().splitlines():
+        answer = json.loads(line)
+        found[answer["part"], answer["id"]] = answer
+    counts = {"exact": 0, "reviewed": 0, "of them needless": 0, "asked one question": 0, "wrong, unseen": 0}
+    total = 0
+    for shop in shops(args.part):
+        mask = short_mask(shop.menu, shop.names)
+        for row in shop.rows:
+            answer = found.get((args.part, row.id))
+            if answer is None:
+                continue
+            made = predicted(shop, row, Recorded(answer, shop, mask.accepts), args.reader)
+            exact = canonical(made["cart"]["lines"]) == cart_of(row.lines)
+            reviewed, asked = made["decision"] == "review", made["question"] is not None
+            total += 1
+            counts["exact"] += exact
+            counts["reviewed"] += reviewed and not asked
+            counts["of them needless"] += reviewed and not asked and exact
+            counts["asked one question"] += asked
+            counts["wrong, unseen"] += not reviewed and not exact
+    for name, count in counts.items():
+        low, high = wilson(count, total)
+        print(f"{args.part}, {args.reader}, {name}: {count} of {total}, {count / total:.1%} ({low:.1%} to {high:.1%})")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
