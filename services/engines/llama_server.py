@@ -1,6 +1,7 @@
 """The embedded llama.cpp server, from the `xllamacpp` wheel, as a child process of ours.
 
     python -m services.engines.llama_server --model FILE --port N [--threads T] [--slots S] [--context C]
+        [--adapter FILE]
 
 Cost, measured with the 1.5B model (Q4_K_M), 2 slots of 12,288 tokens: 2.5 GB resident after loading, of
 which 1.1 GB is the mapped file (given back under pressure), 0.6 GB weights repacked for the CPU and 0.7 GB
@@ -15,10 +16,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from infra.signals import StopSignal
+from services.engines.adapters import prepared
 
 # Read when libgomp loads, hence before xllamacpp: spinning threads would take the cores from Whisper.
 OPENMP_ENV = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
@@ -62,6 +65,8 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     for key, value in OPENMP_ENV.items():
         os.environ.setdefault(key, value)
+    if args.adapter and args.adapter.is_dir():
+        args.adapter = prepared(args.adapter, Path(tempfile.gettempdir()))
     try:
         import xllamacpp
     except ImportError as error:
@@ -109,9 +114,9 @@ def _params(xllamacpp: Any, args: argparse.Namespace) -> Any:
     if args.adapter:
         # CommonAdapterLoraInfo has no constructor of its own.
         adapter = xllamacpp.CommonAdapterLoraInfo()
-        adapter.path, adapter.scale = str(args.adapter), 1.0
+        # With 0, it is at work for requests that ask for it alone.
+        adapter.path, adapter.scale = str(args.adapter), 0.0
         params.lora_adapters = [adapter]
-        params.lora_init_without_apply = True  # at work for requests that ask for it alone
     params.cache_prompt = True
     params.cache_ram_mib = PROMPT_CACHE_MIB
     # A new order goes to the slot whose cached prompt it shares at least this share of; the fixed part of
@@ -138,7 +143,7 @@ def _problem(model: Path) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.engines.llama_server")
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--adapter", type=Path, help="a LoRA adapter as GGUF, for requests that ask for it")
+    parser.add_argument("--adapter", type=Path, help="LoRA, a GGUF or a folder, for requests that ask for it")
     parser.add_argument("--name", default="")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)

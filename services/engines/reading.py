@@ -1,11 +1,11 @@
 """One order asked of the learned reader: a short form under the menu's mask, and how sure the model is of it.
 
-The adapter that was trained for the task (`services/training`) works on the decode server's own base model, for
-these requests alone. Its answer is checked against the mask like any other, and scored without it: the
+The adapter that was trained for the task (`services/training`) works on the decode server's own base model,
+for these requests alone. Its answer is checked against the mask like any other, and scored without it: the
 logarithmic probability of the whole answer, and how many of its tokens the mask chose against the model.
 
-Cost, on 2 CPU threads with the 1.5B model and the menu cached: 30 ms a token of the question, 95 ms a token of
-the answer, some ten a line (docs/training.md).
+Cost, on 2 CPU threads with the 1.5B model and the menu cached: 30 ms a token of the question, 95 ms a token
+of the answer, some ten a line (docs/training.md).
 """
 
 from __future__ import annotations

@@ -67,6 +67,7 @@ class _Server:
     def failed(self, error: EngineError) -> None:
         """Ask others first for a while, and probe it before it is trusted again."""
         self.proved = False
+        self.decoder.forget()
         self.rests_until = time.monotonic() + REST_S
         log.warning("decoder.failed", url=self.decoder.url, code=error.code, error=error.detail)
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from infra.models import ModelError, resolve
 from infra.settings import REPOSITORY, settings
 from services.engines import vllm_weights
+from services.engines.adapters import made_for
 from services.engines.llama_server import OPENMP_ENV
 
 PYTHON = REPOSITORY / ".venv-vllm" / "bin" / "python"
@@ -50,10 +51,16 @@ ON_CPU: dict[str, str] = {
 ON_CPU_FLAGS = ("--enforce-eager",)  # compiling takes minutes and a C++ compiler
 
 
-def command(python: Path, model: str, name: str, port: int, *, host: str, device: str) -> tuple[str, ...]:
-    """The argument list of the server; `name` is what its clients ask for."""
+def command(
+    python: Path, model: str, name: str, port: int, *, host: str, device: str, adapter: Path | None = None
+) -> tuple[str, ...]:
+    """The argument list of the server; `name` is what its clients ask for, and the adapter's folder's name
+    what they ask for to have its."""
     options = {"--model": model, "--served-model-name": name, "--host": host, "--port": str(port), **SERVING}
     flags = list(FLAGS)
+    if adapter is not None:
+        options |= {"--lora-modules": f"{adapter.name}={adapter}", "--max-lora-rank": "16"}
+        flags.append("--enable-lora")
     if device == "cpu":
         options |= ON_CPU
         flags += ON_CPU_FLAGS
@@ -105,7 +112,10 @@ def main(argv: list[str] | None = None) -> int:
     except ModelError as error:
         print(f"{error.detail} {error.hint}", file=sys.stderr)
         return 2
-    argv = list(command(args.python, model, name, args.port, host=args.host, device=args.device))
+    adapter = made_for(name)
+    argv = list(
+        command(args.python, model, name, args.port, host=args.host, device=args.device, adapter=adapter)
+    )
     os.environ.update(environment(args.device, args.threads))
     if Path(model).exists():
         os.environ["HF_HUB_OFFLINE"] = "1"

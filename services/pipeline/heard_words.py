@@ -1,7 +1,7 @@
 """The customer's own words for each line of a cart that was read without them.
 
-Where the rules found the line's item, their words for it; else the words of the item's name, or of a wish that
-nothing on the menu accounts for; else all that was said, as far as a line may hold it.
+Where the rules found the line's item, their words for it; else the words of the item's name, or of a wish
+that nothing on the menu accounts for; else all that was said, as far as a line may hold it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an adapter answers to packed questions, greedily, with and without the mask. Runs as a file, as `fit.py`.
+"""What an adapter answers to packed questions, greedily, with and without the mask. Runs as a file: `fit.py`.
 
     python services/training/answer.py BASE ADAPTER QUESTIONS.json OUT.jsonl [--device cuda] [--free]
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,42 @@ class Masks:
             raise RuntimeError(self._matchers[row].get_error())
 
 
-@torch.inference_mode()
-def answers(model: Any, menu: list[int], orders: list[list[int]], masks: Masks | None, end: int, device: str) -> list[dict[str, Any]]:
+@dataclass(slots=True)
+class Answer:
+    """One order's answer as it grows."""
+
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    overruled: int = 0
+    running: bool = True
+
+    def take(self, token: int, logprob: float, overruled: bool, end: int) -> None:
+        self.logprobs.append(logprob)
+        self.overruled += overruled
+        self.running = token != end
+        if self.running:
+            self.tokens.append(token)
+
+    def figures(self) -> dict[str, Any]:
+        return {
+            "logprob": round(sum(self.logprobs), 4),
+            "least": round(min(self.logprobs), 4),
+            "overruled": self.overruled,
+        }
+
+
+def answers(
+    model: Any, menu: list[int], orders: list[list[int]], masks: Masks | None, end: int, device: str
+) -> list[Answer]:
     """Greedy answers to the orders of one menu, all at once."""
     rows, longest = len(orders), max(map(len, orders))
     cache = DynamicCache()
-    model(input_ids=torch.tensor([menu], device=device), past_key_values=cache, use_cache=True, logits_to_keep=1)
+    model(
+        input_ids=torch.tensor([menu], device=device),
+        past_key_values=cache,
+        use_cache=True,
+        logits_to_keep=1,
+    )
     cache.batch_repeat_interleave(rows)
     pad = [longest - len(order) for order in orders]
     tokens = torch.tensor([[end] * p + order for p, order in zip(pad, orders, strict=True)], device=device)
@@ -67,37 +98,39 @@ def answers(model: Any, menu: list[int], orders: list[list[int]], masks: Masks |
     for row, p in enumerate(pad):
         seen[row, len(menu) : len(menu) + p] = 0
     place = (seen.cumsum(1) - 1)[:, len(menu) :]
-    said: list[list[int]] = [[] for _ in orders]
-    logprobs: list[list[float]] = [[] for _ in orders]
-    overruled, running = [0] * rows, [True] * rows
+    given = [Answer() for _ in orders]
     for _ in range(MOST):
-        logits = model(input_ids=tokens, attention_mask=seen, position_ids=place, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1].float()
-        own = logits.argmax(1)
-        if masks is not None:
-            allowed = masks.allowed(running, device)
-            chosen = logits.masked_fill(~allowed, -torch.inf).argmax(1)
-        else:
-            chosen = own
-        likely = torch.log_softmax(logits, 1).gather(1, chosen[:, None])[:, 0].tolist()
-        for row, (token, first) in enumerate(zip(chosen.tolist(), own.tolist(), strict=True)):
-            if not running[row]:
-                continue
-            logprobs[row].append(likely[row])
-            overruled[row] += token != first
-            if token == end:
-                running[row] = False
-                continue
-            said[row].append(token)
-            if masks is not None:
-                masks.take(row, token)
-        if not any(running):
+        out = model(
+            input_ids=tokens,
+            attention_mask=seen,
+            position_ids=place,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        chosen = _next(out.logits[:, -1].float(), given, masks, end, device)
+        if not any(answer.running for answer in given):
             break
         tokens, place = chosen[:, None], place[:, -1:] + 1
         seen = torch.cat([seen, seen.new_ones(rows, 1)], 1)
-    return [
-        {"tokens": said[row], "logprob": round(sum(logprobs[row]), 4), "least": round(min(logprobs[row]), 4), "overruled": overruled[row]}
-        for row in range(rows)
-    ]
+    return given
+
+
+def _next(
+    logits: torch.Tensor, given: list[Answer], masks: Masks | None, end: int, device: str
+) -> torch.Tensor:
+    """The likeliest token of each order that the mask allows, taken into its answer."""
+    own = chosen = logits.argmax(1)
+    if masks is not None:
+        allowed = masks.allowed([answer.running for answer in given], device)
+        chosen = logits.masked_fill(~allowed, -torch.inf).argmax(1)
+    likely = torch.log_softmax(logits, 1).gather(1, chosen[:, None])[:, 0].tolist()
+    for row, (token, first) in enumerate(zip(chosen.tolist(), own.tolist(), strict=True)):
+        if given[row].running:
+            given[row].take(token, likely[row], token != first, end)
+            if masks is not None and given[row].running:
+                masks.take(row, token)
+    return chosen
 
 
 def main() -> int:
@@ -115,24 +148,31 @@ def main() -> int:
     if args.adapter != "none":
         model = PeftModel.from_pretrained(model, args.adapter).merge_and_unload()
     model.eval()
-    folder = args.base.is_dir()
-    tokenizer = AutoTokenizer.from_pretrained(args.base) if folder else AutoTokenizer.from_pretrained(args.base.parent, gguf_file=args.base.name)
+    tokenizer = _tokenizer(args.base)
     end = tokenizer.convert_tokens_to_ids("<|im_end|>")
     known = llguidance.hf.from_tokenizer(tokenizer, eos_token=end)
     started, count = time.monotonic(), 0
-    with args.out.open("w") as out:
+    with args.out.open("w") as out, torch.inference_mode():
         for shop in json.loads(args.questions.read_text()):
             orders = sorted(shop["orders"], key=lambda order: len(order["tokens"]))[: args.limit or None]
             for at in range(0, len(orders), args.rows):
                 part = orders[at : at + args.rows]
-                masks = None if args.free else Masks(known, shop["lark"], len(part), model.config.vocab_size)
+                masks = None
+                if not args.free:
+                    masks = Masks(known, shop["lark"], len(part), model.config.vocab_size)
                 found = answers(model, shop["menu"], [o["tokens"] for o in part], masks, end, args.device)
                 for order, answer in zip(part, found, strict=True):
-                    text = tokenizer.decode(answer.pop("tokens"))
-                    out.write(json.dumps({"id": order["id"], "part": shop["part"], "text": text, **answer}) + "\n")
-                    count += 1
+                    row = {"id": order["id"], "part": shop["part"], "text": tokenizer.decode(answer.tokens)}
+                    out.write(json.dumps(row | answer.figures()) + "\n")
+                count += len(part)
     print(f"{count} orders in {time.monotonic() - started:.0f} s")
     return 0
+
+
+def _tokenizer(base: Path) -> Any:
+    if base.is_dir():
+        return AutoTokenizer.from_pretrained(base)
+    return AutoTokenizer.from_pretrained(base.parent, gguf_file=base.name)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Train a LoRA adapter on packed orders. Runs as a file, in the training environment, wherever torch does.
 
-    python services/training/fit.py BASE PACKED.npz OUT [--device cuda] [--rank 16] [--rate 2e-4] [--hours 0]
+    python services/training/fit.py BASE PACKED.npz OUT [--device cuda] [--rank 16] [--rate 2e-4]
 
 BASE is a GGUF of the model lock, unpacked to bfloat16: the adapter learns on the rounded weights that it is
 served with. Each order of a sequence sees its menu and itself (a mask over four dimensions), and the loss is
@@ -13,19 +13,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model, set_peft_model_state_dict
+from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
 from peft import get_peft_model_state_dict as adapter_of
 from torch.nn.functional import cross_entropy
 
 LAYERS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 CHECKPOINT_S = 300.0
+
+Array = npt.NDArray[Any]
 
 
 def base_model(path: Path, device: str) -> Any:
@@ -47,17 +51,20 @@ def base_model(path: Path, device: str) -> Any:
     return model.to(device)
 
 
-def with_adapter(model: Any, rank: int) -> PeftModel:
-    """`model` with a fresh adapter in float32, on all linear layers."""
-    config = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=LAYERS, task_type="CAUSAL_LM")
+def with_adapter(model: Any, rank: int, name: str) -> Any:
+    """`model` with a fresh adapter in float32, on all linear layers; `name` is what the adapter calls it."""
+    config = LoraConfig(
+        r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=LAYERS, task_type="CAUSAL_LM"
+    )
     wrapped = get_peft_model(model, config)
     for parameter in wrapped.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
+    config.base_model_name_or_path = name  # peft would write the path on this machine
     return wrapped
 
 
-def inputs(orders: np.ndarray, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+def inputs(orders: Array, device: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Of one sequence: who sees whom, shape (1, 1, n, n), and positions, shape (1, n), where each order
     begins right behind the menu."""
     order = torch.from_numpy(orders.astype(np.int64)).to(device)
@@ -71,7 +78,7 @@ def inputs(orders: np.ndarray, device: str) -> tuple[torch.Tensor, torch.Tensor]
     return seen[None, None], torch.from_numpy(positions)[None].to(device)
 
 
-def loss_of(model: Any, packed: dict[str, np.ndarray], sequence: int, device: str) -> torch.Tensor:
+def loss_of(model: Any, packed: dict[str, Array], sequence: int, device: str) -> torch.Tensor:
     """Mean loss over the tokens of a sequence's carts."""
     ends = packed["ends"]
     part = slice(int(ends[sequence - 1]) if sequence else 0, int(ends[sequence]))
@@ -91,7 +98,7 @@ def loss_of(model: Any, packed: dict[str, np.ndarray], sequence: int, device: st
 def rate_at(step: int, steps: int, top: float) -> float:
     """Up over the first 30 steps, then down along a cosine to a twentieth."""
     warm = min(1.0, (step + 1) / 30)
-    return top * warm * (0.05 + 0.95 * 0.5 * (1 + np.cos(np.pi * step / max(steps, 1))))
+    return top * warm * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * step / max(steps, 1))))
 
 
 def fit(args: argparse.Namespace) -> dict[str, Any]:
@@ -101,7 +108,7 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
     torch.backends.cuda.enable_cudnn_sdp(False)
     packed = dict(np.load(args.packed))
     steps = len(packed["ends"])
-    model = with_adapter(base_model(args.base, args.device), args.rank)
+    model = with_adapter(base_model(args.base, args.device), args.rank, args.name or args.base.name)
     learned = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=args.rate, weight_decay=0.0)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -111,7 +118,8 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
         set_peft_model_state_dict(model, kept["adapter"])
         optimizer.load_state_dict(kept["optimizer"])
         done, spent = kept["done"], kept["spent"]
-    started, saved, losses = time.monotonic() - spent, time.monotonic(), []
+    started, saved = time.monotonic() - spent, time.monotonic()
+    losses: list[torch.Tensor] = []
     model.train()
     for step in range(done, steps):
         for group in optimizer.param_groups:
@@ -127,28 +135,47 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
         losses.append(loss.detach())
         now = time.monotonic()
         if step % 25 == 24 or step == steps - 1:
-            mean = torch.stack(losses[-50:]).mean().item()
-            read = int(packed["ends"][step])
-            print(f"{now - started:.0f} s, step {step + 1} of {steps}, {read / (now - started):.0f} tokens/s, loss {mean:.4f}", flush=True)
+            speed = int(packed["ends"][step]) / (now - started)
+            told = f"{now - started:.0f} s, step {step + 1} of {steps}, {speed:.0f} tokens/s"
+            print(f"{told}, loss {_mean(losses[-50:]):.4f}", flush=True)
         if now - saved > CHECKPOINT_S:
-            torch.save({"adapter": adapter_of(model), "optimizer": optimizer.state_dict(), "done": step + 1, "spent": now - started}, checkpoint)
+            _save(checkpoint, model, optimizer, done=step + 1, spent=now - started)
             saved = now
     for parameter in learned:  # half the size, and what both engines compute with
         parameter.data = parameter.data.bfloat16()
-    model.save_pretrained(args.out)
+    # Asked, peft would look on the hub for what `name` is.
+    model.save_pretrained(args.out, save_embedding_layers=False)
     checkpoint.unlink(missing_ok=True)
-    name = torch.cuda.get_device_name() if args.device == "cuda" else "cpu"
     card = {
-        "base": args.base.name, "rank": args.rank, "rate": args.rate, "seed": args.seed, "steps": steps,
-        "tokens": int(packed["ends"][-1]), "seconds": round(time.monotonic() - started, 1), "device": name,
-        "torch": torch.__version__, "last_loss": round(torch.stack(losses[-100:]).mean().item(), 4) if losses else None,
+        "base": args.name or args.base.name,
+        "rank": args.rank,
+        "rate": args.rate,
+        "seed": args.seed,
+        "steps": steps,
+        "tokens": int(packed["ends"][-1]),
+        "seconds": round(time.monotonic() - started, 1),
+        "device": torch.cuda.get_device_name() if args.device == "cuda" else "cpu",
+        "torch": torch.__version__,
+        "last_loss": round(_mean(losses[-100:]), 4) if losses else None,
     }
     (args.out / "trained.json").write_text(json.dumps(card, indent=1))
     return card
 
 
+def _mean(losses: list[torch.Tensor]) -> float:
+    return float(torch.stack(losses).mean())
+
+
+def _save(checkpoint: Path, model: Any, optimizer: Any, *, done: int, spent: float) -> None:
+    """Whole or not at all: what is cut off here would keep the next run from going on."""
+    kept = {"adapter": adapter_of(model), "optimizer": optimizer.state_dict(), "done": done, "spent": spent}
+    unfinished = checkpoint.with_suffix(".part")
+    torch.save(kept, unfinished)
+    unfinished.replace(checkpoint)
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="fit", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(prog="fit")
     parser.add_argument("base", type=Path)
     parser.add_argument("packed", type=Path)
     parser.add_argument("out", type=Path)
@@ -156,6 +183,7 @@ def main() -> int:
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--rate", type=float, default=2e-4)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--name", default="", help="model of the lock that BASE is, by default its file name")
     print(json.dumps(fit(parser.parse_args())))
     return 0
 

@@ -153,7 +153,8 @@ def main(folders: list[str]) -> int:
         orders, problems = read_orders(written, menu) if written.exists() else ([], [])
         said = {order.said.casefold() for order in orders}
         print(*problems, sep="\n", end="\n" if problems else "")
-        print(f"{file.stem}: {len(menu.items)} items, {len(orders)} orders, {len(orders) - len(said)} doubled")
+        doubled = len(orders) - len(said)
+        print(f"{file.stem}: {len(menu.items)} items, {len(orders)} orders, {doubled} doubled")
         wrong += len(problems)
     return 1 if wrong else 0
 

@@ -55,7 +55,9 @@ class Recorded:
         """Nothing."""
 
 
-def predicted(shop: Shop, row: Row, decoder: Recorded, reader: Literal["all", "open", "off"]) -> dict[str, Any]:
+def predicted(
+    shop: Shop, row: Row, decoder: Recorded, reader: Literal["all", "open", "off"]
+) -> dict[str, Any]:
     """The prediction row of one order."""
     tools = Tools(
         transcriber=_unasked,
@@ -108,7 +110,9 @@ def main(argv: list[str] | None = None) -> int:
             counts["wrong, unseen"] += not reviewed and not exact
     for name, count in counts.items():
         low, high = wilson(count, total)
-        print(f"{args.part}, {args.reader}, {name}: {count} of {total}, {count / total:.1%} ({low:.1%} to {high:.1%})")
+        print(
+            f"{args.part}, {args.reader}, {name}: {count} of {total}, {count / total:.1%} ({low:.1%} to {high:.1%})"
+        )
     return 0
 
 

@@ -26,7 +26,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.storage": ("schemas", "infra"),
     "services.pipeline": ("schemas", "services.engines.ports"),
     "services.evaluation": ("schemas", "services.pipeline"),
-    "services.training": ("schemas", "services.engines", "services.engines.ports", "services.pipeline"),
+    "services.training": (
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.pipeline",
+        "services.evaluation",
+    ),
     "services.doorbell": ("schemas", "infra", "services.pipeline"),
     "services.bootstrap": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.storage",

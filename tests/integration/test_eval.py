@@ -43,7 +43,7 @@ class Works:
         self.gold.write_text("\n".join(GOLD) + "\n")
 
     def run(self, **settings: str) -> subprocess.CompletedProcess[str]:
-        nobody = {"SAYCART_LLM_URL": "http://127.0.0.1:9", "SAYCART_SKIP_SETTLED": "true"}
+        nobody = {"SAYCART_LLM_URL": "http://127.0.0.1:9", "SAYCART_READER": "off"}
         words = ["eval", "--menu", MENU, "--gold", self.gold, "--out", self.out, "--limit", "9"]
         words += ["--keep", self.folder / "kept", "--report", self.folder / "report"]
         return subprocess.run(
