@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from infra.blobs import Blobs
 from infra.database import Database
@@ -20,7 +20,7 @@ from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
-from services.engines.ports import Decoded, Recording
+from services.engines.ports import Decoded, Reading, Recording
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
@@ -215,6 +215,7 @@ class ScriptedDecoder:
     warmed: list[Evidence] = field(default_factory=list)
     meanwhile: Callable[[], object] = lambda: None
     name: str = "stand-in"
+    reading: Reading | None = None
 
     def decode(
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
@@ -226,6 +227,9 @@ class ScriptedDecoder:
         if isinstance(step, Exception):
             raise step
         return Decoded(step, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
+
+    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+        return self.reading
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         self.warmed.append(evidence)
@@ -245,6 +249,9 @@ class GatedDecoder:
         while (self.folder / "hold").exists():
             time.sleep(0.02)
         return Decoded(RIGHT, "stand-in", "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
+
+    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+        """It has no reader."""
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing to warm."""
@@ -296,6 +303,7 @@ class Works:
     bell: Bell = field(default_factory=Bell)
     skip_settled: bool = False
     check_settled: int = 0
+    reader: Literal["all", "open", "off"] = "off"
 
     def __post_init__(self) -> None:
         self.orders, self.reviews = OrderStore(self.database), ReviewStore(self.database)
@@ -317,6 +325,7 @@ class Works:
             max_order_total=50_000,
             skip_settled=self.skip_settled,
             check_settled=self.check_settled,
+            reader=self.reader,
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
 

@@ -37,7 +37,7 @@ class Recorded:
     shop: Shop
     accepts: Callable[[str], bool]
 
-    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+    def read(self, _evidence: Evidence, _called_off: threading.Event | None = None) -> Reading | None:
         """The recorded answer, whoever asks."""
         text, allowed = self.answer["text"], self.accepts(self.answer["text"])
         try:
@@ -110,9 +110,8 @@ def main(argv: list[str] | None = None) -> int:
             counts["wrong, unseen"] += not reviewed and not exact
     for name, count in counts.items():
         low, high = wilson(count, total)
-        print(
-            f"{args.part}, {args.reader}, {name}: {count} of {total}, {count / total:.1%} ({low:.1%} to {high:.1%})"
-        )
+        shares = f"{count / total:.1%} ({low:.1%} to {high:.1%})"
+        print(f"{args.part}, {args.reader}, {name}: {count} of {total}, {shares}")
     return 0
 
 

@@ -83,6 +83,7 @@ def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
         database_url=database_url,
         redis_url=server.url,
         llm_url="http://127.0.0.1:9",  # never asked: the words settle each order
+        reader="open",
         check_settled=0,
         log_level="WARNING",
     )

@@ -63,6 +63,8 @@ class ShortDecoder:
         time.sleep(WORK_S)
         return Decoded(RIGHT, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=WORK_S)
 
+    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> None: ...
+
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None: ...
 
 

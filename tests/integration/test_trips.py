@@ -77,7 +77,9 @@ def test_a_settled_order_of_text_is_few_redis_commands(
     database: Database, database_url: str, tmp_path: Path, server: EmbeddedRedis
 ) -> None:
     world = Works(database, Blobs(tmp_path / "blobs"))
-    config = Settings(home=tmp_path, database_url=database_url, redis_url=server.url, check_settled=0)
+    config = Settings(
+        home=tmp_path, database_url=database_url, redis_url=server.url, reader="open", check_settled=0
+    )
     parts, ready = Container(config), tmp_path / "ready"
     supervisor = Supervisor(tmp_path / "worker")
     supervisor.start([

@@ -22,7 +22,7 @@ CAFE = Menu.parse(
                 "id": "heat",
                 "name": "heat",
                 "choose": "many",
-                "options": [{"id": "hot", "name": "warmed"}, {"id": "xhot", "name": "extra hot"}],
+                "options": [{"id": "hot", "name": "hot"}, {"id": "xhot", "name": "extra hot"}],
             },
             {
                 "id": "fill",
@@ -120,7 +120,7 @@ def test_case_and_space_do_not_matter() -> None:
         ("1 Mocha", "no item is called 'Mocha'; there are: Latte, Toast Jam, Roll"),
         ("1 huge | Latte", "no size of Latte is called 'huge'; there are: small, large"),
         ("1 large | Roll", "no size of Roll is called 'large'"),
-        ("1 Latte + ham", "no option of Latte is called 'ham'; there are: warmed, extra hot"),
+        ("1 Latte + ham", "no option of Latte is called 'ham'; there are: hot, extra hot"),
         ("1 Toast Jam + cheese", "no option of Toast Jam is called 'cheese'; there are: cheese (filling)"),
         ("1 Roll + extra", "no option of Roll is called 'extra'"),
     ],
