@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture(scope="session")
 def client(stack: Stack) -> Iterator[httpx.Client]:
+    with connected(stack) as client:
+        yield client
+
+
+@contextmanager
+def connected(stack: Stack) -> Iterator[httpx.Client]:
+    """A client of a stack that has the sample menus."""
     with httpx.Client(base_url=stack.base_url, timeout=60.0, trust_env=False) as client:
         for menu_id, menu in load_menus().items():
             client.put(f"/v1/menus/{menu_id}", json=menu).raise_for_status()
@@ -46,7 +54,11 @@ def client(stack: Stack) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="session")
 def settle(client: httpx.Client) -> Callable[[str], dict[str, Any]]:
-    """Follow an order to where nothing more happens without a human."""
+    return follower(client)
+
+
+def follower(client: httpx.Client) -> Callable[[str], dict[str, Any]]:
+    """Follows an order to where nothing more happens without a human."""
 
     def follow(order_id: str) -> dict[str, Any]:
         for _ in range(30):

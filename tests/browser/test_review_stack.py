@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from infra.settings import REPOSITORY
 from services.workers.stack import Stack, as_environment
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits
 from tests.browser.review_desk import PASSWORD, signed_in, take
-from tests.running_stack import RECORDINGS
+from tests.running_stack import RECORDINGS, connected, follower, settings_in
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
 Order = dict[str, Any]
@@ -46,6 +46,25 @@ def saycart(stack: Stack, *arguments: str, typed: str = "") -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """One without the learned reader, which is sure of the orders that the rules doubt here."""
+    home = tmp_path_factory.mktemp("doubting")
+    with Stack(settings_in(home, reader="off", review_lease_s=12, second_review_above=4000)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(stack: Stack) -> Iterator[httpx.Client]:
+    with connected(stack) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def settle(client: httpx.Client) -> Callable[[str], Order]:
+    return follower(client)
 
 
 @pytest.fixture(scope="module", autouse=True)
