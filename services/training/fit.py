@@ -6,7 +6,7 @@ BASE is a GGUF of the model lock, unpacked to bfloat16: the adapter learns on th
 served with. Each order of a sequence sees its menu and itself (a mask over four dimensions), and the loss is
 on carts alone. A checkpoint every few minutes: the same command goes on from the last one, to the same end.
 
-Cost: 1.5B on an H100 some minutes; 0.5B on two CPU cores hours (docs/training.md).
+Cost: some minutes on an H100 (docs/training.md); not measured on a CPU.
 """
 
 from __future__ import annotations
