@@ -17,3 +17,11 @@ def writable(text: str) -> str:
     composed = unicodedata.normalize("NFC", text)
     apart = re.sub(r"<(?=[|｜/A-Za-z_])", "< ", composed)
     return apart.replace("|>", "| >").replace("｜>", "｜ >")
+
+
+def whole_words(text: str, most: int) -> str:
+    """The first whole words of `text`, as many as `most` characters hold; of a longer word its beginning."""
+    words = text.split(" ")
+    while len(" ".join(words)) > most and len(words) > 1:
+        words.pop()
+    return " ".join(words)[:most]

@@ -143,7 +143,7 @@ class Container:
                 timeout_s=config.llm_timeout_s,
                 api_key=config.llm_api_key,
                 score=config.score_drafts,
-                adapter=self._adapter,
+                adapter=self._adapter.name if self._adapter else "",
             )
             for url in addresses(urls)
         ]
@@ -151,12 +151,11 @@ class Container:
         return Servers(decoders, patience_s=config.llm_timeout_s / 4)
 
     @cached_property
-    def _adapter(self) -> str:
-        """Name of the learned reader for the model that is set; empty where there is none, or it is off."""
+    def _adapter(self) -> Path | None:
+        """The learned reader for the model that is set; None where there is none, or it is off."""
         from services.engines.adapters import made_for
 
-        folder = made_for(self.settings.llm_model) if self.settings.reader != "off" else None
-        return folder.name if folder else ""
+        return made_for(self.settings.llm_model) if self.settings.reader != "off" else None
 
     @cached_property
     def tools(self) -> Tools:
@@ -181,9 +180,12 @@ class Container:
 
     def keep(self, folder: Path) -> tuple[Tools, Kept]:
         """`tools` whose hearings and carts are kept in `folder`, and what counts them. For measurements."""
+        from services.engines.adapters import release
         from services.engines.kept import Kept, KeptDecoder, KeptEars
 
         kept, config = Kept(folder), self.settings
+        model = f"{config.llm_dialect}:{config.llm_model}"
+        reader = release(self._adapter) if self._adapter else ""
         device = config.whisper_device
 
         def second() -> Transcriber | None:
@@ -194,7 +196,7 @@ class Container:
             self.tools,
             transcriber=lambda: KeptEars(self.transcriber, f"{config.whisper_model}/{device}", kept),
             second_transcriber=second,
-            decoder=lambda: KeptDecoder(self.decoder, f"{config.llm_dialect}:{config.llm_model}", kept),
+            decoder=lambda: KeptDecoder(self.decoder, model, kept, reader),
         )
         return tools, kept
 

@@ -31,9 +31,13 @@ def settings_in(home: Path, **changes: Any) -> Settings:
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    yield from started(tmp_path_factory, reader="all")
+
+
+def started(tmp_path_factory: pytest.TempPathFactory, **changes: Any) -> Iterator[Stack]:
     """Reviews are held for a short time, and only a dear order needs two people: tests see both happen."""
     home = tmp_path_factory.mktemp("stack")
-    with Stack(settings_in(home, reader="all", review_lease_s=12, second_review_above=4000)) as running:
+    with Stack(settings_in(home, review_lease_s=12, second_review_above=4000, **changes)) as running:
         yield running
 
 

@@ -15,7 +15,7 @@ from infra.settings import REPOSITORY, Settings
 from schemas.menu import Menu
 
 _HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
-_ROOMS = ("schemas", "services/pipeline", "services/engines", "services/evaluation")
+_ROOMS = ("schemas", "services/pipeline", "services/engines", "services/evaluation", "infra/adapters")
 
 
 def about(

@@ -4,7 +4,7 @@ An adapter is kept once, in the format of peft; the GGUF is written beside the w
 the embedded server needs it. Both formats are a head and flat arrays, so no package is needed:
 https://huggingface.co/docs/safetensors and https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
-Cost: 0.3 s for 18 MB.
+Cost: 0.2 s for 18 MB.
 """
 
 from __future__ import annotations
@@ -51,10 +51,14 @@ def made_for(model: str) -> Path | None:
     return None
 
 
+def release(folder: Path) -> str:
+    """An adapter's name with what its weights are: another after each training."""
+    return f"{folder.name}-{hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:12]}"
+
+
 def prepared(folder: Path, models_dir: Path) -> Path:
     """The adapter as llama.cpp loads it, written among the weights the first time. Raises as `to_gguf`."""
-    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:12]
-    out = models_dir / "adapters" / f"{folder.name}-{digest}.gguf"
+    out = models_dir / "adapters" / f"{release(folder)}.gguf"
     if not out.exists():
         out.parent.mkdir(parents=True, exist_ok=True)
         to_gguf(folder, out)

@@ -155,11 +155,9 @@ class OpenAIDecoder:
         """See `CartDecoder.warm`. Asks for one token, since prompts are only cached by use."""
         if self.reads:
             sheet = self._sheet(evidence)
-            asked = reading.request(
+            asked = reading.prompt(
                 "hello", sheet, dialect=self._dialect, model=self._model, adapter=self._adapter
             )
-            asked.pop("grammar", None)
-            asked.pop("structured_outputs", None)
             self._calls.post(_CHAT, asked | {"max_tokens": 1}, called_off=called_off)
             return
         labels, _ = self._menu(evidence)

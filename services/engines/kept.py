@@ -99,10 +99,11 @@ class KeptEars:
 
 
 class KeptDecoder:
-    """`CartDecoder` that keeps what `decoder`, asking `model`, decodes."""
+    """`CartDecoder` that keeps what `decoder`, asking `model`, decodes, and what `reader`, an adapter's
+    release, reads."""
 
-    def __init__(self, decoder: CartDecoder, model: str, kept: Kept) -> None:
-        self._decoder, self._model, self._kept = decoder, model, kept
+    def __init__(self, decoder: CartDecoder, model: str, kept: Kept, reader: str = "") -> None:
+        self._decoder, self._model, self._kept, self._reader = decoder, model, kept, reader
 
     def decode(
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
@@ -119,7 +120,7 @@ class KeptDecoder:
     def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
         """See `CartDecoder.read`."""
         sheet = Sheet(evidence.menu)
-        asked = [self._model, sheet.text, evidence.transcript, sheet.mask.lark]
+        asked = [self._model, self._reader, sheet.text, evidence.transcript, sheet.mask.lark]
         return self._kept.answer(
             "readings", asked, _READING, lambda: self._decoder.read(evidence, called_off)
         )

@@ -15,7 +15,7 @@ from typing import Any
 from schemas.cart import MAX_HEARD_CHARS, CartDraft, ItemLine, NotOnMenuLine, OptionDraft
 from schemas.evidence import Evidence
 from schemas.menu import Item, Menu, Option, OptionGroup
-from schemas.writable import writable
+from schemas.writable import whole_words, writable
 from services.engines.grammar import SCHEMA
 from services.engines.labels import Labels
 
@@ -145,20 +145,12 @@ def _line(
 ) -> ItemLine:
     return ItemLine(
         kind="item",
-        heard=_fitting(writable(heard)),
+        heard=whole_words(writable(heard), MAX_HEARD_CHARS),
         sku=item.sku,
         quantity=quantity,
         size=size,
         options=options,
     )
-
-
-def _fitting(heard: str) -> str:
-    """Whole words of `heard`, as many as a line may hold."""
-    words = heard.split(" ")
-    while len(" ".join(words)) > MAX_HEARD_CHARS and len(words) > 1:
-        words.pop()
-    return " ".join(words)[:MAX_HEARD_CHARS]
 
 
 def _said(transcript: str) -> str:

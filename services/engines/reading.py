@@ -94,16 +94,19 @@ def read(said: str, sheet: Sheet, *, dialect: str, model: str, adapter: str, pos
 
 
 def request(said: str, sheet: Sheet, *, dialect: str, model: str, adapter: str) -> Document:
-    """The body of a request for an answer."""
+    """The body of a request for an answer under the mask."""
+    masked: Document = {"grammar": sheet.mask.lark}
+    if dialect == "vllm":
+        masked = {"structured_outputs": masked}
+    return prompt(said, sheet, dialect=dialect, model=model, adapter=adapter) | masked
+
+
+def prompt(said: str, sheet: Sheet, *, dialect: str, model: str, adapter: str) -> Document:
+    """The same without a mask, which is all that warming a server's cache takes."""
     shared: Document = {"messages": messages(sheet.text, said), "temperature": 0, "max_tokens": MOST_TOKENS}
     if dialect == "vllm":
-        return shared | {"model": adapter, "structured_outputs": {"grammar": sheet.mask.lark}}
-    return shared | {
-        "model": model,
-        "grammar": sheet.mask.lark,
-        "cache_prompt": True,
-        "lora": [{"id": ADAPTER, "scale": 1.0}],
-    }
+        return shared | {"model": adapter}
+    return shared | {"model": model, "cache_prompt": True, "lora": [{"id": ADAPTER, "scale": 1.0}]}
 
 
 def _tokens(document: Document, dialect: str, adapter: str, post: Post) -> list[unmasked.Token]:

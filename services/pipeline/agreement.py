@@ -9,12 +9,13 @@ best guess is the same cart. Where both are sure and differ, a human looks.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from schemas.cart import CartDraft, Finding
-from schemas.compare import canonical, canonical_draft
+from schemas.compare import LineKey, canonical, canonical_draft
 from schemas.evidence import Evidence
 from services.engines.ports import Reading
 from services.pipeline.heard_words import with_heard
@@ -47,15 +48,14 @@ def compare(reading: Reading, evidence: Evidence) -> Agreement:
     """Hold the learned reader's cart against what the rules make of the same words."""
     sure = math.exp(reading.logprob) if not reading.overruled else 0.0
     read = canonical(list(reading.lines))
-    undoubted, guess = undoubted_cart(evidence), _guess(evidence)
+    ours = written(evidence) if undoubted_cart(evidence) is not None else None
     draft = with_heard(reading.lines, evidence)
-    if undoubted is not None:
-        ours = written(evidence) or undoubted
+    if ours is not None:
         if canonical_draft(ours) == read:
             verdict, draft = Verdict.AGREED, ours
         else:
             verdict, draft = Verdict.DIFFER, draft if sure >= LIKELY else ours
-    elif sure >= SURE or (sure >= LIKELY and guess is not None and canonical(guess) == read):
+    elif sure >= SURE or (sure >= LIKELY and _guessed(evidence, read)):
         verdict = Verdict.VOUCHED
     else:
         verdict = Verdict.UNSURE
@@ -75,10 +75,10 @@ def findings_of(told: dict[str, Any]) -> list[Finding]:
     return []
 
 
-def _guess(evidence: Evidence) -> list[dict[str, Any]] | None:
-    """The lines that the rules would propose, doubts or not; None where a line of theirs is open."""
+def _guessed(evidence: Evidence, read: Counter[LineKey]) -> bool:
+    """Whether `read` is what the rules would propose, doubts or not; nothing where a line is open."""
     if not evidence.lines or not all(line.settled(evidence.menu) for line in evidence.lines):
-        return None
+        return False
     lines = [line_left(line, evidence.menu) for line in evidence.lines]
     off = [{"kind": "not_on_menu", "quantity": o.quantities[0]} for o in evidence.off_menu if o.required]
-    return [*lines, *off]
+    return canonical([*lines, *off]) == read

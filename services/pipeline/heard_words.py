@@ -11,6 +11,7 @@ from typing import Any
 
 from schemas.cart import MAX_HEARD_CHARS, CartDraft
 from schemas.evidence import Evidence
+from schemas.writable import whole_words
 from services.pipeline.own_words import own_words
 
 
@@ -23,9 +24,9 @@ def with_heard(lines: Iterable[dict[str, Any]], evidence: Evidence) -> CartDraft
         words = _item_words(sku, evidence) if sku else [off.words for off in evidence.off_menu]
         fitting = [w for w in words if w and len(w) <= MAX_HEARD_CHARS]
         heard = next((w for w in fitting if w not in used), None) or next(iter(fitting), None)
-        heard = heard or _beginning(evidence.transcript)
+        heard = heard or whole_words(evidence.transcript, MAX_HEARD_CHARS)
         used.add(heard)
-        made.append({**line, "kind": line["kind"], "heard": heard})
+        made.append({**line, "heard": heard})
     return CartDraft.model_validate({"lines": made})
 
 
@@ -33,10 +34,3 @@ def _item_words(sku: str, evidence: Evidence) -> list[str]:
     told = [line for line in evidence.lines if sku in line.items]
     words = [line.words or own_words(line) or line.anchor for line in told]
     return words + [mention.text for mention in evidence.mentions if sku in mention.ids]
-
-
-def _beginning(transcript: str) -> str:
-    """As many whole words as a line may hold."""
-    if len(transcript) <= MAX_HEARD_CHARS:
-        return transcript
-    return transcript[: MAX_HEARD_CHARS + 1].rpartition(" ")[0] or transcript[:MAX_HEARD_CHARS]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,6 @@ SEQUENCE = 4096  # tokens, menu included
 MOST_TOKENS = 420  # of one order; the rest is left out
 GENERATED = 40  # orders of each menu and epoch that nobody wrote
 MARK = "\x00"
-
-Tokenize = Callable[[str], list[int]]
 
 
 @dataclass(slots=True)
@@ -57,14 +55,13 @@ class Sequences:
         self.orders += [order] * len(tokens)
         self.learned += [learned] * len(tokens)
 
-    def save(self, file: Path, **more: Any) -> None:
+    def save(self, file: Path) -> None:
         np.savez_compressed(
             file,
             tokens=np.array(self.tokens, np.int32),
             orders=np.array(self.orders, np.int16),
             learned=np.array(self.learned, np.bool_),
             ends=np.array(self.ends, np.int64),
-            **more,
         )
 
 

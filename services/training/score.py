@@ -50,12 +50,15 @@ def cart_of(lines: Iterable[Line]) -> Cart:
     )
 
 
+def answers_in(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """What `answer.py` wrote, by part and order."""
+    told = map(json.loads, file.read_text().splitlines())
+    return {(answer["part"], answer["id"]): answer for answer in told}
+
+
 def answered(part: Part, answers: Path) -> list[Answered]:
     """All orders of a part that have an answer."""
-    found = {}
-    for line in answers.read_text().splitlines():
-        answer = json.loads(line)
-        found[answer["part"], answer["id"]] = answer
+    found = answers_in(answers)
     return [
         _answered(shop, row, found[part, row.id])
         for shop in shops(part)

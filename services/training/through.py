@@ -9,7 +9,6 @@ the mask does not allow counts as overruled, so it is a doubt, and wrong. Prints
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import threading
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from services.evaluation.run import predict
 from services.evaluation.statistics import wilson
 from services.pipeline.ports import Tools
 from services.training.orders import Row, Shop, shops
-from services.training.score import cart_of
+from services.training.score import answers_in, cart_of
 
 
 @dataclass(slots=True)
@@ -87,10 +86,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("answers", type=Path)
     parser.add_argument("--reader", choices=("all", "open", "off"), default="all")
     args = parser.parse_args(argv)
-    found = {}
-    for line in args.answers.read_text().splitlines():
-        answer = json.loads(line)
-        found[answer["part"], answer["id"]] = answer
+    found = answers_in(args.answers)
     counts = {"exact": 0, "reviewed": 0, "of them needless": 0, "asked one question": 0, "wrong, unseen": 0}
     total = 0
     for shop in shops(args.part):

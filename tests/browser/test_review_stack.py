@@ -22,7 +22,7 @@ from infra.settings import REPOSITORY
 from services.workers.stack import Stack, as_environment
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits
 from tests.browser.review_desk import PASSWORD, signed_in, take
-from tests.running_stack import RECORDINGS, connected, follower, settings_in
+from tests.running_stack import RECORDINGS, connected, follower, started
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
 Order = dict[str, Any]
@@ -51,9 +51,7 @@ def saycart(stack: Stack, *arguments: str, typed: str = "") -> str:
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """One without the learned reader, which is sure of the orders that the rules doubt here."""
-    home = tmp_path_factory.mktemp("doubting")
-    with Stack(settings_in(home, reader="off", review_lease_s=12, second_review_above=4000)) as running:
-        yield running
+    yield from started(tmp_path_factory, reader="off")
 
 
 @pytest.fixture(scope="module")
