@@ -41,6 +41,22 @@ class Settings(BaseSettings):
     api_port: int = 8420
     """Port of the API."""
 
+    key: str = ""
+    """The key that commands show to the API. Empty: the one that `saycart run` keeps in `home`."""
+
+    open: bool = False
+    """Let every caller do everything, without a key: for a first try. Only on a loopback address."""
+
+    page_shop: str = "main"
+    """The shop whose order page stands at `/`. Empty: none; each shop's own is at `/at/PAGE_KEY`."""
+
+    secret: str = ""
+    """Signs customers' links and cookies; of several, spaces between, the first signs, all are good. Empty: made
+    once and kept in `home`, which several machines can't share."""
+
+    order_link_s: float = 86_400.0
+    """How long a customer's link to their order is good."""
+
     whisper_model: str = "faster-whisper-base"
     """A name in the model lock (`faster-whisper-base`, `faster-whisper-tiny.en`), a path, or a hub name."""
 
@@ -156,7 +172,13 @@ class Settings(BaseSettings):
     """How long a sign-in of staff lasts."""
 
     client_backlog: int = 100
-    """Orders of one client that may wait for workers; more are refused (429). 0: any number."""
+    """Orders of one key that may wait for workers; more are refused (429). 0: any number."""
+
+    visitor_backlog: int = 10
+    """Orders from one address that may wait for workers, of those who order on a page. 0: any number."""
+
+    shop_backlog: int = 500
+    """Orders of one shop that may wait for workers; more are refused (429). 0: any number."""
 
     max_backlog: int = 2000
     """Orders in all that may wait for workers; more are refused (503). 0: any number."""

@@ -2,6 +2,8 @@
 
     SaycartError
     ├── InputError                  the caller can mend it (HTTP 4xx, or the order's `error` state)
+    │   ├── Unauthorized                no credential, or one that is not (or no longer) good
+    │   ├── Forbidden                   a good credential that may not do this
     │   ├── NotFound                    no such order, menu or review
     │   ├── Conflict                    the thing changed since it was read, or a key was used before
     │   │   ├── IdempotencyMismatch         the key was used before, with another body
@@ -53,6 +55,18 @@ class InputError(SaycartError):
 
     code = "invalid_input"
     hint = "Mend the request and send it again."
+
+
+class Unauthorized(InputError):
+    """Without a good credential nothing is told, not even whether a thing exists."""
+
+    code = "unauthorized"
+    hint = "Send `Authorization: Bearer KEY`; `saycart keys add` makes a key, `saycart keys list` shows them."
+
+
+class Forbidden(InputError):
+    code = "forbidden"
+    hint = "Use a key with that scope: `saycart keys add --scope ...`; or sign in with an account that may."
 
 
 class NotFound(InputError):

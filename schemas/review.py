@@ -23,12 +23,15 @@ class ReviewReason(StrEnum):
     STAGE_FAILED = "stage_failed"
 
 
+_REVIEWER = "may be left out: the credential says who; another name is refused"
+
+
 class Claim(BaseModel):
-    """Who takes a review; the lease is `lease_s` seconds from now."""
+    """Takes, renews or gives back a review, for the person whom the credential names."""
 
     model_config = ConfigDict(extra="forbid")
 
-    reviewer: str = Field(min_length=1, max_length=80)
+    reviewer: str | None = Field(default=None, max_length=80, description=_REVIEWER)
 
 
 class ReviewDecision(BaseModel):
@@ -36,7 +39,7 @@ class ReviewDecision(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reviewer: str = Field(min_length=1, max_length=80)
+    reviewer: str | None = Field(default=None, max_length=80, description=_REVIEWER)
     version: int = Field(ge=1)
     action: Literal["approve", "correct", "reject"]
     cart: CartDraft | None = Field(default=None, description="the whole cart, for `correct` only")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -13,20 +13,20 @@ from infra.blobs import Blobs
 from infra.database import Database
 from infra.notices import Notices, notices
 from infra.settings import REPOSITORY, Settings, addresses
-from schemas.errors import Conflict, EngineUnavailable, InputError, SaycartError
+from schemas.access import EVERY_SHOP
+from schemas.errors import EngineUnavailable, InputError, SaycartError
 from schemas.menu import Menu
-from schemas.question import CustomerAnswer
-from schemas.review import ReviewDecision
 from schemas.webhook import types_named
 from services.engines.ports import Recording, Transcriber
 from services.pipeline.ports import Doorbell, Tools
+from services.storage.api_keys import KeyStore
 from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
-from services.storage.records import OrderRecord, Outcome, ReviewRecord
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
+from services.storage.shops import ShopStore
 from services.storage.staff import StaffStore
 from services.storage.tallies import TallyStore
 from services.storage.watched import CHANNEL, WatchedStore
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 READY_PROBE_S = 2.0
 """How long `/readyz` waits for a decode server's proof; one that is only busy counts as ready."""
 
@@ -51,18 +52,22 @@ class Container:
     """One process's parts, wired from settings."""
 
     def __init__(self, settings: Settings) -> None:
+        check_open(settings)
         self.settings = settings
         settings.home.mkdir(parents=True, exist_ok=True)
         self.database = Database(settings.database)
         # Who moves orders checks the secret too: messages that nobody could sign would only pile up.
-        tells = types_named(settings.webhook_events) if webhook_signer(settings) else frozenset[str]()
-        self.orders = OrderStore(self.database, tells)
-        self.reviews = ReviewStore(self.database, tells)
+        self.tells = types_named(settings.webhook_events) if webhook_signer(settings) else frozenset[str]()
+        # Of all shops, for those who work for all; what a caller may reach is at its own `Desk`.
+        self.orders = OrderStore(self.database, EVERY_SHOP, self.tells)
+        self.reviews = ReviewStore(self.database, EVERY_SHOP, self.tells)
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
         self.tallies = TallyStore(self.database)
-        self.review_log = ReviewLog(self.database)
-        self.menus = MenuStore(self.database)
+        self.review_log = ReviewLog(self.database, EVERY_SHOP)
+        self.menus = MenuStore(self.database, EVERY_SHOP)
+        self.shops = ShopStore(self.database)
+        self.keys = KeyStore(self.database, EVERY_SHOP)
         self.staff = StaffStore(self.database)
         self.watched = WatchedStore(self.database)
 
@@ -165,7 +170,7 @@ class Container:
             transcriber=lambda: self.transcriber,
             decoder=lambda: self.decoder,
             fallback_decoder=lambda: self.fallback_decoder,
-            menu=self.menus.get,
+            menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
             recording=self.blobs.path,
             decode_audio=self.decode_audio,
             second_transcriber=lambda: self.second_transcriber,
@@ -258,58 +263,6 @@ class Container:
         except EngineUnavailable as error:
             log.warning("decoder.not_proved", error=error.detail)
 
-    def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:
-        """What a reviewer's decision makes of the order; raises InvalidCart."""
-        from services.pipeline.review import settle
-
-        return settle(order, decision, self.menus.get(order.menu_id, order.menu_version))
-
-    def answer_order(self, order_id: str, answer: CustomerAnswer) -> OrderRecord:
-        """Settle an order by the customer's answer to its one question.
-
-        Raises:
-            NotFound, Conflict, InvalidCart, StaleState: as the order store's `answer` and `settle_by_answer`.
-        """
-        from services.pipeline.review import settle_by_answer
-
-        order = self.orders.get(order_id)
-        menu = self.menus.get(order.menu_id, order.menu_version)
-        answered = self.orders.answer(order, settle_by_answer(order, answer, menu))
-        log.info("order.answered", order_id=order_id, question=answer.question, answer=answer.answer)
-        return answered
-
-    def decide_review(self, review_id: str, decision: ReviewDecision) -> ReviewRecord:
-        """Settle a review, or let the decision stand for a second person; the review as it is then.
-
-        Raises:
-            NotFound, Conflict, InvalidCart, StaleState: as the review store's `decide` and `settle_review`.
-        """
-        review = self.reviews.get(review_id)
-        if review.version != decision.version:
-            # Before the cart is looked at: a cart against an old reading is not worth complaining about.
-            raise Conflict(f"The review is at version {review.version}, not {decision.version}")
-        decided, order = self.reviews.decide(
-            review_id,
-            reviewer=decision.reviewer,
-            version=decision.version,
-            action=decision.action,
-            reason=decision.reason,
-            outcome=self.settle_review(self.orders.get(review.order_id), decision),
-            second_above=self.settings.second_review_above,
-        )
-        name = "review.decided" if decided.status == "decided" else "review.awaits_second"
-        log.info(name, order_id=order.id, review_id=review_id, action=decision.action)
-        return decided
-
-    def cart_schema(self, menu_id: str | None) -> dict[str, Any]:
-        """The published JSON Schema; with a menu, closed to its newest version. Raises NotFound."""
-        from services.engines.json_schema import cart_schema
-
-        if menu_id is None:
-            return cart_schema()
-        stored = self.menus.get(menu_id)
-        return cart_schema(stored.menu, stored.version)
-
     def ready(self) -> dict[str, str]:
         """Each thing that orders lean on: `ok`, or what is wrong with it."""
         checks = {
@@ -346,6 +299,15 @@ class Container:
 
     def close(self) -> None:
         self.database.close()
+
+
+def check_open(settings: Settings) -> None:
+    """Raises InputError where whoever reaches this machine could do everything."""
+    if settings.open and settings.api_host not in _LOOPBACK:
+        raise InputError(
+            f"SAYCART_OPEN lets every caller do everything, and the API listens on {settings.api_host}",
+            hint="Take it away, or listen on 127.0.0.1.",
+        )
 
 
 def webhook_signer(settings: Settings) -> Signer | None:

@@ -62,8 +62,10 @@ class PostgreSQL:
         with psycopg.connect(f"host={self.home} user=postgres dbname={name}", autocommit=True) as connection:
             connection.execute(
                 "TRUNCATE menus, orders, order_events, order_codes, outbox, reviews, idempotency, "
-                "review_records, staff, staff_sessions, sign_ins, tallies, tally_marks, review_tallies"
+                "review_records, staff, staff_sessions, sign_ins, tallies, tally_marks, review_tallies, "
+                "api_keys"
             )
+            connection.execute("DELETE FROM shops WHERE id <> 'main'")
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:

@@ -156,6 +156,7 @@ def in_review(draft: CartDraft) -> OrderRecord:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     return OrderRecord(
         id="ord_1",
+        shop="main",
         state=State.IN_REVIEW,
         version=5,
         menu_id="trap-cafe",
@@ -306,8 +307,8 @@ class Works:
     reader: Literal["all", "open", "off"] = "off"
 
     def __post_init__(self) -> None:
-        self.orders, self.reviews = OrderStore(self.database), ReviewStore(self.database)
-        self.menus = MenuStore(self.database)
+        self.orders, self.reviews = OrderStore(self.database, "main"), ReviewStore(self.database, "main")
+        self.menus = MenuStore(self.database, "main")
         self.menus.put(CAFE)
 
     def runner(self, owner: str = "worker-1") -> Runner:
@@ -317,7 +318,7 @@ class Works:
             fallback_decoder=lambda: self.fallback,
             second_transcriber=lambda: self.second,
             agreement=lambda _first, _second: AGREEMENT,
-            menu=self.menus.get,
+            menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
             recording=self.blobs.path,
             decode_audio=unheard,
             asr_threshold=0.72,

@@ -17,7 +17,7 @@ from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
 from schemas.question import CustomerAnswer
 from schemas.review import Claim, ReviewDecision
-from services.api import audio, docs, events, health, menus, orders, problems, reviews, schema
+from services.api import access, audio, docs, events, health, menus, orders, problems, reviews, schema
 from services.api.bell import Bell
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
@@ -66,6 +66,7 @@ def create_app(container: Container) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,
         redirect_slashes=False,
     )
     app.state.container = container
@@ -80,6 +81,8 @@ def create_app(container: Container) -> FastAPI:
         app.include_router(part.router)
     site.install(app)
     app.add_middleware(Gate, metrics=app.state.metrics)
+    if open_routes := access.undeclared(app):
+        raise RuntimeError(f"routes that ask for no scope: {', '.join(open_routes)}")
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way
     return app
 

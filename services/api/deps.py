@@ -1,11 +1,11 @@
-"""What the routes share: the wired container, the caller's name, page sizes and entity tags."""
+"""What the routes share: the wired container, the caller's address, page sizes and entity tags."""
 
 from __future__ import annotations
 
-import hashlib
+import ipaddress
 from typing import Annotated
 
-from fastapi import Depends, Query, Request
+from fastapi import Query, Request
 
 from services.bootstrap import Container
 
@@ -17,18 +17,21 @@ def container(request: Request) -> Container:
     return wired
 
 
-Wired = Annotated[Container, Depends(container)]
 Cursor = Annotated[str | None, Query(max_length=300, description="`next_cursor` of the page before")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="rows a page")]
 
 
-def client_name(request: Request) -> str:
-    """Whose idempotency keys these are: a fingerprint of the caller's API key, or `anonymous`.
-
-    The key is not checked here, it only keeps callers apart; it is hashed so that no secret is stored.
-    """
-    key = request.headers.get("x-api-key") or request.headers.get("authorization", "")
-    return f"key-{hashlib.sha256(key.encode()).hexdigest()[:32]}" if key else "anonymous"
+def address(request: Request) -> str:
+    """Where a request comes from, for limits: the address, of IPv6 its network of 64 bits, which is one
+    household's."""
+    host = request.client.host if request.client else ""
+    try:
+        parsed = ipaddress.ip_address(host)
+    except ValueError:
+        return host or "unknown"
+    if parsed.version == 4 or parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped if parsed.version == 6 else parsed)
+    return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
 
 
 def matches(request: Request, etag: str) -> bool:

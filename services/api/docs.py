@@ -1,4 +1,4 @@
-"""`/docs` and `/problems/<code>`: plain pages, rendered here from the OpenAPI document.
+"""The reference of all calls, and `/problems/<code>`: plain pages, rendered here from the OpenAPI document.
 
 FastAPI's own page loads its script from another host. This one loads nothing, and its policy forbids it to.
 """
@@ -10,7 +10,7 @@ import hashlib
 from html import escape
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
 from schemas import errors
@@ -42,10 +42,9 @@ def page(title: str, inner: str, status: int = 200) -> HTMLResponse:
     return HTMLResponse(text, status_code=status, headers={"Content-Security-Policy": _POLICY})
 
 
-@router.get("/docs")
-def docs(request: Request) -> HTMLResponse:
-    """Every call, its parameters, its body and its answers."""
-    document = request.app.openapi()
+def reference(document: dict[str, Any]) -> HTMLResponse:
+    """The page of an OpenAPI document: every call, its parameters, its body, its answers, and what it asks
+    for."""
     inner = [
         f"<p>{escape(document['info']['description'])}</p>",
         '<p>Machine-readable: <a href="/openapi.json">/openapi.json</a>. Problems: ',
@@ -74,6 +73,8 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
         fields = ", ".join(schema.get("properties", {}))
         name = schema.get("$ref", "").rpartition("/")[2] or fields
         parts.append(f"<li>body <code>{escape(media)}</code>: {escape(name)}</li>")
+    needed = {scope for asked in operation.get("security", []) for scopes in asked.values() for scope in scopes}
+    parts += [f"<li>scope <code>{escape(scope)}</code></li>" for scope in sorted(needed)]
     answers = ", ".join(f"{code}" for code in operation.get("responses", {}))
     parts.append(f"<li>answers {escape(answers)}</li></ul></section>")
     return "".join(parts)

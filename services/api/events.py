@@ -18,8 +18,10 @@ from starlette.responses import Response
 from schemas.errors import SaycartError
 from schemas.lifecycle import TERMINAL
 from services.api import present
+from services.api.access import ReadsOrders
 from services.api.problems import invalid
 from services.api.waiting import Waiting
+from services.desk import Desk
 from services.storage.watched import Happened
 
 log = structlog.get_logger(__name__)
@@ -43,16 +45,22 @@ _STREAM = {"content": {"text/event-stream": {}}, "description": "one OrderEvent 
 async def events(
     order_id: str,
     request: Request,
+    box: ReadsOrders,
     last_event_id: Annotated[str | None, Header(description="resume after this event")] = None,
 ) -> Response:
     """Follow an order from its first event, or from the one after `Last-Event-ID`, to its end."""
+    return await stream(request, box, order_id, last_event_id)
+
+
+async def stream(request: Request, box: Desk, order_id: str, last_event_id: str | None) -> Response:
+    """As the route; for the pages, which have an address of their own for it."""
     after = 0
     if last_event_id:
         if not (last_event_id.isdecimal() and last_event_id.isascii() and len(last_event_id) < 19):
             raise invalid([("/header/Last-Event-ID", "must be the number of an event")])
         after = int(last_event_id)
     waiting: Waiting = request.app.state.waiting
-    order = (await waiting.look(order_id)).order
+    order = (await waiting.look(box.shop, order_id)).order
     first = await waiting.happened(order_id, after)
     if not first.events and order.state in TERMINAL:
         return Response(status_code=204)

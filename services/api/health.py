@@ -6,7 +6,8 @@ from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import JSONResponse, Response
 
-from services.api.deps import Wired, leaving
+from services.api.access import ReadsMetrics
+from services.api.deps import container, leaving
 from services.api.metrics import Metrics
 
 router = APIRouter(tags=["health"])
@@ -19,12 +20,12 @@ async def live() -> dict[str, str]:
 
 
 @router.get("/readyz", responses={503: {"description": "something that orders need does not answer"}})
-def ready(request: Request, box: Wired) -> Response:
+def ready(request: Request) -> Response:
     """Whether orders can be taken and worked on; each part is `ok` or its problem.
 
     An order is accepted while queue and decoder are down (it waits), but a balancer should prefer others.
     """
-    checks = box.ready()
+    checks = container(request).ready()
     if leaving(request):
         checks = {**checks, "server": "shutting down"}
     healthy = all(problem == "ok" for problem in checks.values())
@@ -36,7 +37,7 @@ def ready(request: Request, box: Wired) -> Response:
 
 
 @router.get("/metrics", response_class=Response)
-def metrics(request: Request) -> Response:
-    """Prometheus text."""
+def metrics(request: Request, _box: ReadsMetrics) -> Response:
+    """Prometheus text: counts over all shops, for a key with the scope `metrics`."""
     kept: Metrics = request.app.state.metrics
     return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)

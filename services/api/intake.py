@@ -28,10 +28,10 @@ from schemas.order import TextOrder
 from schemas.transcript import Transcript
 from services.api import uploads
 from services.api.bodies import media_type, parse_json, read_json, validated
-from services.api.deps import client_name
+from services.api.deps import address
 from services.api.pressure import Pressure
 from services.api.problems import RequestRefused, invalid
-from services.bootstrap import Container
+from services.desk import Desk
 from services.storage.records import Idempotency, MenuVersion, NewOrder, OrderRecord
 
 log = structlog.get_logger(__name__)
@@ -48,9 +48,29 @@ class Accepted:
     created: bool
 
 
-async def accept(request: Request, box: Container, *, confirm: bool = False) -> Accepted:
-    """Take in whatever `POST /v1/orders` carries. `confirm`: its customer sees the cart before it is
-    completed.
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose order it is: `backlog` is what it counts for, `keys` the space of its Idempotency-Keys, and
+    `confirm` whether its customer sees the cart before it is completed."""
+
+    backlog: str
+    keys: str
+    confirm: bool = False
+
+
+def by_key(box: Desk) -> Caller:
+    """An integration. Its keys' space is the shop's, so that a retry may come under a rotated key."""
+    return Caller(backlog=box.access.actor, keys="api")
+
+
+def by_page(request: Request, visitor: str) -> Caller:
+    """A customer at the order page. `visitor` is the browser's own random name: nobody else's keys are
+    theirs."""
+    return Caller(backlog=f"page:{address(request)}", keys=f"page:{visitor}", confirm=True)
+
+
+async def accept(request: Request, box: Desk, caller: Caller) -> Accepted:
+    """Take in whatever `POST /v1/orders` carries.
 
     Raises:
         InputError: a tree of refusals (4xx), nothing stored.
@@ -59,11 +79,11 @@ async def accept(request: Request, box: Container, *, confirm: bool = False) -> 
     """
     kind = media_type(request)
     if kind == "multipart/form-data":
-        async with _admitted(request) as key:
-            return await _spoken(request, box, key, confirm)
+        async with _admitted(request, box, caller) as key:
+            return await _spoken(request, box, key, caller)
     if kind == "application/json":
-        async with _admitted(request) as key:
-            return await _typed(request, box, key, validated(TextOrder, await read_json(request)), confirm)
+        async with _admitted(request, box, caller) as key:
+            return await _typed(box, key, validated(TextOrder, await read_json(request)), caller)
     raise RequestRefused(
         "unsupported_media_type",
         415,
@@ -71,7 +91,7 @@ async def accept(request: Request, box: Container, *, confirm: bool = False) -> 
     )
 
 
-async def _spoken(request: Request, box: Container, key: str | None, confirm: bool) -> Accepted:
+async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) -> Accepted:
     upload = await uploads.receive(request, box.blobs, box.settings.max_upload_bytes)
     try:
         asked = {name: value for name, value in upload.fields.items() if value}
@@ -92,32 +112,28 @@ async def _spoken(request: Request, box: Container, key: str | None, confirm: bo
         audio_key=blob,
         audio_format=upload.audio_format,
         metadata=metadata,
-        confirm=confirm,
-        client=client_name(request),
+        confirm=caller.confirm,
+        client=caller.backlog,
     )
-    return await run_in_threadpool(_store, box, new, _idempotency(request, key, digest))
+    return await run_in_threadpool(_store, box, new, _idempotency(caller, key, digest))
 
 
-async def accept_text(
-    request: Request, box: Container, text: TextOrder, *, confirm: bool = False
-) -> Accepted:
+async def accept_text(request: Request, box: Desk, text: TextOrder, caller: Caller) -> Accepted:
     """Take in an order that came as text; errors as in `accept`."""
-    async with _admitted(request) as key:
-        return await _typed(request, box, key, text, confirm)
+    async with _admitted(request, box, caller) as key:
+        return await _typed(box, key, text, caller)
 
 
 @asynccontextmanager
-async def _admitted(request: Request) -> AsyncIterator[str | None]:
+async def _admitted(request: Request, box: Desk, caller: Caller) -> AsyncIterator[str | None]:
     """Let in by `pressure.py` for the block; gives the idempotency key, checked."""
     key = idempotency_key(request)
     pressure: Pressure = request.app.state.pressure
-    async with pressure.admitted(client_name(request), key):
+    async with pressure.admitted(box.shop, caller.backlog, caller.keys, key):
         yield key
 
 
-async def _typed(
-    request: Request, box: Container, key: str | None, text: TextOrder, confirm: bool
-) -> Accepted:
+async def _typed(box: Desk, key: str | None, text: TextOrder, caller: Caller) -> Accepted:
     menu = await run_in_threadpool(find_menu, box, text.menu)
     new = NewOrder(
         menu_id=menu.menu.id,
@@ -125,14 +141,14 @@ async def _typed(
         language=menu.menu.language,
         transcript=Transcript(text=text.transcript, confidence=1.0, language=menu.menu.language),
         metadata=text.metadata,
-        confirm=confirm,
-        client=client_name(request),
+        confirm=caller.confirm,
+        client=caller.backlog,
     )
     digest = _digest(text.model_dump())
-    return await run_in_threadpool(_store, box, new, _idempotency(request, key, digest))
+    return await run_in_threadpool(_store, box, new, _idempotency(caller, key, digest))
 
 
-def _store(box: Container, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
+def _store(box: Desk, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
     """One transaction; the recording goes again unless the order now owns it."""
     kept = False
     try:
@@ -149,14 +165,14 @@ def _store(box: Container, new: NewOrder, idempotency: Idempotency | None) -> Ac
             _remove(box, new.audio_key)
 
 
-def _remove(box: Container, key: str) -> None:
+def _remove(box: Desk, key: str) -> None:
     try:
         box.blobs.delete(key)
     except OSError:
         log.warning("recording.orphaned", exc_info=True)
 
 
-def find_menu(box: Container, menu_id: str | None) -> MenuVersion:
+def find_menu(box: Desk, menu_id: str | None) -> MenuVersion:
     """The newest version of the menu asked for; of the only one there is, when none was named.
 
     Raises:
@@ -200,8 +216,8 @@ def idempotency_key(request: Request) -> str | None:
     raise invalid([("/header/Idempotency-Key", sentence)])
 
 
-def _idempotency(request: Request, key: str | None, digest: str) -> Idempotency | None:
-    return Idempotency(client=client_name(request), key=key, body_hash=digest) if key else None
+def _idempotency(caller: Caller, key: str | None, digest: str) -> Idempotency | None:
+    return Idempotency(client=caller.keys, key=key, body_hash=digest) if key else None
 
 
 def _digest(body: dict[str, Any]) -> str:

@@ -11,9 +11,10 @@ from starlette.responses import JSONResponse, Response
 from schemas.errors import InvalidMenu, NotFound
 from schemas.menu import Menu
 from services.api import present
+from services.api.access import ReadsMenus, WritesMenus
 from services.api.bodies import read_json, takes
-from services.api.deps import Wired, matches
-from services.bootstrap import Container
+from services.api.deps import matches
+from services.desk import Desk
 from services.storage.records import MenuVersion
 
 log = structlog.get_logger(__name__)
@@ -24,7 +25,7 @@ Document = Annotated[Any, Depends(read_json)]
 
 
 @router.get("", response_model=present.MenuList)
-def listed(box: Wired) -> Response:
+def listed(box: ReadsMenus) -> Response:
     """Every menu's newest version, without the items."""
     found = present.MenuList(menus=[present.menu_summary(header) for header in box.menus.headers()])
     # Written out here: FastAPI would check each of them once more, which took most of the time for 500.
@@ -35,7 +36,7 @@ def listed(box: Wired) -> Response:
 def export(
     menu_id: str,
     request: Request,
-    box: Wired,
+    box: ReadsMenus,
     version: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="default: the newest")] = None,
 ) -> Response:
     """The menu document, as it can be imported again. Its version is in `Menu-Version`."""
@@ -52,7 +53,7 @@ def export(
     responses={201: {"model": present.MenuSummary, "description": "a new version"}},
     openapi_extra=takes(Menu),
 )
-def put(menu_id: str, document: Document, box: Wired) -> Response:
+def put(menu_id: str, document: Document, box: WritesMenus) -> Response:
     """Import a whole menu: 201 for a new version, 200 when the newest one says the same already.
 
     It is stored only after its grammar was compiled, so a menu that can't be decoded never serves. Names that
@@ -72,7 +73,7 @@ def put(menu_id: str, document: Document, box: Wired) -> Response:
     )
 
 
-def next_version(box: Container, menu_id: str) -> int:
+def next_version(box: Desk, menu_id: str) -> int:
     """The version that this import will probably get. A rival import may take it; the check still holds,
     since the number only names the grammar."""
     try:

@@ -14,13 +14,14 @@ from schemas.lifecycle import SETTLED, STATUS, TERMINAL, State
 from schemas.order import Order, OrderPage, TextOrder
 from schemas.question import CustomerAnswer
 from services.api import present
+from services.api.access import ReadsOrders, WritesOrders
 from services.api.bell import Bell
 from services.api.bodies import body, ref, takes
-from services.api.deps import Cursor, Limit, Wired, disconnected, matches
-from services.api.intake import accept
+from services.api.deps import Cursor, Limit, disconnected, matches
+from services.api.intake import accept, by_key
 from services.api.problems import RequestRefused, invalid
 from services.api.waiting import Waiting
-from services.bootstrap import Container
+from services.desk import Desk
 from services.storage.records import OrderRecord, ReviewRecord
 from services.storage.watched import Look
 
@@ -66,7 +67,7 @@ _SUBMIT = {
 }
 
 
-def with_review(box: Container, record: OrderRecord) -> tuple[OrderRecord, ReviewRecord | None]:
+def with_review(box: Desk, record: OrderRecord) -> tuple[OrderRecord, ReviewRecord | None]:
     """The order and its review; asked for only where it is shown."""
     return record, box.reviews.by_order(record.id) if _reviewed(record) else None
 
@@ -76,7 +77,7 @@ def _reviewed(record: OrderRecord) -> bool:
     return record.state is State.IN_REVIEW or bool(record.reasons)
 
 
-def read(box: Container, order_id: str) -> tuple[OrderRecord, ReviewRecord | None]:
+def read(box: Desk, order_id: str) -> tuple[OrderRecord, ReviewRecord | None]:
     return with_review(box, box.orders.get(order_id))
 
 
@@ -108,9 +109,9 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("", status_code=202, response_model=Order, openapi_extra=_SUBMIT, responses=_REFUSALS)
-async def submit(request: Request, box: Wired) -> Response:
+async def submit(request: Request, box: WritesOrders) -> Response:
     """Accept an order; it is durable when 202 is sent. See `Location` for where it can be followed."""
-    accepted = await accept(request, box)
+    accepted = await accept(request, box, by_key(box))
     record, review = await run_in_threadpool(with_review, box, accepted.order)
     answer = shown(record, review, 202, Location=f"/v1/orders/{record.id}", Retry_After=str(RETRY_AFTER_S))
     if accepted.created:
@@ -126,7 +127,7 @@ async def submit(request: Request, box: Wired) -> Response:
 async def one(
     order_id: str,
     request: Request,
-    box: Wired,
+    box: ReadsOrders,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="seconds to wait for it to settle")] = 0,
 ) -> Response:
     """One order. With `wait`, answers as soon as the order is settled, at the latest after that time.
@@ -145,7 +146,7 @@ async def one(
 
     if wait:
         waiting: Waiting = request.app.state.waiting
-        look = await waiting.until(order_id, done, wait, lambda: disconnected(request))
+        look = await waiting.until(box.shop, order_id, done, wait, lambda: disconnected(request))
         record, review = _shown_of(look)
     else:
         record, review = await run_in_threadpool(read, box, order_id)
@@ -156,7 +157,7 @@ async def one(
 
 @router.get("", response_model=OrderPage)
 def page(
-    box: Wired,
+    box: ReadsOrders,
     status: Annotated[str | None, Query(description=", ".join(_STATUSES))] = None,
     cursor: Cursor = None,
     limit: Limit = 20,
@@ -171,7 +172,7 @@ def page(
 
 
 @router.post("/{order_id}/cancel", response_model=Order)
-def cancel(order_id: str, box: Wired) -> Response:
+def cancel(order_id: str, box: WritesOrders) -> Response:
     """Cancel what has not ended yet. Cancelling twice is the same as once; anything else ended is a 409."""
     try:
         box.orders.cancel(order_id)
@@ -185,7 +186,7 @@ def cancel(order_id: str, box: Wired) -> Response:
 
 @router.post("/{order_id}/answer", response_model=Order, openapi_extra=takes(CustomerAnswer))
 def answer(
-    order_id: str, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))], box: Wired
+    order_id: str, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))], box: WritesOrders
 ) -> Response:
     """Answer the order's one open `question`; the order is completed with it, and no reviewer is needed."""
     try:

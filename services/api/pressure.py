@@ -50,23 +50,24 @@ class Pressure:
         self._load = Load()
         self._looked_at = -math.inf
         self._looking = anyio.Lock()
-        self._since: Counter[str] = Counter()
-        self._keys: set[tuple[str, str]] = set()
+        self._since: Counter[tuple[str, str]] = Counter()
+        self._keys: set[tuple[str, str, str]] = set()
         self.refused: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def admitted(self, client: str, key: str | None) -> AsyncIterator[None]:
-        """Around the whole taking in of one order.
+    async def admitted(self, shop: str, client: str, keys: str, key: str | None) -> AsyncIterator[None]:
+        """Around the whole taking in of one order of the shop. `client`: whose backlog it adds to; `keys`:
+        the space of its idempotency key.
 
         A repeat of an accepted key is let through however much waits: its client must learn that the order
         is in, and it adds nothing.
 
         Raises:
             IdempotencyInFlight: another request of this process has the key.
-            TooManyOrders, Overloaded: too much waits, of this client's or in all.
+            TooManyOrders, Overloaded: too much waits, of this client's, of its shop's, or in all.
             StorageUnavailable: the database does not answer; it would not take the order either.
         """
-        held = (client, key) if key else None
+        held = (shop, keys, key) if key else None
         if held in self._keys:
             self.refused[IdempotencyInFlight.code] += 1
             raise IdempotencyInFlight(
@@ -75,16 +76,16 @@ class Pressure:
         if held:
             self._keys.add(held)
         try:
-            await self._admit(client, key)
+            await self._admit((shop, client), keys, key)
             yield
         finally:
             # However it ends: refused, cut off by its client, or stored.
             if held:
                 self._keys.discard(held)
 
-    async def _admit(self, client: str, key: str | None) -> None:
+    async def _admit(self, client: tuple[str, str], keys: str, key: str | None) -> None:
         config = self._box.settings
-        if not config.client_backlog and not config.max_backlog:
+        if not any((config.client_backlog, config.visitor_backlog, config.shop_backlog, config.max_backlog)):
             return
         await self._look()
         refusal = self._refusal(client)
@@ -92,17 +93,21 @@ class Pressure:
             self._since[client] += 1
             return
         if key:
-            known: bool = await run_in_threadpool(self._box.load.knows_key, client, key)
+            known: bool = await run_in_threadpool(self._box.load.knows_key, client[0], keys, key)
             if known:
                 return
         self.refused[refusal.code] += 1
         raise refusal
 
-    def _refusal(self, client: str) -> TooManyOrders | Overloaded | None:
+    def _refusal(self, client: tuple[str, str]) -> TooManyOrders | Overloaded | None:
         config, load = self._box.settings, self._load
         own = load.by_client.get(client, 0) + self._since[client]
-        if config.client_backlog and own >= config.client_backlog:
+        most = config.visitor_backlog if client[1].startswith("page:") else config.client_backlog
+        if most and own >= most:
             return TooManyOrders(own, wait_s(load))
+        shop = load.by_shop[client[0]] + sum(n for (of, _), n in self._since.items() if of == client[0])
+        if config.shop_backlog and shop >= config.shop_backlog:
+            return TooManyOrders(shop, wait_s(load))
         waiting = load.waiting + self._since.total()
         if config.max_backlog and waiting >= config.max_backlog:
             return Overloaded(waiting, wait_s(load))

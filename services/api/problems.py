@@ -80,6 +80,8 @@ class RequestRefused(errors.InputError):
 STATUS: dict[type[errors.SaycartError], int] = {
     errors.SaycartError: 500,
     errors.InputError: 422,
+    errors.Unauthorized: 401,
+    errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.IdempotencyMismatch: 422,
@@ -112,6 +114,8 @@ TITLES: dict[str, str] = {
     "overloaded": "Too many orders are waiting",
     "invalid_menu": "The menu contradicts itself",
     "invalid_cart": "The menu does not allow this cart",
+    "unauthorized": "This needs a credential",
+    "forbidden": "This credential may not do that",
     "not_found": "There is no such thing",
     "method_not_allowed": "This address does not take this method",
     "cross_site": "Another site's page may not call this API",

@@ -1,7 +1,7 @@
 """`/v1/reviews`: the queue of orders that a human must look at.
 
-A reviewer claims, looks, decides. Every change names the version that was read, or the reviewer who holds
-the claim; whoever comes second gets a 409 with the review as it stands now.
+A reviewer claims, looks, decides. Who that is the credential says, never the body, so that two who agree are
+two people. Every change names the version that was read; whoever comes second gets a 409 with the review as it stands now.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import JSONResponse, Response
 
-from schemas.errors import Conflict, StaleState
+from schemas.errors import Conflict, Forbidden, StaleState
 from schemas.review import Claim, ReviewDecision
 from services.api import present
+from services.api.access import Reviews
 from services.api.bodies import body, takes
-from services.api.deps import Cursor, Limit, Wired
+from services.api.deps import Cursor, Limit
 from services.api.problems import RequestRefused
-from services.bootstrap import Container
+from services.desk import Desk
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
 
 
 @router.get("", response_model=present.ReviewPage)
 def page(
-    box: Wired,
+    box: Reviews,
     cursor: Cursor = None,
     limit: Limit = 20,
     include_claimed: Annotated[bool, Query(description="also those that a reviewer holds now")] = True,
@@ -36,47 +37,60 @@ def page(
 
 
 @router.get("/{review_id}", response_model=present.ReviewDetail)
-def one(review_id: str, box: Wired) -> Response:
+def one(review_id: str, box: Reviews) -> Response:
     """One review with its order and what the machine proposed."""
     return _shown(box, review_id)
 
 
 @router.post("/{review_id}/claim", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
-def claim(review_id: str, wanted: Annotated[Claim, Depends(body(Claim))], box: Wired) -> Response:
+def claim(review_id: str, wanted: Annotated[Claim, Depends(body(Claim))], box: Reviews) -> Response:
     """Take a review for some minutes. Claiming again what one holds renews it."""
-    return _change(
-        box, review_id, lambda: box.reviews.claim(review_id, wanted.reviewer, box.settings.review_lease_s)
-    )
+    who, lease_s = _reviewer(box, wanted), box.settings.review_lease_s
+    return _change(box, review_id, lambda: box.reviews.claim(review_id, who, lease_s))
 
 
 @router.post("/{review_id}/renew", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
-def renew(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box: Wired) -> Response:
+def renew(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box: Reviews) -> Response:
     """Hold a live claim for longer. One that has lapsed is not renewed: claim it again."""
-    return _change(
-        box, review_id, lambda: box.reviews.renew(review_id, holder.reviewer, box.settings.review_lease_s)
-    )
+    who, lease_s = _reviewer(box, holder), box.settings.review_lease_s
+    return _change(box, review_id, lambda: box.reviews.renew(review_id, who, lease_s))
 
 
 @router.post("/{review_id}/release", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
-def release(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box: Wired) -> Response:
+def release(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box: Reviews) -> Response:
     """Give a claimed review back to the queue."""
-    return _change(box, review_id, lambda: box.reviews.release(review_id, holder.reviewer))
+    who = _reviewer(box, holder)
+    return _change(box, review_id, lambda: box.reviews.release(review_id, who))
 
 
 @router.post(
     "/{review_id}/decision", response_model=present.ReviewDetail, openapi_extra=takes(ReviewDecision)
 )
 def decide(
-    review_id: str, decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))], box: Wired
+    review_id: str, decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))], box: Reviews
 ) -> Response:
     """Settle the order: approve as proposed, correct with a whole cart, or reject with a reason.
 
     Where the order needs a second person, the review is open again, with this decision `standing`.
     """
+    _reviewer(box, decision)
     return _change(box, review_id, lambda: box.decide_review(review_id, decision))
 
 
-def _change(box: Container, review_id: str, change: Callable[[], object]) -> Response:
+def _reviewer(box: Desk, said: Claim | ReviewDecision) -> str:
+    """The person whom the credential names.
+
+    Raises:
+        Forbidden: it names none, or the body names another.
+    """
+    if said.reviewer not in (None, box.person):
+        raise Forbidden(
+            "The body names another reviewer than the credential does.", hint="Leave `reviewer` out."
+        )
+    return box.person
+
+
+def _change(box: Desk, review_id: str, change: Callable[[], object]) -> Response:
     """Run one change; a conflict comes back with the review as it is now."""
     try:
         change()
@@ -92,7 +106,7 @@ def _change(box: Container, review_id: str, change: Callable[[], object]) -> Res
     return _shown(box, review_id)
 
 
-def _shown(box: Container, review_id: str) -> Response:
+def _shown(box: Desk, review_id: str) -> Response:
     review = box.reviews.get(review_id)
     detail = present.review_detail(review, box.orders.get(review.order_id))
     return JSONResponse(

@@ -9,7 +9,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from services.api.deps import Wired, matches
+from services.api.access import ReadsMenus
+from services.api.deps import matches
 
 router = APIRouter(prefix="/v1/schema", tags=["schema"])
 
@@ -24,7 +25,7 @@ router = APIRouter(prefix="/v1/schema", tags=["schema"])
 )
 def cart(
     request: Request,
-    box: Wired,
+    box: ReadsMenus,
     menu: Annotated[str | None, Query(description="close the enums to this menu's values")] = None,
 ) -> Response:
     """What a model may say. With `menu`, the ids are that menu's newest version's."""

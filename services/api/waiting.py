@@ -74,7 +74,7 @@ class Watch:
             StorageUnavailable: the database does not answer.
         """
         told = self._order.told
-        look = await self._waiting.look(self._id)
+        look = await self._waiting.any_look(self._id)
         self._caught_up(told, look.versions)
         return look
 
@@ -159,13 +159,18 @@ class Waiting:
                     self._wanted.clear()
 
     async def until(
-        self, order_id: str, done: Callable[[Look], bool], wait_s: float, gone: Callable[[], Awaitable[None]]
+        self,
+        shop: str,
+        order_id: str,
+        done: Callable[[Look], bool],
+        wait_s: float,
+        gone: Callable[[], Awaitable[None]],
     ) -> Look:
-        """The order once it is `done`; as it is after `wait_s`, when its client has `gone`, or when the
-        server leaves. Errors as of `Watch.look`."""
+        """The shop's order once it is `done`; as it is after `wait_s`, when its client has `gone`, or when
+        the server leaves. Errors as of `Watch.look`."""
         until = time.monotonic() + wait_s
         with self.on(order_id) as watch:
-            look = await watch.look()
+            look = _of(shop, await watch.look())
             if done(look) or self.closing:
                 return look
             left: asyncio.Future[None] = asyncio.ensure_future(gone())
@@ -178,8 +183,12 @@ class Waiting:
             finally:
                 left.cancel()
 
-    async def look(self, order_id: str) -> Look:
-        """One order, read together with those that others ask for; errors as of `Watch.look`."""
+    async def look(self, shop: str, order_id: str) -> Look:
+        """One order of the shop, read together with those that others ask for; errors as of `Watch.look`."""
+        return _of(shop, await self.any_look(order_id))
+
+    async def any_look(self, order_id: str) -> Look:
+        """The same, whose it may be: for a `Watch`, whose maker has looked whose it is."""
         return _found(order_id, await self._looks.ask(order_id))
 
     async def happened(self, order_id: str, after: int) -> Happened:
@@ -228,6 +237,13 @@ class Waiting:
                     order.checked_at = began
                     order.saw(newer.get(order_id, order.newest))
             await asyncio.sleep(REST * (time.monotonic() - began))
+
+
+def _of(shop: str, look: Look) -> Look:
+    """An order of another shop does not exist."""
+    if look.order.shop != shop:
+        raise NotFound(f"No order {look.order.id}")
+    return look
 
 
 def _found(order_id: str, read: Read | None) -> Read:

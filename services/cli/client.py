@@ -11,19 +11,29 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from infra.home import kept_key
 from infra.settings import settings
 from schemas.errors import SaycartError
 from services.bootstrap import Container, bootstrap
 
 
 def api(url: str | None = None) -> httpx.Client:
-    """A client of the API at `url`; by default the one that `saycart run` serves on this machine."""
+    """A client of the API at `url`; by default the one that `saycart run` serves on this machine.
+
+    Its key is the one in `SAYCART_KEY`; for the stack of this machine else the one in its home.
+    """
     config = settings()
     return httpx.Client(
         base_url=url or f"http://{config.api_host}:{config.api_port}",
+        headers=bearer(config.key or ("" if url else kept_key(config.home))),
         timeout=httpx.Timeout(60.0, connect=5.0),
         trust_env=False,
     )
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header that shows a key; none without one."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def answer(response: httpx.Response) -> Any:

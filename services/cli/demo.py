@@ -22,6 +22,7 @@ from rich.text import Text
 from schemas.errors import EngineUnavailable, InputError
 from schemas.lifecycle import SETTLED, STATUS
 from schemas.order import Order
+from services.cli.client import bearer
 from services.cli.receipt import cart_table, doubts, headline
 from services.cli.samples import RECORDINGS, Sample, load_menus, load_samples
 from services.cli.waiting import EVERY_S, for_orders, said_every
@@ -32,10 +33,10 @@ _AWAY_S = 60.0  # how long the API may be away (a restart) before a call is give
 _STALL_S = 900.0  # without a single change of any order, something is broken
 
 
-def run_demo(base_url: str, console: Console, check: Callable[[], None] = lambda: None) -> bool:
+def run_demo(base_url: str, key: str, console: Console, check: Callable[[], None] = lambda: None) -> bool:
     """Order every sample and print the carts; whether each was sent and none ended in `error`.
 
-    `check` is called about once a second, to raise when the stack behind `base_url` broke down.
+    `key`: one that may order, and import menus. `check` is called about once a second, to raise when the stack behind `base_url` broke down.
 
     Raises:
         EngineUnavailable: the API went away, or no order moved for a long time.
@@ -45,7 +46,7 @@ def run_demo(base_url: str, console: Console, check: Callable[[], None] = lambda
     console.print(
         f"Ordering {len(samples)} recordings at {base_url}; each is heard, then decoded, then checked."
     )
-    asyncio.run(_order_all(base_url, console, menus, samples, check))
+    asyncio.run(_order_all(base_url, key, console, menus, samples, check))
     for sample in samples:
         _print(sample, menus, console)
     _print_tally(samples, console)
@@ -54,6 +55,7 @@ def run_demo(base_url: str, console: Console, check: Callable[[], None] = lambda
 
 async def _order_all(
     base_url: str,
+    key: str,
     console: Console,
     menus: dict[str, dict[str, Any]],
     samples: list[Sample],
@@ -61,7 +63,9 @@ async def _order_all(
 ) -> None:
     # Keys belong to this run: the same samples sent again are new orders, a repeated call is not.
     run = uuid.uuid4().hex[:8]
-    async with httpx.AsyncClient(base_url=base_url, timeout=40.0, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=base_url, headers=bearer(key), timeout=40.0, trust_env=False
+    ) as client:
         for menu_id, menu in menus.items():
             answer = await _call(lambda m=menu, i=menu_id: client.put(f"/v1/menus/{i}", json=m))  # type: ignore[misc]
             _refused(answer, f"menu {menu_id}")

@@ -16,6 +16,7 @@ from rich.markup import escape
 from infra.database import Database
 from infra.models import ModelError, resolve
 from infra.settings import Settings
+from schemas.access import EVERY_SHOP
 from schemas.errors import DecodeTruncated, EngineMisconfigured, SaycartError
 from schemas.evidence import Evidence
 from schemas.menu import Item, Menu
@@ -39,6 +40,7 @@ from services.pipeline.retrieve import retrieve
 from services.storage.menus import MenuStore
 from services.workers.stack import decode_server
 
+MENUS = 1000
 ORDERS = 12  # sample orders a menu
 LONG_S = 5.0
 
@@ -89,13 +91,12 @@ def checks(config: Settings, tokenizer: Path | None, *, ask: bool) -> Iterator[R
 
 
 def known_menus(config: Settings) -> Iterator[Menu]:
-    """The newest version of each imported menu; the shipped ones where none is imported."""
+    """The newest version of each imported menu, up to a thousand; the shipped ones where none is imported."""
     stored = []
     if config.database_url or (config.home / "saycart.db").exists():
         database = Database(config.database)
         try:
-            known = MenuStore(database)
-            stored = [known.get(header.id, header.version).menu for header in known.headers()]
+            stored = [found.menu for found in MenuStore(database, EVERY_SHOP).lately_used(MENUS)]
         except SaycartError:
             stored = []  # `saycart doctor` says what ails it
         finally:

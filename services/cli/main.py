@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import typer
 
-from services.cli import doctor, evaluate, menu, models, order, replay, reviews, stack, staff, webhooks
+from services.cli import (
+    doctor,
+    evaluate,
+    keys,
+    menu,
+    models,
+    order,
+    replay,
+    reviews,
+    shops,
+    stack,
+    staff,
+    webhooks,
+)
 
 app = typer.Typer(
     name="saycart",
@@ -18,6 +31,8 @@ app.command("order")(order.order)
 app.command("replay")(replay.replay)
 app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")
 app.add_typer(reviews.app, name="reviews", help="What staff corrected, to learn from.")
+app.add_typer(shops.app, name="shops", help="Shops, to which everything belongs.")
+app.add_typer(keys.app, name="keys", help="Keys of a shop's machines, with what they may do.")
 app.add_typer(staff.app, name="staff", help="Accounts of those who settle doubts at /review.")
 app.add_typer(
     webhooks.app, name="webhooks", help="Messages to the shop's system, and a receiver to try them."

@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from infra.settings import settings
+from schemas.access import MAIN_SHOP
 from services.bootstrap import bootstrap
 from services.cli.client import told
+from services.storage.review_log import ReviewLog
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -27,6 +29,7 @@ def export(
     aliases: Annotated[
         Path | None, typer.Option("--aliases", dir_okay=False, help="proposed aliases, likewise")
     ] = None,
+    shop: Annotated[str, typer.Option(help="the shop's id; see `saycart shops list`")] = MAIN_SHOP,
     days: Annotated[int | None, typer.Option(min=1, help="only what was settled in so many days")] = None,
 ) -> None:
     """Write what staff corrected. Works on the database itself, stack or no stack."""
@@ -37,13 +40,15 @@ def export(
         box = bootstrap(settings())
         try:
             box.database.migrate()
-            settled = box.review_log.settled(within_s=None if days is None else days * 86_400)
+            settled = ReviewLog(box.database, shop).settled(within_s=None if days is None else days * 86_400)
             count = _write(out, gold_rows(settled))
             console.print(f"{count} corrected of {len(settled)} settled orders in {out}")
             if settled:
                 console.print(f"[dim]Recordings are below {box.settings.blobs} (--audio-dir of eval).[/]")
             if aliases is not None:
-                count = _write(aliases, proposed(settled, lambda menu_id: box.menus.get(menu_id).menu))
+                count = _write(
+                    aliases, proposed(settled, lambda menu_id: box.menus.of(shop).get(menu_id).menu)
+                )
                 console.print(f"{count} proposed aliases in {aliases}; look at each before it enters a menu")
         finally:
             box.close()

@@ -18,6 +18,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from infra.home import FILE as KEY_FILE
 from infra.models import ModelError
 from infra.settings import Settings, settings
 from infra.supervisor import Change, ChildFailed, SupervisorError
@@ -121,7 +122,7 @@ def run_stack(
                 console.print(
                     f"\nServing on [bold]{stack.base_url}[/]: order at /, settle doubts at /review,"
                     " calls at /docs.\nStaff sign in: `saycart staff add NAME` makes the first account."
-                    " Ctrl-C stops everything."
+                    f" Ctrl-C stops everything.\n{_credential(stack)}"
                 )
                 while not stack.wait(1.0):
                     pass
@@ -132,6 +133,13 @@ def run_stack(
         finally:
             with view.live():
                 stack.stop()
+
+
+def _credential(stack: Stack) -> str:
+    if stack.settings.open:
+        return "[bold red]Open[/]: every caller may do everything (SAYCART_OPEN). Not for customers."
+    file = stack.settings.home / KEY_FILE
+    return f"A key for programs is in {escape(str(file))}; `saycart` finds it, `saycart keys add` makes more."
 
 
 def run() -> None:
@@ -145,7 +153,7 @@ def demo(
     """Start the stack, order the sample recordings over HTTP, show the carts, keep serving."""
 
     def order_samples(console: Console, stack: Stack) -> bool:
-        fine = run_demo(stack.base_url, console, stack.check)
+        fine = run_demo(stack.base_url, stack.key, console, stack.check)
         if not fine:
             console.print("[red]At least one sample ended in an error.[/]")
         return fine

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from schemas.access import MAIN_SHOP, Role
 from schemas.errors import InputError
 from services.cli.client import opened, told
 
@@ -17,21 +18,30 @@ FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the pass
 
 
 @app.command()
-def add(name: Name, password_stdin: FromStdin = False) -> None:
+def add(
+    name: Name,
+    password_stdin: FromStdin = False,
+    shop: Annotated[str, typer.Option(help="the shop's id; see `saycart shops list`")] = MAIN_SHOP,
+    role: Annotated[
+        Role | None, typer.Option(help="default: admin for a shop's first account, then reviewer")
+    ] = None,
+) -> None:
     """Make an account."""
     with told() as console, opened() as box:
-        made = box.staff.add(name, _password(password_stdin))
-        console.print(f"{made.name} may sign in at /sign-in")
+        first = not any(one.shop == shop for one in box.staff.list())
+        role = role or (Role.ADMIN if first else Role.REVIEWER)
+        made = box.staff.add(name, _password(password_stdin), shop=shop, role=role)
+        console.print(f"{made.name}, {made.role} of {made.shop}, may sign in at /sign-in")
 
 
 @app.command("list")
 def list_() -> None:
     """Show every account."""
     with told() as console, opened() as box:
-        table = Table("name", "since", "disabled", box=None)
+        table = Table("name", "shop", "role", "since", "disabled", box=None)
         for one in box.staff.list():
             ended = one.disabled_at.strftime("%Y-%m-%d %H:%M") if one.disabled_at else ""
-            table.add_row(one.name, one.created_at.strftime("%Y-%m-%d %H:%M"), ended)
+            table.add_row(one.name, one.shop, one.role, one.created_at.strftime("%Y-%m-%d %H:%M"), ended)
         console.print(table)
 
 

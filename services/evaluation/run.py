@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from schemas.access import MAIN_SHOP
 from schemas.compare import canonical
 from schemas.errors import InputError, SaycartError
 from schemas.lifecycle import State, advance
@@ -73,7 +74,7 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
     here = replace(
         tools,
         check_settled=0,  # a server's standing check is no part of how good a cart is
-        menu=lambda _id, version: MenuVersion(menu, version, "", _EPOCH),
+        menu=lambda shop, _id, version: MenuVersion(shop, menu, version, "", _EPOCH),
         recording=lambda key: (audio_dir or Path()) / key,
     )
     order = _order(row, menu, spoken=spoken)
@@ -132,6 +133,7 @@ def _order(row: dict[str, Any], menu: Menu, *, spoken: bool) -> OrderRecord:
     text = clean(row.get("utterance") or "")
     return OrderRecord(
         id=row["id"],
+        shop=MAIN_SHOP,
         state=State.RECEIVED if spoken else State.TRANSCRIBED,
         version=1,
         menu_id=menu.id,

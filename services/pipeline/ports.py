@@ -37,7 +37,8 @@ class Tools:
     transcriber: Callable[[], Transcriber]
     decoder: Callable[[], CartDecoder]
     fallback_decoder: Callable[[], CartDecoder | None]
-    menu: Callable[[str, int], MenuVersion]
+    menu: Callable[[str, str, int], MenuVersion]
+    """By shop, id and version."""
     recording: Callable[[str], Path]
     decode_audio: Callable[[Path], npt.NDArray[np.float32]]
     """The samples of a recording, as `Recording` keeps them."""

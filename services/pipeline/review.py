@@ -20,13 +20,13 @@ from services.storage.records import MenuVersion, OrderRecord, Outcome
 OVERRULED = frozenset({"quantity_over_limit", "item_unavailable", "option_unavailable"})
 
 
-def settle(order: OrderRecord, decision: ReviewDecision, menu: MenuVersion) -> Outcome:
-    """The outcome of a decision, with the final cart priced from the order's menu version.
+def settle(order: OrderRecord, decision: ReviewDecision, reviewer: str, menu: MenuVersion) -> Outcome:
+    """The outcome of a reviewer's decision, with the final cart priced from the order's menu version.
 
     Raises:
         InvalidCart: approved or corrected to something that the menu can't make or price.
     """
-    detail = {"reviewer": decision.reviewer, "action": decision.action, "reason": decision.reason}
+    detail = {"reviewer": reviewer, "action": decision.action, "reason": decision.reason}
     if decision.action == "reject":
         return Outcome(Event.REFUSED, detail=detail)
     draft = decision.cart if decision.action == "correct" else order.draft

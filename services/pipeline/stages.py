@@ -43,7 +43,7 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     if not recording.file.exists():
         raise RecordingLost("The recording of this order can't be found")
     started = time.perf_counter()
-    menu = tools.menu(order.menu_id, order.menu_version)
+    menu = tools.menu(order.shop, order.menu_id, order.menu_version)
     found = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
     found = with_witness(recording, found, menu.menu, menu.version, tools.second_transcriber, tools.agreement)
     transcript = found.transcript
@@ -65,7 +65,7 @@ def read(order: OrderRecord, tools: Tools) -> Outcome:
     """Find what the words may mean. Where they leave one cart it is written down, since no model has anything
     to choose: jump-forward decoding of the whole answer. It goes on to the model all the same where the
     learned reader is to bear it out, and one in `check_settled` where there is none."""
-    menu = tools.menu(order.menu_id, order.menu_version)
+    menu = tools.menu(order.shop, order.menu_id, order.menu_version)
     started = time.perf_counter()
     evidence, document = to_keep(order, menu)
     alone = tools.skip_settled and tools.reader != "all" and not _is_checked(order, tools)
@@ -80,7 +80,7 @@ def read(order: OrderRecord, tools: Tools) -> Outcome:
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
     """Have the learned reader read the words too, and hold its cart against the rules'. Without one: decode a
     cart under the mask made from the evidence; a settled one to see that it comes to the same."""
-    evidence = evidence_of(order, tools.menu(order.menu_id, order.menu_version))
+    evidence = evidence_of(order, tools.menu(order.shop, order.menu_id, order.menu_version))
     settled = written(evidence) if tools.skip_settled else None
     if tools.reader == "all" or (tools.reader == "open" and settled is None):
         reading = tools.decoder().read(evidence, tools.called_off)
@@ -99,7 +99,7 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
     decoder = tools.fallback_decoder()
     if decoder is None:
         return None
-    evidence = evidence_of(order, tools.menu(order.menu_id, order.menu_version))
+    evidence = evidence_of(order, tools.menu(order.shop, order.menu_id, order.menu_version))
     try:
         outcome = _decoded(decoder.decode(evidence, tools.called_off), evidence)
     except DecodeCancelled:
@@ -116,7 +116,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     """Check the draft against the menu and against what was heard, and price it. Without a doubt the order is
     complete, or shown to its customer first; with any, a human looks."""
     started = time.perf_counter()
-    transcript, menu = heard(order), tools.menu(order.menu_id, order.menu_version)
+    transcript, menu = heard(order), tools.menu(order.shop, order.menu_id, order.menu_version)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
     read_twice = order.engine.get("reader")

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from infra.database import Database, DatabaseFull, DatabaseRefused, DatabaseUnavailable
 from schemas.errors import InputError, StaleState, StorageFull, StorageUnavailable
 from schemas.lifecycle import STAGES, Event, State, advance
-from services.storage.keys import new_id
+from services.storage.ids import new_id
 from services.storage.mapping import order_of
 from services.storage.messages import tell
 from services.storage.records import OrderRecord
@@ -169,7 +169,7 @@ def _open_review(session: Session, now: datetime, order: OrderRow) -> None:
         .returning(ReviewRow.id)
     )
     if reopened.first() is None:
-        session.add(ReviewRow(id=new_id("rev"), order_id=order.id, version=1, **fresh))
+        session.add(ReviewRow(id=new_id("rev"), shop_id=order.shop_id, order_id=order.id, version=1, **fresh))
 
 
 @contextmanager

@@ -15,11 +15,12 @@ from services.storage.records import Idempotency, NewOrder, OrderRecord
 from services.storage.tables import EventRow, IdempotencyRow, OrderRow
 
 
-def insert_order(session: Session, now: datetime, new: NewOrder, order_id: str) -> OrderRecord:
+def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, order_id: str) -> OrderRecord:
     """Store an order as RECEIVED; one that came as text as TRANSCRIBED, with both events in its history."""
     path = [State.RECEIVED] if new.transcript is None else [State.RECEIVED, State.TRANSCRIBED]
     row = OrderRow(
         id=order_id,
+        shop_id=shop,
         state=path[-1].value,
         version=len(path),
         menu_id=new.menu_id,
@@ -52,7 +53,7 @@ class KeyTaken(Exception):
     """An order was stored under this idempotency key before; this transaction must not commit."""
 
 
-def insert_key(session: Session, now: datetime, idempotency: Idempotency, order_id: str) -> None:
+def insert_key(session: Session, now: datetime, idempotency: Idempotency, shop: str, order_id: str) -> None:
     """Bind the key to the order. The primary key decides between requests that come at once: the later waits
     until the first has committed or not, so no lock and no look before are needed.
 
@@ -63,6 +64,7 @@ def insert_key(session: Session, now: datetime, idempotency: Idempotency, order_
     taken = session.execute(
         insert(IdempotencyRow)
         .values(
+            shop_id=shop,
             client=idempotency.client,
             key=idempotency.key,
             body_hash=idempotency.body_hash,
@@ -76,14 +78,14 @@ def insert_key(session: Session, now: datetime, idempotency: Idempotency, order_
         raise KeyTaken
 
 
-def first_order(session: Session, idempotency: Idempotency) -> OrderRow:
+def first_order(session: Session, idempotency: Idempotency, shop: str) -> OrderRow:
     """The order that was stored under this key, which was found to be taken.
 
     Raises:
         IdempotencyMismatch: it came with another body.
         StorageUnavailable: the key was dropped for its age in this very moment.
     """
-    seen = session.get(IdempotencyRow, (idempotency.client, idempotency.key))
+    seen = session.get(IdempotencyRow, (shop, idempotency.client, idempotency.key))
     if seen is None:
         raise StorageUnavailable("The key of this order is being forgotten")
     if seen.body_hash != idempotency.body_hash:

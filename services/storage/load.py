@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -21,10 +22,12 @@ _LEFT = [state.value for state in State if state not in WAITING]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Orders that wait for workers, in all and by client, and how many left them in the last 60 s."""
+    """Orders that wait for workers, in all, by shop and by (shop, client), and how many left them in the last
+    60 s."""
 
     waiting: int = 0
-    by_client: dict[str, int] = field(default_factory=dict)
+    by_shop: Counter[str] = field(default_factory=Counter)
+    by_client: dict[tuple[str, str], int] = field(default_factory=dict)
     left: int = 0
 
     @property
@@ -42,24 +45,27 @@ class LoadStore:
         """What waits now, by two looks. An order that a person settled in the last minute counts as one that
         left."""
         clients = (
-            select(OrderRow.client, func.count())
+            select(OrderRow.shop_id, OrderRow.client, func.count())
             .where(OrderRow.state.in_(_WAITING))
-            .group_by(OrderRow.client)
+            .group_by(OrderRow.shop_id, OrderRow.client)
         )
         # Over orders and not over events: these have an index by state and time.
         since = self._database.clock(WINDOW_S)
         done = select(func.count()).where(OrderRow.state.in_(_LEFT), OrderRow.updated_at >= since)
         with glancing(self._database) as session:
-            counted = {client: count for client, count in session.execute(clients)}
+            counted = {(shop, client): count for shop, client, count in session.execute(clients)}
             left = session.scalar(done)
+        by_shop = Counter[str]()
+        for (shop, _), count in counted.items():
+            by_shop[shop] += count
         # Orders of older versions have no client.
-        by_client = {client: count for client, count in counted.items() if client is not None}
-        return Load(sum(counted.values()), by_client, left or 0)
+        by_client = {(shop, client): n for (shop, client), n in counted.items() if client is not None}
+        return Load(by_shop.total(), by_shop, by_client, left or 0)
 
-    def knows_key(self, client: str, key: str) -> bool:
-        """Whether an order was stored under this Idempotency-Key."""
+    def knows_key(self, shop: str, client: str, key: str) -> bool:
+        """Whether an order of the shop was stored under this Idempotency-Key."""
         with reading(self._database) as session:
-            return session.get(IdempotencyRow, (client, key)) is not None
+            return session.get(IdempotencyRow, (shop, client, key)) is not None
 
     def unknown_recordings(self, keys: Iterable[str]) -> set[str]:
         """Those of the blob keys that no order names. One pass over all orders: nothing is indexed by

@@ -31,6 +31,7 @@ _FORMER = {"validated": State.DECODED.value}
 def order_of(row: OrderRow) -> OrderRecord:
     return OrderRecord(
         id=row.id,
+        shop=row.shop_id,
         state=State(row.state),
         version=row.version,
         menu_id=row.menu_id,
@@ -81,6 +82,7 @@ def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
 def review_of(row: ReviewRow) -> ReviewRecord:
     return ReviewRecord(
         id=row.id,
+        shop=row.shop_id,
         order_id=row.order_id,
         status=row.status,
         reasons=tuple(ReviewReason(reason) for reason in row.reasons),
@@ -113,7 +115,9 @@ def act_of(row: ReviewRecordRow) -> ReviewAct:
 def menu_of(row: MenuRow) -> MenuVersion:
     # Checked whole when it was stored; `Menu.parse` would repeat that at each load.
     menu = Menu.model_validate(row.document)
-    return MenuVersion(menu=menu, version=row.version, digest=row.digest, created_at=row.created_at)
+    return MenuVersion(
+        shop=row.shop_id, menu=menu, version=row.version, digest=row.digest, created_at=row.created_at
+    )
 
 
 def event_of(row: EventRow) -> StoredEvent:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from schemas.cart import MenuRef
 from schemas.lifecycle import STATUS
 from schemas.webhook import TYPES, WebhookMessage, WebhookOrder
-from services.storage.keys import new_id
+from services.storage.ids import new_id
 from services.storage.records import OrderRecord
 from services.storage.tables import OutboxRow
 

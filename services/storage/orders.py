@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import delete, literal, select, tuple_
 
 from infra.database import Database, UtcDateTime
+from schemas.access import EVERY_SHOP
 from schemas.errors import Conflict, InputError, NotFound, StaleState
 from schemas.lifecycle import STATUS, TERMINAL, WAITING, Event, State
 from schemas.review import ReviewReason
@@ -22,21 +23,25 @@ from services.storage.changes import (
     withdraw_review,
     writing,
 )
+from services.storage.ids import cursor_after, new_id, parse_cursor
 from services.storage.intake import KeyTaken, first_order, insert_key, insert_order
-from services.storage.keys import cursor_after, new_id, parse_cursor
 from services.storage.mapping import codes_of, columns_of, event_of, order_of
 from services.storage.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
+from services.storage.shops import of_shop, owned
 from services.storage.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
 
 MAX_SEQ = 2**31 - 1
 
 
 class OrderStore:
-    """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
+    """Orders of one shop. Every call is one transaction, and may raise StorageUnavailable beside what it
+    names; what belongs to another shop is not there."""
 
-    def __init__(self, database: Database, tells: frozenset[str] = frozenset()) -> None:
-        """`tells`: types of the messages that are written to the outbox; see `schemas/webhook.py`."""
+    def __init__(self, database: Database, shop: str, tells: frozenset[str] = frozenset()) -> None:
+        """`shop`: whose orders; workers ask for `EVERY_SHOP`. `tells`: types of the messages that are written
+        to the outbox; see `schemas/webhook.py`."""
         self._database = database
+        self._shop = shop
         self._tells = tells
 
     def create(
@@ -50,21 +55,24 @@ class OrderStore:
             IdempotencyMismatch: the key was used with another body.
             Conflict: `order_id` exists.
             InputError: neither a recording nor a transcript.
+            ValueError: this store is bound to no shop.
         """
+        if self._shop == EVERY_SHOP:
+            raise ValueError("an order is one shop's")
         if new.audio_key is None and new.transcript is None:
             raise InputError("An order needs a recording or a transcript")
         try:
             with writing(self._database) as (session, now):
                 if order_id is not None and session.get(OrderRow, order_id) is not None:
                     raise Conflict(f"Order {order_id} exists")
-                order = insert_order(session, now, new, order_id or new_id("ord"))
+                order = insert_order(session, now, new, self._shop, order_id or new_id("ord"))
                 if idempotency is not None:
-                    insert_key(session, now, idempotency, order.id)
+                    insert_key(session, now, idempotency, self._shop, order.id)
                 return order, True
         except KeyTaken:
             assert idempotency is not None
             with reading(self._database) as session:
-                return order_of(first_order(session, idempotency)), False
+                return order_of(first_order(session, idempotency, self._shop)), False
 
     def get(self, order_id: str) -> OrderRecord:
         """One order.
@@ -73,7 +81,7 @@ class OrderStore:
             NotFound: no such order.
         """
         with glancing(self._database) as session:
-            return order_of(_existing(session.get(OrderRow, order_id), order_id))
+            return order_of(self._existing(session.get(OrderRow, order_id), order_id))
 
     def page(
         self, *, status: str | None, cursor: str | None, limit: int
@@ -83,7 +91,8 @@ class OrderStore:
         Raises:
             InputError: an unknown status, or not a cursor of ours.
         """
-        query = select(OrderRow).order_by(OrderRow.created_at.desc(), OrderRow.id.desc()).limit(limit + 1)
+        query = select(OrderRow).where(of_shop(OrderRow, self._shop)).limit(limit + 1)
+        query = query.order_by(OrderRow.created_at.desc(), OrderRow.id.desc())
         if status is not None:
             states = [state.value for state, shown in STATUS.items() if shown == status]
             if not states:
@@ -109,7 +118,9 @@ class OrderStore:
         The attempt is counted here, so that a worker killed in the middle has used one up.
         """
         with changing(self._database) as session:
-            query = select(OrderRow, self._database.clock()).where(OrderRow.id == order_id)
+            query = select(OrderRow, self._database.clock()).where(
+                OrderRow.id == order_id, of_shop(OrderRow, self._shop)
+            )
             found = session.execute(query).one_or_none()
             if found is None:
                 return None
@@ -198,7 +209,7 @@ class OrderStore:
             Conflict: it has ended otherwise.
         """
         with writing(self._database) as (session, now):
-            row = _existing(session.get(OrderRow, order_id, with_for_update=True), order_id)
+            row = self._existing(session.get(OrderRow, order_id, with_for_update=True), order_id)
             order = order_of(row)
             if order.state is State.CANCELLED:
                 return order
@@ -248,6 +259,8 @@ class OrderStore:
     def events(self, order_id: str, *, after: int = 0) -> list[StoredEvent]:
         """The history with `seq` over `after`, in order; empty for an order that does not exist."""
         query = select(EventRow).where(EventRow.order_id == order_id, EventRow.seq > min(after, MAX_SEQ))
+        if self._shop != EVERY_SHOP:
+            query = query.join(OrderRow).where(of_shop(OrderRow, self._shop))
         with glancing(self._database) as session:
             return [event_of(row) for row in session.scalars(query.order_by(EventRow.seq))]
 
@@ -291,7 +304,7 @@ class OrderStore:
             Conflict: it is elsewhere, or a reviewer holds it.
         """
         with writing(self._database) as (session, now):
-            row = _existing(session.get(OrderRow, order_id, with_for_update=True), order_id)
+            row = self._existing(session.get(OrderRow, order_id, with_for_update=True), order_id)
             return replays.replay(session, now, row)
 
     def failed(self, since_s: float | None = None) -> list[str]:
@@ -312,8 +325,8 @@ class OrderStore:
             gone = session.execute(delete(IdempotencyRow).where(old).returning(IdempotencyRow.key))
             return len(gone.all())
 
-
-def _existing(row: OrderRow | None, order_id: str) -> OrderRow:
-    if row is None:
-        raise NotFound(f"No order {order_id}")
-    return row
+    def _existing(self, row: OrderRow | None, order_id: str) -> OrderRow:
+        row = owned(row, self._shop)
+        if row is None:
+            raise NotFound(f"No order {order_id}")
+        return row

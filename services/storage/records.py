@@ -59,6 +59,7 @@ class OrderRecord:
     what its words gave reason to say, as `services/pipeline/kept_evidence.py` keeps it."""
 
     id: str
+    shop: str
     state: State
     version: int
     menu_id: str
@@ -113,6 +114,7 @@ class ReviewRecord:
     """
 
     id: str
+    shop: str
     order_id: str
     status: str
     reasons: tuple[ReviewReason, ...]
@@ -202,8 +204,9 @@ class MenuHeader:
 
 @dataclass(frozen=True, slots=True)
 class MenuVersion:
-    """One immutable version of a menu; `version` counts from 1, `digest` is of the document."""
+    """One immutable version of a shop's menu; `version` counts from 1, `digest` is of the document."""
 
+    shop: str
     menu: Menu
     version: int
     digest: str

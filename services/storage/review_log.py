@@ -22,9 +22,10 @@ from infra.database import Database
 from schemas.cart import Cart
 from schemas.errors import NotFound
 from services.storage.changes import reading, writing
-from services.storage.keys import new_id
+from services.storage.ids import new_id
 from services.storage.mapping import act_of, document_of, order_of, review_of
 from services.storage.records import ReviewAct, Settled
+from services.storage.shops import of_shop, owned
 from services.storage.tables import OrderRow, ReviewRecordRow, ReviewRow
 
 
@@ -57,10 +58,11 @@ def record_act(
 
 
 class ReviewLog:
-    """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
+    """Of one shop's reviews. Every call is one transaction, and may raise StorageUnavailable beside what it
+    names."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, shop: str) -> None:
+        self._database, self._shop = database, shop
 
     def played(self, review_id: str, actor: str, start_s: float, end_s: float | None) -> None:
         """Record that `actor` listened to the order's recording; `end_s` None is its end.
@@ -69,14 +71,15 @@ class ReviewLog:
             NotFound: no such review.
         """
         with writing(self._database) as (session, now):
-            if session.get(ReviewRow, review_id) is None:
+            if owned(session.get(ReviewRow, review_id), self._shop) is None:
                 raise NotFound(f"No review {review_id}")
             detail = {"start_s": round(start_s, 2), "end_s": None if end_s is None else round(end_s, 2)}
             record_act(session, now, review_id, actor, "played", detail=detail)
 
     def of(self, review_id: str) -> list[ReviewAct]:
         """Everything that was done with one review, in order."""
-        query = select(ReviewRecordRow).where(ReviewRecordRow.review_id == review_id)
+        query = select(ReviewRecordRow).join(ReviewRow, ReviewRow.id == ReviewRecordRow.review_id)
+        query = query.where(ReviewRecordRow.review_id == review_id, of_shop(ReviewRow, self._shop))
         with reading(self._database) as session:
             return [
                 act_of(row) for row in session.scalars(query.order_by(ReviewRecordRow.at, ReviewRecordRow.id))
@@ -88,7 +91,7 @@ class ReviewLog:
             select(ReviewRow, OrderRow, ReviewRecordRow)
             .join(OrderRow, OrderRow.id == ReviewRow.order_id)
             .join(ReviewRecordRow, ReviewRecordRow.review_id == ReviewRow.id)
-            .where(ReviewRecordRow.action == "decided")
+            .where(ReviewRecordRow.action == "decided", of_shop(ReviewRow, self._shop))
             .order_by(ReviewRecordRow.at.desc(), ReviewRecordRow.id.desc())
         )
         taken = select(ReviewRecordRow.review_id, ReviewRecordRow.actor, ReviewRecordRow.at).where(

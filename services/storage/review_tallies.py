@@ -20,25 +20,27 @@ from typing import Any
 from sqlalchemy import Row, case, func, select
 from sqlalchemy.orm import Session
 
+from schemas.access import EVERY_SHOP
 from schemas.cart import Cart
 from schemas.corrections import corrections
 from services.storage.folding import Source, Stretch, mark
 from services.storage.records import Decided
+from services.storage.shops import of_shop
 from services.storage.tables import ReviewRecordRow, ReviewRow, ReviewTallyRow
 
 _CHUNK = 500
 HOUR = timedelta(hours=1)
 
-Tally = Counter[tuple[datetime, str, str]]
-"""(beginning of the hour, kind, code) to how many."""
+Tally = Counter[tuple[str, datetime, str, str]]
+"""(shop, beginning of the hour, kind, code) to how many."""
 
 
-def decided(session: Session, now: datetime, hours: int) -> Decided:
-    """What was decided in the last `hours` hours of the clock up to `now`, the one that runs included."""
+def decided(session: Session, shop: str, now: datetime, hours: int) -> Decided:
+    """What a shop decided in the last `hours` hours of the clock up to `now`, the one that runs included."""
     since = _hour(now) - HOUR * (hours - 1)
     found: dict[str, Counter[str]] = defaultdict(Counter)
     by_hour: Counter[datetime] = Counter()
-    recent = ReviewTallyRow.hour >= since
+    recent = of_shop(ReviewTallyRow, shop) & (ReviewTallyRow.hour >= since)
     summed = select(ReviewTallyRow.kind, ReviewTallyRow.code, func.sum(ReviewTallyRow.count))
     for kind, code, count in session.execute(
         summed.where(recent).group_by(ReviewTallyRow.kind, ReviewTallyRow.code)
@@ -48,7 +50,9 @@ def decided(session: Session, now: datetime, hours: int) -> Decided:
     for hour, count in session.execute(settled.where(recent, ReviewTallyRow.kind == "action")):
         by_hour[hour] += count
     _, live = _count(session, Stretch(max(since, mark(session, "decided"))))
-    for (hour, kind, code), count in live.items():
+    for (whose, hour, kind, code), count in live.items():
+        if shop not in (EVERY_SHOP, whose):
+            continue
         found[kind][code] += count
         if kind == "action":
             by_hour[hour] += count
@@ -76,6 +80,7 @@ def _count(session: Session, stretch: Stretch) -> tuple[int, Tally]:
             ReviewRecordRow.review_id,
             ReviewRecordRow.at,
             ReviewRecordRow.actor,
+            ReviewRow.shop_id,
             ReviewRow.decision,
             ReviewRow.created_at,
             case((corrected, ReviewRecordRow.before)).label("before"),
@@ -90,7 +95,7 @@ def _count(session: Session, stretch: Stretch) -> tuple[int, Tally]:
         rows += len(chunk)
         for row in chunk:
             taken = began.get((row.review_id, row.actor))
-            found.update((_hour(row.at), kind, code) for kind, code in _facts(row, taken))
+            found.update((row.shop_id, _hour(row.at), kind, code) for kind, code in _facts(row, taken))
     return rows, found
 
 

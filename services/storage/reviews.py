@@ -17,19 +17,22 @@ from schemas.compare import canonical_draft
 from schemas.errors import Conflict, NotFound, StaleState
 from schemas.review import Standing
 from services.storage.changes import move, reading, swap, writing
-from services.storage.keys import cursor_after, parse_cursor
+from services.storage.ids import cursor_after, parse_cursor
 from services.storage.mapping import columns_of, order_of, review_of
 from services.storage.records import OrderRecord, Outcome, Queue, QueueEntry, ReviewRecord
 from services.storage.review_log import record_act
+from services.storage.shops import of_shop, owned
 from services.storage.tables import OrderRow, ReviewRow
 
 
 class ReviewStore:
-    """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
+    """Reviews of one shop. Every call is one transaction, and may raise StorageUnavailable beside what it
+    names; what belongs to another shop is not there."""
 
-    def __init__(self, database: Database, tells: frozenset[str] = frozenset()) -> None:
-        """`tells`: types of the messages that are written to the outbox; see `schemas/webhook.py`."""
+    def __init__(self, database: Database, shop: str, tells: frozenset[str] = frozenset()) -> None:
+        """`shop`, `tells`: as of the order store."""
         self._database = database
+        self._shop = shop
         self._tells = tells
 
     def list(
@@ -42,7 +45,8 @@ class ReviewStore:
         Raises:
             InputError: not a cursor of ours.
         """
-        query = select(ReviewRow).order_by(ReviewRow.created_at, ReviewRow.id).limit(limit + 1)
+        query = select(ReviewRow).where(of_shop(ReviewRow, self._shop)).limit(limit + 1)
+        query = query.order_by(ReviewRow.created_at, ReviewRow.id)
         if cursor is not None:
             at, key = parse_cursor(cursor)
             query = query.where(
@@ -59,17 +63,18 @@ class ReviewStore:
 
     def queue(self, limit: int) -> Queue:
         """The `limit` reviews that wait longest, held ones too; by whole minutes waited, then by value."""
+        mine = of_shop(ReviewRow, self._shop)
         oldest = (
             select(ReviewRow, OrderRow)
             .join(OrderRow, OrderRow.id == ReviewRow.order_id)
-            .where(_UNDECIDED)
+            .where(_UNDECIDED, mine)
             .order_by(ReviewRow.created_at, ReviewRow.id)
             .limit(limit)
         )
         with reading(self._database) as session:
             now = self._database.now(session)
-            waiting = session.scalar(select(func.count()).select_from(ReviewRow).where(_UNDECIDED)) or 0
-            free = session.scalar(select(func.count()).select_from(ReviewRow).where(_free(now))) or 0
+            waiting = session.scalar(select(func.count()).select_from(ReviewRow).where(_UNDECIDED, mine)) or 0
+            free = session.scalar(select(func.count()).select_from(ReviewRow).where(_free(now), mine)) or 0
             entries = [
                 QueueEntry(
                     review=review_of(review),
@@ -92,12 +97,13 @@ class ReviewStore:
             NotFound: no such review.
         """
         with reading(self._database) as session:
-            return review_of(_existing(session.get(ReviewRow, review_id), review_id))
+            return review_of(self._existing(session.get(ReviewRow, review_id), review_id))
 
     def by_order(self, order_id: str) -> ReviewRecord | None:
         """The review of an order, None if it was never doubted."""
         with reading(self._database) as session:
-            row = session.scalars(select(ReviewRow).where(ReviewRow.order_id == order_id)).one_or_none()
+            query = select(ReviewRow).where(ReviewRow.order_id == order_id, of_shop(ReviewRow, self._shop))
+            row = session.scalars(query).one_or_none()
             return None if row is None else review_of(row)
 
     def claim(self, review_id: str, reviewer: str, lease_s: float) -> ReviewRecord:
@@ -110,7 +116,7 @@ class ReviewStore:
             Conflict: another reviewer holds it, it is settled, or one's own decision on it stands.
         """
         with writing(self._database) as (session, now):
-            seen = _locked(session, review_id)
+            seen = self._locked(session, review_id)
             if seen.status not in ("open", "claimed"):
                 raise Conflict(f"The review is {seen.status}")
             if seen.standing is not None and seen.standing["by"] == reviewer:
@@ -144,7 +150,7 @@ class ReviewStore:
             Conflict: not held, held by another, lapsed, or settled.
         """
         with writing(self._database) as (session, now):
-            seen = _locked(session, review_id)
+            seen = self._locked(session, review_id)
             _must_hold(seen, reviewer, now)
             until = now + timedelta(seconds=lease_s)
             return _change(session, seen, version=seen.version, lease_until=until)
@@ -157,7 +163,7 @@ class ReviewStore:
             Conflict: another reviewer holds it, or it is settled.
         """
         with writing(self._database) as (session, now):
-            seen = _locked(session, review_id)
+            seen = self._locked(session, review_id)
             if seen.status == "open":
                 return review_of(seen)
             if seen.status != "claimed":
@@ -194,7 +200,7 @@ class ReviewStore:
             row = session.scalars(
                 select(OrderRow).where(OrderRow.id == order_id).with_for_update()
             ).one_or_none()
-            seen = _locked(session, review_id)
+            seen = self._locked(session, review_id)
             _must_hold(seen, reviewer, now)
             if seen.version != version:
                 raise Conflict(f"The review is at version {seen.version}, not {version}")
@@ -242,6 +248,16 @@ class ReviewStore:
             )
             return review, moved
 
+    def _existing(self, row: ReviewRow | None, review_id: str) -> ReviewRow:
+        row = owned(row, self._shop)
+        if row is None:
+            raise NotFound(f"No review {review_id}")
+        return row
+
+    def _locked(self, session: Session, review_id: str) -> ReviewRow:
+        """The row, held to the end of the transaction: on SQLite by BEGIN IMMEDIATE, else by FOR UPDATE."""
+        return self._existing(session.get(ReviewRow, review_id, with_for_update=True), review_id)
+
 
 _UNDECIDED = ReviewRow.status.in_(["open", "claimed"])
 
@@ -272,17 +288,6 @@ def _must_hold(seen: ReviewRow, reviewer: str, now: datetime) -> None:
         raise Conflict("You do not hold this review", hint="Claim it, read it again, then decide.")
     if seen.claimed_by != reviewer:
         raise Conflict(f"{seen.claimed_by} holds this review")
-
-
-def _existing(row: ReviewRow | None, review_id: str) -> ReviewRow:
-    if row is None:
-        raise NotFound(f"No review {review_id}")
-    return row
-
-
-def _locked(session: Session, review_id: str) -> ReviewRow:
-    """The row, held to the end of the transaction: on SQLite by BEGIN IMMEDIATE, else by FOR UPDATE."""
-    return _existing(session.get(ReviewRow, review_id, with_for_update=True), review_id)
 
 
 def _live(row: ReviewRow, now: datetime) -> bool:

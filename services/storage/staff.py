@@ -19,10 +19,11 @@ from sqlalchemy.orm import Session
 
 from infra.database import Database
 from infra.passwords import hash_password, verify_password
+from schemas.access import MAIN_SHOP, ROLE_SCOPES, Access, Role
 from schemas.errors import Conflict, InputError, NotFound, TooManyAttempts
 from services.storage.changes import reading, writing
-from services.storage.keys import new_id
-from services.storage.tables import SignInRow, StaffRow, StaffSessionRow
+from services.storage.ids import new_id
+from services.storage.tables import ShopRow, SignInRow, StaffRow, StaffSessionRow
 
 MAX_NAME_CHARS = 80
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 10, 200
@@ -38,9 +39,17 @@ class Staff:
     """One account; `disabled_at` is None while it may sign in."""
 
     id: str
+    shop: str
     name: str
+    role: Role
     created_at: datetime
     disabled_at: datetime | None
+
+    @property
+    def access(self) -> Access:
+        """What the person may do."""
+        scopes = ROLE_SCOPES[self.role]
+        return Access(shop=self.shop, actor=f"staff:{self.name}", scopes=scopes, person=self.name)
 
 
 class StaffStore:
@@ -49,10 +58,11 @@ class StaffStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, name: str, password: str) -> Staff:
-        """Make an account.
+    def add(self, name: str, password: str, *, shop: str = MAIN_SHOP, role: Role = Role.REVIEWER) -> Staff:
+        """Make an account of a shop. Its name is one person's in all shops, since it stands in records.
 
         Raises:
+            NotFound: no such shop.
             InputError: an empty or overlong name, or a password that is too short or too long.
             Conflict: the name is taken, if only by a disabled account: a name in old records is one person's.
         """
@@ -66,7 +76,16 @@ class StaffStore:
                 raise Conflict(
                     f"There is an account {name!r} already", hint="Choose another name; names stay taken."
                 )
-            row = StaffRow(id=new_id("stf"), name=name, password_hash=hashed, created_at=now)
+            if session.get(ShopRow, shop) is None:
+                raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` shows all.")
+            row = StaffRow(
+                id=new_id("stf"),
+                shop_id=shop,
+                role=role.value,
+                name=name,
+                password_hash=hashed,
+                created_at=now,
+            )
             session.add(row)
             session.flush()
             return _staff(row)
@@ -206,4 +225,4 @@ def _end_sessions(session: Session, row: StaffRow) -> None:
 
 
 def _staff(row: StaffRow) -> Staff:
-    return Staff(row.id, row.name, row.created_at, row.disabled_at)
+    return Staff(row.id, row.shop_id, row.name, Role(row.role), row.created_at, row.disabled_at)

@@ -9,6 +9,7 @@ from sqlalchemy import JSON, BigInteger, ForeignKey, Index, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from infra.database import UtcDateTime
+from schemas.access import MAIN_SHOP
 
 # JSON and not JSONB: it keeps the order of keys, which in a menu's prices is the order of its sizes.
 # None is SQL NULL, so that "has no cart" is one thing to ask for.
@@ -20,16 +21,51 @@ class Base(DeclarativeBase):
     type_annotation_map = {datetime: UtcDateTime, Document: _JSON, list[Any]: _JSON}  # noqa: RUF012 (read once by SQLAlchemy)
 
 
+class ShopRow(Base):
+    """Everything belongs to one: menus, orders, reviews, accounts, keys."""
+
+    __tablename__ = "shops"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+def _shop(**more: Any) -> Mapped[str]:
+    # The default is for parts of the release before, while an upgrade rolls; ours always name the shop.
+    return mapped_column(ForeignKey("shops.id"), server_default=MAIN_SHOP, **more)
+
+
+class ApiKeyRow(Base):
+    """A shop's key, or without `secret_hash` the public one of its order page: see `api_keys.py`."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (Index("ix_api_keys_shop", "shop_id", "created_at"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    shop_id: Mapped[str] = mapped_column(ForeignKey("shops.id"))
+    name: Mapped[str]
+    secret_hash: Mapped[str | None]
+    scopes: Mapped[list[Any]]
+    staff_id: Mapped[str | None] = mapped_column(ForeignKey("staff.id"))
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+
+
 class MenuRow(Base):
     __tablename__ = "menus"
     # Whatever a header shows, so that listing menus reads no document: SQLite would have to pass over each.
     __table_args__ = (
         Index(
             "ix_menus_header",
-            *("id", "version", "digest", "name", "currency", "language", "items", "sold_out", "created_at"),
+            *("shop_id", "id", "version", "digest", "name", "currency", "language", "items", "sold_out"),
+            "created_at",
         ),
     )
 
+    shop_id: Mapped[str] = _shop(primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     digest: Mapped[str]
@@ -47,11 +83,13 @@ class OrderRow(Base):
     __table_args__ = (
         Index("ix_orders_due", "state", "updated_at"),
         Index("ix_orders_listing", "created_at", "id"),
-        Index("ix_orders_status_listing", "state", "created_at", "id"),
-        Index("ix_orders_client", "client", "state"),
+        Index("ix_orders_shop_listing", "shop_id", "created_at", "id"),
+        Index("ix_orders_status_listing", "shop_id", "state", "created_at", "id"),
+        Index("ix_orders_client", "shop_id", "client", "state"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
+    shop_id: Mapped[str] = _shop()
     state: Mapped[str]
     version: Mapped[int]
     menu_id: Mapped[str]
@@ -98,10 +136,11 @@ class ReviewRow(Base):
     __tablename__ = "reviews"
     __table_args__ = (
         Index("ix_reviews_order", "order_id", unique=True),
-        Index("ix_reviews_queue", "status", "created_at", "id"),
+        Index("ix_reviews_queue", "shop_id", "status", "created_at", "id"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
+    shop_id: Mapped[str] = _shop()
     order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
     status: Mapped[str]
     reasons: Mapped[list[Any]]
@@ -146,6 +185,8 @@ class StaffRow(Base):
     password_hash: Mapped[str]
     created_at: Mapped[datetime]
     disabled_at: Mapped[datetime | None]
+    shop_id: Mapped[str] = _shop()
+    role: Mapped[str] = mapped_column(server_default="admin")
 
 
 class StaffSessionRow(Base):
@@ -184,6 +225,7 @@ class IdempotencyRow(Base):
     __tablename__ = "idempotency"
     __table_args__ = (Index("ix_idempotency_age", "created_at"),)
 
+    shop_id: Mapped[str] = _shop(primary_key=True)
     client: Mapped[str] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(primary_key=True)
     body_hash: Mapped[str]
@@ -241,6 +283,7 @@ class ReviewTallyRow(Base):
 
     __tablename__ = "review_tallies"
 
+    shop_id: Mapped[str] = _shop(primary_key=True)
     hour: Mapped[datetime] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(primary_key=True)
     code: Mapped[str] = mapped_column(primary_key=True)

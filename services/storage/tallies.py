@@ -44,10 +44,10 @@ class TallyStore:
         """Fold the next rows of each kind, about `limit`; how many there were. 0: all that is closed is."""
         return sum(folding.fold(self._database, source, limit) for source in SOURCES)
 
-    def decided(self, hours: int) -> Decided:
-        """What reviewers decided in the last `hours` hours of the clock, the one that runs included."""
+    def decided(self, shop: str, hours: int) -> Decided:
+        """What a shop's reviewers decided in the last `hours` hours of the clock, the one that runs included."""
         with reading(self._database) as session:
-            return review_tallies.decided(session, self._database.now(session), hours)
+            return review_tallies.decided(session, shop, self._database.now(session), hours)
 
 
 def states(session: Session) -> dict[State, int]:

@@ -6,10 +6,10 @@ and `speak.js` adds the microphone.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Header, Request
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -18,16 +18,18 @@ from schemas.errors import Conflict, InputError, SaycartError, StaleState
 from schemas.lifecycle import STATUS, State
 from schemas.order import TextOrder
 from schemas.question import CustomerAnswer
+from services.api.audio import recording
 from services.api.bodies import media_type, validated
-from services.api.deps import Wired
-from services.api.intake import Accepted, accept, accept_text
+from services.api.events import stream
+from services.api.intake import Accepted, accept, accept_text, by_page
 from services.api.orders import read
-from services.bootstrap import Container
+from services.desk import Desk
 from services.pipeline.judge import judge_chosen
 from services.pipeline.review import confirm
 from services.web import customer_view, staff
 from services.web.order_form import read_draft
 from services.web.pages import Fields, PageRoute, go, is_fragment, page, problem_page, read_form
+from services.web.visits import Acting, Holding, Opened, Visiting, hand_over, name_visitor, visitor_name
 
 log = structlog.get_logger(__name__)
 
@@ -38,12 +40,13 @@ LINKED = 12
 
 
 @router.get("/")
-def start(request: Request, box: Wired, menu: str | None = None) -> Response:
+def start(request: Request, box: Visiting, menu: str | None = None) -> Response:
     """Choose a menu, then speak, send a file, or type."""
-    return page(request, "customer/start.html", **_start(request, box, menu))
+    shown = page(request, "customer/start.html", **_start(request, box, menu))
+    return name_visitor(request, shown, visitor_name(request))
 
 
-def _start(request: Request, box: Container, wanted: str | None) -> dict[str, Any]:
+def _start(request: Request, box: Desk, wanted: str | None) -> dict[str, Any]:
     menus = box.menus.headers()
     chosen = next((menu for menu in menus if menu.id == wanted), menus[0] if menus else None)
     return {
@@ -57,16 +60,16 @@ def _start(request: Request, box: Container, wanted: str | None) -> dict[str, An
 
 
 @router.post("/orders")
-async def submit(request: Request, box: Wired) -> Response:
+async def submit(request: Request, box: Visiting) -> Response:
     """Take in a recording (multipart) or a sentence (a plain form), and show the order."""
-    form = None
+    form, caller = None, by_page(request, visitor_name(request))
     try:
         if media_type(request) == "multipart/form-data":
-            accepted = await accept(request, box, confirm=True)
+            accepted = await accept(request, box, caller)
         else:
             form = await read_form(request)
             sentence = {"transcript": form.get("transcript"), "menu": form.get("menu")}
-            accepted = await accept_text(request, box, validated(TextOrder, sentence), confirm=True)
+            accepted = await accept_text(request, box, validated(TextOrder, sentence), caller)
     except SaycartError as error:
         log.info("request.refused", code=error.code, detail=error.detail)
         shown = await run_in_threadpool(_start, request, box, form.get("menu") if form else None)
@@ -75,8 +78,8 @@ async def submit(request: Request, box: Wired) -> Response:
     return _followed(request, box, accepted)
 
 
-def _followed(request: Request, box: Container, accepted: Accepted) -> Response:
-    answer = go(request, f"/orders/{accepted.order.id}")
+def _followed(request: Request, box: Desk, accepted: Accepted) -> Response:
+    answer = hand_over(request, go(request, f"/orders/{accepted.order.id}"), box.shop, accepted.order.id)
     if accepted.created:
         bell = request.app.state.bell
         answer.background = BackgroundTask(bell.ring, box.doorbell, accepted.order.id, accepted.order.state)
@@ -84,8 +87,10 @@ def _followed(request: Request, box: Container, accepted: Accepted) -> Response:
 
 
 @router.get("/orders/{order_id}")
-def order(order_id: str, request: Request, box: Wired) -> Response:
-    """One order: where it is, what was heard, and the cart."""
+def order(order_id: str, request: Request, box: Opened) -> Response:
+    """One order: where it is, what was heard, and the cart. A link's capability becomes a cookie first."""
+    if isinstance(box, Response):
+        return box
     shown = _order(request, box, order_id)
     if not is_fragment(request):
         return page(request, "customer/order.html", **shown)
@@ -94,14 +99,31 @@ def order(order_id: str, request: Request, box: Wired) -> Response:
     return page(request, "customer/section.html" if last else "customer/panel.html", headers=last, **shown)
 
 
-def _order(request: Request, box: Container, order_id: str) -> dict[str, Any]:
+@router.get("/orders/{order_id}/events")
+async def events(
+    order_id: str,
+    request: Request,
+    box: Holding,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> Response:
+    """The order's events, for its page."""
+    return await stream(request, box, order_id, last_event_id)
+
+
+@router.get("/orders/{order_id}/audio")
+def audio(order_id: str, box: Holding) -> Response:
+    """The order's recording, for its page."""
+    return recording(box, order_id)
+
+
+def _order(request: Request, box: Desk, order_id: str) -> dict[str, Any]:
     record, review = read(box, order_id)
     menu = box.menus.get(record.menu_id, record.menu_version).menu
     return {"staff": staff.visitor(request), **customer_view.of_order(record, review, menu)}
 
 
 @router.post("/orders/{order_id}/change")
-def change(order_id: str, request: Request, box: Wired, form: Fields) -> Response:
+def change(order_id: str, request: Request, box: Acting, form: Fields) -> Response:
     """The cart as the form would make it, priced; nothing is stored."""
     record, _ = read(box, order_id)
     if record.draft is None or record.cart is None:
@@ -116,7 +138,7 @@ def change(order_id: str, request: Request, box: Wired, form: Fields) -> Respons
 
 
 @router.post("/orders/{order_id}/confirm")
-def confirmed(order_id: str, request: Request, box: Wired, form: Fields) -> Response:
+def confirmed(order_id: str, request: Request, box: Acting, form: Fields) -> Response:
     """The customer says yes: to the cart as proposed, or as their form has it."""
     record, _ = read(box, order_id)
     menu = box.menus.get(record.menu_id, record.menu_version)
@@ -134,7 +156,7 @@ def confirmed(order_id: str, request: Request, box: Wired, form: Fields) -> Resp
 
 
 @router.post("/orders/{order_id}/answer")
-def answered(order_id: str, request: Request, box: Wired, form: Fields) -> Response:
+def answered(order_id: str, request: Request, box: Acting, form: Fields) -> Response:
     """The customer answers the one question, which settles the order."""
     given = CustomerAnswer(question=form.get("question") or "", answer=form.get("answer") or "")
     try:
@@ -145,7 +167,7 @@ def answered(order_id: str, request: Request, box: Wired, form: Fields) -> Respo
 
 
 @router.post("/orders/{order_id}/again")
-def again(order_id: str, request: Request, box: Wired) -> Response:
+def again(order_id: str, request: Request, box: Acting) -> Response:
     """Take the order back and speak again. One that has ended stays as it is."""
     record, _ = read(box, order_id)
     try:

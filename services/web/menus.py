@@ -1,4 +1,4 @@
-"""The menu pages: browse and search for all; for staff sold out, edit, import, and what changed.
+"""The menu pages: browse and search for all who may order; for managers sold out, edit, import, and what changed.
 
 A menu is never changed: every edit is a whole new version. It is checked, its grammar compiled and its
 prompt put into the decoder's cache before it is stored, because from then on it serves.
@@ -7,25 +7,25 @@ prompt put into the decoder's cache before it is stored, because from then on it
 from __future__ import annotations
 
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from schemas.errors import Conflict, InvalidMenu, NotFound
 from schemas.menu import Item, Menu, Note, spoken_key
 from schemas.wording import minor_units
 from services.api.bodies import MAX_JSON_BYTES, parse_json
-from services.api.deps import Wired
 from services.api.menus import next_version
 from services.api.problems import RequestRefused, invalid
-from services.bootstrap import Container
+from services.desk import Desk
 from services.web.menu_diff import changes
 from services.web.pages import Fields, Form, PageRoute, go, is_fragment, page
-from services.web.staff import Signed, SignedIn, visitor
+from services.web.staff import Manager, MenuDesk, SignedIn, visitor
+from services.web.visits import Visiting
 
 log = structlog.get_logger(__name__)
 
@@ -35,18 +35,18 @@ SHOWN_VERSIONS = 50
 
 
 @router.get("")
-def listed(request: Request, box: Wired) -> Response:
+def listed(request: Request, box: Visiting) -> Response:
     """The menus there are."""
     return page(request, "menu/list.html", menus=box.menus.headers(), staff=visitor(request))
 
 
 @router.get("/{menu_id}")
-def browse(menu_id: str, request: Request, box: Wired, q: str = "") -> Response:
+def browse(menu_id: str, request: Request, box: Visiting, q: str = "") -> Response:
     """One menu by category; `q` keeps what is called so, by name, alias or sku."""
     return _browsed(request, box, menu_id, q)
 
 
-def _browsed(request: Request, box: Container, menu_id: str, q: str) -> Response:
+def _browsed(request: Request, box: Desk, menu_id: str, q: str) -> Response:
     stored = box.menus.get(menu_id)
     menu = stored.menu
     wanted = spoken_key(q)
@@ -75,7 +75,7 @@ def _is_called(wanted: str, *names: str) -> bool:
 
 
 @router.get("/{menu_id}/versions")
-def versions(menu_id: str, request: Request, box: Wired) -> Response:
+def versions(menu_id: str, request: Request, box: Visiting) -> Response:
     """The newest versions, each with what it changed."""
     found = box.menus.versions(menu_id, limit=SHOWN_VERSIONS + 1)
     if not found:
@@ -87,8 +87,17 @@ def versions(menu_id: str, request: Request, box: Wired) -> Response:
     )
 
 
+@router.get("/{menu_id}/export")
+def export(
+    menu_id: str, box: Visiting, version: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None
+) -> Response:
+    """The menu document, to be kept or imported elsewhere."""
+    menu = box.menus.get(menu_id, version).menu
+    return JSONResponse(menu.model_dump(mode="json", exclude_none=True))
+
+
 @router.get("/{menu_id}/items/{sku}")
-def edit(menu_id: str, sku: str, request: Request, box: Wired, staff: Signed) -> Response:
+def edit(menu_id: str, sku: str, request: Request, box: MenuDesk, staff: Manager) -> Response:
     """The form for one item."""
     stored = box.menus.get(menu_id)
     return page(
@@ -103,7 +112,7 @@ def edit(menu_id: str, sku: str, request: Request, box: Wired, staff: Signed) ->
 
 
 @router.post("/{menu_id}/items/{sku}")
-def save(menu_id: str, sku: str, request: Request, box: Wired, staff: Signed, form: Fields) -> Response:
+def save(menu_id: str, sku: str, request: Request, box: MenuDesk, staff: Manager, form: Fields) -> Response:
     """Name, prices, aliases and availability of one item, as a new version."""
     menu = box.menus.get(menu_id).menu
     changed = _edited(_item(menu, sku), form, menu.currency)
@@ -114,7 +123,7 @@ def save(menu_id: str, sku: str, request: Request, box: Wired, staff: Signed, fo
 
 
 @router.post("/{menu_id}/available")
-def available(menu_id: str, request: Request, box: Wired, staff: Signed, form: Fields) -> Response:
+def available(menu_id: str, request: Request, box: MenuDesk, staff: Manager, form: Fields) -> Response:
     """Mark one item (`sku`) or one option (`group` and `option`) as sold out or back, as a new version."""
     menu = box.menus.get(menu_id).menu
     is_back = form.get("available") == "yes"
@@ -135,7 +144,7 @@ def available(menu_id: str, request: Request, box: Wired, staff: Signed, form: F
 
 
 @router.post("")
-async def imported(request: Request, box: Wired, staff: Signed) -> Response:
+async def imported(request: Request, box: MenuDesk, staff: Manager) -> Response:
     """A whole menu document from a file, as a new version of its menu."""
     file = (await request.form()).get("menu")
     data = await file.read(MAX_JSON_BYTES + 1) if isinstance(file, UploadFile) else b""
@@ -160,7 +169,7 @@ def _told(request: Request, menu: Menu, where: str, notes: tuple[Note, ...]) -> 
     return page(request, "menu/tidied.html", headers=headers, menu=menu, where=where, notes=notes)
 
 
-def _publish(box: Container, menu: Menu, staff: SignedIn, after: int | None = None) -> None:
+def _publish(box: Desk, menu: Menu, staff: SignedIn, after: int | None = None) -> None:
     """Check, compile, warm, and only then store: what is stored serves.
 
     Raises:
@@ -177,7 +186,7 @@ def _publish(box: Container, menu: Menu, staff: SignedIn, after: int | None = No
     log.info("menu.edited", menu=menu.id, version=stored.version, created=created, by=staff.name)
 
 
-def _warm(box: Container, menu: Menu, version: int) -> None:
+def _warm(box: Desk, menu: Menu, version: int) -> None:
     """Put the menu's prompt into the decoder's cache; only speed depends on it."""
     try:
         box.warm_menu(menu, version)

@@ -1,5 +1,5 @@
-"""The review page: the queue, and one screen for one order. Every change goes through the same calls as
-`/v1/reviews`; here the reviewer is whoever is signed in."""
+"""The review page: the queue, and one screen for one order. Every change goes through the same desk as
+`/v1/reviews`; the reviewer is whoever is signed in."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from starlette.responses import Response
 from schemas import wording
 from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState
 from schemas.review import ReviewDecision
-from services.api.deps import Wired
-from services.bootstrap import Container
+from services.api.audio import recording
+from services.desk import Desk
 from services.storage.records import ReviewRecord
 from services.web import review_view as view
 from services.web.pages import TEMPLATES, Fields, Form, PageRoute, go, page
 from services.web.review_form import Read, read
-from services.web.staff import Signed
+from services.web.staff import ReviewDesk, Reviewer
 
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
 
@@ -31,31 +31,31 @@ LOOKED_AT = 200
 
 
 @router.get("")
-def queue(request: Request, box: Wired, _staff: Signed, after: str = "") -> Response:
+def queue(request: Request, box: ReviewDesk, _staff: Reviewer, after: str = "") -> Response:
     """What waits, longest first."""
     return page(request, "review/queue.html", queue=box.reviews.queue(SHOWN), last=_last(box, after))
 
 
 @router.get("/queue")
-def queue_now(request: Request, box: Wired, _staff: Signed) -> Response:
+def queue_now(request: Request, box: ReviewDesk, _staff: Reviewer) -> Response:
     """The list alone, asked for every few seconds."""
     return page(request, "review/rows.html", queue=box.reviews.queue(SHOWN))
 
 
 @router.post("/next")
-def next_one(request: Request, box: Wired, staff: Signed) -> Response:
+def next_one(request: Request, box: ReviewDesk, staff: Reviewer) -> Response:
     """Take the next order that nobody holds, or go on with the one that is held already."""
     return _to_next(request, box, staff.name)
 
 
 @router.get("/{review_id}")
-def one(request: Request, review_id: str, box: Wired, staff: Signed, after: str = "") -> Response:
+def one(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer, after: str = "") -> Response:
     """One order: hear it, read it, settle it."""
     return _screen(request, box, staff.name, view.case(box, review_id), last=_last(box, after))
 
 
 @router.post("/{review_id}/claim")
-def claim(request: Request, review_id: str, box: Wired, staff: Signed) -> Response:
+def claim(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer) -> Response:
     """Take this order; when somebody was faster, the page says who."""
     try:
         box.reviews.claim(review_id, staff.name, box.settings.review_lease_s)
@@ -65,7 +65,7 @@ def claim(request: Request, review_id: str, box: Wired, staff: Signed) -> Respon
 
 
 @router.post("/{review_id}/renew")
-def renew(request: Request, review_id: str, box: Wired, staff: Signed) -> Response:
+def renew(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer) -> Response:
     """Hold it for longer; the page asks for as long as it is open."""
     lost: str | None = None
     try:
@@ -76,21 +76,27 @@ def renew(request: Request, review_id: str, box: Wired, staff: Signed) -> Respon
 
 
 @router.post("/{review_id}/release")
-def release(request: Request, review_id: str, box: Wired, staff: Signed) -> Response:
+def release(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer) -> Response:
     """Put it back into the queue."""
     box.reviews.release(review_id, staff.name)
     return go(request, "/review")
 
 
 @router.post("/{review_id}/cart")
-def cart(request: Request, review_id: str, box: Wired, _staff: Signed, fields: Fields) -> Response:
+def cart(request: Request, review_id: str, box: ReviewDesk, _staff: Reviewer, fields: Fields) -> Response:
     """The cart as it is filled in, with its price, its problems and what differs from the proposal."""
     shown = view.case(box, review_id)
     return page(request, "review/cart.html", **_cart(shown, read(fields, shown.menu.menu)))
 
 
+@router.get("/{review_id}/audio")
+def audio(review_id: str, box: ReviewDesk) -> Response:
+    """The order's recording, for the player of this page."""
+    return recording(box, box.reviews.get(review_id).order_id)
+
+
 @router.post("/{review_id}/played")
-def played(review_id: str, box: Wired, staff: Signed, fields: Fields) -> Response:
+def played(review_id: str, box: ReviewDesk, staff: Reviewer, fields: Fields) -> Response:
     """Record that the recording was listened to, from and to which second."""
     try:
         start_s = float(fields.get("start_s"))
@@ -104,12 +110,12 @@ def played(review_id: str, box: Wired, staff: Signed, fields: Fields) -> Respons
 
 
 @router.post("/{review_id}/decide")
-def decide(request: Request, review_id: str, box: Wired, staff: Signed, fields: Fields) -> Response:
+def decide(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer, fields: Fields) -> Response:
     """Settle it as the form says, then go on with the next; a stale decision is shown what changed."""
     shown = view.case(box, review_id)
     filled = None if fields.get("action") == "reject" else read(fields, shown.menu.menu)
     try:
-        decision = _decision(staff.name, shown, fields, filled)
+        decision = _decision(shown, fields, filled)
         box.decide_review(review_id, decision)
     except InvalidCart as error:
         return _screen(request, box, staff.name, shown, status=422, refused=error, filled=filled)
@@ -118,9 +124,9 @@ def decide(request: Request, review_id: str, box: Wired, staff: Signed, fields: 
     return _to_next(request, box, staff.name, after=review_id)
 
 
-def _decision(who: str, shown: view.Case, fields: Form, filled: Read | None) -> ReviewDecision:
+def _decision(shown: view.Case, fields: Form, filled: Read | None) -> ReviewDecision:
     """Raises InvalidCart or InputError, in words for the one who filled it in."""
-    said: dict[str, Any] = {"reviewer": who, "reason": fields.get("reason")[:500] or None}
+    said: dict[str, Any] = {"reason": fields.get("reason")[:500] or None}
     try:
         said["version"] = int(fields.get("version"))
     except ValueError:
@@ -136,7 +142,7 @@ def _decision(who: str, shown: view.Case, fields: Form, filled: Read | None) -> 
     return ReviewDecision(action="correct", cart=filled.draft, **said)
 
 
-def _to_next(request: Request, box: Container, who: str, after: str = "") -> Response:
+def _to_next(request: Request, box: Desk, who: str, after: str = "") -> Response:
     back = f"?after={after}" if after else ""
     waiting = box.reviews.queue(LOOKED_AT)
     free = [e.review for e in waiting.entries if _may_take(e.review, who, waiting.now)]
@@ -158,7 +164,7 @@ def _may_take(review: ReviewRecord, who: str, now: datetime) -> bool:
 
 def _screen(
     request: Request,
-    box: Container,
+    box: Desk,
     who: str,
     shown: view.Case,
     *,
@@ -189,7 +195,7 @@ def _screen(
 
 
 def _conflict(
-    request: Request, box: Container, shown: view.Case, error: InputError | StaleState, filled: Read | None
+    request: Request, box: Desk, shown: view.Case, error: InputError | StaleState, filled: Read | None
 ) -> Response:
     wanted = view.price(shown, filled.draft) if filled and filled.draft else None
     stands = shown.order.cart if shown.review.status == "decided" else None
@@ -211,12 +217,12 @@ def _cart(shown: view.Case, filled: Read | None) -> Mapping[str, Any]:
     return {"review_id": shown.review.id, "cart": view.cart_view(shown, filled), "sizes": sizes}
 
 
-def _lease(box: Container, shown: view.Case, lost: str | None) -> Mapping[str, Any]:
+def _lease(box: Desk, shown: view.Case, lost: str | None) -> Mapping[str, Any]:
     every = max(1, round(box.settings.review_lease_s / 3))
     return {"shown": shown, "lost": lost, "renew_every_s": every, "waiting": box.reviews.queue(1).waiting}
 
 
-def _last(box: Container, review_id: str) -> view.Case | None:
+def _last(box: Desk, review_id: str) -> view.Case | None:
     """The order that was settled just before, to say so at the top of the next."""
     if not review_id:
         return None

@@ -11,7 +11,7 @@ from schemas.cart import Cart, CartDraft, CartLine, Finding, Severity
 from schemas.compare import canonical_draft
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.bootstrap import Container
+from services.desk import Desk
 from services.pipeline.judge import judge_chosen
 from services.storage.records import MenuVersion, OrderRecord, ReviewRecord
 from services.web.review_form import LineForm, Read, controls_of, draft_of, lines_of, max_lines
@@ -79,7 +79,7 @@ def holder(review: ReviewRecord, now: datetime) -> str | None:
     return review.claimed_by if held else None
 
 
-def case(box: Container, review_id: str) -> Case:
+def case(box: Desk, review_id: str) -> Case:
     """Raises NotFound."""
     review = box.reviews.get(review_id)
     order = box.orders.get(review.order_id)

@@ -1,7 +1,7 @@
 """Staff sign-in: the cookie, the CSRF token that is bound to it, and who asks.
 
-Any page for staff takes `staff: Signed`. It sends a visitor without a session to `/sign-in` and, for every
-method that may change something, wants the session's CSRF token, in the `X-CSRF-Token` header (htmx) or in
+A page for staff takes `staff: Reviewer` or `staff: Manager`, or the desk of one (`ReviewDesk`, `MenuDesk`). It
+sends a visitor without a session to `/sign-in` and, for every method that may change something, wants the session's CSRF token, in the `X-CSRF-Token` header (htmx) or in
 the form field `csrf`. A template gets it as `staff.csrf`.
 """
 
@@ -10,16 +10,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from schemas.access import Scope
 from schemas.errors import TooManyAttempts
-from services.api.deps import Wired
-from services.bootstrap import Container
+from services.api.access import asking, check
+from services.api.deps import container
+from services.desk import Desk
 from services.web.pages import Fields, PageRoute, go, is_fragment, page, read_form
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -32,10 +34,15 @@ _SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Who asks: the account's name, and the CSRF token of this session."""
+    """Who asks: the account's name, the CSRF token of this session, and the desk of their shop."""
 
     name: str
     csrf: str
+    desk: Desk
+
+    def may(self, scope: str) -> bool:
+        """For templates: whether their role holds a scope."""
+        return scope in self.desk.access.scopes
 
 
 async def signed_in(request: Request) -> SignedIn:
@@ -54,16 +61,44 @@ async def signed_in(request: Request) -> SignedIn:
     return staff
 
 
-Signed = Annotated[SignedIn, Depends(signed_in)]
+def _signed(*scopes: Scope) -> Any:
+    """A dependency on somebody who is signed in and whose role holds these scopes; raises as `signed_in`, and
+    Forbidden where it does not."""
+
+    async def held(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn:
+        check(staff.desk.access, scopes)
+        return staff
+
+    return asking(held, *scopes)
+
+
+Reviewer = Annotated[SignedIn, _signed(Scope.REVIEWS)]
+Manager = Annotated[SignedIn, _signed(Scope.MENUS_WRITE)]
+AnyStaff = Annotated[SignedIn, _signed(Scope.MENUS_READ)]
+
+
+def _reviews(staff: Reviewer) -> Desk:
+    return staff.desk
+
+
+def _menus(staff: Manager) -> Desk:
+    return staff.desk
+
+
+ReviewDesk = Annotated[Desk, Depends(_reviews)]
+MenuDesk = Annotated[Desk, Depends(_menus)]
 
 
 def visitor(request: Request) -> SignedIn | None:
     """The staff member who asks, None for everyone else: for pages that are open to all but greet staff."""
-    token = request.cookies.get(COOKIE, "")
-    box: Container = request.app.state.container
-    account = box.staff.session(token) if token else None
-    # `page()` hands this to every template.
-    request.state.staff = None if account is None else SignedIn(account.name, csrf_of(token))
+    if not hasattr(request.state, "staff"):
+        token = request.cookies.get(COOKIE, "")
+        box = container(request)
+        account = box.staff.session(token) if token else None
+        # `page()` hands this to every template.
+        request.state.staff = (
+            None if account is None else SignedIn(account.name, csrf_of(token), Desk(box, account.access))
+        )
     return cast(SignedIn | None, request.state.staff)
 
 
@@ -101,8 +136,9 @@ def ask(request: Request, next: str = HOME) -> Response:
 
 
 @router.post("/sign-in")
-def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
+def sign_in(request: Request, fields: Fields) -> Response:
     """Check name and password, begin a session. The gate has refused forms of other sites already."""
+    box = container(request)
     lasting_s = box.settings.staff_session_s
     name, after = fields.get("name"), safe_next(fields.get("next"))
     try:
@@ -127,9 +163,9 @@ def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
 
 
 @router.post("/sign-out")
-def sign_out(request: Request, box: Wired, _staff: Signed) -> Response:
+def sign_out(request: Request, _staff: AnyStaff) -> Response:
     """End this session, here and in the database."""
-    box.staff.sign_out(request.cookies.get(COOKIE, ""))
+    container(request).staff.sign_out(request.cookies.get(COOKIE, ""))
     answer = go(request, "/sign-in")
     answer.delete_cookie(COOKIE, httponly=True, samesite="lax")
     return answer

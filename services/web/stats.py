@@ -9,11 +9,10 @@ from datetime import datetime, timedelta
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from services.api.deps import Wired
 from services.storage.records import Decided
 from services.web.charts import Bar, bars
 from services.web.pages import PageRoute, page
-from services.web.staff import Signed
+from services.web.staff import ReviewDesk
 
 # Before `review.py` in the list of pages: there, "stats" would be a review's id.
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
@@ -39,10 +38,10 @@ class Figures:
 
 
 @router.get("/stats")
-def stats(request: Request, box: Wired, _staff: Signed, days: int = 7) -> Response:
+def stats(request: Request, box: ReviewDesk, days: int = 7) -> Response:
     """The last `days`, one of `PERIODS`, by whole hours of the clock."""
     days = days if days in PERIODS else 7
-    decided = box.tallies.decided(24 * days)
+    decided = box.decided(24 * days)
     queue = box.reviews.queue(1)
     return page(
         request,

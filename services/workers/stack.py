@@ -21,13 +21,16 @@ from types import TracebackType
 import httpx
 
 from infra.database import Database
+from infra.home import keep_key, kept_key
 from infra.models import resolve
 from infra.ports import PortBook, any_free, free, listen
 from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
-from services.bootstrap import webhook_signer
+from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
+from services.bootstrap import check_open, webhook_signer
 from services.engines import adapters, llama_server
+from services.storage.api_keys import KeyStore
 from services.storage.orders import OrderStore
 
 # Names of the Celery workers and the queues that each serves. Hearing and decoding load a model and keep a
@@ -50,6 +53,8 @@ class Stack:
         self._supervisor = Supervisor(self.settings.home, on_change, about=self.base_url)
         self._unready: dict[str, str] = {}
         self._listener: socket.socket | None = None
+        self.key = ""
+        """What opens the main shop to programs of this machine, once started; `home/key` has it too."""
 
     @property
     def base_url(self) -> str:
@@ -79,6 +84,7 @@ class Stack:
         """
         config = self.settings
         webhook_signer(config)
+        check_open(config)
         self._supervisor.claim()
         try:
             self._listener = _api_listener(config)
@@ -87,7 +93,8 @@ class Stack:
                 database.migrate()
                 if not config.database_url:
                     # This home is ours alone: whoever held an order in its database is dead.
-                    OrderStore(database).free_leases()
+                    OrderStore(database, EVERY_SHOP).free_leases()
+                self.key = _first_key(config.home, KeyStore(database, EVERY_SHOP))
             finally:
                 database.close()
             children = self._children(self._listener)
@@ -296,6 +303,15 @@ def decode_server(config: Settings) -> Iterator[Settings]:
             )
         finally:
             supervisor.stop()
+
+
+def _first_key(home: Path, keys: KeyStore) -> str:
+    """The home's own key, made anew where there is none or it is over. It reviews nothing: people do."""
+    token = kept_key(home)
+    if not token or keys.access(token) is None:
+        _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS})
+        keep_key(home, token)
+    return token
 
 
 def as_environment(settings: Settings) -> dict[str, str]:

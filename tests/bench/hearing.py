@@ -94,7 +94,7 @@ def wired(home: Path, calls: Calls) -> Tools:
     menus = {name: Menu.parse(json.loads(_menu_file(name).read_text())) for name in MENUS.values()}
     return replace(
         container.tools,
-        menu=lambda name, version: MenuVersion(menus[name], version, "", _EPOCH),
+        menu=lambda shop, name, version: MenuVersion(shop, menus[name], version, "", _EPOCH),
         recording=Path,
     )
 
@@ -102,6 +102,7 @@ def wired(home: Path, calls: Calls) -> Tools:
 def order(path: Path) -> OrderRecord:
     return OrderRecord(
         id=path.stem,
+        shop="main",
         state=State.RECEIVED,
         version=1,
         menu_id=MENUS[path.stem[:2]],

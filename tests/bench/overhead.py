@@ -89,8 +89,8 @@ def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
     )
     database = Database(config.database)
     database.migrate()
-    MenuStore(database).put(CAFE)
-    store, supervisor = OrderStore(database), Supervisor(home / "stack")
+    MenuStore(database, "main").put(CAFE)
+    store, supervisor = OrderStore(database, "main"), Supervisor(home / "stack")
     try:
         supervisor.start([server.child("redis"), *children(config, home, listener)])
         with httpx.Client(base_url=url, trust_env=False) as client, redis.Redis.from_url(server.url) as bell:

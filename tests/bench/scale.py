@@ -50,7 +50,7 @@ def measure(url: str, orders: int, menus: int, analyze: Callable[[], None]) -> d
     database = Database(url)
     database.migrate()
     found: dict[str, Any] = {"orders": orders, "menus": menus}
-    _menus(MenuStore(database), menus)
+    _menus(MenuStore(database, "main"), menus)
     StaffStore(database).add("Ann", PASSWORD)
     found["fill_s"], found["rows"] = timed(lambda: fill(database, orders))
     analyze()

@@ -42,8 +42,8 @@ def claims(bench: Bench) -> dict[str, Any]:
     url = bench.url() or f"sqlite:///{bench.folder / 'claims.db'}"
     database = Database(url)
     database.migrate()
-    MenuStore(database).put(CAFE)
-    store = OrderStore(database)
+    MenuStore(database, "main").put(CAFE)
+    store = OrderStore(database, "main")
     said = Transcript(text=SAID, confidence=1.0)
     ids = [store.create(NewOrder(CAFE.id, 1, "en", transcript=said))[0].id for _ in range(orders)]
     spawned = get_context("spawn")
@@ -91,7 +91,7 @@ def _meet_at(gate: Barrier) -> None:
 def _claim_all(url: str, ids: list[str]) -> Counter[str]:
     """In a process of its own: ten threads claim each order, all fifty of all processes at once."""
     database = Database(url)
-    store = OrderStore(database)
+    store = OrderStore(database, "main")
 
     def claim(number: int) -> list[str]:
         won = []

@@ -78,7 +78,7 @@ def rolling(bench: Bench) -> dict[str, Any]:
         stack = ShortStack(_settings(home, receiver, llm_url=llm, database_url=bench.url(), **free))
         with stack:
             running = Running(stack.base_url, Database(stack.settings.database), inbox, home / "runs")
-            MenuStore(running.database).put(CAFE)
+            MenuStore(running.database, "main").put(CAFE)
             ledger = Ledger(stack.base_url, threads=3, pace_s=bench.pace_s or 0.3)
             ledger.start()
             began = time.monotonic()

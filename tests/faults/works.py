@@ -124,7 +124,7 @@ class Works:
             }
         )
         self.database = Database(self.settings.database)
-        self.orders = OrderStore(self.database)
+        self.orders = OrderStore(self.database, "main")
         self.parts = {part.name: part for part in self._parts(receiver)}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -133,7 +133,7 @@ class Works:
 
     def __enter__(self) -> Works:
         self.database.migrate()
-        MenuStore(self.database).put(CAFE)
+        MenuStore(self.database, "main").put(CAFE)
         try:
             self._start_nursery()
             self._keeper.start()

@@ -11,14 +11,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import structlog
+from sqlalchemy import select
 
 from infra.settings import Settings
+from schemas.access import ALL_SCOPES, MAIN_SHOP, Scope
 from schemas.errors import EngineUnavailable
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
@@ -26,7 +29,9 @@ from schemas.review import ReviewReason
 from services.api.__main__ import Server, server
 from services.api.app import create_app
 from services.bootstrap import Container
+from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord, Outcome
+from services.storage.tables import StaffRow
 
 # structlog's own default draws tracebacks with every local, which takes seconds under load.
 structlog.configure(
@@ -78,6 +83,9 @@ class Parts(Container):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
+        # The one shop of these tests; the API binds what it uses to the shop of the key.
+        self.orders = OrderStore(self.database, MAIN_SHOP, self.tells)
+        self.menus = self.menus.of(MAIN_SHOP)
         self.bell = Doorbell()
         self.warmed: list[tuple[str, int]] = []
         self.readiness = {"database": "ok", "queue": "ok", "decoder": "ok"}
@@ -97,12 +105,19 @@ class Parts(Container):
 
 @dataclass
 class World:
-    """One running API and what is behind it."""
+    """One running API and what is behind it. `http` shows a key that may do everything, for Ada."""
 
     parts: Any
     server: Server
     url: str
     http: httpx.Client
+    people: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def bearing(self, person: str) -> dict[str, str]:
+        """The header of a key that may do everything, for somebody with an account."""
+        if person not in self.people:
+            self.people[person] = header_for(self.parts, person=person)
+        return self.people[person]
 
     @property
     def recordings(self) -> list[Path]:
@@ -159,6 +174,21 @@ def wait_until(check: Any, seconds: float = 5.0) -> None:
         time.sleep(0.02)
 
 
+def header_for(
+    box: Container, *scopes: Scope, person: str | None = "ada", shop: str = MAIN_SHOP
+) -> dict[str, str]:
+    """The header of a new key; without scopes it may do everything. `person` gets an account where there is
+    none, in which nobody can sign in."""
+    if person is not None:
+        with box.database.write() as session:
+            if session.scalars(select(StaffRow).where(StaffRow.name == person)).first() is None:
+                row = StaffRow(id=f"stf_{shop}_{person}", name=person, shop_id=shop, role="admin")
+                row.password_hash, row.created_at = "none", datetime.now(UTC)
+                session.add(row)
+    _, token = box.keys.add(shop, "tests", scopes or ALL_SCOPES, person=person)
+    return {"Authorization": f"Bearer {token}"}
+
+
 @contextmanager
 def running(
     home: Path, database_url: str = "", container: type[Container] = Parts, **settings: Any
@@ -167,7 +197,8 @@ def running(
     wanted = Settings(home=home, database_url=database_url, api_port=0, **settings)
     parts = container(wanted)
     parts.database.migrate()
-    parts.menus.put(Menu.parse(MENU))
+    parts.menus.of(MAIN_SHOP).put(Menu.parse(MENU))
+    key = header_for(parts)
     app = create_app(parts)
     serving = server(app, wanted)
     thread = threading.Thread(target=serving.run, daemon=True)
@@ -176,8 +207,8 @@ def running(
         wait_until(lambda: serving.started)
         host, port = serving.servers[0].sockets[0].getsockname()[:2]
         url = f"http://{host}:{port}"
-        with httpx.Client(base_url=url, timeout=40) as http:
-            yield World(parts, serving, url, http)
+        with httpx.Client(base_url=url, timeout=40, headers=key) as http:
+            yield World(parts, serving, url, http, {"ada": key})
     finally:
         app.state.draining = True
         serving.should_exit = True

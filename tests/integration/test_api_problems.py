@@ -80,14 +80,14 @@ def test_a_fault_of_ours_tells_nothing(lone_world: World, monkeypatch: pytest.Mo
 
 def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
     away = Database(NOWHERE)
-    own_world.parts.orders = OrderStore(away)
+    own_world.parts.orders = OrderStore(away, "main")
     for answer in (upload(own_world), own_world.http.post("/v1/orders", json=TEXT)):
         found = expect_problem(answer, 503, "storage_unavailable")
         assert found["retryable"]
         assert int(answer.headers["retry-after"]) >= 1
         assert "127.0.0.1" not in answer.text
     assert own_world.recordings == []
-    own_world.parts.menus = MenuStore(away)
+    own_world.parts.menus = MenuStore(away, "main")
     expect_problem(upload(own_world), 503, "storage_unavailable")
     assert own_world.recordings == []
     expect_problem(own_world.http.get("/v1/orders"), 503, "storage_unavailable")

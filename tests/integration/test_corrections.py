@@ -62,7 +62,7 @@ def settled(
         {"reviewer": "ann", "version": held.version, "action": action, "reason": "no"}
         | ({"cart": {"lines": lines}} if lines is not None else {})
     )
-    outcome = settle(works.orders.get(order_id), decision, works.menus.get("trap-cafe"))
+    outcome = settle(works.orders.get(order_id), decision, "ann", works.menus.get("trap-cafe"))
     works.reviews.decide(
         review.id, reviewer="ann", version=held.version, action=action, reason="no", outcome=outcome
     )
@@ -73,7 +73,7 @@ def test_corrections_are_gold_rows_that_eval_reads(works: Works, tmp_path: Path)
     spoken = settled(works, "correct", [LATTE, MUFFIN])
     typed = settled(works, "correct", [MUFFIN], spoken=False)
     settled(works, "reject")
-    rows = {row["id"]: row for row in gold_rows(ReviewLog(works.database).settled())}
+    rows = {row["id"]: row for row in gold_rows(ReviewLog(works.database, "main").settled())}
     assert set(rows) == {spoken, typed}
     assert rows[spoken]["utterance"] == SAID
     assert rows[spoken]["cart"]["lines"] == [
@@ -92,7 +92,7 @@ def test_words_for_another_item_are_proposed_and_counted(works: Works) -> None:
     for lines in ([LATTE, MUFFIN], [LATTE], [LATTE | {"sku": "coffee", "size": "S", "options": []}]):
         settled(works, "correct", lines)
     settled(works, "reject")
-    found = aliases(ReviewLog(works.database).settled(), lambda _: CAFE)
+    found = aliases(ReviewLog(works.database, "main").settled(), lambda _: CAFE)
     assert found == [
         {"menu": "trap-cafe", "sku": "latte", "alias": "flat whites", "count": 2},
         {"menu": "trap-cafe", "sku": "coffee", "alias": "flat whites oat milk", "count": 1},
@@ -104,7 +104,7 @@ def test_what_the_menu_knows_by_now_is_not_proposed(works: Works) -> None:
     document = CAFE.model_dump(mode="json")
     document["items"][0]["aliases"] = ["Flat Whites"]
     newer = Menu.parse(document)
-    assert aliases(ReviewLog(works.database).settled(), lambda _: newer) == []
+    assert aliases(ReviewLog(works.database, "main").settled(), lambda _: newer) == []
 
 
 def test_figures_of_what_was_settled(works: Works) -> None:

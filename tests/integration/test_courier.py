@@ -121,7 +121,7 @@ class Staged:
 
 @pytest.fixture
 def orders(database: Database) -> OrderStore:
-    return OrderStore(database, ALL)
+    return OrderStore(database, "main", ALL)
 
 
 @pytest.fixture

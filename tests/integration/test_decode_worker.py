@@ -46,7 +46,7 @@ def worker(name: str, home: Path, *, menus: int = 0, **settings: Any) -> subproc
     database = Database(config.database)
     database.migrate()
     for number in range(menus):
-        MenuStore(database).put(CAFE.model_copy(update={"id": f"cafe-{number}"}))
+        MenuStore(database, "main").put(CAFE.model_copy(update={"id": f"cafe-{number}"}))
     database.close()
     environment = {**os.environ, **as_environment(config), "SAYCART_READY_FILE": str(home / "ready")}
     argv = celery_argv(name, WORKERS[name], 1, "INFO")

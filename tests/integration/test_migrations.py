@@ -53,7 +53,7 @@ def test_what_waited_for_triage_is_validated_again_and_its_history_can_be_read(e
         insert(database, "orders", ORDER)
         insert(database, "order_events", EVENT)
         database.migrate()
-        orders = OrderStore(database)
+        orders = OrderStore(database, "main")
         found = orders.get("ord_1")
         assert (found.state, found.version, found.lease_owner) == (State.DECODED, 5, None)
         assert found.evidence is None

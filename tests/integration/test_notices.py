@@ -47,7 +47,7 @@ def heard_of(listener: Notices, *acts: Callable[[], Any]) -> list[set[str | None
 
 
 def test_what_is_heard(database: Database) -> None:
-    orders, reviews = OrderStore(database), ReviewStore(database)
+    orders, reviews = OrderStore(database, "main"), ReviewStore(database, "main")
     order, _ = orders.create(NEW)
     held: list[OrderRecord] = []
 
@@ -103,7 +103,7 @@ def test_nobody_waits_and_sqlite_is_not_asked(migrated_sqlite: Any, tmp_path: An
 
 
 def test_newer_than_what_was_seen(database: Database) -> None:
-    orders, reviews, store = OrderStore(database), ReviewStore(database), WatchedStore(database)
+    orders, reviews, store = OrderStore(database, "main"), ReviewStore(database, "main"), WatchedStore(database)
     (first, _), (second, _) = orders.create(NEW), orders.create(SPOKEN)
     seen = {first.id: (first.version, 0), second.id: (1, 0), "ord_none": (0, 0)}
     assert store.newer(seen) == {}
@@ -126,7 +126,7 @@ def test_newer_than_what_was_seen(database: Database) -> None:
 
 
 def test_the_histories_of_many(database: Database) -> None:
-    orders, store = OrderStore(database), WatchedStore(database)
+    orders, store = OrderStore(database, "main"), WatchedStore(database)
     (first, _), (second, _) = orders.create(NEW), orders.create(NEW)
     orders.commit(first, Outcome(Event.READ))
     latest = orders.events(first.id)[-1].seq

@@ -35,7 +35,7 @@ TYPED = NewOrder(
 
 @pytest.fixture
 def orders(database: Database) -> OrderStore:
-    return OrderStore(database, ALL)
+    return OrderStore(database, "main", ALL)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database
     orders.commit(broken, Outcome(Event.BROKE, error=error))
     orders.cancel(moved(orders).id)
     doubted = moved(orders, Event.DOUBTED)
-    reviews = ReviewStore(database, ALL)
+    reviews = ReviewStore(database, "main", ALL)
     review = reviews.by_order(doubted.id)
     assert review is not None
     held = reviews.claim(review.id, "ann", 60)
@@ -121,9 +121,9 @@ def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database
 
 
 def test_only_what_was_asked_for_is_written(database: Database, outbox: Outbox) -> None:
-    proposed_and_confirmed(OrderStore(database))
+    proposed_and_confirmed(OrderStore(database, "main"))
     assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0}
-    proposed_and_confirmed(OrderStore(database, frozenset({"order.completed"})))
+    proposed_and_confirmed(OrderStore(database, "main", frozenset({"order.completed"})))
     assert [message.type for message in outbox.list(dead=False, limit=10)] == ["order.completed"]
 
 

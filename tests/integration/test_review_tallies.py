@@ -53,7 +53,7 @@ def counted(database: Database, hours: int) -> Decided:
         now = database.now(session)
     since = now.replace(minute=0, second=0, microsecond=0) - HOUR * (hours - 1)
     found = Decided(Counter(), Counter(), Counter(), Counter(), Counter(), Counter())
-    for one in ReviewLog(database).settled():
+    for one in ReviewLog(database, "main").settled():
         at = one.review.decided_at
         assert isinstance(at, datetime)
         if at < since:

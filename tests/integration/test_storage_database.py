@@ -41,8 +41,8 @@ def test_processes_migrate_at_once(empty_url: str) -> None:
     assert [child.wait(30) for child in children] == [0, 0]
     database = Database(empty_url)
     database.migrate()
-    order, _ = OrderStore(database).create(NEW)
-    assert OrderStore(database).get(order.id) == order
+    order, _ = OrderStore(database, "main").create(NEW)
+    assert OrderStore(database, "main").get(order.id) == order
     database.close()
 
 
@@ -118,7 +118,7 @@ def test_foreign_keys_hold(database: Database) -> None:
 def test_a_missing_table_is_no_outage(empty_url: str) -> None:
     database = Database(empty_url)
     with pytest.raises(DBAPIError):
-        OrderStore(database).get("x")
+        OrderStore(database, "main").get("x")
     database.close()
 
 
@@ -141,7 +141,7 @@ def test_a_locked_file_is_unavailable(
     file = tmp_path / "locked.db"
     file.write_bytes(migrated_sqlite.read_bytes())
     database = Database(f"sqlite:///{file}")
-    orders = OrderStore(database)
+    orders = OrderStore(database, "main")
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageUnavailable) as refused:
@@ -162,7 +162,7 @@ def test_a_writer_waits_for_a_short_lock(migrated_sqlite: Path, tmp_path: Path) 
     other.execute("BEGIN IMMEDIATE")
     timer = threading.Timer(0.5, lambda: other.execute("ROLLBACK"))
     timer.start()
-    assert OrderStore(database).create(NEW)[1]
+    assert OrderStore(database, "main").create(NEW)[1]
     timer.join()
     other.close()
     database.close()
@@ -172,7 +172,7 @@ def test_a_full_disk_is_said(migrated_sqlite: Path, tmp_path: Path) -> None:
     file = tmp_path / "full.db"
     file.write_bytes(migrated_sqlite.read_bytes())
     database = Database(f"sqlite:///{file}")
-    orders = OrderStore(database)
+    orders = OrderStore(database, "main")
     with database.read() as session:  # the pool hands the same connection out again
         pages = session.execute(text("PRAGMA page_count")).scalar_one()
         session.execute(text(f"PRAGMA max_page_count = {pages + 1}"))
@@ -191,13 +191,13 @@ def test_a_refused_connection_is_unavailable() -> None:
             with pytest.raises(DatabaseUnavailable):
                 ask()
         with pytest.raises(StorageUnavailable) as refused:
-            OrderStore(database).get("x")
+            OrderStore(database, "main").get("x")
     assert "127.0.0.1" not in str(refused.value)
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)  # a file has no connection to cut
 def test_a_cut_connection_heals(database: Database) -> None:
-    orders = OrderStore(database)
+    orders = OrderStore(database, "main")
     cut = text("SELECT pg_terminate_backend(pg_backend_pid())")
     with pytest.raises(DatabaseUnavailable), database.read() as session:
         session.execute(cut)

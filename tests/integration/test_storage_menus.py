@@ -55,7 +55,7 @@ def menu(price: int = 300, menu_id: str = "cafe") -> Menu:
 
 @pytest.fixture
 def menus(database: Database) -> MenuStore:
-    return MenuStore(database)
+    return MenuStore(database, "main")
 
 
 def test_each_change_is_a_version(menus: MenuStore, database: Database) -> None:
@@ -69,7 +69,7 @@ def test_each_change_is_a_version(menus: MenuStore, database: Database) -> None:
     # Back to what it was is a change like any other: version 1 is not the newest.
     assert menus.put(menu())[0].version == 3
 
-    for store in (menus, MenuStore(database)):
+    for store in (menus, MenuStore(database, "main")):
         assert store.get("cafe").version == 3
         assert store.get("cafe", 1) == first
         assert store.get("cafe", 2) == second
@@ -94,7 +94,7 @@ def test_menus_come_by_their_newest_orders_and_then_their_import(
     for name in ("first", "second", "third", "fourth", "fifth"):
         menus.put(menu(menu_id=name))
     menus.put(menu(310, menu_id="second"))
-    orders = OrderStore(database)
+    orders = OrderStore(database, "main")
     for name in ("fourth", "second", "fourth", "third", "second"):
         orders.create(NewOrder(name, 1, "en", transcript=Transcript(text="tea", confidence=1.0)))
     found = [(used.menu.id, used.version) for used in menus.lately_used(9)]
@@ -105,7 +105,7 @@ def test_menus_come_by_their_newest_orders_and_then_their_import(
 
 def test_sizes_keep_their_order(menus: MenuStore, database: Database) -> None:
     menus.put(menu())
-    assert MenuStore(database).get("cafe").menu.items[0].size_ids == ("S", "L", "A")
+    assert MenuStore(database, "main").get("cafe").menu.items[0].size_ids == ("S", "L", "A")
 
 
 @pytest.mark.parametrize("version", [None, 0, 2, -1, 2**70])
@@ -156,7 +156,7 @@ def test_menus_of_older_versions_get_their_headers(empty_url: str) -> None:
             )
             session.execute(text(insert), row)
     old.migrate()
-    store = MenuStore(old)
+    store = MenuStore(old, "main")
     assert [store.get("a", version).header.items for version in (1, 2)] == [1, 2]
     [header] = store.headers()
     assert header == MenuHeader("a", 2, "d", "Café 東", "EUR", "en", 2, 1, header.created_at)

@@ -44,7 +44,7 @@ PATHS: dict[State, tuple[Event, ...]] = {
 
 @pytest.fixture
 def orders(database: Database) -> OrderStore:
-    return OrderStore(database)
+    return OrderStore(database, "main")
 
 
 def order_in(orders: OrderStore, state: State) -> OrderRecord:
@@ -249,7 +249,7 @@ def test_cancel(orders: OrderStore, database: Database) -> None:
 
 
 def test_cancel_withdraws_the_review(orders: OrderStore, database: Database) -> None:
-    reviews = ReviewStore(database)
+    reviews = ReviewStore(database, "main")
     order = order_in(orders, State.IN_REVIEW)
     review = reviews.by_order(order.id)
     assert review is not None
@@ -262,7 +262,7 @@ def test_cancel_withdraws_the_review(orders: OrderStore, database: Database) -> 
 
 
 def test_a_doubt_opens_a_review(orders: OrderStore, database: Database) -> None:
-    reviews = ReviewStore(database)
+    reviews = ReviewStore(database, "main")
     order = order_in(orders, State.DECODED)
     assert reviews.by_order(order.id) is None
     reasons = (ReviewReason.LOW_ASR_CONFIDENCE, ReviewReason.BLOCKING_FINDING)
@@ -276,7 +276,7 @@ def test_a_doubt_opens_a_review(orders: OrderStore, database: Database) -> None:
 def test_no_move_without_its_review(
     orders: OrderStore, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = ReviewStore(database).by_order(order_in(orders, State.IN_REVIEW).id)
+    taken = ReviewStore(database, "main").by_order(order_in(orders, State.IN_REVIEW).id)
     assert taken is not None
     order = order_in(orders, State.DECODED)
     monkeypatch.setattr("services.storage.changes.new_id", lambda _prefix: taken.id)

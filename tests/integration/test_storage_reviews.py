@@ -24,12 +24,12 @@ REFUSE = Outcome(Event.REFUSED)
 
 @pytest.fixture
 def orders(database: Database) -> OrderStore:
-    return OrderStore(database)
+    return OrderStore(database, "main")
 
 
 @pytest.fixture
 def reviews(database: Database) -> ReviewStore:
-    return ReviewStore(database)
+    return ReviewStore(database, "main")
 
 
 @pytest.fixture

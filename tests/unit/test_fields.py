@@ -141,7 +141,7 @@ def validated(transcript: Transcript, threshold: float) -> Outcome:
         fallback_decoder=unused,
         second_transcriber=unused,
         agreement=unused,
-        menu=lambda _id, version: MenuVersion(CAFE, version, "", now),
+        menu=lambda shop, _id, version: MenuVersion(shop, CAFE, version, "", now),
         recording=unused,  # type: ignore[arg-type]
         decode_audio=unused,  # type: ignore[arg-type]
         asr_threshold=0.72,

@@ -15,7 +15,7 @@ from services.storage.records import MenuVersion, OrderRecord
 from tests.stand_ins import CAFE, RIGHT, in_review, speech
 from tests.unit.test_told import FLOORS, read
 
-MENU = MenuVersion(CAFE, 4, "", datetime(2026, 1, 1, tzinfo=UTC))
+MENU = MenuVersion("main", CAFE, 4, "", datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def order(said: str = "a large latte with oat milk") -> OrderRecord:
@@ -26,7 +26,7 @@ def test_what_is_kept_comes_back_as_it_was() -> None:
     told = [made for part in FLOORS for _, made in read(part)[::20]]
     for made in told:
         stored = json.loads(json.dumps(kept(made)))
-        version = MenuVersion(made.menu, 1, "", MENU.created_at)
+        version = MenuVersion("main", made.menu, 1, "", MENU.created_at)
         assert evidence_of(replace(order(made.transcript), evidence=stored), version) == made
     assert len(told) > 200
 

@@ -22,7 +22,7 @@ from services.storage.records import MenuVersion, OrderRecord
 from tests.stand_ins import CAFE, in_review, sample_menu
 
 DOUBT = (ReviewReason.BLOCKING_FINDING,)
-MENU = MenuVersion(CAFE, 4, "digest", datetime(2026, 1, 1, tzinfo=UTC))
+MENU = MenuVersion("main", CAFE, 4, "digest", datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def draft(*lines: dict[str, Any]) -> CartDraft:

@@ -18,7 +18,7 @@ from services.storage.records import MenuVersion, OrderRecord, Outcome
 from tests.stand_ins import CAFE, in_review
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-MENU = MenuVersion(CAFE, 4, "digest", NOW)
+MENU = MenuVersion("main", CAFE, 4, "digest", NOW)
 
 
 def draft(*lines: dict[str, Any]) -> CartDraft:
@@ -32,8 +32,8 @@ ORDER = in_review(draft(LATTE))
 
 
 def decide(action: str, order: OrderRecord = ORDER, **more: Any) -> Outcome:
-    decision = ReviewDecision(reviewer="ada", version=1, action=action, **more)  # type: ignore[arg-type]
-    return settle(order, decision, MENU)
+    decision = ReviewDecision(version=1, action=action, **more)  # type: ignore[arg-type]
+    return settle(order, decision, "ada", MENU)
 
 
 def test_approved_as_proposed_is_priced_from_the_orders_menu() -> None:

@@ -1,0 +1,67 @@
+"""Who may do what: scopes of a shop's keys, roles of its people, and what a credential comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+MAIN_SHOP = "main"
+"""The shop that every deployment begins with; what was stored before there were shops belongs to it."""
+
+EVERY_SHOP = "*"
+"""In place of a shop's id, for those who work for all shops: workers, the sweeper, operators at the machine.
+Never what a credential comes to."""
+
+
+class Scope(StrEnum):
+    """What a key may be given; each call of the API and each page names the one that it asks for."""
+
+    ORDERS_READ = "orders:read"
+    ORDERS_WRITE = "orders:write"
+    REVIEWS = "reviews"
+    MENUS_READ = "menus:read"
+    MENUS_WRITE = "menus:write"
+    METRICS = "metrics"
+    ADMIN = "admin"
+
+
+class Role(StrEnum):
+    """What a person is to the shop; each holds what those before it hold."""
+
+    REVIEWER = "reviewer"
+    MANAGER = "manager"
+    ADMIN = "admin"
+
+
+_REVIEWER = frozenset({Scope.ORDERS_READ, Scope.REVIEWS, Scope.MENUS_READ})
+_MANAGER = _REVIEWER | {Scope.ORDERS_WRITE, Scope.MENUS_WRITE}
+ALL_SCOPES = frozenset(Scope)
+ROLE_SCOPES: dict[Role, frozenset[Scope]] = {
+    Role.REVIEWER: _REVIEWER,
+    Role.MANAGER: _MANAGER,
+    Role.ADMIN: ALL_SCOPES - {Scope.METRICS},
+}
+"""`metrics` is left out: it counts what all shops do, so that only an operator can give it to a key."""
+
+VISITOR_SCOPES = frozenset({Scope.ORDERS_WRITE, Scope.MENUS_READ})
+"""Of whoever stands before a shop's order page: they order, and read the menu."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one credential comes to, for the length of one request.
+
+    `actor` names the credential in logs and records: `key:ID`, `staff:NAME`, `page`, `customer`, `open`.
+    `person` is the account behind it, who alone may hold and decide reviews; a key may act for one.
+    `order` is the one order that a customer's capability opens; None for everyone else.
+    """
+
+    shop: str
+    actor: str
+    scopes: frozenset[Scope]
+    person: str | None = None
+    order: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.shop or self.shop == EVERY_SHOP:
+            raise ValueError("a credential belongs to one shop")

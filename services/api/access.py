@@ -1,0 +1,117 @@
+"""Who asks, and whether they may: the credential of a call, its scope, and the desk that it opens.
+
+Every route names what it asks for by one of the types at the end (`ReadsOrders`, `WritesMenus`, ...), which
+also puts it into the OpenAPI document. `undeclared` finds routes that name nothing; the app refuses to start
+with one, so that a new route is closed until somebody has thought about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any
+
+import structlog
+from fastapi import Depends, FastAPI, Request, Security
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import iter_route_contexts
+from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
+
+from schemas.access import ALL_SCOPES, MAIN_SHOP, Access, Scope
+from schemas.errors import Forbidden, Unauthorized
+from services.api.deps import container
+from services.desk import Desk
+
+log = structlog.get_logger(__name__)
+
+_BEARER = HTTPBearer(
+    scheme_name="key", description="a shop's key, made by `saycart keys add`", auto_error=False
+)
+_OPEN = Access(shop=MAIN_SHOP, actor="open", scopes=ALL_SCOPES, person="open")
+
+# What needs no credential: probes of orchestrators, what a problem's `type` explains, and ways to get one.
+PUBLIC = frozenset({"/livez", "/readyz", "/problems/{code}", "/sign-in", "/at/{page_key}", "/static"})
+
+
+async def credential(request: Request) -> Access:
+    """What the call's key comes to.
+
+    Raises:
+        Unauthorized: there is none, or it is unknown, expired or revoked; all of these alike.
+    """
+    box = container(request)
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token.strip():
+        found = await run_in_threadpool(box.keys.access, token.strip())
+        if found is not None:
+            return found
+        raise Unauthorized("This key is not known here, or it is over.")
+    if box.settings.open:
+        return _OPEN
+    raise Unauthorized("This call needs a key.")
+
+
+def check(access: Access, scopes: Iterable[Scope]) -> None:
+    """Raises Forbidden, which names the scopes that are missing."""
+    missing = [scope for scope in scopes if scope not in access.scopes]
+    if missing:
+        raise Forbidden(f"This needs the scope {', '.join(missing)}, which {access.actor} does not hold.")
+
+
+def undeclared(app: FastAPI) -> list[str]:
+    """Routes that ask for nothing and are not listed as open. Empty in an app that may serve."""
+    return [
+        f"{'/'.join(sorted(methods))} {path}"
+        for path, methods, scopes in declared(app)
+        if path not in PUBLIC and not scopes
+    ]
+
+
+def declared(app: FastAPI) -> list[tuple[str, frozenset[str], frozenset[str]]]:
+    """Path, methods and scopes of every route of the app."""
+    return [
+        (
+            getattr(found, "path", "?"),
+            frozenset(getattr(found, "methods", None) or ()),
+            frozenset(_asked(found.dependant)) if hasattr(found, "dependant") else frozenset(),
+        )
+        for found in iter_route_contexts(app.routes)
+    ]
+
+
+def _asked(of: Dependant) -> Iterator[str]:
+    for below in of.dependencies:
+        yield from getattr(below.call, "asks", ())
+        yield from _asked(below)
+
+
+def asking(opened: Callable[..., Any], *scopes: Scope) -> Any:
+    """`opened` as a dependency that is known to ask for these scopes."""
+    opened.asks = tuple(scopes)  # type: ignore[attr-defined]
+    return Depends(opened)
+
+
+def _desk(*scopes: Scope) -> Any:
+    """A dependency on the desk of the caller's shop, for a key with these scopes.
+
+    Raises (when it is called): Unauthorized, as `credential`; Forbidden, where the key lacks one of them.
+    """
+
+    # Not as an annotation: inside of a function FastAPI can't find the names in it.
+    shown = Security(_BEARER, scopes=[scope.value for scope in scopes])
+
+    async def opened(request: Request, _shown: object = shown) -> Desk:
+        access = await credential(request)
+        check(access, scopes)
+        structlog.contextvars.bind_contextvars(shop=access.shop, actor=access.actor)
+        return Desk(container(request), access)
+
+    return asking(opened, *scopes)
+
+
+ReadsOrders = Annotated[Desk, _desk(Scope.ORDERS_READ)]
+WritesOrders = Annotated[Desk, _desk(Scope.ORDERS_WRITE)]
+Reviews = Annotated[Desk, _desk(Scope.REVIEWS)]
+ReadsMenus = Annotated[Desk, _desk(Scope.MENUS_READ)]
+WritesMenus = Annotated[Desk, _desk(Scope.MENUS_WRITE)]
+ReadsMetrics = Annotated[Desk, _desk(Scope.METRICS)]

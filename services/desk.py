@@ -1,0 +1,135 @@
+"""One shop's desk: all that a caller may reach, by the shop that its credential names.
+
+The API and the pages have no other way to orders, reviews and menus. Its stores are bound to the shop, so
+that what belongs to another is not there, whatever id is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import structlog
+
+from infra.blobs import Blobs
+from infra.settings import Settings
+from schemas.access import Access
+from schemas.errors import Conflict, Forbidden
+from schemas.menu import Menu
+from schemas.question import CustomerAnswer
+from schemas.review import ReviewDecision
+from services.bootstrap import Container
+from services.pipeline.ports import Doorbell
+from services.storage.menus import MenuStore
+from services.storage.orders import OrderStore
+from services.storage.records import Decided, MenuVersion, OrderRecord, Outcome, ReviewRecord
+from services.storage.review_log import ReviewLog
+from services.storage.reviews import ReviewStore
+
+log = structlog.get_logger(__name__)
+
+
+class Desk:
+    """For the length of one request; `access` is what its credential came to."""
+
+    def __init__(self, box: Container, access: Access) -> None:
+        self._box, self.access = box, access
+        self.settings: Settings = box.settings
+        self.orders = OrderStore(box.database, access.shop, box.tells)
+        self.reviews = ReviewStore(box.database, access.shop, box.tells)
+        self.review_log = ReviewLog(box.database, access.shop)
+        self.menus: MenuStore = box.menus.of(access.shop)
+
+    @property
+    def shop(self) -> str:
+        return self.access.shop
+
+    @cached_property
+    def person(self) -> str:
+        """Who decides, by the credential alone.
+
+        Raises:
+            Forbidden: nobody in person asks.
+        """
+        if self.access.person is None:
+            raise Forbidden(
+                "Reviews are held and decided by a person, and this key acts for none.",
+                hint="Make one that does: `saycart keys add --scope reviews --person NAME`.",
+            )
+        return self.access.person
+
+    @property
+    def blobs(self) -> Blobs:
+        return self._box.blobs
+
+    @property
+    def doorbell(self) -> Doorbell:
+        return self._box.doorbell
+
+    def check_menu(self, menu: Menu, version: int) -> None:
+        """As of the container: compile the menu's grammar before it serves; raises InvalidMenu."""
+        self._box.check_menu(menu, version)
+
+    def warm_menu(self, menu: Menu, version: int) -> None:
+        """As of the container: put the menu's part of the prompt into the decode server's cache."""
+        self._box.warm_menu(menu, version)
+
+    def menu_of(self, order: OrderRecord) -> MenuVersion:
+        """The menu version that an order began with."""
+        return self.menus.get(order.menu_id, order.menu_version)
+
+    def decided(self, hours: int) -> Decided:
+        """What the shop's reviewers decided in so many hours."""
+        return self._box.tallies.decided(self.shop, hours)
+
+    def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:
+        """What a reviewer's decision makes of the order; raises InvalidCart."""
+        from services.pipeline.review import settle
+
+        return settle(order, decision, self.person, self.menu_of(order))
+
+    def answer_order(self, order_id: str, answer: CustomerAnswer) -> OrderRecord:
+        """Settle an order by the customer's answer to its one question.
+
+        Raises:
+            NotFound, Conflict, InvalidCart, StaleState: as the order store's `answer` and `settle_by_answer`.
+        """
+        from services.pipeline.review import settle_by_answer
+
+        order = self.orders.get(order_id)
+        answered = self.orders.answer(order, settle_by_answer(order, answer, self.menu_of(order)))
+        log.info("order.answered", order_id=order_id, question=answer.question, answer=answer.answer)
+        return answered
+
+    def decide_review(self, review_id: str, decision: ReviewDecision) -> ReviewRecord:
+        """Settle a review, or let the decision stand for a second person; the review as it is then.
+
+        Raises:
+            Forbidden: nobody in person asks.
+            NotFound, Conflict, InvalidCart, StaleState: as the review store's `decide` and `settle_review`.
+        """
+        reviewer, review = self.person, self.reviews.get(review_id)
+        if review.version != decision.version:
+            # Before the cart is looked at: a cart against an old reading is not worth complaining about.
+            raise Conflict(f"The review is at version {review.version}, not {decision.version}")
+        decided, order = self.reviews.decide(
+            review_id,
+            reviewer=reviewer,
+            version=decision.version,
+            action=decision.action,
+            reason=decision.reason,
+            outcome=self.settle_review(self.orders.get(review.order_id), decision),
+            second_above=self.settings.second_review_above,
+        )
+        name = "review.decided" if decided.status == "decided" else "review.awaits_second"
+        log.info(name, order_id=order.id, review_id=review_id, action=decision.action)
+        return decided
+
+    def cart_schema(self, menu_id: str | None) -> dict[str, Any]:
+        """The published JSON Schema; with a menu, closed to its newest version. Raises NotFound."""
+        from services.engines.json_schema import cart_schema
+
+        if menu_id is None:
+            return cart_schema()
+        stored = self.menus.get(menu_id)
+        return cart_schema(stored.menu, stored.version)

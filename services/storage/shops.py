@@ -1,0 +1,97 @@
+"""Shops, and the rule that binds every store to one: a query without a shop can't be written by mistake.
+
+A store is made for a shop, and adds it to each of its queries; what belongs to another shop is not there.
+`EVERY_SHOP` is asked for by name, by those who work for all: workers, sweeper, operators at the machine.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, select, true
+
+from infra.database import Database
+from schemas.access import EVERY_SHOP
+from schemas.errors import Conflict, InputError, NotFound
+from services.storage.changes import reading, writing
+from services.storage.tables import Base, ShopRow
+
+_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
+MAX_NAME_CHARS = 80
+
+Row = TypeVar("Row", bound=Base)
+
+
+def of_shop(table: Any, shop: str) -> ColumnElement[bool]:
+    """The condition that rows of `table` belong to the shop."""
+    condition: ColumnElement[bool] = true() if shop == EVERY_SHOP else table.shop_id == shop
+    return condition
+
+
+def owned(row: Row | None, shop: str) -> Row | None:
+    """The row, if it belongs to the shop; for rows that were found by their id."""
+    belongs = row is not None and shop in (EVERY_SHOP, row.shop_id)  # type: ignore[attr-defined]
+    return row if belongs else None
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """One shop; `id` is what commands and records call it."""
+
+    id: str
+    name: str
+    created_at: datetime
+
+
+class ShopStore:
+    """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, shop_id: str, name: str) -> Shop:
+        """Make a shop.
+
+        Raises:
+            InputError: an id that is not lower-case letters, digits and hyphens, or a name that is too long.
+            Conflict: there is one with this id.
+        """
+        if not _ID.fullmatch(shop_id):
+            raise InputError(
+                f"{shop_id[:60]!r} is no id for a shop", hint="1 to 40 of a-z, 0-9 and -, such as harbor-1."
+            )
+        if not 1 <= len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
+            raise InputError(f"A shop's name has 1 to {MAX_NAME_CHARS} printable characters")
+        with writing(self._database) as (session, now):
+            self._database.lock(session, f"shop:{shop_id}")
+            if session.get(ShopRow, shop_id) is not None:
+                raise Conflict(f"There is a shop {shop_id} already", hint="`saycart shops list` shows all.")
+            row = ShopRow(id=shop_id, name=name.strip(), created_at=now)
+            session.add(row)
+            session.flush()
+            return _shop(row)
+
+    def list(self) -> builtins.list[Shop]:
+        """Every shop by id."""
+        with reading(self._database) as session:
+            return [_shop(row) for row in session.scalars(select(ShopRow).order_by(ShopRow.id))]
+
+    def get(self, shop_id: str) -> Shop:
+        """One shop.
+
+        Raises:
+            NotFound: no such shop.
+        """
+        with reading(self._database) as session:
+            row = session.get(ShopRow, shop_id)
+            if row is None:
+                raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` shows all.")
+            return _shop(row)
+
+
+def _shop(row: ShopRow) -> Shop:
+    return Shop(row.id, row.name, row.created_at)

@@ -1,0 +1,164 @@
+"""Customers have no accounts: who stands before a shop's order page, and who holds which order.
+
+- The **page**: at `/` for the shop of the setting `page_shop`; at `/at/PAGE_KEY` for any shop, which a kiosk or
+  a shop's site opens once: a cookie keeps it. It lets order, and read the menu.
+- An **order** is its customer's by a capability: shop and order under our signature, for a day, in an
+  HttpOnly cookie that goes to `/orders/ID` and below, nowhere else. A link with it (`?c=...`) becomes that cookie.
+- Staff of the shop may look at an order's page, and change nothing there.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from itsdangerous import BadData, URLSafeTimedSerializer
+from starlette.responses import RedirectResponse, Response
+
+from infra.secret import signing_keys
+from schemas.access import ALL_SCOPES, VISITOR_SCOPES, Access, Scope
+from schemas.errors import NotFound
+from services.api.access import asking, check
+from services.api.deps import container
+from services.bootstrap import Container
+from services.desk import Desk
+from services.web import staff
+from services.web.pages import PageRoute, go
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+PAGE_COOKIE, VISITOR_COOKIE, ORDER_COOKIE = "saycart_page", "saycart_visitor", "saycart_order"
+_PAGE_S = 365 * 86_400
+_HOLDER_SCOPES = frozenset({Scope.ORDERS_READ, Scope.ORDERS_WRITE})
+
+
+def capability(box: Container, shop: str, order_id: str) -> str:
+    """The signed right to one order, to be put into a link or a cookie."""
+    return str(_signer(box).dumps([shop, order_id]))
+
+
+def opened_by(box: Container, token: str, order_id: str) -> Access | None:
+    """What a capability opens, if it is ours, not over, and for this order."""
+    try:
+        shop, order = _signer(box).loads(token, max_age=int(box.settings.order_link_s))
+    except (BadData, ValueError, TypeError):
+        return None
+    if order != order_id:
+        return None
+    return Access(shop=shop, actor="customer", scopes=_HOLDER_SCOPES, order=order)
+
+
+def _signer(box: Container) -> URLSafeTimedSerializer:
+    keys = signing_keys(box.settings.secret, box.settings.home)
+    return URLSafeTimedSerializer(keys, salt="saycart order")
+
+
+def hand_over(request: Request, answer: Response, shop: str, order_id: str) -> Response:
+    """Give the browser the capability for an order."""
+    box = container(request)
+    answer.set_cookie(
+        ORDER_COOKIE,
+        capability(box, shop, order_id),
+        max_age=int(box.settings.order_link_s),
+        path=f"/orders/{order_id}",
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+def visitor_name(request: Request) -> str:
+    """The browser's own random name; a new one where it has none yet."""
+    given = request.cookies.get(VISITOR_COOKIE, "")
+    return given if given.isalnum() and given.isascii() and len(given) == 32 else secrets.token_hex(16)
+
+
+def name_visitor(request: Request, answer: Response, name: str) -> Response:
+    """Let the browser keep its name for as long as it is open."""
+    answer.set_cookie(
+        VISITOR_COOKIE, name, httponly=True, samesite="lax", secure=request.url.scheme == "https"
+    )
+    return answer
+
+
+@router.get("/at/{page_key}")
+def enter(page_key: str, request: Request) -> Response:
+    """Open a shop's order page by its public key."""
+    if container(request).keys.page_access(page_key) is None:
+        raise NotFound("No order page is here.", hint="Ask the shop for its address.")
+    answer = go(request, "/")
+    answer.set_cookie(
+        PAGE_COOKIE,
+        page_key,
+        max_age=_PAGE_S,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+def _visiting(request: Request) -> Desk:
+    """The desk of the shop whose page this is: of the staff who look, of the page's key, or of `/`.
+
+    Raises:
+        NotFound: none of them.
+    """
+    box = container(request)
+    signed = staff.visitor(request)
+    if signed is not None:
+        return Desk(box, Access(signed.desk.shop, "page", VISITOR_SCOPES))
+    key = request.cookies.get(PAGE_COOKIE, "")
+    access = box.keys.page_access(key) if key else None
+    if access is None and box.settings.page_shop:
+        access = Access(box.settings.page_shop, "page", VISITOR_SCOPES)
+    if access is None:
+        raise NotFound("No order page is here.", hint="Open the address that the shop gave you.")
+    return Desk(box, access)
+
+
+def _holding(order_id: str, request: Request) -> Desk:
+    """The desk for one order: of the customer who holds it, or of staff of its shop, who only read.
+
+    Raises:
+        NotFound: neither; not even whether there is such an order is told.
+    """
+    box = container(request)
+    access = opened_by(box, request.cookies.get(ORDER_COOKIE, ""), order_id)
+    signed = None if access else staff.visitor(request)
+    if signed is not None and signed.may(Scope.ORDERS_READ) and request.method in ("GET", "HEAD"):
+        access = signed.desk.access
+    if access is None and box.settings.open:
+        access = Access(box.settings.page_shop, "open", ALL_SCOPES)
+    if access is None:
+        raise NotFound(
+            "There is no such order here.", hint="Open it in the browser that ordered, or by its link."
+        )
+    return Desk(box, access)
+
+
+def _acting(order_id: str, request: Request) -> Desk:
+    """As `_holding`, to change something: raises Forbidden where the holder may only look."""
+    found = _holding(order_id, request)
+    check(found.access, [Scope.ORDERS_WRITE])
+    return found
+
+
+def _opening(order_id: str, request: Request) -> Desk | Response:
+    """As `_holding`; for a page that was opened by a link, the way to the same address without the
+    capability, which becomes a cookie."""
+    token = request.query_params.get("c", "")
+    access = opened_by(container(request), token, order_id) if token else None
+    if access is None:
+        return _holding(order_id, request)
+    answer = RedirectResponse(f"/orders/{order_id}", status_code=303)
+    return hand_over(request, answer, access.shop, order_id)
+
+
+Visiting = Annotated[Desk, asking(_visiting, Scope.ORDERS_WRITE, Scope.MENUS_READ)]
+Holding = Annotated[Desk, asking(_holding, Scope.ORDERS_READ)]
+Acting = Annotated[Desk, asking(_acting, Scope.ORDERS_WRITE)]
+Opened = Annotated[Any, asking(_opening, Scope.ORDERS_READ)]
+"""A desk, or the answer that takes the capability out of the address."""
