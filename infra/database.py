@@ -229,21 +229,24 @@ class Database:
         file = Path(str(self.url.database))
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(f"{file}.migrate.lock", timeout=MIGRATE_S), neutral_errors():
-                with self._engine.connect() as connection:
-                    # WAL is a property of the file, kept for good. Switching is refused while others are
-                    # connected, whatever the busy_timeout, so it belongs under this lock. With foreign keys
-                    # looked after SQLite adds no column that is one, and drops no table that others name.
-                    connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-                    connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-                    connection.commit()
-                    try:
-                        with connection.execution_options(saycart_begin="BEGIN IMMEDIATE").begin():
-                            self._upgrade(connection, revision)
-                            if broken := connection.exec_driver_sql("PRAGMA foreign_key_check").first():
-                                raise DatabaseRefused(f"a row of {broken[0]} names one that is not there")
-                    finally:
-                        connection.invalidate()  # the next one looks after foreign keys again
+            with (
+                FileLock(f"{file}.migrate.lock", timeout=MIGRATE_S),
+                neutral_errors(),
+                self._engine.connect() as connection,
+            ):
+                # WAL is a property of the file, kept for good. Switching is refused while others are
+                # connected, whatever the busy_timeout, so it belongs under this lock. With foreign keys
+                # looked after SQLite adds no column that is one, and drops no table that others name.
+                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+                connection.commit()
+                try:
+                    with connection.execution_options(saycart_begin="BEGIN IMMEDIATE").begin():
+                        self._upgrade(connection, revision)
+                        if broken := connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+                            raise DatabaseRefused(f"a row of {broken[0]} names one that is not there")
+                finally:
+                    connection.invalidate()  # the next one looks after foreign keys again
         except Timeout:
             raise DatabaseUnavailable(f"another process migrates for more than {MIGRATE_S} s") from None
         except OSError as error:

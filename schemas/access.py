@@ -53,7 +53,8 @@ class Access:
 
     `actor` names the credential in logs and records: `key:ID`, `staff:NAME`, `page`, `customer`, `open`.
     `person` is the account behind it, who alone may hold and decide reviews; a key may act for one.
-    `order` is the one order that a customer's capability opens; None for everyone else.
+    `order` is the one order that a customer's capability opens; None for everyone else. `family` is the same
+    for a key and those that it was rotated to.
     """
 
     shop: str
@@ -61,6 +62,7 @@ class Access:
     scopes: frozenset[Scope]
     person: str | None = None
     order: str | None = None
+    family: str = ""
 
     def __post_init__(self) -> None:
         if not self.shop or self.shop == EVERY_SHOP:

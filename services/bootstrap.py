@@ -76,6 +76,20 @@ class Container:
         return Blobs(self.settings.blobs)
 
     @cached_property
+    def signing_keys(self) -> list[str]:
+        """What customers' links are signed with, the one that signs last.
+
+        Raises:
+            InputError: a secret that is too short.
+        """
+        from infra.secret import WeakSecret, signing_keys
+
+        try:
+            return signing_keys(self.settings.secret, self.settings.home)
+        except WeakSecret as error:
+            raise InputError(f"SAYCART_SECRET: {error}", hint="Make one with: openssl rand -hex 32") from None
+
+    @cached_property
     def notices(self) -> Notices:
         return notices(self.database.url, CHANNEL)
 

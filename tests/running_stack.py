@@ -19,6 +19,7 @@ from infra.settings import REPOSITORY, Settings
 from schemas import lifecycle
 from services.cli.samples import load_menus
 from services.workers.stack import Stack
+from tests.credentials import header_at
 
 RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
 SETTLED = {lifecycle.STATUS[state] for state in lifecycle.SETTLED}
@@ -50,7 +51,9 @@ def client(stack: Stack) -> Iterator[httpx.Client]:
 @contextmanager
 def connected(stack: Stack) -> Iterator[httpx.Client]:
     """A client of a stack that has the sample menus."""
-    with httpx.Client(base_url=stack.base_url, timeout=60.0, trust_env=False) as client:
+    with httpx.Client(
+        base_url=stack.base_url, headers=header_at(stack.settings.database), timeout=60.0, trust_env=False
+    ) as client:
         for menu_id, menu in load_menus().items():
             client.put(f"/v1/menus/{menu_id}", json=menu).raise_for_status()
         yield client

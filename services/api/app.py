@@ -17,7 +17,7 @@ from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
 from schemas.question import CustomerAnswer
 from schemas.review import Claim, ReviewDecision
-from services.api import access, audio, docs, events, health, menus, orders, problems, reviews, schema
+from services.api import access, audio, docs, events, health, links, menus, orders, problems, reviews, schema
 from services.api.bell import Bell
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
@@ -75,9 +75,10 @@ def create_app(container: Container) -> FastAPI:
     app.state.metrics = Metrics(container, pressure, app.state.waiting)
     app.state.pressure = pressure
     app.state.bell = Bell()
+    app.state.scrapers = {}
     app.state.draining = False
     problems.install(app)
-    for part in (orders, audio, events, reviews, menus, schema, health, docs):
+    for part in (orders, audio, events, links, reviews, menus, schema, health, docs):
         app.include_router(part.router)
     site.install(app)
     app.add_middleware(Gate, metrics=app.state.metrics)

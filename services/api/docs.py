@@ -73,8 +73,8 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
         fields = ", ".join(schema.get("properties", {}))
         name = schema.get("$ref", "").rpartition("/")[2] or fields
         parts.append(f"<li>body <code>{escape(media)}</code>: {escape(name)}</li>")
-    needed = {scope for asked in operation.get("security", []) for scopes in asked.values() for scope in scopes}
-    parts += [f"<li>scope <code>{escape(scope)}</code></li>" for scope in sorted(needed)]
+    scopes = {scope for asked in operation.get("security", []) for given in asked.values() for scope in given}
+    parts += [f"<li>scope <code>{escape(scope)}</code></li>" for scope in sorted(scopes)]
     answers = ", ".join(f"{code}" for code in operation.get("responses", {}))
     parts.append(f"<li>answers {escape(answers)}</li></ul></section>")
     return "".join(parts)

@@ -59,8 +59,9 @@ class Caller:
 
 
 def by_key(box: Desk) -> Caller:
-    """An integration. Its keys' space is the shop's, so that a retry may come under a rotated key."""
-    return Caller(backlog=box.access.actor, keys="api")
+    """An integration: the same under a rotated key, so that a retry may come under the new one."""
+    family = box.access.family or box.access.actor
+    return Caller(backlog=family, keys=family)
 
 
 def by_page(request: Request, visitor: str) -> Caller:

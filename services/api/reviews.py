@@ -1,7 +1,8 @@
 """`/v1/reviews`: the queue of orders that a human must look at.
 
-A reviewer claims, looks, decides. Who that is the credential says, never the body, so that two who agree are
-two people. Every change names the version that was read; whoever comes second gets a 409 with the review as it stands now.
+A reviewer claims, looks, decides. Who that is the credential says, never the body, so that two who agree
+are two people. Every change names the version that was read; whoever comes second gets a 409 with the review
+as it stands now.
 """
 
 from __future__ import annotations

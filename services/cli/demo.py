@@ -36,7 +36,8 @@ _STALL_S = 900.0  # without a single change of any order, something is broken
 def run_demo(base_url: str, key: str, console: Console, check: Callable[[], None] = lambda: None) -> bool:
     """Order every sample and print the carts; whether each was sent and none ended in `error`.
 
-    `key`: one that may order, and import menus. `check` is called about once a second, to raise when the stack behind `base_url` broke down.
+    `key`: one that may order, and import menus. `check` is called about once a second, to raise when the
+    stack behind `base_url` broke down.
 
     Raises:
         EngineUnavailable: the API went away, or no order moved for a long time.

@@ -138,6 +138,7 @@ class KeyStore:
                 id=_new_id(_ID_CHARS),
                 shop_id=old.shop_id,
                 name=old.name,
+                family=old.family,
                 secret_hash=_hash(secret),
                 scopes=old.scopes,
                 staff_id=old.staff_id,
@@ -162,7 +163,9 @@ class KeyStore:
         if row.secret_hash is None or not hmac.compare_digest(row.secret_hash, _hash(secret)):
             return None
         scopes = frozenset(Scope(scope) for scope in row.scopes)
-        return Access(shop=row.shop_id, actor=f"key:{row.id}", scopes=scopes, person=person)
+        return Access(
+            shop=row.shop_id, actor=f"key:{row.id}", scopes=scopes, person=person, family=f"key:{row.family}"
+        )
 
     def page_access(self, key_id: str) -> Access | None:
         """What a page key opens; None for one that is unknown or over."""
@@ -197,7 +200,15 @@ class KeyStore:
         if self._shop not in (EVERY_SHOP, shop) or session.get(ShopRow, shop) is None:
             raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` shows all.")
         expires_at = None if lasts_s is None else now + timedelta(seconds=lasts_s)
-        row = ApiKeyRow(id=key_id, shop_id=shop, name=name, scopes=[], created_at=now, expires_at=expires_at)
+        row = ApiKeyRow(
+            id=key_id,
+            shop_id=shop,
+            name=name,
+            family=key_id,
+            scopes=[],
+            created_at=now,
+            expires_at=expires_at,
+        )
         session.add(row)
         return row
 

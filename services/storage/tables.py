@@ -37,7 +37,8 @@ def _shop(**more: Any) -> Mapped[str]:
 
 
 class ApiKeyRow(Base):
-    """A shop's key, or without `secret_hash` the public one of its order page: see `api_keys.py`."""
+    """A shop's key, or without `secret_hash` the public one of its order page: see `api_keys.py`. `family` is
+    the id of the first key of a row of rotations."""
 
     __tablename__ = "api_keys"
     __table_args__ = (Index("ix_api_keys_shop", "shop_id", "created_at"),)
@@ -45,6 +46,7 @@ class ApiKeyRow(Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     shop_id: Mapped[str] = mapped_column(ForeignKey("shops.id"))
     name: Mapped[str]
+    family: Mapped[str]
     secret_hash: Mapped[str | None]
     scopes: Mapped[list[Any]]
     staff_id: Mapped[str | None] = mapped_column(ForeignKey("staff.id"))

@@ -45,7 +45,7 @@ class TallyStore:
         return sum(folding.fold(self._database, source, limit) for source in SOURCES)
 
     def decided(self, shop: str, hours: int) -> Decided:
-        """What a shop's reviewers decided in the last `hours` hours of the clock, the one that runs included."""
+        """What a shop decided in the last `hours` hours of the clock, the one that runs included."""
         with reading(self._database) as session:
             return review_tallies.decided(session, shop, self._database.now(session), hours)
 

@@ -27,9 +27,9 @@ from services.desk import Desk
 from services.pipeline.judge import judge_chosen
 from services.pipeline.review import confirm
 from services.web import customer_view, staff
+from services.web.order_access import Acting, Holding, Opened, Visiting, hand_over, name_visitor, visitor_name
 from services.web.order_form import read_draft
 from services.web.pages import Fields, PageRoute, go, is_fragment, page, problem_page, read_form
-from services.web.visits import Acting, Holding, Opened, Visiting, hand_over, name_visitor, visitor_name
 
 log = structlog.get_logger(__name__)
 

@@ -1,4 +1,4 @@
-"""The menu pages: browse and search for all who may order; for managers sold out, edit, import, and what changed.
+"""The menu pages: browse and search for all who may order; for managers sold out, edit, import, changes.
 
 A menu is never changed: every edit is a whole new version. It is checked, its grammar compiled and its
 prompt put into the decoder's cache before it is stored, because from then on it serves.
@@ -23,9 +23,9 @@ from services.api.menus import next_version
 from services.api.problems import RequestRefused, invalid
 from services.desk import Desk
 from services.web.menu_diff import changes
+from services.web.order_access import Visiting
 from services.web.pages import Fields, Form, PageRoute, go, is_fragment, page
 from services.web.staff import Manager, MenuDesk, SignedIn, visitor
-from services.web.visits import Visiting
 
 log = structlog.get_logger(__name__)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from services.web import customer, menus, reference, review, staff, stats, visits
+from services.web import customer, menus, reference, review, staff, stats
 from services.web.pages import STATIC, Shipped
 
-PARTS = (visits, customer, menus, staff, stats, review, reference)
+PARTS = (order_access, customer, menus, staff, stats, review, reference)
 
 
 def install(app: FastAPI) -> None:

@@ -1,8 +1,9 @@
 """Staff sign-in: the cookie, the CSRF token that is bound to it, and who asks.
 
-A page for staff takes `staff: Reviewer` or `staff: Manager`, or the desk of one (`ReviewDesk`, `MenuDesk`). It
-sends a visitor without a session to `/sign-in` and, for every method that may change something, wants the session's CSRF token, in the `X-CSRF-Token` header (htmx) or in
-the form field `csrf`. A template gets it as `staff.csrf`.
+A page for staff takes `staff: Reviewer` or `staff: Manager`, or the desk of one (`ReviewDesk`, `MenuDesk`).
+It sends a visitor without a session to `/sign-in` and, for every method that may change something, wants the
+session's CSRF token, in the `X-CSRF-Token` header (htmx) or in the form field `csrf`. A template gets it as
+`staff.csrf`.
 """
 
 from __future__ import annotations

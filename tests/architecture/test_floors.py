@@ -35,9 +35,14 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "schemas", "infra", "services.engines", "services.engines.ports", "services.storage",
         "services.pipeline", "services.doorbell",
     ),
+    "services.desk": (
+        "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
+    ),
     "services.workers": ("schemas", "infra", "services.bootstrap", "services.pipeline"),
-    "services.api": ("schemas", "infra", "services.bootstrap", "services.pipeline"),
-    "services.web": ("schemas", "infra", "services.bootstrap", "services.pipeline", "services.api"),
+    "services.api": ("schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline"),
+    "services.web": (
+        "schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline", "services.api",
+    ),
     # They join the API and the pages to one process, so they stand above both.
     "services.api.app": ("schemas", "services.bootstrap", "services.api", "services.web"),
     "services.api.__main__": ("infra", "services.bootstrap", "services.api.app"),
@@ -75,6 +80,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.api.waiting", "services.storage.watched"): "the store's type, and what it reads: plain values",
     ("services.api.uploads", "services.engines.containers"): "magic bytes: pure, and needed before storing",
     ("services.web.customer_view", "services.storage.records"): "the records' types, to be shown",
+    ("services.workers.stack", "services.storage.api_keys"): "makes the home's first key",
+    ("services.cli.keys", "services.storage.api_keys"): "the record's type, to be shown",
+    ("services.cli.reviews", "services.storage.review_log"): "the log of the one shop that is asked for",
     ("services.workers.courier", "services.storage.outbox"): "the store's type, and its messages'",
     ("services.workers.stack", "services.engines.llama_server"): "names the child that the supervisor starts",
     ("services.workers.stack", "services.engines.adapters"): "names the adapter that the child is to load",

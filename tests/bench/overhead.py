@@ -35,6 +35,7 @@ from services.evaluation.statistics import quantile
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.workers.stack import WORKERS, as_environment, celery_argv
+from tests.credentials import header_for
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import CAFE, SAID
 
@@ -93,7 +94,10 @@ def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
     store, supervisor = OrderStore(database, "main"), Supervisor(home / "stack")
     try:
         supervisor.start([server.child("redis"), *children(config, home, listener)])
-        with httpx.Client(base_url=url, trust_env=False) as client, redis.Redis.from_url(server.url) as bell:
+        with (
+            httpx.Client(base_url=url, headers=header_for(database), trust_env=False) as client,
+            redis.Redis.from_url(server.url) as bell,
+        ):
             _settled(client, store, WARM)
             idle = _commands(bell, lambda: time.sleep(orders * (PAUSE_S + 0.05)))
             before = _messages(home)

@@ -28,11 +28,13 @@ import httpx
 
 from infra.database import Database
 from infra.ports import any_free
+from schemas.access import Role
 from services.evaluation.statistics import quantile
 from services.storage.menus import MenuStore
 from services.storage.staff import StaffStore
 from services.storage.tallies import TallyStore
 from tests.bench.many_orders import fill
+from tests.credentials import header_at
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import CAFE, sample_menu
 
@@ -51,7 +53,7 @@ def measure(url: str, orders: int, menus: int, analyze: Callable[[], None]) -> d
     database.migrate()
     found: dict[str, Any] = {"orders": orders, "menus": menus}
     _menus(MenuStore(database, "main"), menus)
-    StaffStore(database).add("Ann", PASSWORD)
+    StaffStore(database).add("Ann", PASSWORD, role=Role.ADMIN)
     found["fill_s"], found["rows"] = timed(lambda: fill(database, orders))
     analyze()
     with serving(url) as http:
@@ -113,7 +115,9 @@ def serving(url: str) -> Iterator[httpx.Client]:
             command = [sys.executable, "-m", "services.api"]
             api = subprocess.Popen(command, env=os.environ | told, stdout=log, stderr=log)
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=300) as http:
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{port}", headers=header_at(url), timeout=300
+            ) as http:
                 _until_ready(api, http)
                 http.post("/sign-in", data={"name": "Ann", "password": PASSWORD, "next": "/review"})
                 yield http

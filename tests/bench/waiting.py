@@ -36,9 +36,11 @@ from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.bootstrap import Container, bootstrap
 from services.evaluation.statistics import quantile
+from services.storage.orders import OrderStore
 from services.storage.records import NewOrder, Outcome
 from tests.bench.results import Results
 from tests.bench.waiting_clients import Connection, follow, poll
+from tests.credentials import header_for
 from tests.postgresql import PostgreSQL
 
 HERE = Path(__file__).resolve()
@@ -64,6 +66,7 @@ class Api:
 
     box: Container
     port: int
+    key: str
     pid: int
     count: Path
     server: PostgreSQL | None
@@ -107,8 +110,9 @@ def serving(kind: str, code: Path) -> Iterator[Api]:
         box = bootstrap(Settings(home=Path(home), database_url=url))
         try:
             _until_up(port)
-            box.menus.put(Menu.parse(MENU))
-            yield Api(box, port, process.pid, count, server, "bench")
+            box.menus.of("main").put(Menu.parse(MENU))
+            key = header_for(box.database)["Authorization"]
+            yield Api(box, port, key, process.pid, count, server, "bench")
         finally:
             box.close()
             process.terminate()
@@ -133,7 +137,7 @@ def stored(api: Api, count: int) -> list[str]:
     """Orders that wait for decoding."""
     heard = Transcript(text="a bagel", confidence=1.0, language="en")
     new = NewOrder(menu_id=MENU["id"], menu_version=1, language="en", transcript=heard)
-    return [api.box.orders.create(new)[0].id for _ in range(count)]
+    return [OrderStore(api.box.database, "main").create(new)[0].id for _ in range(count)]
 
 
 def figures(api: Api, before: tuple[float, float, tuple[int, int | None]]) -> dict[str, Any]:
@@ -163,9 +167,9 @@ async def measured(api: Api, clients: int, streams: bool) -> dict[str, Any]:
         told = api.told.__setitem__
         waiting = [
             asyncio.create_task(
-                follow(api.port, order, told)
+                follow(api.port, api.key, order, told)
                 if streams
-                else poll(api.port, order, _first(wait_s, number / clients), wait_s, told)
+                else poll(api.port, api.key, order, _first(wait_s, number / clients), wait_s, told)
             )
             for number, order in enumerate(ids)
         ]
@@ -228,7 +232,7 @@ def changes(api: Api, ids: list[str]) -> dict[str, float]:
 
 async def posted(api: Api) -> list[float]:
     """Seconds of each POST of an order, some five a second."""
-    connection, rng, took = Connection(api.port), random.Random(SEED + 1), list[float]()
+    connection, rng, took = Connection(api.port, api.key), random.Random(SEED + 1), list[float]()
     body = json.dumps({"transcript": "a bagel", "menu": MENU["id"]}).encode()
     for _ in range(POSTS):
         await asyncio.sleep(rng.expovariate(PER_SECOND / 2))

@@ -18,8 +18,8 @@ Told = Callable[[str, float], None]
 class Connection:
     """One kept connection; requests one after the other."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, port: int, key: str) -> None:
+        self._port, self._key = port, key
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
@@ -27,7 +27,10 @@ class Connection:
         """Send one request; what its answer comes from."""
         if self._reader is None or self._writer is None or self._reader.at_eof():
             self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
-        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+            f"Authorization: {self._key}\r\n"
+        )
         kind = "Content-Type: application/json\r\n" if body else ""
         self._writer.write(f"{head}{kind}\r\n".encode() + body)
         await self._writer.drain()
@@ -51,10 +54,10 @@ async def head(reader: asyncio.StreamReader) -> tuple[int, int]:
     return int(lines[0].split()[1]), lengths[0] if lengths else 0
 
 
-async def poll(port: int, order_id: str, first_s: float, wait_s: float, told: Told) -> None:
+async def poll(port: int, key: str, order_id: str, first_s: float, wait_s: float, told: Told) -> None:
     """Long polls, one after the other, until the order has ended; the first is of another length, so that
     not all clients ask at once."""
-    connection, this_s = Connection(port), first_s
+    connection, this_s = Connection(port, key), first_s
     try:
         while True:
             status, order = await connection.ask("GET", f"/v1/orders/{order_id}?wait={this_s:.3f}")
@@ -68,9 +71,9 @@ async def poll(port: int, order_id: str, first_s: float, wait_s: float, told: To
         connection.close()
 
 
-async def follow(port: int, order_id: str, told: Told) -> None:
+async def follow(port: int, key: str, order_id: str, told: Told) -> None:
     """The order's event stream, to its end."""
-    connection = Connection(port)
+    connection = Connection(port, key)
     try:
         reader = await connection.send("GET", f"/v1/orders/{order_id}/events")
         await head(reader)

@@ -98,7 +98,7 @@ def test_a_typed_order_moves_on_live_and_is_confirmed(page: Page, cafe: World) -
 
 def test_a_cart_is_corrected_by_tapping_with_the_menus_prices(page: Page, cafe: World) -> None:
     order = proposed(cafe)
-    page.goto(f"/orders/{order.id}")
+    page.goto(cafe.link(order.id))
     page.get_by_text("Change something").click()
     page.get_by_label("small").check()
     expect(page.locator("#changed-total")).to_have_text("$4.50")
@@ -126,7 +126,7 @@ def test_a_cart_is_corrected_by_tapping_with_the_menus_prices(page: Page, cafe: 
 
 def test_what_the_menu_does_not_allow_is_refused_in_words(page: Page, cafe: World) -> None:
     order = proposed(cafe)
-    page.goto(f"/orders/{order.id}")
+    page.goto(cafe.link(order.id))
     page.get_by_text("Change something").click()
     page.get_by_label("Leave it out").check()
     expect(page.get_by_role("alert")).to_contain_text("nothing is left")
@@ -135,7 +135,7 @@ def test_what_the_menu_does_not_allow_is_refused_in_words(page: Page, cafe: Worl
 
 def test_a_cart_that_changed_meanwhile_is_not_confirmed(page: Page, cafe: World) -> None:
     order = proposed(cafe)
-    page.goto(f"/orders/{order.id}")
+    page.goto(cafe.link(order.id))
     cafe.parts.orders.cancel(order.id)
     page.get_by_role("button", name="Yes, order for").click()
     expect(page.get_by_role("alert")).to_contain_text("changed")
@@ -144,7 +144,7 @@ def test_a_cart_that_changed_meanwhile_is_not_confirmed(page: Page, cafe: World)
 
 def test_speaking_again_takes_the_order_back(page: Page, cafe: World) -> None:
     order = proposed(cafe)
-    page.goto(f"/orders/{order.id}")
+    page.goto(cafe.link(order.id))
     page.get_by_role("button", name="Start again").click()
     page.wait_for_url(f"**/?menu={MENU['id']}")
     assert cafe.parts.orders.get(order.id).state is State.CANCELLED
@@ -159,7 +159,7 @@ def test_speaking_again_takes_the_order_back(page: Page, cafe: World) -> None:
 )
 def test_a_doubt_is_told_in_plain_words(page: Page, cafe: World, reason: ReviewReason, words: str) -> None:
     order = placed(cafe)
-    page.goto(f"/orders/{order.id}")
+    page.goto(cafe.link(order.id))
     cafe.parts.orders.commit(order, Outcome(Event.DOUBTED, reasons=(reason,)))
     expect(page.get_by_role("heading", name=words)).to_be_visible()
     assert reason.value not in page.content()
@@ -169,7 +169,7 @@ def test_a_doubt_is_told_in_plain_words(page: Page, cafe: World, reason: ReviewR
 def test_scripts_in_words_and_menus_are_shown_as_text(page: Page, cafe: World) -> None:
     bomb = {"kind": "item", "heard": SCRIPT, "sku": "bomb", "quantity": 1}
     order = proposed(cafe, bomb, text=f"one {SCRIPT}", menu=HOSTILE)
-    page.goto(f"/orders/{order.id}")
+    page.goto(cafe.link(order.id))
     expect(page.locator(".name")).to_have_text(SCRIPT)
     expect(page.locator("blockquote")).to_have_text(f"one {SCRIPT}")
     page.get_by_text("Change something").click()
@@ -265,9 +265,9 @@ def test_without_scripts_an_order_is_followed_and_confirmed(browser: Browser, ca
     order = proposed(cafe)
     waiting = placed(cafe)
     with watched(browser, cafe.url, java_script_enabled=False) as page:
-        page.goto(f"/orders/{waiting.id}")
+        page.goto(cafe.link(waiting.id))
         assert page.locator("noscript meta[http-equiv=refresh]").get_attribute("content") == "2"
-        page.goto(f"/orders/{order.id}")
+        page.goto(cafe.link(order.id))
         assert page.locator("meta[http-equiv=refresh]").count() == 0
         page.get_by_text("Change something").click()
         page.get_by_label("small").check()
@@ -284,7 +284,7 @@ def test_everything_fits_a_phone(browser: Browser, cafe: World, viewport: dict[s
         for address in ("/", f"/orders/{order.id}", "/nowhere/at/all", "/orders/ord_nothing"):
             page.goto(address)
             assert_fits(page)
-        page.goto(f"/orders/{order.id}")
+        page.goto(cafe.link(order.id))
         page.get_by_text("Change something").tap()
         assert_fits(page)
 
@@ -292,10 +292,10 @@ def test_everything_fits_a_phone(browser: Browser, cafe: World, viewport: dict[s
 def test_the_pages_are_accessible(page: Page, cafe: World) -> None:
     page.goto("/")
     assert_accessible(page)
-    page.goto(f"/orders/{proposed(cafe).id}")
+    page.goto(cafe.link(proposed(cafe).id))
     page.get_by_text("Change something").click()
     assert_accessible(page)
-    page.goto(f"/orders/{placed(cafe).id}")
+    page.goto(cafe.link(placed(cafe).id))
     assert_accessible(page)
     page.goto("/orders/ord_nothing")
     assert_accessible(page)
@@ -335,7 +335,7 @@ def test_a_recording_is_served_by_ranges(cafe: World) -> None:
 def test_a_panel_that_comes_late_asks_again(page: Page, cafe: World) -> None:
     """What happens while a panel is on its way is not lost: its event came to the panel before."""
     order = placed(cafe, "a large latte")
-    page.goto(f"/orders/{order.id}")
+    page.goto(cafe.link(order.id))
     expect(page.locator("[aria-current=step]")).to_have_text(STAGE_WORDS["read"])
     draft = CartDraft.model_validate({"lines": [LATTE]})
     moved: list[OrderRecord] = []
@@ -364,7 +364,7 @@ def test_the_one_question_is_answered_by_one_button(page: Page, cafe: World) -> 
     reasons = (ReviewReason.BLOCKING_FINDING,)
     doubted = Outcome(Event.DOUBTED, cart=cart, findings=findings, reasons=reasons)
     cafe.parts.orders.commit(order, doubted)
-    page.goto(f"/orders/{order.id}")
+    page.goto(cafe.link(order.id))
     expect(page.get_by_role("heading", name="Small or large latte?")).to_be_visible()
     assert_accessible(page)
     page.get_by_role("button", name="large").click()
@@ -379,7 +379,7 @@ def test_the_end_of_the_events_is_no_fault(page: Page, cafe: World) -> None:
     listened: list[str] = []
     held: list[Route] = []
     page.on("request", lambda request: listened.append(request.url) if "/events" in request.url else None)
-    page.goto(f"/orders/{order.id}")
+    page.goto(cafe.link(order.id))
     expect(page.get_by_role("heading", name="One moment")).to_be_visible()
     page.route(f"**/orders/{order.id}", lambda route: held.append(route))
     cafe.parts.orders.cancel(order.id)

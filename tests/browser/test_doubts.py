@@ -43,7 +43,7 @@ def test_a_customer_reads_what_is_doubted_once_and_in_words(browser: Browser, ca
     with watched(browser, cafe.url) as page:
         for size in (DESKTOP, PHONE):
             page.set_viewport_size(size)
-            page.goto(f"/orders/{order.id}")
+            page.goto(cafe.link(order.id))
             expect(page.get_by_role("heading", name="A colleague is checking")).to_be_visible()
             first, second = page.locator(".lines li").all()
             expect(first.locator(".doubt")).to_have_text(

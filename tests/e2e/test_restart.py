@@ -13,6 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from infra.home import kept_key
+from infra.settings import Settings
+from services.cli.client import bearer
 from services.cli.samples import load_menus
 from services.workers.stack import as_environment
 from tests.running_stack import RECORDINGS, SETTLED, gold_rows, settings_in
@@ -48,7 +51,7 @@ def test_every_accepted_order_is_finished_once_after_a_kill(tmp_path: Path) -> N
     child = started(environment, url)
     accepted: list[str] = []
     try:
-        with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
+        with httpx.Client(base_url=url, headers=key(settings), timeout=30, trust_env=False) as client:
             for menu_id, menu in load_menus().items():
                 client.put(f"/v1/menus/{menu_id}", json=menu).raise_for_status()
             for row in gold_rows()[:6]:
@@ -66,7 +69,7 @@ def test_every_accepted_order_is_finished_once_after_a_kill(tmp_path: Path) -> N
         child.wait()
     child = started(environment, url)
     try:
-        with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+        with httpx.Client(base_url=url, headers=key(settings), timeout=60, trust_env=False) as client:
             deadline = time.monotonic() + SETTLE_S
             for order_id in accepted:
                 while (order := client.get(f"/v1/orders/{order_id}", params={"wait": 20}).json())[
@@ -82,6 +85,11 @@ def test_every_accepted_order_is_finished_once_after_a_kill(tmp_path: Path) -> N
     finally:
         os.killpg(child.pid, signal.SIGTERM)
         child.wait(timeout=60)
+
+
+def key(settings: Settings) -> dict[str, str]:
+    """The stack's own, which `saycart run` keeps in the home."""
+    return bearer(kept_key(settings.home))
 
 
 def _events(client: httpx.Client, order_id: str) -> list[str]:

@@ -30,7 +30,7 @@ def tripled(bench: Bench) -> dict[str, Any]:
     """Every doorbell rings three times: API's, workers' and sweepers'."""
     orders = bench.size(500, 30)
     with bench.works(rings=3) as works:
-        ledger = Ledger(works.url)
+        ledger = Ledger(works.url, works.headers)
         ledger.start(range(1, orders + 1))
         ledger.join()
         return bench.verdict(works, ledger)
@@ -66,13 +66,15 @@ def claims(bench: Bench) -> dict[str, Any]:
 def keys(bench: Bench) -> dict[str, Any]:
     """Twenty requests at once under one Idempotency-Key, for each of many keys."""
     many = bench.size(1000, 15)
-    with bench.works(workers=2, settings={"max_backlog": 0, "client_backlog": 0}) as works:
-        ledger = Ledger(works.url)
+    with bench.works(workers=2, settings={"max_backlog": 0, "client_backlog": 0, "shop_backlog": 0}) as works:
+        ledger = Ledger(works.url, works.headers)
         ledger.entries = [Entry(number, f"order-{number}") for number in range(1, many + 1)]
         barrier = threading.Barrier(POSTS_AT_ONCE)
 
         def one_of_twenty(_: int) -> None:
-            with httpx.Client(base_url=works.url, timeout=30.0, trust_env=False) as client:
+            with httpx.Client(
+                base_url=works.url, headers=works.headers, timeout=30.0, trust_env=False
+            ) as client:
                 for entry in ledger.entries:
                     barrier.wait()
                     ledger.post(client, entry)

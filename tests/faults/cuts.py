@@ -81,7 +81,7 @@ def outage(
     bench: Bench, works: Works, cut: Callable[[], None], mend: Callable[[], None], *, hold_s: float
 ) -> dict[str, Any]:
     """Under a light load: cut, hold, mend; how long until a new order completes, and the verdict."""
-    ledger = Ledger(works.url, threads=3, pace_s=1.0)
+    ledger = Ledger(works.url, works.headers, threads=3, pace_s=1.0)
     ledger.start()
     time.sleep(4.0)
     before = Counter(ledger.answers)
@@ -119,9 +119,9 @@ def _filled(bench: Bench, works: Works, home: Path) -> dict[str, Any]:
     def body(number: int, metadata: dict[str, Any]) -> dict[str, Any]:
         return spoken(number, metadata, recording) if number % 2 else typed(number, metadata)
 
-    ledger = Ledger(works.url, body=body)
+    ledger = Ledger(works.url, works.headers, body=body)
     numbers = count(1)
-    with httpx.Client(base_url=works.url, timeout=30.0, trust_env=False) as client:
+    with httpx.Client(base_url=works.url, headers=works.headers, timeout=30.0, trust_env=False) as client:
         _send_once(ledger, client, numbers, 4)
         filler = home / "filler"
         with filler.open("wb") as file:
@@ -171,7 +171,7 @@ def _probe(works: Works, ledger: Ledger, began: float) -> float | None:
     """Send one order and follow it to its end; seconds since `began`."""
     entry = Entry(PROBE, f"order-{PROBE}")
     ledger.entries.append(entry)
-    with httpx.Client(base_url=works.url, timeout=30.0, trust_env=False) as client:
+    with httpx.Client(base_url=works.url, headers=works.headers, timeout=30.0, trust_env=False) as client:
         ledger.send(client, entry)
         while entry.ids and time.monotonic() - began < PROBE_S:
             try:

@@ -54,7 +54,7 @@ def until_quiet(scene: Scene, timeout_s: float) -> tuple[float | None, float | N
 def judge(scene: Scene, ledger: Ledger) -> dict[str, Any]:
     """Figures of one run, with up to five examples of whatever went wrong."""
     trouble: dict[str, list[str]] = defaultdict(list)
-    shown = _from_api(scene.url)
+    shown = _from_api(scene.url, scene.headers)
     rows, events, codes = _from_database(scene.database)
     told = _told(scene)
     accepted = {entry.key: entry for entry in ledger.entries if entry.ids}
@@ -138,9 +138,9 @@ def _chain(history: list[tuple[int, str, str]], state: str) -> list[str]:
     return faults + ([f"history leads to {at.value}, the order is {state}"] if at.value != state else [])
 
 
-def _from_api(url: str) -> dict[str, dict[str, Any]]:
+def _from_api(url: str, headers: dict[str, str]) -> dict[str, dict[str, Any]]:
     shown, cursor = {}, None
-    with httpx.Client(base_url=url, timeout=30.0, trust_env=False) as client:
+    with httpx.Client(base_url=url, headers=headers, timeout=30.0, trust_env=False) as client:
         while True:
             asked = {"limit": 100, **({"cursor": cursor} if cursor else {})}
             page = client.get("/v1/orders", params=asked).raise_for_status().json()

@@ -20,7 +20,7 @@ from tests.faults.points import ACCEPT_POINTS, STAGE_POINTS
 from tests.faults.works import Part, Works
 
 # Backpressure holds the load to what the workers can do: 503 with Retry-After past this many.
-BACKLOG = {"max_backlog": 400, "client_backlog": 0}
+BACKLOG = {"max_backlog": 400, "client_backlog": 0, "shop_backlog": 0}
 # What the issue asks for.
 CHAOS_ORDERS = 10_000
 FAULTS = {"worker": 140, "api": 40, "sweeper": 20, "courier": 20, "redis": 20, "flush": 5, "freeze": 10}
@@ -43,7 +43,7 @@ def boundaries(bench: Bench) -> dict[str, Any]:
     # Each order is decoded, so that each comes to every boundary.
     decoded = {**BACKLOG, "check_settled": 1}
     with bench.works(workers=4, strikes=True, lease_s=4.0, settings=decoded) as works:
-        ledger = Ledger(works.url, kill=plan.__getitem__, pace_s=bench.pace_s)
+        ledger = Ledger(works.url, works.headers, kill=plan.__getitem__, pace_s=bench.pace_s)
         missed = deaths
         for _ in range(ROUNDS):
             ledger.start(range(len(plan) - len(missed) + 1, len(plan) + 1))
@@ -77,7 +77,7 @@ def chaos(bench: Bench) -> dict[str, Any]:
     orders = bench.size(CHAOS_ORDERS, 120)
     counts = {kind: bench.size(number, SHORT_FAULTS.get(kind, 0)) for kind, number in FAULTS.items()}
     with bench.works(settings=BACKLOG) as works:
-        ledger = Ledger(works.url, pace_s=bench.pace_s)
+        ledger = Ledger(works.url, works.headers, pace_s=bench.pace_s)
         faults = schedule(bench.seed, orders, counts)
         monkey = Monkey(works, faults, lambda: settled(works.orders.counts), bench.seed)
         began = time.monotonic()
@@ -97,7 +97,7 @@ def sigstop(bench: Bench) -> dict[str, Any]:
     rounds, lease_s = bench.size(20, 2), 3.0
     stopped = overtaken = 0
     with bench.works(workers=2, concurrency=1, work_s=1.5, lease_s=lease_s) as works:
-        ledger = Ledger(works.url, body=typed)
+        ledger = Ledger(works.url, works.headers, body=typed)
         for number in range(1, rounds + 1):
             ledger.start([number])
             ledger.join()

@@ -65,6 +65,7 @@ class Ledger:
     def __init__(
         self,
         url: str,
+        headers: dict[str, str],
         *,
         threads: int = 6,
         body: Body = mixed,
@@ -72,7 +73,7 @@ class Ledger:
         patience_s: float = 300.0,
         pace_s: float = 0.0,
     ) -> None:
-        self._url, self._threads = url, threads
+        self._url, self._headers, self._threads = url, headers, threads
         self._body, self._kill = body, kill
         self._patience_s, self._pace_s = patience_s, pace_s
         self.entries: list[Entry] = []
@@ -107,7 +108,7 @@ class Ledger:
         self.join()
 
     def _send_all(self, source: Iterable[int]) -> None:
-        with httpx.Client(base_url=self._url, timeout=15.0, trust_env=False) as client:
+        with httpx.Client(base_url=self._url, headers=self._headers, timeout=15.0, trust_env=False) as client:
             while not self._stop.is_set():
                 with self._lock:
                     number = next(source, None)  # type: ignore[call-overload]

@@ -24,6 +24,7 @@ from infra.database import Database
 from infra.ports import any_free
 from infra.settings import Settings
 from infra.supervisor import Child, Restart
+from services.cli.client import bearer
 from services.cli.samples import load_menus
 from services.storage.menus import MenuStore
 from services.storage.tables import EventRow, ReviewRow
@@ -45,6 +46,7 @@ class Running:
     """What the judge reads of a stack under the product's supervisor."""
 
     url: str
+    headers: dict[str, str]
     database: Database
     inbox: Path
     runs: Path
@@ -74,12 +76,14 @@ def rolling(bench: Bench) -> dict[str, Any]:
     os.environ["FAULTS_RUNS"] = str(home / "runs")
     (home / "runs").touch()
     with _health() as llm, _received(home) as (receiver, inbox):
-        free = {"max_backlog": 0, "client_backlog": 0}
+        free = {"max_backlog": 0, "client_backlog": 0, "shop_backlog": 0}
         stack = ShortStack(_settings(home, receiver, llm_url=llm, database_url=bench.url(), **free))
         with stack:
-            running = Running(stack.base_url, Database(stack.settings.database), inbox, home / "runs")
+            running = Running(
+                stack.base_url, bearer(stack.key), Database(stack.settings.database), inbox, home / "runs"
+            )
             MenuStore(running.database, "main").put(CAFE)
-            ledger = Ledger(stack.base_url, threads=3, pace_s=bench.pace_s or 0.3)
+            ledger = Ledger(stack.base_url, bearer(stack.key), threads=3, pace_s=bench.pace_s or 0.3)
             ledger.start()
             began = time.monotonic()
             done, failures = _restart_all(stack, each)
@@ -109,11 +113,15 @@ def engines(bench: Bench) -> dict[str, Any]:
         with stack:
             runs = home / "runs"
             runs.touch()
-            running = Running(stack.base_url, Database(stack.settings.database), inbox, runs)
-            with httpx.Client(base_url=stack.base_url, timeout=60, trust_env=False) as client:
+            running = Running(
+                stack.base_url, bearer(stack.key), Database(stack.settings.database), inbox, runs
+            )
+            with httpx.Client(
+                base_url=stack.base_url, headers=bearer(stack.key), timeout=60, trust_env=False
+            ) as client:
                 for menu_id, menu in load_menus().items():
                     client.put(f"/v1/menus/{menu_id}", json=menu).raise_for_status()
-            ledger = Ledger(stack.base_url, threads=2, body=body)
+            ledger = Ledger(stack.base_url, bearer(stack.key), threads=2, body=body)
             ledger.start(range(orders))
             done = Counter[str]()
             for number in range(kills):

@@ -32,6 +32,7 @@ from infra.settings import Settings
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.workers.stack import as_environment
+from tests.credentials import header_for
 from tests.stand_ins import CAFE
 
 SECRET = "whsec_" + "c2F5Y2FydC1mYXVsdHMtaGFybmVzcy1rZXk="
@@ -134,6 +135,7 @@ class Works:
     def __enter__(self) -> Works:
         self.database.migrate()
         MenuStore(self.database, "main").put(CAFE)
+        self.headers = header_for(self.database)
         try:
             self._start_nursery()
             self._keeper.start()

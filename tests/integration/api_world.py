@@ -11,27 +11,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import structlog
-from sqlalchemy import select
 
 from infra.settings import Settings
-from schemas.access import ALL_SCOPES, MAIN_SHOP, Scope
+from schemas.access import MAIN_SHOP
 from schemas.errors import EngineUnavailable
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from services.api.__main__ import Server, server
 from services.api.app import create_app
+from services.api.links import link_to
 from services.bootstrap import Container
 from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord, Outcome
-from services.storage.tables import StaffRow
+from tests.credentials import header_for
 
 # structlog's own default draws tracebacks with every local, which takes seconds under load.
 structlog.configure(
@@ -116,13 +115,21 @@ class World:
     def bearing(self, person: str) -> dict[str, str]:
         """The header of a key that may do everything, for somebody with an account."""
         if person not in self.people:
-            self.people[person] = header_for(self.parts, person=person)
+            self.people[person] = header_for(self.parts.database, person=person)
         return self.people[person]
 
     @property
     def recordings(self) -> list[Path]:
         """Every file under the blob folder, temporary ones included."""
         return [path for path in self.parts.settings.blobs.rglob("*") if path.is_file()]
+
+    def line(self, person: str = "ada") -> bytes:
+        """The same as a line of a request that is written by hand."""
+        return f"Authorization: {self.bearing(person)['Authorization']}\r\n".encode()
+
+    def link(self, order_id: str) -> str:
+        """The path of an order's page, as its customer opens it."""
+        return link_to(self.parts, MAIN_SHOP, order_id)
 
     @property
     def port(self) -> int:
@@ -174,21 +181,6 @@ def wait_until(check: Any, seconds: float = 5.0) -> None:
         time.sleep(0.02)
 
 
-def header_for(
-    box: Container, *scopes: Scope, person: str | None = "ada", shop: str = MAIN_SHOP
-) -> dict[str, str]:
-    """The header of a new key; without scopes it may do everything. `person` gets an account where there is
-    none, in which nobody can sign in."""
-    if person is not None:
-        with box.database.write() as session:
-            if session.scalars(select(StaffRow).where(StaffRow.name == person)).first() is None:
-                row = StaffRow(id=f"stf_{shop}_{person}", name=person, shop_id=shop, role="admin")
-                row.password_hash, row.created_at = "none", datetime.now(UTC)
-                session.add(row)
-    _, token = box.keys.add(shop, "tests", scopes or ALL_SCOPES, person=person)
-    return {"Authorization": f"Bearer {token}"}
-
-
 @contextmanager
 def running(
     home: Path, database_url: str = "", container: type[Container] = Parts, **settings: Any
@@ -198,7 +190,7 @@ def running(
     parts = container(wanted)
     parts.database.migrate()
     parts.menus.of(MAIN_SHOP).put(Menu.parse(MENU))
-    key = header_for(parts)
+    key = header_for(parts.database)
     app = create_app(parts)
     serving = server(app, wanted)
     thread = threading.Thread(target=serving.run, daemon=True)

@@ -22,6 +22,7 @@ from services.bootstrap import Container, bootstrap
 from services.workers.orphans import collect_orphans
 from services.workers.stack import as_environment
 from tests.conftest import PostgreSQL
+from tests.credentials import header_at
 
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 # The API as it is, killed at the one place where a recording has no order yet.
@@ -153,7 +154,7 @@ def test_a_kill_between_file_and_order_leaves_what_is_collected(tmp_path: Path) 
     settings = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0")
     box = bootstrap(settings)
     box.database.migrate()
-    box.menus.put(Menu.parse(MENU))
+    box.menus.of("main").put(Menu.parse(MENU))
     _killed_before_the_transaction(settings)
     (orphan,) = box.blobs.older_than(-HOUR_S)
     assert sum(box.orders.counts().values()) == 0
@@ -188,7 +189,12 @@ def _killed_before_the_transaction(settings: Settings) -> None:
     try:
         wait_until(lives, 30)
         with pytest.raises(httpx.HTTPError):
-            httpx.post(f"{url}/v1/orders", files={"audio": ("a", wav())}, trust_env=False)
+            httpx.post(
+                f"{url}/v1/orders",
+                files={"audio": ("a", wav())},
+                headers=header_at(settings.database),
+                trust_env=False,
+            )
         assert child.wait(10) == -signal.SIGKILL
     finally:
         child.kill()

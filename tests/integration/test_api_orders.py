@@ -115,7 +115,7 @@ def test_an_idempotency_key_brings_back_the_first_answers_order(own_world: World
     assert len(own_world.recordings) == 1
     expect_problem(send('{"a": 2}'), 422, "idempotency_mismatch")
     assert len(own_world.recordings) == 1
-    other = send(**{"X-API-Key": "another client"})
+    other = send(**own_world.bearing("bob"))
     assert other.json()["id"] != first.json()["id"]
     wait_until(lambda: len(own_world.parts.doorbell.rung) == 2)
 
@@ -132,7 +132,7 @@ def test_twenty_at_once_with_one_key_make_one_order(own_world: World) -> None:
     gate = threading.Barrier(20)
 
     def send(_: int) -> httpx.Response:
-        with httpx.Client(base_url=own_world.url, timeout=40) as http:
+        with httpx.Client(base_url=own_world.url, timeout=40, headers=own_world.people["ada"]) as http:
             gate.wait()
             while True:
                 answer = http.post("/v1/orders", files=audio(), headers={"Idempotency-Key": "all"})
@@ -172,9 +172,10 @@ def test_a_long_poll_ends_at_its_time_with_what_is(world: World) -> None:
 
 def test_long_polls_do_not_hold_up_other_calls(world: World) -> None:
     order_id = world.text()["id"]
+    url = f"{world.url}/v1/orders/{order_id}?wait=2"
     with ThreadPoolExecutor(50) as pool:
         # More than the 40 threads that the server has.
-        waiting = [pool.submit(httpx.get, f"{world.url}/v1/orders/{order_id}?wait=2") for _ in range(50)]
+        waiting = [pool.submit(httpx.get, url, headers=world.people["ada"]) for _ in range(50)]
         time.sleep(0.7)
         started = time.monotonic()
         assert world.http.get("/v1/orders?limit=1").status_code == 200
@@ -287,7 +288,7 @@ def _stream(world: World, order_id: str, after: int | None = None) -> list[dict[
     """Read a whole event stream to its end."""
     headers = {} if after is None else {"Last-Event-ID": str(after)}
     found: list[dict[str, str]] = []
-    with httpx.stream("GET", f"{world.url}/v1/orders/{order_id}/events", headers=headers, timeout=20) as got:
+    with world.http.stream("GET", f"/v1/orders/{order_id}/events", headers=headers, timeout=20) as got:
         assert got.status_code == 200
         assert got.headers["content-type"].startswith("text/event-stream")
         event: dict[str, str] = {}
@@ -340,7 +341,7 @@ def test_events_of_nothing_and_from_nowhere(world: World) -> None:
 def test_shutdown_does_not_wait_for_long_polls_and_streams(lone_world: World) -> None:
     order_id = lone_world.text()["id"]
     with ThreadPoolExecutor(2) as pool:
-        poll = pool.submit(httpx.get, f"{lone_world.url}/v1/orders/{order_id}?wait=30", timeout=40)
+        poll = pool.submit(lone_world.http.get, f"/v1/orders/{order_id}?wait=30", timeout=40)
         stream = pool.submit(_stream, lone_world, order_id)
         time.sleep(0.4)
         started = time.monotonic()

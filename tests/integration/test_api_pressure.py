@@ -17,6 +17,7 @@ from infra.database import Database
 from schemas.lifecycle import Event
 from services.api import pressure
 from services.storage.load import Load, LoadStore
+from services.storage.orders import OrderStore
 
 lone_world = api_world.lone_world
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
@@ -25,12 +26,12 @@ TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 @pytest.fixture
 def small(tmp_path: Path, database_url: str) -> Iterator[World]:
     """Three orders of one client may wait, five in all."""
-    with running(tmp_path, database_url, client_backlog=3, max_backlog=5) as world:
+    with running(tmp_path, database_url, client_backlog=3, visitor_backlog=3, max_backlog=5) as world:
         yield world
 
 
 def post(world: World, client: str = "ann", key: str | None = None) -> httpx.Response:
-    headers = {"X-API-Key": client} | ({"Idempotency-Key": key} if key else {})
+    headers = world.bearing(client) | ({"Idempotency-Key": key} if key else {})
     return world.http.post("/v1/orders", json=TEXT, headers=headers)
 
 
@@ -78,8 +79,8 @@ def test_the_body_is_not_waited_for(small: World) -> None:
     for _ in range(3):
         post(small)
     head = (
-        b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nX-API-Key: ann\r\nContent-Length: 900000\r\n"
-        b"Content-Type: multipart/form-data; boundary=B\r\n\r\n"
+        b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n"
+        b"Content-Type: multipart/form-data; boundary=B\r\n" + small.line("ann") + b"\r\n"
     )
     with socket.create_connection(("127.0.0.1", small.port), timeout=10) as line:
         line.sendall(head)
@@ -102,7 +103,7 @@ def test_a_page_says_it_in_words(small: World) -> None:
 
 
 def test_zero_means_any_number(tmp_path: Path) -> None:
-    with running(tmp_path, client_backlog=0, max_backlog=0) as world:
+    with running(tmp_path, client_backlog=0, visitor_backlog=0, shop_backlog=0, max_backlog=0) as world:
         world.parts.load = LoadStore(Database("postgresql://127.0.0.1:1/none"))  # asked by nobody
         for _ in range(4):
             assert post(world).status_code == 202
@@ -119,7 +120,7 @@ def test_zero_means_any_number(tmp_path: Path) -> None:
     ],
 )
 def test_the_wait_follows_backlog_and_throughput(waiting: int, left: int, low: int, high: int) -> None:
-    seen = {pressure.wait_s(Load(waiting, {}, left)) for _ in range(200)}
+    seen = {pressure.wait_s(Load(waiting, left=left)) for _ in range(200)}
     assert low <= min(seen) <= max(seen) <= high
     assert len(seen) > 1 or low == high, "all would come back at once"
 
@@ -137,14 +138,14 @@ def test_a_key_in_flight_is_a_409_until_its_request_ends(
     lone_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, entered = threading.Event(), threading.Event()
-    create: Callable[..., Any] = lone_world.parts.orders.create
+    create: Callable[..., Any] = OrderStore.create
 
     def slow(*args: Any, **kwargs: Any) -> Any:
         entered.set()
         assert go.wait(20)
         return create(*args, **kwargs)
 
-    monkeypatch.setattr(lone_world.parts.orders, "create", slow)
+    monkeypatch.setattr(OrderStore, "create", slow)
     answers: list[httpx.Response] = []
     first = threading.Thread(target=lambda: answers.append(post(lone_world, key="k")))
     first.start()
@@ -168,7 +169,7 @@ def test_a_key_is_free_again_after_a_refusal_and_after_a_client_that_left(lone_w
     expect_problem(bad, 422, "unknown_menu")
     head = (
         b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 900\r\n"
-        b"Content-Type: application/json\r\n\r\n{"
+        b"Content-Type: application/json\r\n" + lone_world.line() + b"\r\n{"
     )
     with socket.create_connection(("127.0.0.1", lone_world.port), timeout=10) as line:
         line.sendall(head)

@@ -17,6 +17,7 @@ from infra.database import Database
 from schemas.errors import EngineUnavailable, StorageUnavailable
 from services.api.problems import TITLES
 from services.bootstrap import Container
+from services.storage.api_keys import KeyStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord
@@ -69,7 +70,7 @@ def test_a_fault_of_ours_tells_nothing(lone_world: World, monkeypatch: pytest.Mo
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("password=hunter2 at /srv/secret.py")
 
-    monkeypatch.setattr(lone_world.parts.orders, "page", broken)
+    monkeypatch.setattr(OrderStore, "page", broken)
     answer = lone_world.http.get("/v1/orders")
     expect_problem(answer, 500, "internal")
     assert "hunter2" not in answer.text
@@ -80,7 +81,8 @@ def test_a_fault_of_ours_tells_nothing(lone_world: World, monkeypatch: pytest.Mo
 
 def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
     away = Database(NOWHERE)
-    own_world.parts.orders = OrderStore(away, "main")
+    assert own_world.http.get("/metrics").status_code == 200
+    own_world.parts.database, own_world.parts.orders = away, OrderStore(away, "main")
     for answer in (upload(own_world), own_world.http.post("/v1/orders", json=TEXT)):
         found = expect_problem(answer, 503, "storage_unavailable")
         assert found["retryable"]
@@ -91,6 +93,8 @@ def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
     expect_problem(upload(own_world), 503, "storage_unavailable")
     assert own_world.recordings == []
     expect_problem(own_world.http.get("/v1/orders"), 503, "storage_unavailable")
+    own_world.parts.keys = KeyStore(away, "main")
+    expect_problem(own_world.http.get("/v1/orders"), 503, "storage_unavailable")
     shown = own_world.http.get("/metrics")
     assert shown.status_code == 200
     assert "saycart_database_up 0.0" in shown.text
@@ -100,13 +104,13 @@ def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
 def test_a_commit_whose_end_is_unknown_keeps_no_recording(
     lone_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create = lone_world.parts.orders.create
+    create: Any = OrderStore.create
 
     def cut_off(*args: Any, **kwargs: Any) -> tuple[OrderRecord, bool]:
         create(*args, **kwargs)
         raise StorageUnavailable("the connection broke while it committed")
 
-    monkeypatch.setattr(lone_world.parts.orders, "create", cut_off)
+    monkeypatch.setattr(OrderStore, "create", cut_off)
     expect_problem(upload(lone_world), 503, "storage_unavailable")
     assert lone_world.recordings == []
 
@@ -210,6 +214,7 @@ def test_the_openapi_document_is_whole(world: World) -> None:
         "GET /v1/orders/{order_id}/audio",
         "GET /v1/orders/{order_id}/events",
         "POST /v1/orders/{order_id}/cancel",
+        "POST /v1/orders/{order_id}/link",
         "POST /v1/orders/{order_id}/answer",
         "GET /v1/reviews",
         "GET /v1/reviews/{review_id}",

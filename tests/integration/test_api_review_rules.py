@@ -24,7 +24,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def act(world: World, review_id: str, call: str, /, **body: Any) -> httpx.Response:
-    return world.http.post(f"/v1/reviews/{review_id}/{call}", json=body)
+    who = world.bearing(body.pop("reviewer", "ada"))
+    return world.http.post(f"/v1/reviews/{review_id}/{call}", json=body, headers=who)
 
 
 def proposed(world: World) -> str:

@@ -65,7 +65,7 @@ def test_too_large_by_its_declared_length(world: World) -> None:
 def test_fifty_megabytes_in_chunks_are_refused_early(world: World) -> None:
     head = (
         b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
-        b"Content-Type: multipart/form-data; boundary=B\r\n\r\n"
+        b"Content-Type: multipart/form-data; boundary=B\r\n" + world.line() + b"\r\n"
     )
     first = part("audio", wav())[:-2]
     zeros = b"\0" * 65_536
@@ -157,7 +157,7 @@ def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
     before, orders = set(world.recordings), world.http.get("/v1/orders").json()
     head = (
         b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n"
-        b"Content-Type: multipart/form-data; boundary=B\r\n\r\n"
+        b"Content-Type: multipart/form-data; boundary=B\r\n" + world.line() + b"\r\n"
     )
     with socket.create_connection(("127.0.0.1", world.port)) as line:
         line.sendall(head + part("audio", wav())[:-2] + b"\0" * 300_000)

@@ -108,12 +108,12 @@ def test_what_the_menu_knows_by_now_is_not_proposed(works: Works) -> None:
 
 
 def test_figures_of_what_was_settled(works: Works) -> None:
-    nothing = figures(TallyStore(works.database).decided(24))
+    nothing = figures(TallyStore(works.database).decided("main", 24))
     assert (nothing.settled, nothing.agreement, nothing.wait_s, nothing.people) == (0, None, None, [])
     settled(works, "correct", [LATTE, MUFFIN])
     settled(works, "correct", [LATTE | {"quantity": 3}])
     settled(works, "reject")
-    shown = figures(TallyStore(works.database).decided(24))
+    shown = figures(TallyStore(works.database).decided("main", 24))
     assert (shown.settled, shown.actions, shown.agreement) == (3, {"correct": 2, "reject": 1}, 0.0)
     assert dict(shown.corrections) == {
         "two large flat whites with oat milk → latte": 2,

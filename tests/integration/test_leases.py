@@ -137,7 +137,7 @@ class Faulty(OrderStore):
     script: dict[str, list[str]] = field(default_factory=dict)
 
     def __init__(self, database: Database, **script: list[str]) -> None:
-        super().__init__(database)
+        super().__init__(database, "main")
         self.script = script
 
     def _faulty(self, name: str, call: Callable[[], Any]) -> Any:

@@ -103,7 +103,11 @@ def test_nobody_waits_and_sqlite_is_not_asked(migrated_sqlite: Any, tmp_path: An
 
 
 def test_newer_than_what_was_seen(database: Database) -> None:
-    orders, reviews, store = OrderStore(database, "main"), ReviewStore(database, "main"), WatchedStore(database)
+    orders, reviews, store = (
+        OrderStore(database, "main"),
+        ReviewStore(database, "main"),
+        WatchedStore(database),
+    )
     (first, _), (second, _) = orders.create(NEW), orders.create(SPOKEN)
     seen = {first.id: (first.version, 0), second.id: (1, 0), "ord_none": (0, 0)}
     assert store.newer(seen) == {}

@@ -265,9 +265,10 @@ def test_the_command_line_lists_and_replays(
     monkeypatch.setenv("COLUMNS", "200")
     box = bootstrap(config)
     # Wired as the workers are: two orders with a message that is asked for, one without.
-    proposed_and_confirmed(box.orders)
-    box.orders.cancel(moved(box.orders).id)
-    moved(box.orders, Event.DOUBTED)
+    orders = OrderStore(box.database, "main", box.tells)
+    proposed_and_confirmed(orders)
+    orders.cancel(moved(orders).id)
+    moved(orders, Event.DOUBTED)
     one, two = claim(box.outbox)
     box.outbox.failed(one, "answered 500: [/nonsense]", retry_in_s=None)
 

@@ -77,15 +77,15 @@ def test_statistics_equal_a_full_count_however_far_they_are_folded(
     for _ in range(25):
         decide(works, rng)
     for hours in (1, 3, 24):
-        assert tallies.decided(hours) == counted(database, hours)
-    assert tallies.decided(24).actions.total() == 25
+        assert tallies.decided("main", hours) == counted(database, hours)
+    assert tallies.decided("main", 24).actions.total() == 25
     while tallies.fold(40):  # of decisions a tenth
         for hours in (1, 2, 3, 24):
-            assert tallies.decided(hours) == counted(database, hours)
-    assert 0 < tallies.decided(2).actions.total() < 25
+            assert tallies.decided("main", hours) == counted(database, hours)
+    assert 0 < tallies.decided("main", 2).actions.total() < 25
     settled(works, "correct", [LATTE], spoken=False)
-    assert tallies.decided(24) == counted(database, 24)
-    assert tallies.decided(24).actions.total() == 26
+    assert tallies.decided("main", 24) == counted(database, 24)
+    assert tallies.decided("main", 24).actions.total() == 26
 
 
 def test_folded_decisions_are_not_read_again(database: Database, tmp_path: Path) -> None:
@@ -93,13 +93,13 @@ def test_folded_decisions_are_not_read_again(database: Database, tmp_path: Path)
     rng = random.Random(5)
     for _ in range(5):
         decide(works, rng)
-    before = tallies.decided(24)
+    before = tallies.decided("main", 24)
     while tallies.fold():
         pass
     with database.write() as session:
         assert folding.mark(session, "decided") > folding.BEGINNING
         session.execute(update(ReviewRecordRow).values(actor="nobody"))
-    shown = tallies.decided(24)
+    shown = tallies.decided("main", 24)
     # Those of the last minute are still counted live.
     assert shown.people.total() == before.people.total() == 5
     assert shown.people["nobody"] < 5
@@ -111,7 +111,7 @@ def test_decisions_are_read_by_their_time_and_their_review(database: Database, t
     for _ in range(3):
         decide(works, rng)
     with plans(database) as steps:
-        TallyStore(database).decided(24)
+        TallyStore(database).decided("main", 24)
         assert TallyStore(database).fold()
         with database.read() as session:  # as many as are read at once: SQLite goes by the length of a list
             review_tallies._began(session, [f"rev_{number}" for number in range(review_tallies._CHUNK)])

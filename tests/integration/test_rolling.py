@@ -25,6 +25,7 @@ from infra.supervisor import Supervisor
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
 from services.workers.stack import api_child, as_environment
+from tests.credentials import header_for
 
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 THREADS = 8
@@ -37,11 +38,17 @@ class Api:
 
     def __init__(self, home: Path) -> None:
         self.settings = Settings(
-            home=home, api_port=any_free(), redis_url="redis://127.0.0.1:1/0", client_backlog=0, max_backlog=0
+            home=home,
+            api_port=any_free(),
+            redis_url="redis://127.0.0.1:1/0",
+            client_backlog=0,
+            shop_backlog=0,
+            max_backlog=0,
         )
         self.box = bootstrap(self.settings)
         self.box.database.migrate()
-        self.box.menus.put(Menu.parse(MENU))
+        self.box.menus.of("main").put(Menu.parse(MENU))
+        self.key = header_for(self.box.database)
         self.url = f"http://127.0.0.1:{self.settings.api_port}"
         self.listener = listen(self.settings.api_port, self.settings.api_host)
         self.supervisor = Supervisor(home)
@@ -80,7 +87,7 @@ def load(api: Api, name: str, keep: bool, stop: threading.Event) -> tuple[list[s
     accepted, wrong = list[str](), list[str]()
 
     def client() -> httpx.Client:
-        return httpx.Client(base_url=api.url, timeout=30, trust_env=False)
+        return httpx.Client(base_url=api.url, headers=api.key, timeout=30, trust_env=False)
 
     kept, number = client(), 0
     while not stop.is_set():
@@ -126,12 +133,12 @@ def test_rolling_restarts_under_load_show_no_error(api: Api) -> None:
 def test_connections_wait_while_the_api_is_dead(api: Api) -> None:
     """kill -9: what was in flight may fail, and is sent again under its key; what comes later waits."""
     before = api.count()
-    with httpx.Client(base_url=api.url, timeout=30, trust_env=False) as http:
+    with httpx.Client(base_url=api.url, headers=api.key, timeout=30, trust_env=False) as http:
         assert post(http, "before-the-kill").status_code == 202
         os.kill(api.pid, signal.SIGKILL)
     with (
         ThreadPoolExecutor(5) as pool,
-        httpx.Client(base_url=api.url, timeout=30, trust_env=False) as http,
+        httpx.Client(base_url=api.url, headers=api.key, timeout=30, trust_env=False) as http,
     ):
         answers = list(pool.map(lambda n: post(http, f"while-dead-{n % 3}"), range(5)))
         # Two keys were sent twice at once; a repeat may come while the first is in flight.
@@ -142,7 +149,7 @@ def test_connections_wait_while_the_api_is_dead(api: Api) -> None:
 
 
 def test_a_long_poll_and_an_idle_connection_at_a_restart(api: Api) -> None:
-    with httpx.Client(base_url=api.url, timeout=40, trust_env=False) as http:
+    with httpx.Client(base_url=api.url, headers=api.key, timeout=40, trust_env=False) as http:
         order = post(http, "polled").json()["id"]
         with ThreadPoolExecutor(1) as pool:
             began = time.monotonic()
@@ -243,7 +250,9 @@ def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
     wanted = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0", client_backlog=0)
     box = bootstrap(wanted)
     box.database.migrate()
-    box.menus.put(Menu.parse(MENU))
+    box.menus.of("main").put(Menu.parse(MENU))
+    key = header_for(box.database)
+    shown = f"Authorization: {key['Authorization']}"
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     process = subprocess.Popen(
         [sys.executable, "-m", "services.api"],
@@ -254,14 +263,14 @@ def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
     waiting: list[socket.socket] = []
     try:
         wait_until(lambda: _answers(lambda: httpx.get(f"{url}/livez", trust_env=False)), 30)
-        order = httpx.post(f"{url}/v1/orders", json=TEXT, trust_env=False).json()["id"]
+        order = httpx.post(f"{url}/v1/orders", json=TEXT, headers=key, trust_env=False).json()["id"]
         for _ in range(150):
             waiting.append(socket.create_connection(("127.0.0.1", wanted.api_port)))
             waiting[-1].sendall(
-                f"GET /v1/orders/{order}?wait=30 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+                f"GET /v1/orders/{order}?wait=30 HTTP/1.1\r\nHost: localhost\r\n{shown}\r\n\r\n".encode()
             )
         wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/fd")) > 150, 10)
-        assert httpx.post(f"{url}/v1/orders", json=TEXT, trust_env=False).status_code == 202
+        assert httpx.post(f"{url}/v1/orders", json=TEXT, headers=key, trust_env=False).status_code == 202
     finally:
         for connection in waiting:
             connection.close()

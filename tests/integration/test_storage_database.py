@@ -57,13 +57,13 @@ def test_times_come_back_in_utc(database: Database) -> None:
     moment = datetime(2026, 3, 29, 2, 30, 0, 123456, tzinfo=timezone(timedelta(hours=-7)))
     with database.write() as session:
         row = {"id": "m", "version": 1, "digest": "", "document": {}, **HEADER}
-        session.add(MenuRow(**row, created_at=moment))
+        session.add(MenuRow(shop_id="main", **row, created_at=moment))
     with database.read() as session:
-        stored = session.get_one(MenuRow, ("m", 1)).created_at
+        stored = session.get_one(MenuRow, ("main", "m", 1)).created_at
     assert stored == moment
     assert stored.utcoffset() == timedelta(0)
     with pytest.raises(StatementError, match="without a zone"), database.write() as session:
-        session.add(MenuRow(**row | {"id": "n"}, created_at=datetime(2026, 1, 1)))
+        session.add(MenuRow(shop_id="main", **row | {"id": "n"}, created_at=datetime(2026, 1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -81,22 +81,30 @@ def test_writers_wait_for_each_other(database: Database, race: Any) -> None:
         for _ in range(5):
             with database.write() as session:
                 database.lock(session, "counter")
-                row = session.get(MenuRow, ("counter", 1))
+                row = session.get(MenuRow, ("main", "counter", 1))
                 if row is None:
                     now = database.now(session)
-                    row = MenuRow(id="counter", version=1, digest="0", document={}, created_at=now, **HEADER)
+                    row = MenuRow(
+                        shop_id="main",
+                        id="counter",
+                        version=1,
+                        digest="0",
+                        document={},
+                        created_at=now,
+                        **HEADER,
+                    )
                     session.add(row)
                 row.digest = str(int(row.digest) + 1)
 
     assert race(8, add) == [None] * 8
     with database.read() as session:
-        assert session.get_one(MenuRow, ("counter", 1)).digest == "40"
+        assert session.get_one(MenuRow, ("main", "counter", 1)).digest == "40"
 
 
 def test_an_exception_rolls_back(database: Database) -> None:
     def break_off() -> None:
         with database.write() as session:
-            insert = "INSERT INTO menus VALUES ('m', 1, '', '', '{}', '2026-01-01', '', '', 0, 0)"
+            insert = "INSERT INTO menus VALUES ('main', 'm', 1, '', '', '{}', '2026-01-01', '', '', 0, 0)"
             session.execute(text(insert))
             raise RuntimeError
 

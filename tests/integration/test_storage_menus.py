@@ -181,7 +181,7 @@ def test_what_is_remembered_is_bounded(menus: MenuStore, monkeypatch: pytest.Mon
         menus.put(menu(price))
     for version in (1, 2, 3, 1, 4, 5):
         assert menus.get("cafe", version).menu == menu(version - 1)
-    assert [version for _, version in menus._known] == [1, 4, 5]
+    assert [version for _, _, version in menus._versions._known] == [1, 4, 5]
     # Remembered versions need no database.
     monkeypatch.setattr(module, "reading", None)
     assert menus.get("cafe", 4).version == 4

@@ -46,7 +46,11 @@ class Desk:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.orders, self.reviews, self.log = OrderStore(database, "main"), ReviewStore(database, "main"), ReviewLog(database, "main")
+        self.orders, self.reviews, self.log = (
+            OrderStore(database, "main"),
+            ReviewStore(database, "main"),
+            ReviewLog(database, "main"),
+        )
 
     def doubt(self, total: int | None = 5000, words: str = "a tea") -> ReviewRecord:
         heard = Transcript(text=words, confidence=0.1)

@@ -22,6 +22,7 @@ from services.api.app import create_app
 from services.bootstrap import Container
 from services.workers.stack import as_environment, celery_argv
 from tests.bench.counting import counted
+from tests.credentials import header_for
 from tests.stand_ins import CAFE, SAID, Bell, Works
 
 SQL_MESSAGES, REDIS_COMMANDS = 24, 10
@@ -48,7 +49,7 @@ def test_a_settled_order_of_text_is_few_messages(
     parts = Quiet(Settings(home=tmp_path, database_url=database_url))
     headers = {"Idempotency-Key": key} if key else {}
     try:
-        with TestClient(create_app(parts)) as client:
+        with TestClient(create_app(parts), headers=header_for(database)) as client:
             client.post("/v1/orders", json=ORDER).raise_for_status()  # connects, and learns the menu
             world.until_settled(world.typed())
             time.sleep(0.6)  # so that the backlog is counted anew, as for an order that comes alone

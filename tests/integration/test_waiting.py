@@ -56,9 +56,8 @@ def polling(world: World, order_ids: list[str], **headers: str) -> Iterator[list
 
     def poll(order_id: str) -> httpx.Response:
         url = f"{world.url}/v1/orders/{order_id}?wait=25"
-        return httpx.get(
-            url, headers={name.replace("_", "-"): value for name, value in headers.items()}, timeout=40
-        )
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        return httpx.get(url, headers=world.people["ada"] | sent, timeout=40)
 
     with ThreadPoolExecutor(len(order_ids)) as pool:
         polls = [pool.submit(poll, order_id) for order_id in order_ids]
@@ -118,7 +117,7 @@ def test_a_change_of_the_review_alone_wakes_who_knows_the_order(told: World) -> 
 def test_each_event_reaches_its_stream(told: World) -> None:
     order_id = told.text()["id"]
     seen = list[str]()
-    with httpx.stream("GET", f"{told.url}/v1/orders/{order_id}/events", timeout=SOON_S) as stream:
+    with told.http.stream("GET", f"/v1/orders/{order_id}/events", timeout=SOON_S) as stream:
         for line in stream.iter_lines():
             if not line.startswith("event: "):
                 continue
@@ -173,8 +172,8 @@ def test_without_a_listener_the_fallback_answers(
 def test_who_goes_away_is_forgotten(told: World) -> None:
     order_id = told.text()["id"]
     with pytest.raises(httpx.ReadTimeout):
-        httpx.get(f"{told.url}/v1/orders/{order_id}?wait=25", timeout=0.5)
-    with httpx.stream("GET", f"{told.url}/v1/orders/{order_id}/events") as stream:
+        told.http.get(f"/v1/orders/{order_id}?wait=25", timeout=0.5)
+    with told.http.stream("GET", f"/v1/orders/{order_id}/events") as stream:
         lines = stream.iter_lines()  # one that nobody holds is closed, and the stream with it
         next(lines)
         wait_until(lambda: waiters(told).watchers == 1)

@@ -117,7 +117,6 @@ def test_a_human_may_overrule_a_limit_and_it_shows() -> None:
         {"action": "reject", "reason": "x", "cart": {"lines": []}},
         {"action": "shrug"},
         {"action": "approve", "version": 0},
-        {"action": "approve", "reviewer": ""},
         {"action": "approve", "price": 0},
     ],
 )

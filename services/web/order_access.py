@@ -1,9 +1,9 @@
 """Customers have no accounts: who stands before a shop's order page, and who holds which order.
 
-- The **page**: at `/` for the shop of the setting `page_shop`; at `/at/PAGE_KEY` for any shop, which a kiosk or
-  a shop's site opens once: a cookie keeps it. It lets order, and read the menu.
-- An **order** is its customer's by a capability: shop and order under our signature, for a day, in an
-  HttpOnly cookie that goes to `/orders/ID` and below, nowhere else. A link with it (`?c=...`) becomes that cookie.
+- The **page**: at `/` for the shop of the setting `page_shop`; at `/at/PAGE_KEY` for any shop, which a kiosk
+  or a shop's site opens once: a cookie keeps it. It lets order, and read the menu.
+- An **order** is its customer's by a capability (`services/api/links.py`) in an HttpOnly cookie that goes to
+  `/orders/ID` and below, nowhere else. A link with it (`?c=...`) becomes that cookie.
 - Staff of the shop may look at an order's page, and change nothing there.
 """
 
@@ -13,15 +13,13 @@ import secrets
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.responses import RedirectResponse, Response
 
-from infra.secret import signing_keys
 from schemas.access import ALL_SCOPES, VISITOR_SCOPES, Access, Scope
 from schemas.errors import NotFound
 from services.api.access import asking, check
 from services.api.deps import container
-from services.bootstrap import Container
+from services.api.links import capability, opened_by
 from services.desk import Desk
 from services.web import staff
 from services.web.pages import PageRoute, go
@@ -30,28 +28,6 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 PAGE_COOKIE, VISITOR_COOKIE, ORDER_COOKIE = "saycart_page", "saycart_visitor", "saycart_order"
 _PAGE_S = 365 * 86_400
-_HOLDER_SCOPES = frozenset({Scope.ORDERS_READ, Scope.ORDERS_WRITE})
-
-
-def capability(box: Container, shop: str, order_id: str) -> str:
-    """The signed right to one order, to be put into a link or a cookie."""
-    return str(_signer(box).dumps([shop, order_id]))
-
-
-def opened_by(box: Container, token: str, order_id: str) -> Access | None:
-    """What a capability opens, if it is ours, not over, and for this order."""
-    try:
-        shop, order = _signer(box).loads(token, max_age=int(box.settings.order_link_s))
-    except (BadData, ValueError, TypeError):
-        return None
-    if order != order_id:
-        return None
-    return Access(shop=shop, actor="customer", scopes=_HOLDER_SCOPES, order=order)
-
-
-def _signer(box: Container) -> URLSafeTimedSerializer:
-    keys = signing_keys(box.settings.secret, box.settings.home)
-    return URLSafeTimedSerializer(keys, salt="saycart order")
 
 
 def hand_over(request: Request, answer: Response, shop: str, order_id: str) -> Response:
@@ -149,8 +125,7 @@ def _acting(order_id: str, request: Request) -> Desk:
 def _opening(order_id: str, request: Request) -> Desk | Response:
     """As `_holding`; for a page that was opened by a link, the way to the same address without the
     capability, which becomes a cookie."""
-    token = request.query_params.get("c", "")
-    access = opened_by(container(request), token, order_id) if token else None
+    access = opened_by(container(request), request.query_params.get("c", ""), order_id)
     if access is None:
         return _holding(order_id, request)
     answer = RedirectResponse(f"/orders/{order_id}", status_code=303)

@@ -1,0 +1,38 @@
+"""Keys for tests, made as an operator makes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+
+from infra.database import Database
+from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
+from services.storage.api_keys import KeyStore
+from services.storage.tables import StaffRow
+
+Header = dict[str, str]
+
+
+def header_for(
+    database: Database, *scopes: Scope, person: str | None = "ada", shop: str = MAIN_SHOP
+) -> Header:
+    """The header of a new key; without scopes it may do everything. `person` gets an account where there is
+    none, in which nobody can sign in."""
+    if person is not None:
+        with database.write() as session:
+            if session.scalars(select(StaffRow).where(StaffRow.name == person)).first() is None:
+                row = StaffRow(id=f"stf_{shop}_{person}", name=person, shop_id=shop, role="admin")
+                row.password_hash, row.created_at = "none", datetime.now(UTC)
+                session.add(row)
+    _, token = KeyStore(database, EVERY_SHOP).add(shop, "tests", scopes or ALL_SCOPES, person=person)
+    return {"Authorization": f"Bearer {token}"}
+
+
+def header_at(url: str, **more: str | None) -> Header:
+    """As `header_for`, with a key that may do everything, for the database of this URL."""
+    database = Database(url)
+    try:
+        return header_for(database, **more)  # type: ignore[arg-type]
+    finally:
+        database.close()
