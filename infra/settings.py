@@ -51,8 +51,8 @@ class Settings(BaseSettings):
     """The shop whose order page stands at `/`. Empty: none; each shop's own is at `/at/PAGE_KEY`."""
 
     secret: str = ""
-    """Signs customers' links and cookies; of several, spaces between, the first signs. Empty: one is made and kept
-    in `home`, which several machines can't share."""
+    """Signs customers' links and cookies; of several, spaces between, the first signs. Empty: one is made and
+    kept in `home`, which several machines can't share."""
 
     order_link_s: float = 86_400.0
     """How long a customer's link to their order is good."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from services.web import customer, menus, reference, review, staff, stats
+from services.web import customer, menus, order_access, reference, review, staff, stats
 from services.web.pages import STATIC, Shipped
 
 PARTS = (order_access, customer, menus, staff, stats, review, reference)
