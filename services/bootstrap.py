@@ -13,6 +13,7 @@ from infra.blobs import Blobs
 from infra.database import Database
 from infra.notices import Notices, notices
 from infra.settings import REPOSITORY, Settings, addresses
+from schemas.audit import Actor
 from schemas.errors import Conflict, EngineUnavailable, InputError, SaycartError
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
@@ -20,6 +21,7 @@ from schemas.review import ReviewDecision
 from schemas.webhook import types_named
 from services.engines.ports import Recording, Transcriber
 from services.pipeline.ports import Doorbell, Tools
+from services.storage.audit import AuditLog
 from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
@@ -63,6 +65,7 @@ class Container:
         self.tallies = TallyStore(self.database)
         self.review_log = ReviewLog(self.database)
         self.menus = MenuStore(self.database)
+        self.audit = AuditLog(self.database)
         self.staff = StaffStore(self.database)
         self.watched = WatchedStore(self.database)
 
@@ -278,8 +281,9 @@ class Container:
         log.info("order.answered", order_id=order_id, question=answer.question, answer=answer.answer)
         return answered
 
-    def decide_review(self, review_id: str, decision: ReviewDecision) -> ReviewRecord:
-        """Settle a review, or let the decision stand for a second person; the review as it is then.
+    def decide_review(self, review_id: str, decision: ReviewDecision, by: Actor) -> ReviewRecord:
+        """Settle a review, or let the decision stand for a second person; the review as it is then. `by` is
+        for the audit log.
 
         Raises:
             NotFound, Conflict, InvalidCart, StaleState: as the review store's `decide` and `settle_review`.
@@ -296,6 +300,7 @@ class Container:
             reason=decision.reason,
             outcome=self.settle_review(self.orders.get(review.order_id), decision),
             second_above=self.settings.second_review_above,
+            by=by,
         )
         name = "review.decided" if decided.status == "decided" else "review.awaits_second"
         log.info(name, order_id=order.id, review_id=review_id, action=decision.action)

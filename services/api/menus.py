@@ -11,8 +11,9 @@ from starlette.responses import JSONResponse, Response
 from schemas.errors import InvalidMenu, NotFound
 from schemas.menu import Menu
 from services.api import present
+from services.api.acting import acting
 from services.api.bodies import read_json, takes
-from services.api.deps import Wired, matches
+from services.api.deps import Wired, client_name, matches
 from services.bootstrap import Container
 from services.storage.records import MenuVersion
 
@@ -52,7 +53,7 @@ def export(
     responses={201: {"model": present.MenuSummary, "description": "a new version"}},
     openapi_extra=takes(Menu),
 )
-def put(menu_id: str, document: Document, box: Wired) -> Response:
+def put(menu_id: str, request: Request, document: Document, box: Wired) -> Response:
     """Import a whole menu: 201 for a new version, 200 when the newest one says the same already.
 
     It is stored only after its grammar was compiled, so a menu that can't be decoded never serves. Names that
@@ -63,7 +64,7 @@ def put(menu_id: str, document: Document, box: Wired) -> Response:
     if menu.id != menu_id:
         raise InvalidMenu([("/id", f"is {menu.id!r}, but the address says {menu_id!r}")])
     box.check_menu(menu, next_version(box, menu_id))
-    stored, created = box.menus.put(menu)
+    stored, created = box.menus.put(menu, by=acting(request, f"client:{client_name(request)}"))
     log.info("menu.imported", menu=menu.id, version=stored.version, created=created)
     return JSONResponse(
         present.menu_summary(stored.header, notes).model_dump(mode="json"),

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from schemas.errors import Conflict, StaleState
 from schemas.review import Claim, ReviewDecision
 from services.api import present
+from services.api.acting import acting
 from services.api.bodies import body, takes
-from services.api.deps import Cursor, Limit, Wired
+from services.api.deps import Cursor, Limit, Wired, client_name
 from services.api.problems import RequestRefused
 from services.bootstrap import Container
 
@@ -67,13 +68,17 @@ def release(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box:
     "/{review_id}/decision", response_model=present.ReviewDetail, openapi_extra=takes(ReviewDecision)
 )
 def decide(
-    review_id: str, decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))], box: Wired
+    review_id: str,
+    request: Request,
+    decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))],
+    box: Wired,
 ) -> Response:
     """Settle the order: approve as proposed, correct with a whole cart, or reject with a reason.
 
     Where the order needs a second person, the review is open again, with this decision `standing`.
     """
-    return _change(box, review_id, lambda: box.decide_review(review_id, decision))
+    by = acting(request, f"client:{client_name(request)}")
+    return _change(box, review_id, lambda: box.decide_review(review_id, decision, by))
 
 
 def _change(box: Container, review_id: str, change: Callable[[], object]) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from services.cli import doctor, evaluate, menu, models, order, replay, reviews, stack, staff, webhooks
+from services.cli import audit, doctor, evaluate, menu, models, order, replay, reviews, stack, staff, webhooks
 
 app = typer.Typer(
     name="saycart",
@@ -19,6 +19,7 @@ app.command("replay")(replay.replay)
 app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")
 app.add_typer(reviews.app, name="reviews", help="What staff corrected, to learn from.")
 app.add_typer(staff.app, name="staff", help="Accounts of those who settle doubts at /review.")
+app.add_typer(audit.app, name="audit", help="Who did what: the log that is only ever added to.")
 app.add_typer(
     webhooks.app, name="webhooks", help="Messages to the shop's system, and a receiver to try them."
 )

@@ -15,9 +15,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
+from schemas.audit import Actor
 from schemas.errors import Conflict, InvalidMenu, NotFound
 from schemas.menu import Item, Menu, Note, spoken_key
 from schemas.wording import minor_units
+from services.api.acting import acting
 from services.api.bodies import MAX_JSON_BYTES, parse_json
 from services.api.deps import Wired
 from services.api.menus import next_version
@@ -25,7 +27,7 @@ from services.api.problems import RequestRefused, invalid
 from services.bootstrap import Container
 from services.web.menu_diff import changes
 from services.web.pages import Fields, Form, PageRoute, go, is_fragment, page
-from services.web.staff import Signed, SignedIn, visitor
+from services.web.staff import Signed, visitor
 
 log = structlog.get_logger(__name__)
 
@@ -109,7 +111,7 @@ def save(menu_id: str, sku: str, request: Request, box: Wired, staff: Signed, fo
     changed = _edited(_item(menu, sku), form, menu.currency)
     items = tuple(changed if item.sku == sku else item for item in menu.items)
     new, notes = _whole(menu, items=items)
-    _publish(box, new, staff, after=_version(form))
+    _publish(box, new, acting(request, f"staff:{staff.name}"), after=_version(form))
     return _told(request, new, f"/menu/{menu_id}", notes)
 
 
@@ -128,7 +130,7 @@ def available(menu_id: str, request: Request, box: Wired, staff: Signed, form: F
         new, _ = _whole(
             menu, option_groups=_with_option(menu, form.get("group"), form.get("option"), is_back)
         )
-    _publish(box, new, staff, after=_version(form))
+    _publish(box, new, acting(request, f"staff:{staff.name}"), after=_version(form))
     if is_fragment(request):
         return _browsed(request, box, menu_id, form.get("q"))
     return go(request, f"/menu/{menu_id}")
@@ -147,7 +149,7 @@ async def imported(request: Request, box: Wired, staff: Signed) -> Response:
         menu, notes = Menu.read(parse_json(data))
     except ValueError as error:
         raise RequestRefused("malformed_body", 400, f"The file is {error}.") from None
-    await run_in_threadpool(_publish, box, menu, staff)
+    await run_in_threadpool(_publish, box, menu, acting(request, f"staff:{staff.name}"))
     return _told(request, menu, f"/menu/{menu.id}/versions", notes)
 
 
@@ -160,7 +162,7 @@ def _told(request: Request, menu: Menu, where: str, notes: tuple[Note, ...]) -> 
     return page(request, "menu/tidied.html", headers=headers, menu=menu, where=where, notes=notes)
 
 
-def _publish(box: Container, menu: Menu, staff: SignedIn, after: int | None = None) -> None:
+def _publish(box: Container, menu: Menu, by: Actor, after: int | None = None) -> None:
     """Check, compile, warm, and only then store: what is stored serves.
 
     Raises:
@@ -173,8 +175,8 @@ def _publish(box: Container, menu: Menu, staff: SignedIn, after: int | None = No
         raise Conflict("The menu has got a newer version since this page was loaded")
     box.check_menu(menu, version)
     _warm(box, menu, version)
-    stored, created = box.menus.put(menu, after=after)
-    log.info("menu.edited", menu=menu.id, version=stored.version, created=created, by=staff.name)
+    stored, created = box.menus.put(menu, by=by, after=after)
+    log.info("menu.edited", menu=menu.id, version=stored.version, created=created, by=by.name)
 
 
 def _warm(box: Container, menu: Menu, version: int) -> None:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from schemas import wording
 from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState
 from schemas.review import ReviewDecision
+from services.api.acting import acting
 from services.api.deps import Wired
 from services.bootstrap import Container
 from services.storage.records import ReviewRecord
@@ -110,7 +111,7 @@ def decide(request: Request, review_id: str, box: Wired, staff: Signed, fields: 
     filled = None if fields.get("action") == "reject" else read(fields, shown.menu.menu)
     try:
         decision = _decision(staff.name, shown, fields, filled)
-        box.decide_review(review_id, decision)
+        box.decide_review(review_id, decision, acting(request, f"staff:{staff.name}"))
     except InvalidCart as error:
         return _screen(request, box, staff.name, shown, status=422, refused=error, filled=filled)
     except (Conflict, StaleState) as error:

@@ -36,7 +36,7 @@ from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.workers.stack import WORKERS, as_environment, celery_argv
 from tests.postgresql import PostgreSQL
-from tests.stand_ins import CAFE, SAID
+from tests.stand_ins import CAFE, SAID, TESTER
 
 OUT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "overhead.json"
 WARM, PAUSE_S = 10, 0.1
@@ -89,7 +89,7 @@ def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
     )
     database = Database(config.database)
     database.migrate()
-    MenuStore(database).put(CAFE)
+    MenuStore(database).put(CAFE, by=TESTER)
     store, supervisor = OrderStore(database), Supervisor(home / "stack")
     try:
         supervisor.start([server.child("redis"), *children(config, home, listener)])

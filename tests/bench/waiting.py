@@ -40,6 +40,7 @@ from services.storage.records import NewOrder, Outcome
 from tests.bench.results import Results
 from tests.bench.waiting_clients import Connection, follow, poll
 from tests.postgresql import PostgreSQL
+from tests.stand_ins import TESTER
 
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[2]
@@ -107,7 +108,7 @@ def serving(kind: str, code: Path) -> Iterator[Api]:
         box = bootstrap(Settings(home=Path(home), database_url=url))
         try:
             _until_up(port)
-            box.menus.put(Menu.parse(MENU))
+            box.menus.put(Menu.parse(MENU), by=TESTER)
             yield Api(box, port, process.pid, count, server, "bench")
         finally:
             box.close()

@@ -32,7 +32,7 @@ from infra.settings import Settings
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.workers.stack import as_environment
-from tests.stand_ins import CAFE
+from tests.stand_ins import CAFE, TESTER
 
 SECRET = "whsec_" + "c2F5Y2FydC1mYXVsdHMtaGFybmVzcy1rZXk="
 QUEUES = "transcribe,read,decode,validate"
@@ -133,7 +133,7 @@ class Works:
 
     def __enter__(self) -> Works:
         self.database.migrate()
-        MenuStore(self.database).put(CAFE)
+        MenuStore(self.database).put(CAFE, by=TESTER)
         try:
             self._start_nursery()
             self._keeper.start()

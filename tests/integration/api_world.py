@@ -27,6 +27,7 @@ from services.api.__main__ import Server, server
 from services.api.app import create_app
 from services.bootstrap import Container
 from services.storage.records import OrderRecord, Outcome
+from tests.stand_ins import TESTER
 
 # structlog's own default draws tracebacks with every local, which takes seconds under load.
 structlog.configure(
@@ -167,7 +168,7 @@ def running(
     wanted = Settings(home=home, database_url=database_url, api_port=0, **settings)
     parts = container(wanted)
     parts.database.migrate()
-    parts.menus.put(Menu.parse(MENU))
+    parts.menus.put(Menu.parse(MENU), by=TESTER)
     app = create_app(parts)
     serving = server(app, wanted)
     thread = threading.Thread(target=serving.run, daemon=True)
