@@ -5,6 +5,8 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from test_storage_review_rules import LIMIT, REFUSE, Desk, cart
 from typer.testing import CliRunner
 
 from infra.database import Database
-from infra.settings import Settings
+from infra.settings import REPOSITORY, Settings
 from schemas.lifecycle import Event
 from schemas.menu import Menu
 from services.cli import client
@@ -253,3 +255,19 @@ def test_the_command_line_lists_and_verifies(saycart: Any, database: Database) -
     cut = saycart("audit", "verify", "--head", heads[0])
     assert cut.exit_code == 1
     assert "entry 1 is missing: entry 3 was noted" in cut.stdout
+
+
+def test_the_script_in_the_documents_checks_what_is_listed(saycart: Any, database: Database) -> None:
+    for number in range(3):
+        act(database, number)
+    section = (REPOSITORY / "docs/operations.md").read_text().split("## Audit log")[1]
+    script = section.split("```python\n")[1].split("```")[0]
+    listed = saycart("audit", "list", "--json").stdout
+
+    def check(lines: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", script], input=lines, capture_output=True, text=True)
+
+    right = check(listed)
+    assert (right.returncode, right.stdout) == (0, saycart("audit", "head").stdout), right.stderr
+    assert "changed: " in check(listed.replace("staff:ann", "staff:bob")).stderr
+    assert "not the next: " in check("".join(listed.splitlines(keepends=True)[1:])).stderr
