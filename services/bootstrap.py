@@ -20,6 +20,7 @@ from schemas.webhook import types_named
 from services.engines.ports import Recording, Transcriber
 from services.pipeline.ports import Doorbell, Tools
 from services.storage.api_keys import KeyStore
+from services.storage.audit import AuditLog
 from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
@@ -68,6 +69,7 @@ class Container:
         self.menus = MenuStore(self.database, EVERY_SHOP)
         self.shops = ShopStore(self.database)
         self.keys = KeyStore(self.database, EVERY_SHOP)
+        self.audit = AuditLog(self.database)
         self.staff = StaffStore(self.database)
         self.watched = WatchedStore(self.database)
 

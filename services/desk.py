@@ -14,6 +14,7 @@ import structlog
 from infra.blobs import Blobs
 from infra.settings import Settings
 from schemas.access import Access
+from schemas.audit import Actor
 from schemas.errors import Conflict, Forbidden
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
@@ -32,8 +33,9 @@ log = structlog.get_logger(__name__)
 class Desk:
     """For the length of one request; `access` is what its credential came to."""
 
-    def __init__(self, box: Container, access: Access) -> None:
-        self._box, self.access = box, access
+    def __init__(self, box: Container, access: Access, by: Actor) -> None:
+        """`by`: who acts, for the audit log."""
+        self._box, self.access, self.by = box, access, by
         self.settings: Settings = box.settings
         self.orders = OrderStore(box.database, access.shop, box.tells)
         self.reviews = ReviewStore(box.database, access.shop, box.tells)
@@ -120,6 +122,7 @@ class Desk:
             reason=decision.reason,
             outcome=self.settle_review(self.orders.get(review.order_id), decision),
             second_above=self.settings.second_review_above,
+            by=self.by,
         )
         name = "review.decided" if decided.status == "decided" else "review.awaits_second"
         log.info(name, order_id=order.id, review_id=review_id, action=decision.action)

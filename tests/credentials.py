@@ -8,6 +8,7 @@ from sqlalchemy import select
 
 from infra.database import Database
 from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
+from schemas.audit import Actor
 from services.storage.api_keys import KeyStore
 from services.storage.tables import StaffRow
 
@@ -25,7 +26,9 @@ def header_for(
                 row = StaffRow(id=f"stf_{shop}_{person}", name=person, shop_id=shop, role="admin")
                 row.password_hash, row.created_at = "none", datetime.now(UTC)
                 session.add(row)
-    _, token = KeyStore(database, EVERY_SHOP).add(shop, "tests", scopes or ALL_SCOPES, person=person)
+    _, token = KeyStore(database, EVERY_SHOP).add(
+        shop, "tests", scopes or ALL_SCOPES, by=Actor("tests"), person=person
+    )
     return {"Authorization": f"Bearer {token}"}
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from infra.blobs import Blobs
 from infra.database import Database
+from schemas.audit import Actor
 from schemas.cart import CartDraft
 from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
@@ -29,6 +30,7 @@ from services.storage.orders import OrderStore
 from services.storage.records import NewOrder, OrderRecord
 from services.storage.reviews import ReviewStore
 
+TESTER = Actor("operator:tests")
 SAMPLE_MENUS = Path(__file__).resolve().parents[1] / "infra" / "samples" / "menus"
 
 
@@ -309,7 +311,7 @@ class Works:
     def __post_init__(self) -> None:
         self.orders, self.reviews = OrderStore(self.database, "main"), ReviewStore(self.database, "main")
         self.menus = MenuStore(self.database, "main")
-        self.menus.put(CAFE)
+        self.menus.put(CAFE, by=TESTER)
 
     def runner(self, owner: str = "worker-1") -> Runner:
         tools = Tools(

@@ -20,6 +20,7 @@ from starlette.concurrency import run_in_threadpool
 
 from schemas.access import ALL_SCOPES, MAIN_SHOP, Access, Scope
 from schemas.errors import Forbidden, StorageUnavailable, Unauthorized
+from services.api.acting import acting
 from services.api.deps import container
 from services.desk import Desk
 
@@ -108,6 +109,11 @@ async def remembered(request: Request) -> Access:
     return known[shown]
 
 
+def desk(request: Request, access: Access) -> Desk:
+    """The desk that a credential opens, for this request."""
+    return Desk(container(request), access, acting(request, access.actor))
+
+
 def _desk(*scopes: Scope, known: Callable[[Request], Awaitable[Access]] = credential) -> Any:
     """A dependency on the desk of the caller's shop, for a key with these scopes; `known` tells whose it is.
 
@@ -121,7 +127,7 @@ def _desk(*scopes: Scope, known: Callable[[Request], Awaitable[Access]] = creden
         access = await known(request)
         check(access, scopes)
         structlog.contextvars.bind_contextvars(shop=access.shop, actor=access.actor)
-        return Desk(container(request), access)
+        return desk(request, access)
 
     return asking(opened, *scopes)
 

@@ -64,7 +64,7 @@ def put(menu_id: str, document: Document, box: WritesMenus) -> Response:
     if menu.id != menu_id:
         raise InvalidMenu([("/id", f"is {menu.id!r}, but the address says {menu_id!r}")])
     box.check_menu(menu, next_version(box, menu_id))
-    stored, created = box.menus.put(menu)
+    stored, created = box.menus.put(menu, by=box.by)
     log.info("menu.imported", menu=menu.id, version=stored.version, created=created)
     return JSONResponse(
         present.menu_summary(stored.header, notes).model_dump(mode="json"),

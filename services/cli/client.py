@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +16,7 @@ from rich.markup import escape
 
 from infra.home import kept_key
 from infra.settings import settings
+from schemas.audit import MAX_CHARS, Actor
 from schemas.errors import SaycartError
 from services.bootstrap import Container, bootstrap
 
@@ -54,6 +58,23 @@ def answer(response: httpx.Response) -> Any:
         f"{response.status_code} {said}{fields}",
         hint=problem.get("hint") or "The stack's logs say more.",
     )
+
+
+def operator() -> Actor:
+    """Who runs this command, as the operating system has them: `operator:ann uid=1000@till-1`."""
+    uid = os.getuid()
+    # Only root's word counts for who became root: anybody else can set the variable.
+    became = (
+        f" sudo_uid={given}" if uid == 0 and (given := os.environ.get("SUDO_UID", "")).isdecimal() else ""
+    )
+    return Actor(f"operator:{_user(uid)} uid={uid}{became}@{socket.gethostname()}"[:MAX_CHARS])
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:  # a container with a number for a user
+        return "?"
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from schemas.access import MAIN_SHOP, Scope
 from schemas.errors import InputError
-from services.cli.client import opened, told
+from services.cli.client import opened, operator, told
 from services.storage.api_keys import ApiKey
 
 app = typer.Typer(no_args_is_help=True)
@@ -39,11 +39,13 @@ def add(
     """Make a key and print it, this once."""
     with told() as console, opened() as box:
         if page:
-            made = box.keys.add_page(shop, name)
+            made = box.keys.add_page(shop, name, by=operator())
             console.print(f"order page of {shop}: /at/{made.id}")
             return
         lasts_s = None if days is None else days * _DAY_S
-        _, token = box.keys.add(shop, name, _scopes(scope or ()), person=person, lasts_s=lasts_s)
+        _, token = box.keys.add(
+            shop, name, _scopes(scope or ()), by=operator(), person=person, lasts_s=lasts_s
+        )
         console.print("It is shown this once; send it as `Authorization: Bearer KEY`:")
         typer.echo(token)
 
@@ -65,7 +67,7 @@ def list_() -> None:
 def revoke(key: KeyId) -> None:
     """End a key, at once."""
     with told() as console, opened() as box:
-        console.print(f"{box.keys.revoke(_id(key)).name} opens nothing any more")
+        console.print(f"{box.keys.revoke(_id(key), by=operator()).name} opens nothing any more")
 
 
 @app.command()
@@ -77,7 +79,7 @@ def rotate(
 ) -> None:
     """Make a new key like an old one, which ends after the overlap; print the new one, this once."""
     with told() as console, opened() as box:
-        _, token = box.keys.rotate(_id(key), overlap_hours * 3600)
+        _, token = box.keys.rotate(_id(key), overlap_hours * 3600, by=operator())
         console.print(f"The old one is good for {overlap_hours:g} more hours. The new one, shown this once:")
         typer.echo(token)
 

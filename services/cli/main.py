@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from services.cli import (
+    audit,
     doctor,
     evaluate,
     keys,
@@ -34,6 +35,7 @@ app.add_typer(reviews.app, name="reviews", help="What staff corrected, to learn 
 app.add_typer(shops.app, name="shops", help="Shops, to which everything belongs.")
 app.add_typer(keys.app, name="keys", help="Keys of a shop's machines, with what they may do.")
 app.add_typer(staff.app, name="staff", help="Accounts of those who settle doubts at /review.")
+app.add_typer(audit.app, name="audit", help="Who did what: the log that is only ever added to.")
 app.add_typer(
     webhooks.app, name="webhooks", help="Messages to the shop's system, and a receiver to try them."
 )

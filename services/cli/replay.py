@@ -46,7 +46,7 @@ def replay(
             )
         if since is not None and not failed:
             raise InputError("--since goes with --failed")
-        since_s, reason = _seconds(since), _reason(because)
+        since_s, reason = seconds(since), _reason(because)
         box = bootstrap(settings())
         try:
             box.database.migrate()
@@ -75,7 +75,8 @@ def _replayed(box: Container, order_id: str, console: Console) -> bool:
     return True
 
 
-def _seconds(since: str | None) -> float | None:
+def seconds(since: str | None) -> float | None:
+    """A length of time such as `2h`, in seconds; raises InputError."""
     if since is None:
         return None
     found = re.fullmatch(r"(\d{1,6})([smhd])", since)

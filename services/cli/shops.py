@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from services.cli.client import opened, told
+from services.cli.client import opened, operator, told
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -19,7 +19,7 @@ def add(
 ) -> None:
     """Make a shop."""
     with told() as console, opened() as box:
-        made = box.shops.add(shop, name or shop)
+        made = box.shops.add(shop, name or shop, by=operator())
         console.print(f"{made.id} is there; next: `saycart keys add NAME --shop {made.id} --scope ...`")
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from schemas.access import MAIN_SHOP, Role
 from schemas.errors import InputError
-from services.cli.client import opened, told
+from services.cli.client import opened, operator, told
 
 app = typer.Typer(no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="the name that is typed to sign in, and shown in records")]
@@ -30,7 +30,7 @@ def add(
     with told() as console, opened() as box:
         first = not any(one.shop == shop for one in box.staff.list())
         role = role or (Role.ADMIN if first else Role.REVIEWER)
-        made = box.staff.add(name, _password(password_stdin), shop=shop, role=role)
+        made = box.staff.add(name, _password(password_stdin), shop=shop, role=role, by=operator())
         console.print(f"{made.name}, {made.role} of {made.shop}, may sign in at /sign-in")
 
 
@@ -49,14 +49,15 @@ def list_() -> None:
 def disable(name: Name) -> None:
     """Shut an account and end its sessions."""
     with told() as console, opened() as box:
-        console.print(f"{box.staff.disable(name).name} can no longer sign in")
+        console.print(f"{box.staff.disable(name, by=operator()).name} can no longer sign in")
 
 
 @app.command()
 def password(name: Name, password_stdin: FromStdin = False) -> None:
     """Set a new password and end the account's sessions."""
     with told() as console, opened() as box:
-        console.print(f"{box.staff.set_password(name, _password(password_stdin)).name} has a new password")
+        changed = box.staff.set_password(name, _password(password_stdin), by=operator())
+        console.print(f"{changed.name} has a new password")
 
 
 def _password(from_stdin: bool) -> str:

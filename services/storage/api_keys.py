@@ -21,7 +21,9 @@ from sqlalchemy.orm import Session
 
 from infra.database import Database
 from schemas.access import EVERY_SHOP, VISITOR_SCOPES, Access, Scope
+from schemas.audit import Actor
 from schemas.errors import Conflict, InputError, NotFound
+from services.storage.audit import record
 from services.storage.changes import glancing, reading, writing
 from services.storage.shops import of_shop, owned
 from services.storage.tables import ApiKeyRow, ShopRow, StaffRow
@@ -65,6 +67,7 @@ class KeyStore:
         name: str,
         scopes: Collection[Scope],
         *,
+        by: Actor,
         person: str | None = None,
         lasts_s: float | None = None,
     ) -> tuple[ApiKey, str]:
@@ -89,9 +92,9 @@ class KeyStore:
             row = self._new(session, now, key_id, shop, name, lasts_s)
             row.secret_hash, row.scopes = _hash(secret), sorted(scopes)
             row.staff_id = None if person is None else _account(session, shop, person).id
-            return _stored(session, row), f"saycart_{key_id}_{secret}"
+            return self._told(session, now, "key.added", row, by), f"saycart_{key_id}_{secret}"
 
-    def add_page(self, shop: str, name: str) -> ApiKey:
+    def add_page(self, shop: str, name: str, *, by: Actor) -> ApiKey:
         """Make the public key of an order page, its id.
 
         Raises:
@@ -101,7 +104,7 @@ class KeyStore:
             key_id = _new_id(_PAGE_ID_CHARS)
             row = self._new(session, now, key_id, shop, name, None)
             row.scopes = sorted(VISITOR_SCOPES)
-            return _stored(session, row)
+            return self._told(session, now, "key.added", row, by)
 
     def list(self) -> builtins.list[ApiKey]:
         """Every key, oldest first, those that are over included."""
@@ -111,7 +114,7 @@ class KeyStore:
             rows = session.execute(query.order_by(ApiKeyRow.created_at, ApiKeyRow.id))
             return [_key(row, person) for row, person in rows]
 
-    def revoke(self, key_id: str) -> ApiKey:
+    def revoke(self, key_id: str, *, by: Actor) -> ApiKey:
         """End a key now; one that was revoked stays so.
 
         Raises:
@@ -120,9 +123,9 @@ class KeyStore:
         with writing(self._database) as (session, now):
             row = self._existing(session, key_id)
             row.revoked_at = row.revoked_at or now
-            return _stored(session, row)
+            return self._told(session, now, "key.revoked", row, by)
 
-    def rotate(self, key_id: str, overlap_s: float) -> tuple[ApiKey, str]:
+    def rotate(self, key_id: str, overlap_s: float, *, by: Actor) -> tuple[ApiKey, str]:
         """A new key like an old one, which ends `overlap_s` seconds from now; the new key and its token.
 
         Raises:
@@ -148,7 +151,7 @@ class KeyStore:
             end = now + timedelta(seconds=overlap_s)
             old.expires_at = end if old.expires_at is None else min(end, old.expires_at)
             session.add(new)
-            return _stored(session, new), f"saycart_{new.id}_{secret}"
+            return self._told(session, now, "key.rotated", new, by), f"saycart_{new.id}_{secret}"
 
     def access(self, token: str) -> Access | None:
         """What a token opens; None for one that is unknown, over, or of a person who may no more."""
@@ -211,6 +214,28 @@ class KeyStore:
         )
         session.add(row)
         return row
+
+    def _told(self, session: Session, now: datetime, action: str, row: ApiKeyRow, by: Actor) -> ApiKey:
+        """The key as stored, with an entry of the audit log."""
+        key = _stored(session, row)
+        after = {
+            "name": key.name,
+            "scopes": " ".join(sorted(key.scopes)),
+            "person": key.person,
+            "family": row.family,
+            "expires_at": None if key.expires_at is None else key.expires_at.isoformat(),
+        }
+        record(
+            self._database,
+            session,
+            now,
+            shop=key.shop,
+            by=by,
+            action=action,
+            about=("key", key.id),
+            after=after,
+        )
+        return key
 
     def _existing(self, session: Session, key_id: str) -> ApiKeyRow:
         row = owned(session.get(ApiKeyRow, key_id), self._shop)

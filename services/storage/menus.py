@@ -11,8 +11,10 @@ from sqlalchemy import ColumnElement, and_, exists, func, select
 from sqlalchemy.orm import aliased
 
 from infra.database import Database
+from schemas.audit import Actor
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
+from services.storage.audit_menus import told_menu
 from services.storage.changes import glancing, reading, writing
 from services.storage.mapping import menu_of
 from services.storage.records import MenuHeader, MenuVersion
@@ -59,8 +61,10 @@ class MenuStore:
         """The same for another shop."""
         return MenuStore(self._database, shop, self._versions)
 
-    def put(self, menu: Menu, *, after: int | None = None) -> tuple[MenuVersion, bool]:
+    def put(self, menu: Menu, *, by: Actor, after: int | None = None) -> tuple[MenuVersion, bool]:
         """Store a checked menu as its next version; False when the newest version says the same already.
+
+        Who did it and what differs is in the audit log: as an edit where `after` is given, else as an import.
 
         Raises:
             Conflict: `after` is given, and the newest version is another one by now.
@@ -80,6 +84,14 @@ class MenuStore:
             version = 1 if newest is None else newest.version + 1
             stored = MenuVersion(shop=self._shop, menu=menu, version=version, digest=digest, created_at=now)
             session.add(MenuRow(shop_id=self._shop, **asdict(stored.header), document=document))
+            told_menu(
+                self._database,
+                session,
+                stored,
+                menu_of(newest) if newest else None,
+                by,
+                edited=after is not None,
+            )
             return stored, True
 
     def get(self, menu_id: str, version: int | None = None) -> MenuVersion:

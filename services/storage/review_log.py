@@ -7,11 +7,14 @@
 | `awaits_second` | a decision on an order that needs two people; it waits for another who agrees | both |
 | `decided` | the decision that settled the order | both |
 
-A decision is written in the transaction that makes it, so there is none without its record.
+A decision is written in the transaction that makes it, so there is none without its record. The audit log
+says that it was made, and holds its seal.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +22,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from infra.database import Database
+from schemas.audit import canonical, stamp
 from schemas.cart import Cart
 from schemas.errors import NotFound
 from services.storage.changes import reading, writing
@@ -40,21 +44,40 @@ def record_act(
     after: Cart | None = None,
     reason: str | None = None,
     detail: dict[str, Any] | None = None,
-) -> None:
+) -> ReviewRecordRow:
     """Append one act inside the caller's transaction."""
-    session.add(
-        ReviewRecordRow(
-            id=new_id("act"),
-            review_id=review_id,
-            at=now,
-            actor=actor,
-            action=action,
-            before=document_of(before),
-            after=document_of(after),
-            reason=reason,
-            detail=detail or {},
-        )
+    row = ReviewRecordRow(
+        id=new_id("act"),
+        review_id=review_id,
+        at=now,
+        actor=actor,
+        action=action,
+        before=document_of(before),
+        after=document_of(after),
+        reason=reason,
+        detail=detail or {},
     )
+    session.add(row)
+    return row
+
+
+def seal_of(row: ReviewRecordRow) -> str:
+    """What the audit log keeps of a record: by it a change is seen, and nothing of the content can be told.
+
+    Keyed with the record's id, of which 80 bits are random and which nothing else holds: once the record is
+    erased, nobody can try which cart or which reason it was.
+    """
+    said = [
+        row.review_id,
+        stamp(row.at),
+        row.actor,
+        row.action,
+        row.before,
+        row.after,
+        row.reason,
+        row.detail,
+    ]
+    return hmac.new(row.id.encode(), canonical(said).encode(), hashlib.sha256).hexdigest()
 
 
 class ReviewLog:

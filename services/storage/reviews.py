@@ -13,9 +13,11 @@ from sqlalchemy import ColumnElement, and_, func, literal, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from infra.database import Database, UtcDateTime
+from schemas.audit import Actor
 from schemas.compare import canonical_draft
 from schemas.errors import Conflict, NotFound, StaleState
 from schemas.review import Standing
+from services.storage.audit_reviews import told_decision
 from services.storage.changes import move, reading, swap, writing
 from services.storage.ids import cursor_after, parse_cursor
 from services.storage.mapping import columns_of, order_of, review_of
@@ -183,11 +185,13 @@ class ReviewStore:
         reason: str | None,
         outcome: Outcome,
         second_above: int = 0,
+        by: Actor,
     ) -> tuple[ReviewRecord, OrderRecord]:
         """Settle a review that `reviewer` holds, and move its order by `outcome`, in one transaction.
 
         Where the order is worth more than `second_above` minor units, as proposed or as decided, and nobody
         else's standing decision is the same, this one only stands: the order stays, the review is open again.
+        `by` is who the credential says that `reviewer` is, for the audit log.
 
         Raises:
             NotFound: no such review.
@@ -215,7 +219,7 @@ class ReviewStore:
             )
             agreed = read.standing is not None and _same(read.standing, mine)
             waits = 0 < second_above < worth and not agreed
-            record_act(
+            kept = record_act(
                 session,
                 now,
                 review_id,
@@ -232,6 +236,7 @@ class ReviewStore:
                 opened = _change(
                     session, seen, status="open", claimed_by=None, lease_until=None, standing=standing
                 )
+                told_decision(self._database, session, read, kept, by)
                 return opened, order_of(row)
             order = order_of(row)
             columns = columns_of(order, outcome)
@@ -246,6 +251,7 @@ class ReviewStore:
                 decided_at=now,
                 reason=reason,
             )
+            told_decision(self._database, session, read, kept, by)
             return review, moved
 
     def _existing(self, row: ReviewRow | None, review_id: str) -> ReviewRow:

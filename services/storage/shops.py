@@ -16,7 +16,9 @@ from sqlalchemy import ColumnElement, select, true
 
 from infra.database import Database
 from schemas.access import EVERY_SHOP
+from schemas.audit import Actor
 from schemas.errors import Conflict, InputError, NotFound
+from services.storage.audit import record
 from services.storage.changes import reading, writing
 from services.storage.tables import Base, ShopRow
 
@@ -53,7 +55,7 @@ class ShopStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, shop_id: str, name: str) -> Shop:
+    def add(self, shop_id: str, name: str, *, by: Actor) -> Shop:
         """Make a shop.
 
         Raises:
@@ -73,6 +75,17 @@ class ShopStore:
             row = ShopRow(id=shop_id, name=name.strip(), created_at=now)
             session.add(row)
             session.flush()
+            about, after = ("shop", shop_id), {"name": row.name}
+            record(
+                self._database,
+                session,
+                now,
+                shop=shop_id,
+                by=by,
+                action="shop.added",
+                about=about,
+                after=after,
+            )
             return _shop(row)
 
     def list(self) -> builtins.list[Shop]:

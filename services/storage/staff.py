@@ -20,7 +20,9 @@ from sqlalchemy.orm import Session
 from infra.database import Database
 from infra.passwords import hash_password, verify_password
 from schemas.access import MAIN_SHOP, ROLE_SCOPES, Access, Role
+from schemas.audit import UNKNOWN, Actor
 from schemas.errors import Conflict, InputError, NotFound, TooManyAttempts
+from services.storage.audit import record
 from services.storage.changes import reading, writing
 from services.storage.ids import new_id
 from services.storage.tables import ShopRow, SignInRow, StaffRow, StaffSessionRow
@@ -58,7 +60,15 @@ class StaffStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, name: str, password: str, *, shop: str = MAIN_SHOP, role: Role = Role.REVIEWER) -> Staff:
+    def add(
+        self,
+        name: str,
+        password: str,
+        *,
+        shop: str = MAIN_SHOP,
+        role: Role = Role.REVIEWER,
+        by: Actor | None = None,
+    ) -> Staff:
         """Make an account of a shop. Its name is one person's in all shops, since it stands in records.
 
         Raises:
@@ -88,6 +98,7 @@ class StaffStore:
             )
             session.add(row)
             session.flush()
+            _told(self._database, session, now, by, "account.added", row, None, {"disabled": False})
             return _staff(row)
 
     def list(self) -> builtins.list[Staff]:
@@ -95,7 +106,7 @@ class StaffStore:
         with reading(self._database) as session:
             return [_staff(row) for row in session.scalars(select(StaffRow).order_by(StaffRow.name))]
 
-    def disable(self, name: str) -> Staff:
+    def disable(self, name: str, *, by: Actor | None = None) -> Staff:
         """Shut an account and end its sessions; its name stays in what it decided.
 
         Raises:
@@ -103,11 +114,14 @@ class StaffStore:
         """
         with writing(self._database) as (session, now):
             row = _existing(session, name)
+            was = row.disabled_at is not None
             row.disabled_at = row.disabled_at or now
             _end_sessions(session, row)
+            flag = {"disabled": was}
+            _told(self._database, session, now, by, "account.disabled", row, flag, {"disabled": True})
             return _staff(row)
 
-    def set_password(self, name: str, password: str) -> Staff:
+    def set_password(self, name: str, password: str, *, by: Actor | None = None) -> Staff:
         """Give an account a new password and end its sessions.
 
         Raises:
@@ -115,11 +129,12 @@ class StaffStore:
             InputError: as `add`.
         """
         hashed = hash_password(_fit(password))
-        with writing(self._database) as (session, _):
+        with writing(self._database) as (session, now):
             row = _existing(session, name)
             row.password_hash = hashed
             _end_sessions(session, row)
             session.execute(delete(SignInRow).where(SignInRow.name == name))
+            _told(self._database, session, now, by, "password.set", row)
             return _staff(row)
 
     def sign_in(self, name: str, password: str, session_s: float) -> str | None:
@@ -222,6 +237,30 @@ def _existing(session: Session, name: str) -> StaffRow:
 
 def _end_sessions(session: Session, row: StaffRow) -> None:
     session.execute(delete(StaffSessionRow).where(StaffSessionRow.staff_id == row.id))
+
+
+def _told(
+    database: Database,
+    session: Session,
+    now: datetime,
+    by: Actor | None,
+    action: str,
+    row: StaffRow,
+    before: dict[str, bool] | None = None,
+    after: dict[str, bool] | None = None,
+) -> None:
+    """One entry of the audit log; of a password it says only that it was set."""
+    record(
+        database,
+        session,
+        now,
+        shop=row.shop_id,
+        by=by or UNKNOWN,
+        action=action,
+        about=("account", row.name),
+        before=before,
+        after=after,
+    )
 
 
 def _staff(row: StaffRow) -> Staff:

@@ -290,3 +290,27 @@ class ReviewTallyRow(Base):
     kind: Mapped[str] = mapped_column(primary_key=True)
     code: Mapped[str] = mapped_column(primary_key=True)
     count: Mapped[int]
+
+
+class AuditRow(Base):
+    """Who did what, hash chained: see `audit.py`. Rows are added and never changed; triggers see to it."""
+
+    __tablename__ = "audit_log"
+    __table_args__ = (
+        Index("ix_audit_log_at", "at"),
+        Index("ix_audit_log_object", "object_type", "object_id"),
+    )
+
+    shop_id: Mapped[str] = mapped_column(primary_key=True)
+    seq: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    at: Mapped[str]
+    actor: Mapped[str]
+    address: Mapped[str | None]
+    request_id: Mapped[str | None]
+    action: Mapped[str]
+    object_type: Mapped[str]
+    object_id: Mapped[str]
+    before: Mapped[str | None]
+    after: Mapped[str | None]
+    previous: Mapped[str]
+    hash: Mapped[str]

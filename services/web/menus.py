@@ -25,7 +25,7 @@ from services.desk import Desk
 from services.web.menu_diff import changes
 from services.web.order_access import Visiting
 from services.web.pages import Fields, Form, PageRoute, go, is_fragment, page
-from services.web.staff import Manager, MenuDesk, SignedIn, visitor
+from services.web.staff import Manager, MenuDesk, visitor
 
 log = structlog.get_logger(__name__)
 
@@ -112,18 +112,18 @@ def edit(menu_id: str, sku: str, request: Request, box: MenuDesk, staff: Manager
 
 
 @router.post("/{menu_id}/items/{sku}")
-def save(menu_id: str, sku: str, request: Request, box: MenuDesk, staff: Manager, form: Fields) -> Response:
+def save(menu_id: str, sku: str, request: Request, box: MenuDesk, form: Fields) -> Response:
     """Name, prices, aliases and availability of one item, as a new version."""
     menu = box.menus.get(menu_id).menu
     changed = _edited(_item(menu, sku), form, menu.currency)
     items = tuple(changed if item.sku == sku else item for item in menu.items)
     new, notes = _whole(menu, items=items)
-    _publish(box, new, staff, after=_version(form))
+    _publish(box, new, after=_version(form))
     return _told(request, new, f"/menu/{menu_id}", notes)
 
 
 @router.post("/{menu_id}/available")
-def available(menu_id: str, request: Request, box: MenuDesk, staff: Manager, form: Fields) -> Response:
+def available(menu_id: str, request: Request, box: MenuDesk, form: Fields) -> Response:
     """Mark one item (`sku`) or one option (`group` and `option`) as sold out or back, as a new version."""
     menu = box.menus.get(menu_id).menu
     is_back = form.get("available") == "yes"
@@ -137,14 +137,14 @@ def available(menu_id: str, request: Request, box: MenuDesk, staff: Manager, for
         new, _ = _whole(
             menu, option_groups=_with_option(menu, form.get("group"), form.get("option"), is_back)
         )
-    _publish(box, new, staff, after=_version(form))
+    _publish(box, new, after=_version(form))
     if is_fragment(request):
         return _browsed(request, box, menu_id, form.get("q"))
     return go(request, f"/menu/{menu_id}")
 
 
 @router.post("")
-async def imported(request: Request, box: MenuDesk, staff: Manager) -> Response:
+async def imported(request: Request, box: MenuDesk) -> Response:
     """A whole menu document from a file, as a new version of its menu."""
     file = (await request.form()).get("menu")
     data = await file.read(MAX_JSON_BYTES + 1) if isinstance(file, UploadFile) else b""
@@ -156,7 +156,7 @@ async def imported(request: Request, box: MenuDesk, staff: Manager) -> Response:
         menu, notes = Menu.read(parse_json(data))
     except ValueError as error:
         raise RequestRefused("malformed_body", 400, f"The file is {error}.") from None
-    await run_in_threadpool(_publish, box, menu, staff)
+    await run_in_threadpool(_publish, box, menu)
     return _told(request, menu, f"/menu/{menu.id}/versions", notes)
 
 
@@ -169,7 +169,7 @@ def _told(request: Request, menu: Menu, where: str, notes: tuple[Note, ...]) -> 
     return page(request, "menu/tidied.html", headers=headers, menu=menu, where=where, notes=notes)
 
 
-def _publish(box: Desk, menu: Menu, staff: SignedIn, after: int | None = None) -> None:
+def _publish(box: Desk, menu: Menu, after: int | None = None) -> None:
     """Check, compile, warm, and only then store: what is stored serves.
 
     Raises:
@@ -182,8 +182,8 @@ def _publish(box: Desk, menu: Menu, staff: SignedIn, after: int | None = None) -
         raise Conflict("The menu has got a newer version since this page was loaded")
     box.check_menu(menu, version)
     _warm(box, menu, version)
-    stored, created = box.menus.put(menu, after=after)
-    log.info("menu.edited", menu=menu.id, version=stored.version, created=created, by=staff.name)
+    stored, created = box.menus.put(menu, by=box.by, after=after)
+    log.info("menu.edited", menu=menu.id, version=stored.version, created=created, by=box.by.name)
 
 
 def _warm(box: Desk, menu: Menu, version: int) -> None:

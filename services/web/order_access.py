@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 
 from schemas.access import ALL_SCOPES, VISITOR_SCOPES, Access, Scope
 from schemas.errors import NotFound
-from services.api.access import asking, check
+from services.api.access import asking, check, desk
 from services.api.deps import container
 from services.api.links import capability, opened_by
 from services.desk import Desk
@@ -85,14 +85,14 @@ def _visiting(request: Request) -> Desk:
     box = container(request)
     signed = staff.visitor(request)
     if signed is not None:
-        return Desk(box, Access(signed.desk.shop, "page", VISITOR_SCOPES))
+        return desk(request, Access(signed.desk.shop, "page", VISITOR_SCOPES))
     key = request.cookies.get(PAGE_COOKIE, "")
     access = box.keys.page_access(key) if key else None
     if access is None and box.settings.page_shop:
         access = Access(box.settings.page_shop, "page", VISITOR_SCOPES)
     if access is None:
         raise NotFound("No order page is here.", hint="Open the address that the shop gave you.")
-    return Desk(box, access)
+    return desk(request, access)
 
 
 def _holding(order_id: str, request: Request) -> Desk:
@@ -112,7 +112,7 @@ def _holding(order_id: str, request: Request) -> Desk:
         raise NotFound(
             "There is no such order here.", hint="Open it in the browser that ordered, or by its link."
         )
-    return Desk(box, access)
+    return desk(request, access)
 
 
 def _acting(order_id: str, request: Request) -> Desk:

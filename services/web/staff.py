@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from schemas.access import Scope
 from schemas.errors import TooManyAttempts
-from services.api.access import asking, check
+from services.api.access import asking, check, desk
 from services.api.deps import container
 from services.desk import Desk
 from services.web.pages import Fields, PageRoute, go, is_fragment, page, read_form
@@ -98,7 +98,7 @@ def visitor(request: Request) -> SignedIn | None:
         account = box.staff.session(token) if token else None
         # `page()` hands this to every template.
         request.state.staff = (
-            None if account is None else SignedIn(account.name, csrf_of(token), Desk(box, account.access))
+            None if account is None else SignedIn(account.name, csrf_of(token), desk(request, account.access))
         )
     return cast(SignedIn | None, request.state.staff)
 

@@ -28,6 +28,7 @@ from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
 from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
+from schemas.audit import Actor
 from services.bootstrap import check_open, webhook_signer
 from services.engines import adapters, llama_server
 from services.storage.api_keys import KeyStore
@@ -309,7 +310,7 @@ def _first_key(home: Path, keys: KeyStore) -> str:
     """The home's own key, made anew where there is none or it is over. It reviews nothing: people do."""
     token = kept_key(home)
     if not token or keys.access(token) is None:
-        _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS})
+        _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS}, by=Actor("system:stack"))
         keep_key(home, token)
     return token
 

@@ -37,7 +37,7 @@ from services.storage.orders import OrderStore
 from services.workers.stack import WORKERS, as_environment, celery_argv
 from tests.credentials import header_for
 from tests.postgresql import PostgreSQL
-from tests.stand_ins import CAFE, SAID
+from tests.stand_ins import CAFE, SAID, TESTER
 
 OUT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "overhead.json"
 WARM, PAUSE_S = 10, 0.1
@@ -90,7 +90,7 @@ def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
     )
     database = Database(config.database)
     database.migrate()
-    MenuStore(database, "main").put(CAFE)
+    MenuStore(database, "main").put(CAFE, by=TESTER)
     store, supervisor = OrderStore(database, "main"), Supervisor(home / "stack")
     try:
         supervisor.start([server.child("redis"), *children(config, home, listener)])

@@ -36,7 +36,7 @@ from services.storage.tallies import TallyStore
 from tests.bench.many_orders import fill
 from tests.credentials import header_at
 from tests.postgresql import PostgreSQL
-from tests.stand_ins import CAFE, sample_menu
+from tests.stand_ins import CAFE, TESTER, sample_menu
 
 PAGES = ("/", "/v1/menus", "/menu", "/metrics", "/review/stats")
 LONG = "/review/stats?days=30"  # only folded: 150,000 decisions of a million orders would be read each time
@@ -135,13 +135,13 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 def _menus(store: MenuStore, count: int) -> None:
     """The samples again and again, under ids and names of their own; each has been edited once."""
-    store.put(CAFE)
+    store.put(CAFE, by=TESTER)
     samples = [sample_menu(name) for name in SAMPLES]
     for edited in ("", ", edited"):
         for number in range(count - 1):
             menu = samples[number % len(samples)]
             names = {"id": f"{menu.id}-{number:03d}", "name": f"{menu.name} {number}{edited}"}
-            store.put(menu.model_copy(update=names))
+            store.put(menu.model_copy(update=names), by=TESTER)
 
 
 def _until_ready(api: subprocess.Popen[bytes], http: httpx.Client) -> None:

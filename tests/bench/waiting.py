@@ -42,6 +42,7 @@ from tests.bench.results import Results
 from tests.bench.waiting_clients import Connection, follow, poll
 from tests.credentials import header_for
 from tests.postgresql import PostgreSQL
+from tests.stand_ins import TESTER
 
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[2]
@@ -110,7 +111,7 @@ def serving(kind: str, code: Path) -> Iterator[Api]:
         box = bootstrap(Settings(home=Path(home), database_url=url))
         try:
             _until_up(port)
-            box.menus.of("main").put(Menu.parse(MENU))
+            box.menus.of("main").put(Menu.parse(MENU), by=TESTER)
             key = header_for(box.database)["Authorization"]
             yield Api(box, port, key, process.pid, count, server, "bench")
         finally:

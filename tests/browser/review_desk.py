@@ -25,7 +25,7 @@ from services.storage.records import NewOrder, Outcome, ReviewRecord
 from tests.browser.conftest import watched
 from tests.integration.api_world import World
 from tests.running_stack import RECORDINGS
-from tests.stand_ins import sample_menu
+from tests.stand_ins import TESTER, sample_menu
 
 PASSWORD = "correct horse battery"
 SAID = "Hi, um, can I get a large latte with oat milk, please?"
@@ -63,7 +63,7 @@ class Desk:
     names: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.menu, _ = self.world.parts.menus.put(sample_menu("harbor-coffee"))
+        self.menu, _ = self.world.parts.menus.put(sample_menu("harbor-coffee"), by=TESTER)
 
     def order(
         self,

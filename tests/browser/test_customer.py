@@ -28,6 +28,7 @@ from services.storage.records import NewOrder, OrderRecord, Outcome
 from services.web.customer_view import STAGE_WORDS
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.integration.api_world import MENU, World, wav
+from tests.stand_ins import TESTER
 
 SCRIPT = "<script>document.title='owned'</script>"
 HOSTILE = {
@@ -47,7 +48,7 @@ def page(browser: Browser, cafe: World) -> Iterator[Page]:
 
 def placed(cafe: World, text: str = "a large latte", menu: dict[str, Any] = MENU) -> OrderRecord:
     """An order as the page makes one: to be confirmed by its customer."""
-    stored, _ = cafe.parts.menus.put(Menu.parse(menu))
+    stored, _ = cafe.parts.menus.put(Menu.parse(menu), by=TESTER)
     new = NewOrder(
         menu_id=stored.menu.id,
         menu_version=stored.version,

@@ -16,6 +16,7 @@ from schemas.wording import amount, minor_units
 from services.web.menu_diff import changes
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.integration.api_world import MENU, World
+from tests.stand_ins import TESTER
 
 SCRIPT = "<script>document.title='owned'</script>"
 NAME, PASSWORD = "barista", "correct horse battery"
@@ -31,7 +32,7 @@ def page(browser: Browser, cafe: World) -> Iterator[Page]:
 def menu_id(cafe: World, request: pytest.FixtureRequest) -> str:
     """A menu of the test's own."""
     own = f"menu-{abs(hash(request.node.nodeid))}"
-    cafe.parts.menus.put(Menu.parse({**MENU, "id": own}))
+    cafe.parts.menus.put(Menu.parse({**MENU, "id": own}), by=TESTER)
     return own
 
 
@@ -147,7 +148,7 @@ def test_an_edit_that_contradicts_the_menu_is_refused(
 def test_an_edit_of_an_old_version_overwrites_nothing(staff: Page, cafe: World, menu_id: str) -> None:
     staff.goto(f"/menu/{menu_id}/items/bagel")
     rival = {**MENU, "id": menu_id, "name": "Renamed"}
-    cafe.parts.menus.put(Menu.parse(rival))
+    cafe.parts.menus.put(Menu.parse(rival), by=TESTER)
     staff.get_by_label("Name").fill("seeded bagel")
     staff.get_by_role("button", name="Save").click()
     expect(staff.get_by_role("alert")).to_contain_text("newer version")

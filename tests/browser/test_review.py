@@ -16,6 +16,7 @@ from services.storage.records import ReviewRecord
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits
 from tests.browser.review_desk import LATTE, SAID, Desk, take
 from tests.integration.api_world import World, running, wait_until
+from tests.stand_ins import TESTER
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
 PIZZA = {"kind": "not_on_menu", "heard": "a pepperoni pizza,", "quantity": 1}
@@ -261,6 +262,7 @@ def test_a_stale_decision_shows_what_changed(desk: Desk, browser: Browser) -> No
             ReviewDecision.model_validate(
                 {"reviewer": "Bob", "version": held.version, "action": "correct", "cart": cart}
             ),
+            by=TESTER,
         )
         ann.keyboard.press("Escape")
         ann.keyboard.press("a")
@@ -325,7 +327,7 @@ def test_a_dear_order_needs_a_second_person(browser: Browser, tmp_path: Path) ->
 def test_hostile_text_stays_text(desk: Desk, page: Page) -> None:
     document = desk.menu.menu.model_dump(mode="json") | {"id": "evil", "name": EVIL[:80]}
     document["items"][0]["name"] = "<script>alert(2)</script>"
-    menu, _ = desk.world.parts.menus.put(Menu.parse(document))
+    menu, _ = desk.world.parts.menus.put(Menu.parse(document), by=TESTER)
     sku = document["items"][0]["sku"]
     line = {"kind": "item", "heard": "<b>x</b>", "sku": sku, "quantity": 1}
     lines = [line, PIZZA | {"heard": "<i>y</i>"}]

@@ -19,7 +19,7 @@ from services.storage.orders import OrderStore
 from services.storage.records import NewOrder
 from tests.faults.bench import Bench
 from tests.faults.ledger import Entry, Ledger
-from tests.stand_ins import CAFE, SAID
+from tests.stand_ins import CAFE, SAID, TESTER
 
 CLAIM_PROCESSES, CLAIM_THREADS = 5, 10
 POSTS_AT_ONCE = 20
@@ -42,7 +42,7 @@ def claims(bench: Bench) -> dict[str, Any]:
     url = bench.url() or f"sqlite:///{bench.folder / 'claims.db'}"
     database = Database(url)
     database.migrate()
-    MenuStore(database, "main").put(CAFE)
+    MenuStore(database, "main").put(CAFE, by=TESTER)
     store = OrderStore(database, "main")
     said = Transcript(text=SAID, confidence=1.0)
     ids = [store.create(NewOrder(CAFE.id, 1, "en", transcript=said))[0].id for _ in range(orders)]

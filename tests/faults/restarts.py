@@ -34,7 +34,7 @@ from tests.faults.judge import judge
 from tests.faults.ledger import Ledger
 from tests.faults.works import SECRET
 from tests.running_stack import RECORDINGS, gold_rows
-from tests.stand_ins import CAFE
+from tests.stand_ins import CAFE, TESTER
 
 RESTARTED = ("api", "transcribe", "read", "decode", "sweeper", "courier")
 KILLED = ("decode", "llm", "transcribe", "read", "api")
@@ -82,7 +82,7 @@ def rolling(bench: Bench) -> dict[str, Any]:
             running = Running(
                 stack.base_url, bearer(stack.key), Database(stack.settings.database), inbox, home / "runs"
             )
-            MenuStore(running.database, "main").put(CAFE)
+            MenuStore(running.database, "main").put(CAFE, by=TESTER)
             ledger = Ledger(stack.base_url, bearer(stack.key), threads=3, pace_s=bench.pace_s or 0.3)
             ledger.start()
             began = time.monotonic()

@@ -33,7 +33,7 @@ from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.workers.stack import as_environment
 from tests.credentials import header_for
-from tests.stand_ins import CAFE
+from tests.stand_ins import CAFE, TESTER
 
 SECRET = "whsec_" + "c2F5Y2FydC1mYXVsdHMtaGFybmVzcy1rZXk="
 QUEUES = "transcribe,read,decode,validate"
@@ -134,7 +134,7 @@ class Works:
 
     def __enter__(self) -> Works:
         self.database.migrate()
-        MenuStore(self.database, "main").put(CAFE)
+        MenuStore(self.database, "main").put(CAFE, by=TESTER)
         self.headers = header_for(self.database)
         try:
             self._start_nursery()

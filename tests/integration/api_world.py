@@ -31,6 +31,7 @@ from services.bootstrap import Container
 from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord, Outcome
 from tests.credentials import header_for
+from tests.stand_ins import TESTER
 
 # structlog's own default draws tracebacks with every local, which takes seconds under load.
 structlog.configure(
@@ -189,7 +190,7 @@ def running(
     wanted = Settings(home=home, database_url=database_url, api_port=0, **settings)
     parts = container(wanted)
     parts.database.migrate()
-    parts.menus.of(MAIN_SHOP).put(Menu.parse(MENU))
+    parts.menus.of(MAIN_SHOP).put(Menu.parse(MENU), by=TESTER)
     key = header_for(parts.database)
     app = create_app(parts)
     serving = server(app, wanted)

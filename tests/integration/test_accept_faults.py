@@ -23,6 +23,7 @@ from services.workers.orphans import collect_orphans
 from services.workers.stack import as_environment
 from tests.conftest import PostgreSQL
 from tests.credentials import header_at
+from tests.stand_ins import TESTER
 
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 # The API as it is, killed at the one place where a recording has no order yet.
@@ -154,7 +155,7 @@ def test_a_kill_between_file_and_order_leaves_what_is_collected(tmp_path: Path) 
     settings = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0")
     box = bootstrap(settings)
     box.database.migrate()
-    box.menus.of("main").put(Menu.parse(MENU))
+    box.menus.of("main").put(Menu.parse(MENU), by=TESTER)
     _killed_before_the_transaction(settings)
     (orphan,) = box.blobs.older_than(-HOUR_S)
     assert sum(box.orders.counts().values()) == 0

@@ -19,6 +19,7 @@ from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline.facts import check_facts
+from tests.stand_ins import TESTER
 
 world, own_world, lone_world = api_world.world, api_world.own_world, api_world.lone_world
 
@@ -65,7 +66,7 @@ def test_fields_may_stand_on_either_side_of_the_recording(world: World) -> None:
 
 def test_the_only_menu_need_not_be_named_but_one_of_two_must(lone_world: World) -> None:
     assert lone_world.http.post("/v1/orders", files=audio()).json()["menu"]["id"] == MENU["id"]
-    lone_world.parts.menus.put(Menu.parse({**MENU, "id": "other"}))
+    lone_world.parts.menus.put(Menu.parse({**MENU, "id": "other"}), by=TESTER)
     found = expect_problem(lone_world.http.post("/v1/orders", files=audio()), 422, "invalid_input")
     assert [error["pointer"] for error in found["errors"]] == ["/menu"]
     assert "other" in found["detail"]

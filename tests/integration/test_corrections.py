@@ -26,7 +26,7 @@ from services.storage.records import Outcome
 from services.storage.review_log import ReviewLog
 from services.storage.tallies import TallyStore
 from services.web.stats import figures
-from tests.stand_ins import CAFE, Works, speech
+from tests.stand_ins import CAFE, TESTER, Works, speech
 
 SAID = "um two large flat whites with oat milk and a muffin please"
 FLAT = {"kind": "not_on_menu", "heard": "two large flat whites with oat milk", "quantity": 2}
@@ -64,7 +64,13 @@ def settled(
     )
     outcome = settle(works.orders.get(order_id), decision, "ann", works.menus.get("trap-cafe"))
     works.reviews.decide(
-        review.id, reviewer="ann", version=held.version, action=action, reason="no", outcome=outcome
+        review.id,
+        reviewer="ann",
+        version=held.version,
+        action=action,
+        reason="no",
+        outcome=outcome,
+        by=TESTER,
     )
     return order_id
 

@@ -25,7 +25,7 @@ from services.engines.labels import Labels
 from services.storage.menus import MenuStore
 from services.workers.stack import WORKERS, as_environment, celery_argv
 from tests.staged_server import Answer, completion, is_probe, staged_server
-from tests.stand_ins import CAFE, RIGHT, Works
+from tests.stand_ins import CAFE, RIGHT, TESTER, Works
 
 TIMEOUT_S = 60.0
 PROMPT_S = 30.0
@@ -46,7 +46,7 @@ def worker(name: str, home: Path, *, menus: int = 0, **settings: Any) -> subproc
     database = Database(config.database)
     database.migrate()
     for number in range(menus):
-        MenuStore(database, "main").put(CAFE.model_copy(update={"id": f"cafe-{number}"}))
+        MenuStore(database, "main").put(CAFE.model_copy(update={"id": f"cafe-{number}"}), by=TESTER)
     database.close()
     environment = {**os.environ, **as_environment(config), "SAYCART_READY_FILE": str(home / "ready")}
     argv = celery_argv(name, WORKERS[name], 1, "INFO")

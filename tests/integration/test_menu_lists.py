@@ -9,6 +9,7 @@ from api_world import MENU, World, wav
 
 from schemas.menu import Menu
 from services.web.customer import LINKED
+from tests.stand_ins import TESTER
 
 own_world = api_world.own_world
 
@@ -17,7 +18,7 @@ def add(world: World, count: int) -> None:
     for number in range(count):
         cake = {"sku": "cake", "name": f"cake {number}", "price": 1, "available": False}
         document = {**MENU, "id": f"cafe-{number}", "name": f"Cafe {number}", "items": [*MENU["items"], cake]}
-        world.parts.menus.put(Menu.parse(document))
+        world.parts.menus.put(Menu.parse(document), by=TESTER)
 
 
 def test_lists_show_headers(own_world: World) -> None:

@@ -25,6 +25,7 @@ from services.storage.orders import OrderStore
 from services.storage.outbox import Message, Outbox
 from services.storage.records import NewOrder, OrderRecord, Outcome
 from services.storage.reviews import ReviewStore
+from tests.stand_ins import TESTER
 
 ALL = frozenset(TYPES.values())
 CART = Cart(currency="USD", menu=MenuRef(id="cafe", version=1), lines=[], total=450)
@@ -102,6 +103,7 @@ def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database
         action="reject",
         reason=None,
         outcome=Outcome(Event.REFUSED),
+        by=TESTER,
     )
     answered = moved(orders, Event.DOUBTED)
     orders.answer(answered, Outcome(Event.ANSWERED, cart=CART))

@@ -22,7 +22,7 @@ from services.pipeline.price import price_cart
 from services.storage.changes import writing
 from services.storage.records import Outcome
 from services.storage.tables import ReviewRow
-from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedDecoder, Works, speech
+from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, TESTER, ScriptedDecoder, Works, speech
 
 
 @pytest.fixture
@@ -102,6 +102,7 @@ def test_doubted_again_it_is_the_same_review_with_fresh_reasons(world: Works) ->
         action="correct",
         reason=None,
         outcome=Outcome(Event.APPROVED, draft=RIGHT, cart=cart),
+        by=TESTER,
     )
     assert world.orders.get(order_id).state is State.COMPLETED
 

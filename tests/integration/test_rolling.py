@@ -26,6 +26,7 @@ from schemas.menu import Menu
 from services.bootstrap import bootstrap
 from services.workers.stack import api_child, as_environment
 from tests.credentials import header_for
+from tests.stand_ins import TESTER
 
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 THREADS = 8
@@ -47,7 +48,7 @@ class Api:
         )
         self.box = bootstrap(self.settings)
         self.box.database.migrate()
-        self.box.menus.of("main").put(Menu.parse(MENU))
+        self.box.menus.of("main").put(Menu.parse(MENU), by=TESTER)
         self.key = header_for(self.box.database)
         self.url = f"http://127.0.0.1:{self.settings.api_port}"
         self.listener = listen(self.settings.api_port, self.settings.api_host)
@@ -250,7 +251,7 @@ def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
     wanted = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0", client_backlog=0)
     box = bootstrap(wanted)
     box.database.migrate()
-    box.menus.of("main").put(Menu.parse(MENU))
+    box.menus.of("main").put(Menu.parse(MENU), by=TESTER)
     key = header_for(box.database)
     shown = f"Authorization: {key['Authorization']}"
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

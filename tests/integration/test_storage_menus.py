@@ -19,6 +19,7 @@ from services.storage import menus as module
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.records import MenuHeader, NewOrder
+from tests.stand_ins import TESTER
 
 
 @contextmanager
@@ -59,30 +60,30 @@ def menus(database: Database) -> MenuStore:
 
 
 def test_each_change_is_a_version(menus: MenuStore, database: Database) -> None:
-    first, created = menus.put(menu())
+    first, created = menus.put(menu(), by=TESTER)
     assert created
     assert (first.version, first.menu) == (1, menu())
-    assert menus.put(menu()) == (first, False)
-    second, created = menus.put(menu(310))
+    assert menus.put(menu(), by=TESTER) == (first, False)
+    second, created = menus.put(menu(310), by=TESTER)
     assert (second.version, created) == (2, True)
     assert second.digest != first.digest
     # Back to what it was is a change like any other: version 1 is not the newest.
-    assert menus.put(menu())[0].version == 3
+    assert menus.put(menu(), by=TESTER)[0].version == 3
 
     for store in (menus, MenuStore(database, "main")):
         assert store.get("cafe").version == 3
         assert store.get("cafe", 1) == first
         assert store.get("cafe", 2) == second
-    menus.put(menu(menu_id="bar"))
+    menus.put(menu(menu_id="bar"), by=TESTER)
     assert [(found.id, found.version) for found in menus.headers()] == [("bar", 1), ("cafe", 3)]
     assert [found.id for found in menus.headers(limit=1)] == ["bar"]
 
 
 def test_an_edit_of_an_old_version_stores_nothing(menus: MenuStore) -> None:
-    assert menus.put(menu(), after=0)[0].version == 1
-    assert menus.put(menu(310), after=1)[0].version == 2
+    assert menus.put(menu(), after=0, by=TESTER)[0].version == 1
+    assert menus.put(menu(310), after=1, by=TESTER)[0].version == 2
     with pytest.raises(Conflict, match="newer version"):
-        menus.put(menu(320), after=1)
+        menus.put(menu(320), after=1, by=TESTER)
     assert [found.version for found in menus.versions("cafe", limit=9)] == [2, 1]
     assert [found.version for found in menus.versions("cafe", limit=1)] == [2]
     assert menus.versions("bar", limit=9) == []
@@ -92,8 +93,8 @@ def test_menus_come_by_their_newest_orders_and_then_their_import(
     database: Database, menus: MenuStore
 ) -> None:
     for name in ("first", "second", "third", "fourth", "fifth"):
-        menus.put(menu(menu_id=name))
-    menus.put(menu(310, menu_id="second"))
+        menus.put(menu(menu_id=name), by=TESTER)
+    menus.put(menu(310, menu_id="second"), by=TESTER)
     orders = OrderStore(database, "main")
     for name in ("fourth", "second", "fourth", "third", "second"):
         orders.create(NewOrder(name, 1, "en", transcript=Transcript(text="tea", confidence=1.0)))
@@ -104,13 +105,13 @@ def test_menus_come_by_their_newest_orders_and_then_their_import(
 
 
 def test_sizes_keep_their_order(menus: MenuStore, database: Database) -> None:
-    menus.put(menu())
+    menus.put(menu(), by=TESTER)
     assert MenuStore(database, "main").get("cafe").menu.items[0].size_ids == ("S", "L", "A")
 
 
 @pytest.mark.parametrize("version", [None, 0, 2, -1, 2**70])
 def test_unknown_menus(menus: MenuStore, version: int | None) -> None:
-    menus.put(menu())
+    menus.put(menu(), by=TESTER)
     with pytest.raises(NotFound):
         menus.get("none", version)
     if version is not None:
@@ -119,21 +120,21 @@ def test_unknown_menus(menus: MenuStore, version: int | None) -> None:
 
 
 def test_a_header_says_what_its_document_says(menus: MenuStore) -> None:
-    stored, _ = menus.put(menu())
+    stored, _ = menus.put(menu(), by=TESTER)
     [header] = menus.headers()
     assert header == stored.header
     assert (header.name, header.currency, header.language) == ("Café 東", "USD", "en")
     assert (header.items, header.sold_out) == (1, 0)
     document = menu().model_dump(mode="json")
     document["items"].append({"sku": "cake", "name": "cake", "price": 1, "available": False})
-    menus.put(Menu.parse(document))
+    menus.put(Menu.parse(document), by=TESTER)
     [header] = menus.headers()
     assert (header.version, header.items, header.sold_out) == (2, 2, 1)
 
 
 def test_menus_are_listed_and_found_without_a_document(menus: MenuStore, database: Database) -> None:
     for number in range(3):
-        menus.put(menu(menu_id=f"cafe-{number}"))
+        menus.put(menu(menu_id=f"cafe-{number}"), by=TESTER)
     menus.get("cafe-1")
     with statements(database) as sent:
         assert len(menus.headers()) == 3
@@ -166,11 +167,11 @@ def test_menus_of_older_versions_get_their_headers(empty_url: str) -> None:
 
 
 def test_versions_under_concurrent_puts(menus: MenuStore, race: Any) -> None:
-    stored = race(12, lambda number: menus.put(menu(100 + number)))
+    stored = race(12, lambda number: menus.put(menu(100 + number), by=TESTER))
     assert sorted(version.version for version, _ in stored) == list(range(1, 13))
     for version, _ in stored:
         assert menus.get("cafe", version.version).menu == version.menu
-    stored = race(8, lambda _n: menus.put(menu(999)))
+    stored = race(8, lambda _n: menus.put(menu(999), by=TESTER))
     assert {version.version for version, _ in stored} == {13}
     assert sum(created for _, created in stored) == 1
 
@@ -178,7 +179,7 @@ def test_versions_under_concurrent_puts(menus: MenuStore, race: Any) -> None:
 def test_what_is_remembered_is_bounded(menus: MenuStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CACHED", 3)
     for price in range(6):
-        menus.put(menu(price))
+        menus.put(menu(price), by=TESTER)
     for version in (1, 2, 3, 1, 4, 5):
         assert menus.get("cafe", version).menu == menu(version - 1)
     assert [version for _, _, version in menus._versions._known] == [1, 4, 5]

@@ -20,6 +20,7 @@ from services.storage.records import NewOrder, Outcome, ReviewRecord
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
 from services.storage.tables import ReviewRow
+from tests.stand_ins import TESTER
 
 LIMIT = 1000
 
@@ -73,6 +74,7 @@ class Desk:
             reason="why",
             outcome=outcome,
             second_above=LIMIT,
+            by=TESTER,
         )
 
     def acts(self, review_id: str) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from schemas.transcript import Transcript
 from services.storage.orders import OrderStore
 from services.storage.records import NewOrder, Outcome, ReviewRecord
 from services.storage.reviews import ReviewStore
+from tests.stand_ins import TESTER
 
 APPROVE = Outcome(Event.APPROVED)
 REFUSE = Outcome(Event.REFUSED)
@@ -46,7 +47,13 @@ def doubt(orders: OrderStore, reviews: ReviewStore) -> Callable[[], ReviewRecord
 
 def decide(reviews: ReviewStore, review: ReviewRecord, reviewer: str, outcome: Outcome = APPROVE) -> Any:
     return reviews.decide(
-        review.id, reviewer=reviewer, version=review.version, action="approve", reason=None, outcome=outcome
+        review.id,
+        reviewer=reviewer,
+        version=review.version,
+        action="approve",
+        reason=None,
+        outcome=outcome,
+        by=TESTER,
     )
 
 
@@ -88,7 +95,7 @@ def test_unknown_reviews(reviews: ReviewStore, review_id: str) -> None:
         lambda: reviews.claim(review_id, "ann", 60),
         lambda: reviews.release(review_id, "ann"),
         lambda: reviews.decide(
-            review_id, reviewer="ann", version=1, action="approve", reason=None, outcome=APPROVE
+            review_id, reviewer="ann", version=1, action="approve", reason=None, outcome=APPROVE, by=TESTER
         ),
     ):
         with pytest.raises(NotFound):
@@ -106,6 +113,7 @@ def test_decide_moves_the_order_too(orders: OrderStore, reviews: ReviewStore, do
         action="correct",
         reason="misheard",
         outcome=Outcome(Event.APPROVED, cart=cart, detail={"by": "ann"}),
+        by=TESTER,
     )
     assert (review.status, review.decision, review.decided_by, review.reason) == (
         "decided",

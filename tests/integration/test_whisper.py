@@ -27,7 +27,7 @@ from services.engines.whisper import Encoded, WhisperTranscriber
 from services.pipeline import stages
 from services.pipeline.hearing import hear
 from services.pipeline.witness import SURE, with_witness
-from tests.stand_ins import Works, sample_menu
+from tests.stand_ins import TESTER, Works, sample_menu
 
 pytestmark = pytest.mark.models
 
@@ -165,7 +165,7 @@ def test_an_order_is_decoded_once_however_often_it_is_heard(
     monkeypatch.setattr(audio_parent, "run", children)
     monkeypatch.setattr(WhisperModel, "transcribe", lambda *given, **more: hearings(*given, **more))
     works = Works(made_in(tmp_path), Blobs(tmp_path / "blobs"))
-    works.menus.put(sample_menu("harbor-coffee"))
+    works.menus.put(sample_menu("harbor-coffee"), by=TESTER)
     parts = bootstrap(Settings(home=tmp_path))
     tools = replace(parts.tools, recording=lambda _key: RECORDINGS / sample, menu=works.menus.get)
     order = replace(works.orders.get(works.spoken()), menu_id="harbor-coffee")

@@ -38,6 +38,7 @@ sys.meta_path.insert(0, Absent())
 import services.api.__main__
 from infra.settings import Settings
 from schemas.access import Access
+from schemas.audit import Actor
 from schemas.menu import Menu
 from services.api.app import create_app
 from services.bootstrap import bootstrap
@@ -45,7 +46,8 @@ from services.desk import Desk
 
 home = Path(sys.argv[1])
 box = bootstrap(Settings(home=home, redis_url="redis://127.0.0.1:1/0", database_url=""))
-create_app(box), box.doorbell, box.blobs, Desk(box, Access("main", "test", frozenset())).cart_schema(None)
+create_app(box), box.doorbell, box.blobs
+Desk(box, Access("main", "test", frozenset()), Actor("test")).cart_schema(None)
 box.check_menu(Menu.parse({"id": "m", "name": "M", "currency": "USD",
     "items": [{"sku": "tea", "name": "tea", "price": 100}]}), 1)
 """

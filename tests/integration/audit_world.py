@@ -1,0 +1,63 @@
+"""What the tests of the audit log share: entries to write, and a hand that gets past the triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from infra.database import Database
+from schemas.audit import Actor, Head
+from services.storage.audit import AuditLog, record
+from services.storage.changes import writing
+
+ANN = Actor("staff:ann", "192.0.2.7", "0123456789abcdef")
+_TRIGGERS = ("audit_log_next", "audit_log_no_update", "audit_log_no_delete")
+
+
+def act(database: Database, number: int = 0, shop: str = "main") -> Head:
+    """One entry in a transaction of its own."""
+    with writing(database) as (session, now):
+        return record(
+            database,
+            session,
+            now,
+            by=ANN,
+            action="price.changed",
+            about=("menu", f"cafe-{number}"),
+            before={"/items/tea/price": 300},
+            after={"/items/tea/price": number},
+            shop=shop,
+        )
+
+
+@contextmanager
+def past_the_triggers(database: Database) -> Iterator[Session]:
+    """One transaction of somebody who owns the database."""
+    with database.write() as session:
+        if not database.is_sqlite:
+            session.execute(text("SET LOCAL session_replication_role = replica"))
+            yield session
+            return
+        kept = session.scalars(
+            text("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'audit_log'")
+        ).all()
+        assert len(kept) == len(_TRIGGERS)
+        for name in _TRIGGERS:
+            session.execute(text(f"DROP TRIGGER {name}"))
+        yield session
+        for statement in kept:
+            session.connection().exec_driver_sql(str(statement))
+
+
+def tamper(database: Database, statement: str, **values: Any) -> None:
+    with past_the_triggers(database) as session:
+        assert session.execute(text(statement), values).rowcount >= 1  # type: ignore[attr-defined]
+
+
+def faults(database: Database, *noted: Head) -> list[str]:
+    """What `verify` finds, of all chains."""
+    return [one.fault for one in AuditLog(database).verify(noted=noted) if one.fault is not None]
