@@ -27,6 +27,9 @@ from services.storage.outbox import Outbox
 from services.storage.records import OrderRecord, Outcome, ReviewRecord
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
+from services.storage.second_step import SecondSteps
+from services.storage.sessions import SessionStore
+from services.storage.sign_in import SignIns
 from services.storage.staff import StaffStore
 from services.storage.tallies import TallyStore
 from services.storage.watched import CHANNEL, WatchedStore
@@ -64,6 +67,9 @@ class Container:
         self.review_log = ReviewLog(self.database)
         self.menus = MenuStore(self.database)
         self.staff = StaffStore(self.database)
+        self.sign_ins = SignIns(self.database)
+        self.sessions = SessionStore(self.database)
+        self.second_steps = SecondSteps(self.database)
         self.watched = WatchedStore(self.database)
 
     @cached_property

@@ -62,7 +62,8 @@ class PostgreSQL:
         with psycopg.connect(f"host={self.home} user=postgres dbname={name}", autocommit=True) as connection:
             connection.execute(
                 "TRUNCATE menus, orders, order_events, order_codes, outbox, reviews, idempotency, "
-                "review_records, staff, staff_sessions, sign_ins, tallies, tally_marks, review_tallies"
+                "review_records, staff, staff_sessions, staff_challenges, staff_devices, staff_totp, "
+                "staff_recovery_codes, sign_in_attempts, tallies, tally_marks, review_tallies"
             )
 
     def stop(self) -> None:

@@ -28,10 +28,11 @@ def add(name: Name, password_stdin: FromStdin = False) -> None:
 def list_() -> None:
     """Show every account."""
     with told() as console, opened() as box:
-        table = Table("name", "since", "disabled", box=None)
+        table = Table("name", "since", "second step", "disabled", box=None)
         for one in box.staff.list():
             ended = one.disabled_at.strftime("%Y-%m-%d %H:%M") if one.disabled_at else ""
-            table.add_row(one.name, one.created_at.strftime("%Y-%m-%d %H:%M"), ended)
+            step = "on" if one.second_step else ""
+            table.add_row(one.name, one.created_at.strftime("%Y-%m-%d %H:%M"), step, ended)
         console.print(table)
 
 
@@ -47,6 +48,22 @@ def password(name: Name, password_stdin: FromStdin = False) -> None:
     """Set a new password and end the account's sessions."""
     with told() as console, opened() as box:
         console.print(f"{box.staff.set_password(name, _password(password_stdin)).name} has a new password")
+
+
+@app.command("sign-out")
+def sign_out(name: Name) -> None:
+    """End every session of an account, and have its devices count as strangers."""
+    with told() as console, opened() as box:
+        box.sessions.end_named(name)
+        console.print(f"{name} is signed out everywhere")
+
+
+@app.command("totp-reset")
+def totp_reset(name: Name) -> None:
+    """Take the second step away from somebody who lost phone and recovery codes; ends their sessions."""
+    with told() as console, opened() as box:
+        box.second_steps.reset(name)
+        console.print(f"{name} signs in with the password alone, until a second step is set up anew")
 
 
 def _password(from_stdin: bool) -> str:

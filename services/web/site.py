@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from services.web import customer, menus, review, staff, stats
+from services.web import account, customer, line, menus, review, sign_in, stats
 from services.web.pages import STATIC, Shipped
 
-PARTS = (customer, menus, staff, stats, review)
+PARTS = (customer, menus, sign_in, account, stats, review)
 
 
 def install(app: FastAPI) -> None:
     """Add the pages and the files that they load."""
+    line.install(app)
     for part in PARTS:
         app.include_router(part.router)
     app.mount("/static", Shipped(directory=STATIC), name="static")
