@@ -168,8 +168,15 @@ class Settings(BaseSettings):
     second_review_above: int = 0
     """Minor units; an order above it is settled only when two reviewers agree. 0: one is enough."""
 
-    staff_session_s: float = 43_200.0
-    """How long a sign-in of staff lasts."""
+    staff_session_s: float = Field(43_200.0, gt=0)
+    """How long a sign-in of staff lasts at most."""
+
+    staff_idle_s: float = Field(7_200.0, gt=0)
+    """A sign-in that nobody used for so long is over; a page that only refreshes itself is no use."""
+
+    staff_totp: Literal["optional", "required"] = "optional"
+    """Codes from an authenticator at sign-in: for whoever wants them, or for all staff, who then set them up
+    before anything else."""
 
     client_backlog: int = 100
     """Orders of one key that may wait for workers; more are refused (429). 0: any number."""

@@ -67,3 +67,8 @@ class Access:
     def __post_init__(self) -> None:
         if not self.shop or self.shop == EVERY_SHOP:
             raise ValueError("a credential belongs to one shop")
+
+
+def of_person(shop: str, name: str, role: Role) -> Access:
+    """What somebody's account comes to."""
+    return Access(shop=shop, actor=f"staff:{name}", scopes=ROLE_SCOPES[role], person=name)

@@ -18,6 +18,7 @@
     │   ├── AudioTooLong                over the length cap
     │   └── AudioDamaged                undecodable, or shorter than its own header declares
     ├── Overloaded                  orders pile up for the workers: wait
+    ├── SignInBusy                  too many sign in at this moment: wait
     ├── EngineError                 a model or its server
     │   ├── EngineUnavailable           refused, timed out, 5xx: worth another try
     │   ├── EngineMisconfigured         the server ignores the mask, or lacks the model: a human must act
@@ -34,6 +35,8 @@ Each class states `code` (stable, shown to clients), `retryable`, and `hint` (wh
 """
 
 from __future__ import annotations
+
+import math
 
 
 class SaycartError(Exception):
@@ -113,10 +116,10 @@ class TooManyAttempts(InputError):
 
     code = "too_many_attempts"
     retryable = True
-    hint = "Wait, then sign in again; `saycart staff password NAME` sets a new password."
+    hint = "Wait, then try again; a browser that this name has signed in from before need not wait."
 
     def __init__(self, wait_s: float) -> None:
-        super().__init__(f"Too many attempts under this name; try again in {max(1, round(wait_s))} s")
+        super().__init__(f"Too many attempts; try again in {max(1, math.ceil(wait_s))} s")
         self.wait_s = wait_s
 
 
@@ -185,6 +188,18 @@ class Overloaded(SaycartError):
     def __init__(self, waiting: int, wait_s: float) -> None:
         super().__init__(f"{waiting} orders are waiting already; try again in {wait_s:.0f} s")
         self.wait_s = wait_s
+
+
+class SignInBusy(SaycartError):
+    """Passwords are hashed a few at a time, and the line is full; nothing was looked at."""
+
+    code = "sign_in_busy"
+    retryable = True
+    hint = "Wait a moment, then try again."
+    wait_s = 2.0
+
+    def __init__(self) -> None:
+        super().__init__("Too many are signing in at this moment; try again in a few seconds")
 
 
 class EngineError(SaycartError):

@@ -27,7 +27,10 @@ from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
+from services.storage.second_step import SecondSteps
+from services.storage.sessions import SessionStore
 from services.storage.shops import ShopStore
+from services.storage.sign_in import SignIns
 from services.storage.staff import StaffStore
 from services.storage.tallies import TallyStore
 from services.storage.watched import CHANNEL, WatchedStore
@@ -71,6 +74,9 @@ class Container:
         self.keys = KeyStore(self.database, EVERY_SHOP)
         self.audit = AuditLog(self.database)
         self.staff = StaffStore(self.database)
+        self.sign_ins = SignIns(self.database)
+        self.sessions = SessionStore(self.database)
+        self.second_steps = SecondSteps(self.database)
         self.watched = WatchedStore(self.database)
 
     @cached_property

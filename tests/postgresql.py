@@ -64,7 +64,8 @@ class PostgreSQL:
             connection.execute("SET session_replication_role = replica")
             connection.execute(
                 "TRUNCATE menus, orders, order_events, order_codes, outbox, reviews, idempotency, "
-                "review_records, staff, staff_sessions, sign_ins, tallies, tally_marks, review_tallies, "
+                "review_records, staff, staff_sessions, staff_challenges, staff_devices, staff_totp, "
+                "staff_recovery_codes, sign_in_attempts, tallies, tally_marks, review_tallies, "
                 "api_keys, audit_log"
             )
             connection.execute("DELETE FROM shops WHERE id <> 'main'")

@@ -32,7 +32,9 @@ _BEARER = HTTPBearer(
 _OPEN = Access(shop=MAIN_SHOP, actor="open", scopes=ALL_SCOPES, person="open")
 
 # What needs no credential: probes of orchestrators, what a problem's `type` explains, and ways to get one.
-PUBLIC = frozenset({"/livez", "/readyz", "/problems/{code}", "/sign-in", "/at/{page_key}", "/static"})
+PUBLIC = frozenset(
+    {"/livez", "/readyz", "/problems/{code}", "/sign-in", "/sign-in/code", "/at/{page_key}", "/static"}
+)
 
 
 async def credential(request: Request) -> Access:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Annotated
 
-from fastapi import Query, Request
+from fastapi import Depends, Query, Request
 
 from services.bootstrap import Container
 
@@ -19,6 +19,10 @@ def container(request: Request) -> Container:
 
 Cursor = Annotated[str | None, Query(max_length=300, description="`next_cursor` of the page before")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="rows a page")]
+
+
+Wired = Annotated[Container, Depends(container)]
+"""For the sign-in alone, which works before there is a shop; all else goes by a desk (`access.py`)."""
 
 
 def address(request: Request) -> str:

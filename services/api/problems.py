@@ -93,6 +93,7 @@ STATUS: dict[type[errors.SaycartError], int] = {
     errors.TooManyAttempts: 429,
     errors.TooManyOrders: 429,
     errors.Overloaded: 503,
+    errors.SignInBusy: 503,
     errors.StorageUnavailable: 503,
     errors.StorageFull: 507,
 }
@@ -123,6 +124,7 @@ TITLES: dict[str, str] = {
     "recording_lost": "The recording can't be found",
     "stale_state": "It changed since it was read",
     "too_many_attempts": "Too many attempts to sign in",
+    "sign_in_busy": "Too many are signing in",
     "engine_unavailable": "The decoder does not answer",
     "storage_unavailable": "The database or the disk can't take it now",
     "storage_full": "The disk is full",

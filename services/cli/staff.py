@@ -38,10 +38,11 @@ def add(
 def list_() -> None:
     """Show every account."""
     with told() as console, opened() as box:
-        table = Table("name", "shop", "role", "since", "disabled", box=None)
+        table = Table("name", "shop", "role", "since", "second step", "disabled", box=None)
         for one in box.staff.list():
             ended = one.disabled_at.strftime("%Y-%m-%d %H:%M") if one.disabled_at else ""
-            table.add_row(one.name, one.shop, one.role, one.created_at.strftime("%Y-%m-%d %H:%M"), ended)
+            step, since = "on" if one.second_step else "", one.created_at.strftime("%Y-%m-%d %H:%M")
+            table.add_row(one.name, one.shop, one.role, since, step, ended)
         console.print(table)
 
 
@@ -53,11 +54,34 @@ def disable(name: Name) -> None:
 
 
 @app.command()
+def role(name: Name, to: Annotated[Role, typer.Argument(help="reviewer, manager or admin")]) -> None:
+    """Give an account another role; open sessions follow at once."""
+    with told() as console, opened() as box:
+        console.print(f"{name} is {box.staff.set_role(name, to, by=operator()).role} now")
+
+
+@app.command()
 def password(name: Name, password_stdin: FromStdin = False) -> None:
     """Set a new password and end the account's sessions."""
     with told() as console, opened() as box:
         changed = box.staff.set_password(name, _password(password_stdin), by=operator())
         console.print(f"{changed.name} has a new password")
+
+
+@app.command("sign-out")
+def sign_out(name: Name) -> None:
+    """End every session of an account, and have its devices count as strangers."""
+    with told() as console, opened() as box:
+        box.sessions.end_named(name)
+        console.print(f"{name} is signed out everywhere")
+
+
+@app.command("totp-reset")
+def totp_reset(name: Name) -> None:
+    """Take the second step away from somebody who lost phone and recovery codes; ends their sessions."""
+    with told() as console, opened() as box:
+        box.second_steps.reset(name)
+        console.print(f"{name} signs in with the password alone, until a second step is set up anew")
 
 
 def _password(from_stdin: bool) -> str:

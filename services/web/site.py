@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from services.web import customer, menus, order_access, reference, review, staff, stats
+from services.web import (
+    account,
+    customer,
+    line,
+    menus,
+    order_access,
+    reference,
+    review,
+    sign_in,
+    stats,
+)
 from services.web.pages import STATIC, Shipped
 
-PARTS = (order_access, customer, menus, staff, stats, review, reference)
+PARTS = (order_access, customer, menus, sign_in, account, stats, review, reference)
 
 
 def install(app: FastAPI) -> None:
     """Add the pages and the files that they load."""
+    line.install(app)
     for part in PARTS:
         app.include_router(part.router)
     app.mount("/static", Shipped(directory=STATIC), name="static")

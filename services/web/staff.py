@@ -1,9 +1,9 @@
-"""Staff sign-in: the cookie, the CSRF token that is bound to it, and who asks.
+"""Staff on pages: the session's cookie, the CSRF token that is bound to it, and who asks.
 
 A page for staff takes `staff: Reviewer` or `staff: Manager`, or the desk of one (`ReviewDesk`, `MenuDesk`).
-It sends a visitor without a session to `/sign-in` and, for every method that may change something, wants the
-session's CSRF token, in the `X-CSRF-Token` header (htmx) or in the form field `csrf`. A template gets it as
-`staff.csrf`.
+It sends a visitor without a session to `/sign-in`, one who has yet to set up a second step that is required
+to that, and, for every method that may change something, wants the session's CSRF token, in the
+`X-CSRF-Token` header (htmx) or in the form field `csrf`. A template gets it as `staff.csrf`.
 """
 
 from __future__ import annotations
@@ -11,34 +11,35 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlencode, urlsplit
 
-from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi import Depends, HTTPException, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from schemas.access import Scope
-from schemas.errors import TooManyAttempts
+from schemas.staff import StaffSession
 from services.api.access import asking, check, desk
 from services.api.deps import container
 from services.desk import Desk
-from services.web.pages import Fields, PageRoute, go, is_fragment, page, read_form
+from services.web.pages import is_fragment, read_form
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
-
-HOME = "/review"
+HOME, ENROL = "/review", "/account/second-step"
 COOKIE = "saycart_session"
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
+POLL_HEADER = "x-saycart-poll"
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Who asks: the account's name, the CSRF token of this session, and the desk of their shop."""
+    """Who asks: the account's name, the CSRF token of this session, the session, and the desk of their
+    shop."""
 
     name: str
     csrf: str
+    session: StaffSession
     desk: Desk
 
     def may(self, scope: str) -> bool:
@@ -50,9 +51,20 @@ async def signed_in(request: Request) -> SignedIn:
     """The staff member who asks.
 
     Raises:
-        HTTPException: 303 to the sign-in page, or 403 for a missing or wrong CSRF token.
+        HTTPException: 303 to the sign-in page or to the second step's, or 403 for a missing or wrong CSRF
+            token.
     """
-    staff = await run_in_threadpool(visitor, request)
+    staff = await enrolling(request)
+    if _must_enrol(request, staff):
+        raise HTTPException(303, "Set up your second step first.", {"Location": ENROL})
+    return staff
+
+
+async def enrolling(request: Request) -> SignedIn:
+    """As `signed_in`, of those too whose second step is required and not set up yet: for the pages where
+    they do it, and no others."""
+    staff = await run_in_threadpool(_asking, request)
+    request.state.staff = staff
     if staff is None:
         raise _to_sign_in(request)
     if request.method not in _SAFE_METHODS:
@@ -66,16 +78,18 @@ def _signed(*scopes: Scope) -> Any:
     """A dependency on somebody who is signed in and whose role holds these scopes; raises as `signed_in`, and
     Forbidden where it does not."""
 
-    async def held(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn:
+    async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn:
         check(staff.desk.access, scopes)
         return staff
 
-    return asking(held, *scopes)
+    return asking(holding, *scopes)
 
 
 Reviewer = Annotated[SignedIn, _signed(Scope.REVIEWS)]
 Manager = Annotated[SignedIn, _signed(Scope.MENUS_WRITE)]
-AnyStaff = Annotated[SignedIn, _signed(Scope.MENUS_READ)]
+# What all of them hold, for what is one's own.
+Signed = Annotated[SignedIn, _signed(Scope.MENUS_READ)]
+Enrolling = Annotated[SignedIn, asking(enrolling, Scope.MENUS_READ)]
 
 
 def _reviews(staff: Reviewer) -> Desk:
@@ -93,13 +107,9 @@ MenuDesk = Annotated[Desk, Depends(_menus)]
 def visitor(request: Request) -> SignedIn | None:
     """The staff member who asks, None for everyone else: for pages that are open to all but greet staff."""
     if not hasattr(request.state, "staff"):
-        token = request.cookies.get(COOKIE, "")
-        box = container(request)
-        account = box.staff.session(token) if token else None
+        staff = _asking(request)
         # `page()` hands this to every template.
-        request.state.staff = (
-            None if account is None else SignedIn(account.name, csrf_of(token), desk(request, account.access))
-        )
+        request.state.staff = None if staff is None or _must_enrol(request, staff) else staff
     return cast(SignedIn | None, request.state.staff)
 
 
@@ -115,6 +125,61 @@ def safe_next(wanted: str) -> str:
     return wanted if ours and wanted.isprintable() else HOME
 
 
+def read_cookie(request: Request, name: str) -> str:
+    """The value that `set_cookie` gave under `name`; empty when there is none."""
+    return request.cookies.get(_cookie_name(request, name), "")
+
+
+def set_cookie(
+    request: Request,
+    answer: Response,
+    name: str,
+    value: str,
+    lasting_s: float,
+    samesite: Literal["lax", "strict"],
+) -> None:
+    """Hand the browser a secret that no script, no other host and no plain http gets to see.
+
+    Behind a proxy that ends TLS uvicorn takes the scheme from X-Forwarded-Proto.
+    """
+    answer.set_cookie(
+        _cookie_name(request, name),
+        value,
+        max_age=int(lasting_s),
+        httponly=True,
+        samesite=samesite,
+        secure=request.url.scheme == "https",
+    )
+
+
+def drop_cookie(request: Request, answer: Response, name: str) -> None:
+    """Have the browser forget what `set_cookie` gave."""
+    set_cookie(request, answer, name, "", 0, "lax")
+
+
+def _cookie_name(request: Request, name: str) -> str:
+    # With this prefix a browser takes the cookie from this very host alone, and over https: another host of
+    # the same domain can't slip one in. Over plain http, on loopback, no browser would take it.
+    return f"__Host-{name}" if request.url.scheme == "https" else name
+
+
+def _asking(request: Request) -> SignedIn | None:
+    token = read_cookie(request, COOKIE)
+    if not token:
+        return None
+    box = container(request)
+    # What a page asks for by itself every few seconds says nothing about whether anybody sits before it.
+    used = POLL_HEADER not in request.headers
+    session = box.sessions.of(token, box.settings.staff_idle_s, used=used)
+    if session is None:
+        return None
+    return SignedIn(session.name, csrf_of(token), session, desk(request, session.access))
+
+
+def _must_enrol(request: Request, staff: SignedIn) -> bool:
+    return container(request).settings.staff_totp == "required" and not staff.session.second_step
+
+
 def _to_sign_in(request: Request) -> HTTPException:
     if is_fragment(request):
         # Back to the whole page, and not to the piece of it that htmx asked for.
@@ -126,47 +191,3 @@ def _to_sign_in(request: Request) -> HTTPException:
     return HTTPException(
         303, "Sign in first.", {"Location": f"/sign-in?{urlencode({'next': safe_next(back)})}"}
     )
-
-
-@router.get("/sign-in")
-def ask(request: Request, next: str = HOME) -> Response:
-    """The form; whoever is signed in already is sent on."""
-    if visitor(request) is not None:
-        return go(request, safe_next(next))
-    return page(request, "staff/sign_in.html", next=safe_next(next), name="", wrong=None)
-
-
-@router.post("/sign-in")
-def sign_in(request: Request, fields: Fields) -> Response:
-    """Check name and password, begin a session. The gate has refused forms of other sites already."""
-    box = container(request)
-    lasting_s = box.settings.staff_session_s
-    name, after = fields.get("name"), safe_next(fields.get("next"))
-    try:
-        # Not `get`, which strips: a password may begin with a space.
-        token = box.staff.sign_in(name, (fields.all("password") or [""])[0], lasting_s)
-        wrong = "Name or password is not right."
-    except TooManyAttempts as error:
-        token, wrong = None, f"{error.detail}."
-    if token is None:
-        return page(request, "staff/sign_in.html", status=401, next=after, name=name, wrong=wrong)
-    answer = go(request, after)
-    answer.set_cookie(
-        COOKIE,
-        token,
-        max_age=int(lasting_s),
-        httponly=True,
-        samesite="lax",
-        # Behind a proxy that ends TLS uvicorn takes the scheme from X-Forwarded-Proto.
-        secure=request.url.scheme == "https",
-    )
-    return answer
-
-
-@router.post("/sign-out")
-def sign_out(request: Request, _staff: AnyStaff) -> Response:
-    """End this session, here and in the database."""
-    container(request).staff.sign_out(request.cookies.get(COOKIE, ""))
-    answer = go(request, "/sign-in")
-    answer.delete_cookie(COOKIE, httponly=True, samesite="lax")
-    return answer

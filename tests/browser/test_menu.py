@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from schemas.errors import NotFound
+from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
 from schemas.wording import amount, minor_units
 from services.web.menu_diff import changes
@@ -39,7 +40,7 @@ def menu_id(cafe: World, request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def staff(page: Page, cafe: World) -> Page:
     """A tab of someone who has signed in."""
-    if cafe.parts.staff.sign_in(NAME, PASSWORD, 60) is None:
+    with suppress(Conflict):
         cafe.parts.staff.add(NAME, PASSWORD)
     page.goto("/sign-in?next=/menu")
     page.get_by_label("Name").fill(NAME)

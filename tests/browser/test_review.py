@@ -372,7 +372,8 @@ def test_pages_are_accessible_and_fit(desk: Desk, browser: Browser, size: dict[s
 
 def test_the_sign_in_page_is_accessible_and_says_what_is_wrong(desk: Desk, browser: Browser) -> None:
     with desk.staff(browser, viewport=PHONE) as page:
-        page.get_by_role("button", name="Sign out").click()
+        page.get_by_role("link", name="Ann").click()
+        page.get_by_role("button", name="Sign out here").click()
         page.wait_for_url("**/sign-in")
         page.get_by_label("Name").fill("Ann")
         page.get_by_label("Password").fill("a wrong guess")

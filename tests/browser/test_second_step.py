@@ -1,0 +1,88 @@
+"""Setting the second step up and signing in with a code, in a real browser; the account's page on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
+from tests.browser.review_desk import PASSWORD
+from tests.integration.api_world import World, running
+from tests.integration.signing import code_at
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[World]:
+    """A café of the test's own, since whoever enrols changes an account for good."""
+    with running(tmp_path) as world:
+        world.parts.staff.add("Ann", PASSWORD)
+        yield world
+
+
+def name_and_password(page: Page) -> None:
+    """The first step, up to where the second would begin."""
+    page.goto("/sign-in?next=/account")
+    page.get_by_label("Name").fill("Ann")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+
+
+def sound(page: Page) -> None:
+    assert_accessible(page)
+    assert_fits(page)
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_enrolling_and_signing_in_with_a_code(desk: World, browser: Browser, size: dict[str, int]) -> None:
+    with watched(browser, desk.url, viewport=size) as page:
+        name_and_password(page)
+        page.wait_for_url("**/account")
+        sound(page)
+        page.get_by_role("link", name="Set it up").click()
+        sound(page)
+        page.get_by_label("Your present password").fill(PASSWORD)
+        page.get_by_role("button", name="Go on").click()
+        expect(page.locator("svg.qr")).to_be_visible()
+        page.get_by_text("No camera?").click()
+        secret = page.locator(".secret").inner_text().replace(" ", "")
+        sound(page)
+        page.get_by_label("Six digits").fill("000000")
+        page.get_by_role("button", name="Turn the second step on").click()
+        expect(page.get_by_role("alert").last).to_contain_text("not the code")
+        page.get_by_label("Six digits").fill(code_at(desk.parts.database, secret, -1))
+        page.keyboard.press("Enter")
+        expect(page.locator(".recovery li")).to_have_count(10)
+        sound(page)
+        recovery = page.locator(".recovery li").first.inner_text()
+        page.get_by_role("link", name="I have them").click()
+        page.wait_for_url("**/review")
+        page.goto("/account")
+        expect(page.get_by_text("10 recovery codes left")).to_be_visible()
+        sound(page)
+        page.get_by_role("button", name="Sign out here").click()
+        page.wait_for_url("**/sign-in")
+
+        name_and_password(page)
+        expect(page.get_by_label("Six digits")).to_be_focused()
+        page.keyboard.type("000000")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert").last).to_contain_text("not right")
+        sound(page)
+        page.get_by_label("Six digits").fill(code_at(desk.parts.database, secret))
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/account")
+
+    # Another browser, and no phone.
+    with watched(browser, desk.url, viewport=size) as page:
+        name_and_password(page)
+        page.get_by_text("No phone at hand?").click()
+        page.get_by_label("Recovery code").fill(recovery)
+        page.get_by_role("button", name="Sign in with it").click()
+        expect(page.get_by_text("9 recovery codes left")).to_be_visible()
+        expect(page.locator(".places li")).to_have_count(2)
+        sound(page)
+        page.get_by_role("button", name="Sign out everywhere").click()
+        page.wait_for_url("**/sign-in")

@@ -1,0 +1,78 @@
+"""What tests of signing in share: cheap hashes, a signed-in client, and codes of an authenticator."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from typing import Any
+
+import httpx
+import pyotp
+import pytest
+from argon2 import PasswordHasher
+
+from infra import passwords
+from infra.database import Database
+from schemas.staff import Visit
+
+PASSWORD = "correct horse battery"
+HOUR_S = 3600.0
+HERE = Visit("192.0.2.1", "Firefox on Linux")
+STEP_S = 30
+
+
+class Counting:
+    """The real argon2 with small costs; counts how many run side by side."""
+
+    def __init__(self, pause_s: float = 0.0) -> None:
+        self._real = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+        self._pause_s = pause_s
+        self._lock = threading.Lock()
+        self.now = self.most = self.all = 0
+
+    def hash(self, password: str) -> str:
+        return self._real.hash(password)
+
+    def verify(self, stored: str, password: str) -> bool:
+        with self._lock:
+            self.now += 1
+            self.all += 1
+            self.most = max(self.most, self.now)
+        try:
+            time.sleep(self._pause_s)
+            return self._real.verify(stored, password)
+        finally:
+            with self._lock:
+                self.now -= 1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def cheap(monkeypatch: pytest.MonkeyPatch, pause_s: float = 0.0) -> Counting:
+    """Hash at small costs for this test, and count it."""
+    counting = Counting(pause_s)
+    monkeypatch.setattr(passwords, "_HASHER", counting)
+    monkeypatch.setattr(passwords, "_DECOY", passwords._decoy())
+    return counting
+
+
+def code_at(database: Database, secret: str, steps: int = 0) -> str:
+    """What an authenticator shows, by the database's clock, so many half minutes from now.
+
+    Waits out the end of a half minute: what is "now" here must still be so when it is looked at.
+    """
+    with database.read() as session:
+        now = database.now(session)
+    if (left := STEP_S - now.timestamp() % STEP_S) < 3:
+        time.sleep(left + 0.1)
+        return code_at(database, secret, steps)
+    return pyotp.TOTP(secret).at(now, counter_offset=steps)
+
+
+def csrf_in(page: httpx.Response) -> str:
+    """The CSRF token that a page's forms carry."""
+    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', page.text)
+    assert found is not None, page.text
+    return found[1]
