@@ -60,6 +60,7 @@ lock: ## write the locks anew from pyproject.toml, for every Python that it allo
 	$(UV_LOCK) --universal --python-version 3.11 --group train --no-emit-package torch -o requirements-train.lock
 	echo "$(TORCH_CPU)" >>requirements-train.lock
 	$(UV_LOCK) --universal --python-version 3.11 --group supply -o requirements-supply.lock
+	cd tests/golden/speak && $(UV_LOCK) --no-config --universal --python-version 3.11 requirements.in -o requirements.lock
 
 lock-vllm: ## write the hashes of requirements-vllm.lock anew, after a pin in it was changed by hand (needs uv)
 	grep '^#' requirements-vllm.lock >requirements-vllm.new
@@ -67,8 +68,8 @@ lock-vllm: ## write the hashes of requirements-vllm.lock anew, after a pin in it
 	echo "$(TORCH_CPU)" >>requirements-vllm.new
 	mv requirements-vllm.new requirements-vllm.lock
 
-licences: setup ## write docs/licences.md anew from what is installed and locked; refuses a licence that is not on its list
-	@$(BIN)/python -m tests.supply.licences
+licences: setup $(SUPPLY)/.installed ## write docs/licences.md anew from what is installed and locked; refuses a licence that is not on its list
+	@$(BIN)/python -m tests.supply.licences $(SUPPLY)/bin/python
 
 $(SUPPLY)/.installed: requirements-supply.lock
 	@test -x $(SUPPLY)/bin/python || $(PYTHON) -m venv $(SUPPLY)
@@ -81,7 +82,7 @@ sbom: $(SUPPLY)/.installed ## write docs/sbom.cdx.json anew: CycloneDX, of packa
 # --strict: pip-audit else calls a package that it could not look up no finding, and exits with 0.
 AUDIT := --strict --disable-pip --progress-spinner off --desc off
 audit-packages: $(SUPPLY)/.installed ## known faults of every locked package (needs PyPI's JSON API; ARGS="-s osv" asks osv.dev)
-	@failed=0; for lock in requirements*.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
+	@failed=0; for lock in requirements*.lock tests/golden/speak/requirements.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
 
 clean: ## remove the virtual environment and what a stack wrote; weights are kept
 	rm -rf $(VENV) .saycart
