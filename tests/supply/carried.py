@@ -1,7 +1,7 @@
 """What wheels of the default install carry inside: programs and shared libraries that no lock names.
 
-Read from an installed environment, x86-64 Linux. A library that `LIBRARIES` does not have is refused, so that a
-new version of a wheel can't bring another licence unseen.
+Read from an installed environment, x86-64 Linux. A library that `LIBRARIES` does not have is refused, so that
+a new version of a wheel can't bring another licence unseen.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LIBRARIES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A part inside a wheel that has faults and advisories of its own. `cpe`: vendor and product, as NVD has it."""
+    """A part inside a wheel, with faults and advisories of its own. `cpe`: vendor and product in CPE."""
 
     wheel: str
     name: str

@@ -3,9 +3,9 @@
     python -m tests.supply.licences .venv-supply/bin/python
 
 The licence of an installed package is read from its metadata, that of another from the page as it stands, and
-only that of a pin which neither knows is asked of the package index, with the pip of the Python that is named: the one
-that comes with Python 3.11 leaves licence expressions out of its reports. Exits with 1, and names the row, where a
-licence is not one that `spdx.py` takes; the page is written all the same.
+only that of a pin which neither knows is asked of the package index, with the pip of the Python that is
+named: the one that comes with Python 3.11 leaves licence expressions out of its reports. Exits with 1, and
+names the row, where a licence is not one that `spdx.py` takes; the page is written all the same.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     .venv-supply/bin/python -m tests.supply.sbom
 
-The packages of requirements.lock with their hashes and who needs whom; what their wheels carry (`carried.PROGRAMS`);
-the weights of the model lock and this repository's adapters; the pages' vendored scripts. The same locks give the
-same bytes: there is no serial number and no time in it. It names packages by package URL and no registry's address.
+The packages of requirements.lock with their hashes and who needs whom; what their wheels carry
+(`carried.PROGRAMS`); the weights of the model lock and this repository's adapters; the scripts of the
+pages. The same locks give the same bytes: there is no serial number and no time in it. It names packages by
+package URL and no registry's address.
 """
 
 from __future__ import annotations

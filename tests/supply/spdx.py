@@ -1,6 +1,6 @@
 """From what packages say of their licence to SPDX, and whether that licence is one that we take.
 
-ADR 42 has the reasons. Nothing is guessed: words that are not in a table here give `UNKNOWN`, which is refused.
+ADR 42 has the reasons. Nothing is guessed: words that are in no table here give `UNKNOWN`, which is refused.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ UNKNOWN = "NOASSERTION"
 
 # Taken without a question: they ask for their notice, and at most (MPL-2.0) for changes to their own files.
 ALLOWED = frozenset({
-    "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0",
-    "CNRI-Python", "ISC", "MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "OLDAP-2.8", "PSF-2.0", "PostgreSQL", "Unlicense",
-    "X11", "Zlib",
+    "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0",
+    "CC0-1.0", "CNRI-Python", "ISC", "MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "OLDAP-2.8", "PSF-2.0",
+    "PostgreSQL", "Unlicense", "X11", "Zlib",
 })  # fmt: skip
 
 # Taken by name though their licence is on no list; each with its reason. An unused row is a fault.
@@ -26,7 +26,7 @@ TAKEN: dict[str, str] = {
     "intel-openmp": "proprietary and redistributable under Intel's terms; of the vLLM environment alone, "
     "which is installed and never handed on",
     "intel-cmplr-lib-ur": "as intel-openmp",
-    "piper-tts": "GPL: a tool in an environment of its own, which makes sample recordings; nothing of it is in them",
+    "piper-tts": "GPL: a tool in an environment of its own; nothing of it is in what it speaks",
     "supervisor": "the Repoze licence, BSD with a clause on trade marks; of the vLLM environment alone",
 }
 
@@ -99,6 +99,6 @@ def _of_classifiers(classifiers: Sequence[str]) -> list[str]:
 
 
 def refused(expression: str) -> list[str]:
-    """The parts of an SPDX expression that are not allowed. Of an `OR` each has to be: a choice is written down."""
+    """The parts of an SPDX expression that are not allowed. Of an `OR` each has to be."""
     parts = re.split(r"\s+(?:AND|OR)\s+|[()]", expression)
     return sorted({part.strip() for part in parts if part.strip()} - ALLOWED)

