@@ -112,8 +112,12 @@ class Settings(BaseSettings):
     decode_child_memory: int = 1_000_000_000
     """Address space, in bytes, of the child process that decodes audio containers."""
 
-    decode_child_s: float = 20.0
-    """CPU and wall seconds of that child."""
+    decode_child_s: float = Field(20.0, gt=0)
+    """Wall seconds of that child; past them the machine was too slow, and the order is tried again."""
+
+    decode_child_cpu_s: float = Field(5.0, gt=0)
+    """CPU seconds of that child, ten times what a minute of speech takes; past them the recording is refused
+    for good. At most half of `decode_child_s` counts, so that this is reached first."""
 
     asr_threshold: float = 0.72
     """Calibrated ASR confidence under which a human looks at the order."""

@@ -112,6 +112,7 @@ class Container:
             max_bytes=config.max_upload_bytes,
             memory_bytes=config.decode_child_memory,
             child_s=config.decode_child_s,
+            cpu_s=config.decode_child_cpu_s,
         )
         return read(file, limits)
 
