@@ -3,6 +3,7 @@
     SaycartError
     ├── InputError                  the caller can mend it (HTTP 4xx, or the order's `error` state)
     │   ├── NotFound                    no such order, menu or review
+    │   │   └── RecordingRemoved            the order is there, its recording is not any more
     │   ├── Conflict                    the thing changed since it was read, or a key was used before
     │   │   ├── IdempotencyMismatch         the key was used before, with another body
     │   │   └── IdempotencyInFlight         the first request under the key is not done yet: wait
@@ -60,6 +61,11 @@ class InputError(SaycartError):
 class NotFound(InputError):
     code = "not_found"
     hint = "Check the id; list calls show what exists."
+
+
+class RecordingRemoved(NotFound):
+    code = "recording_removed"
+    hint = "It goes when its order is cancelled, or when nobody can hear it; the order itself stays."
 
 
 class Conflict(InputError):

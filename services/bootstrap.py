@@ -25,6 +25,7 @@ from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
 from services.storage.records import OrderRecord, Outcome, ReviewRecord
+from services.storage.removals import RemovalStore
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
 from services.storage.staff import StaffStore
@@ -60,6 +61,7 @@ class Container:
         self.reviews = ReviewStore(self.database, tells)
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
+        self.removals = RemovalStore(self.database)
         self.tallies = TallyStore(self.database)
         self.review_log = ReviewLog(self.database)
         self.menus = MenuStore(self.database)
@@ -168,6 +170,7 @@ class Container:
             fallback_decoder=lambda: self.fallback_decoder,
             menu=self.menus.get,
             recording=self.blobs.path,
+            remove_recording=self.remove_recordings,
             decode_audio=self.decode_audio,
             second_transcriber=lambda: self.second_transcriber,
             agreement=agreement,
@@ -258,6 +261,24 @@ class Container:
             self.decoder.prove()
         except EngineUnavailable as error:
             log.warning("decoder.not_proved", error=error.detail)
+
+    def cancel_order(self, order_id: str) -> OrderRecord:
+        """End an order and remove its recording; errors as the order store's `cancel`."""
+        cancelled = self.orders.cancel(order_id)
+        self.remove_recordings(order_id)
+        return cancelled
+
+    def remove_recordings(self, order_id: str | None = None) -> int:
+        """Remove the recordings that one order, or any, has let go of; how many. Never fails: what can't be
+        removed now is the sweeper's."""
+        try:
+            removed = self.removals.carry_out(self.blobs.delete, order_id=order_id)
+        except (SaycartError, OSError) as error:
+            log.warning("recording.left_to_sweeper", error=str(error))
+            return 0
+        if removed:
+            log.info("recording.removed", removed=removed)
+        return removed
 
     def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:
         """What a reviewer's decision makes of the order; raises InvalidCart."""
