@@ -93,7 +93,8 @@ def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
     store, supervisor = OrderStore(database), Supervisor(home / "stack")
     try:
         supervisor.start([server.child("redis"), *children(config, home, listener)])
-        with httpx.Client(base_url=url, trust_env=False) as client, redis.Redis.from_url(server.url) as bell:
+        bell = redis.Redis.from_url(server.operator_url)
+        with httpx.Client(base_url=url, trust_env=False) as client, bell:
             _settled(client, store, WARM)
             idle = _commands(bell, lambda: time.sleep(orders * (PAUSE_S + 0.05)))
             before = _messages(home)

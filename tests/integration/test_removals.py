@@ -239,7 +239,7 @@ def test_listening_while_it_is_cancelled_gives_all_or_a_clear_answer(own_world: 
         return codes
 
     with ThreadPoolExecutor(2) as pool:
-        for _ in range(20):
+        for _ in range(8):
             order, cancelled = spoken(own_world), threading.Event()
             heard = [pool.submit(listen, order, cancelled) for _ in range(2)]
             own_world.http.post(f"/v1/orders/{order}/cancel")
