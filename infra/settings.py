@@ -192,6 +192,9 @@ class Settings(BaseSettings):
     log_level: str = "INFO"
     """Of the structured logs."""
 
+    log_bytes: int = Field(5_000_000, ge=10_000)
+    """Size at which a part's log is put aside, while it is written to, as `.log.1`; three such are kept."""
+
     log_json: bool = False
     """JSON lines rather than `key=value`, for collectors."""
 

@@ -12,6 +12,7 @@ import structlog
 from infra.blobs import Blobs
 from infra.database import Database
 from infra.notices import Notices, notices
+from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings, addresses
 from schemas.errors import Conflict, EngineUnavailable, InputError, SaycartError
 from schemas.menu import Menu
@@ -392,5 +393,7 @@ def webhook_signer(settings: Settings) -> Signer | None:
 
 
 def bootstrap(settings: Settings) -> Container:
-    """Wire a process. Cheap: engines and connections are made when first used."""
+    """Wire a process, whose files are its user's alone from here on. Cheap: engines and connections are made
+    when first used."""
+    keep_private()
     return Container(settings)
