@@ -1,7 +1,7 @@
 """Recordings on disk: streamed in, synced, then renamed into place under an id of ours.
 
 A key exists only for a file that is whole and on disk. What a killed process leaves lies in `tmp/`, held by
-nobody, and is cleared when the next one starts.
+nobody, and is cleared when the next one starts, or by the sweeper.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Blobs:
         self._tmp = root / "tmp"
         with _space():
             self._tmp.mkdir(parents=True, exist_ok=True)
-        self._clear_leftovers()
+        self.clear_leftovers()
 
     def open(self) -> BlobWriter:
         """A writer for one new file; use it in a `with`, which discards what was not committed.
@@ -60,7 +60,7 @@ class Blobs:
         return self._root / key[:2] / key
 
     def delete(self, key: str) -> None:
-        """Remove a file; one that is gone already is fine.
+        """Remove a file; one that is gone already is fine, and who has it open reads it to its end.
 
         Raises:
             NotABlob: as in `path`.
@@ -74,7 +74,8 @@ class Blobs:
                 if _KEY.fullmatch(file.name) and time.time() - file.stat().st_mtime > seconds:
                     yield file.name
 
-    def _clear_leftovers(self) -> None:
+    def clear_leftovers(self) -> None:
+        """Remove what killed writers have left half written; living ones hold theirs."""
         for file in self._tmp.iterdir():
             with suppress(OSError):  # another process clears too, or the writer has just committed
                 if time.time() - file.stat().st_mtime < _YOUNG_S:

@@ -37,6 +37,8 @@ class BrokerAway(Exception):
 def make_celery(redis_url: str) -> Celery:
     """A Celery app that can send; a worker adds its tasks."""
     app = Celery("saycart", broker=redis_url)
+    if redis_url.startswith("redis://"):
+        app.conf.broker_transport = "infra.redis_transport:Transport"
     app.conf.update(
         task_serializer="json",
         accept_content=["json"],
@@ -50,6 +52,8 @@ def make_celery(redis_url: str) -> Celery:
         worker_redirect_stdouts=False,
         worker_proc_alive_timeout=120.0,  # a child loads its model before it says that it is up
         worker_send_task_events=False,
+        # Whoever can write to the queue could else stop all workers by one message; nothing of ours asks.
+        worker_enable_remote_control=False,
         broker_connection_retry_on_startup=True,
         broker_transport_options={
             "visibility_timeout": 600,

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from infra import processes
+from infra import logs, processes
+from infra.private import UMASK
 from infra.processes import HOME_MARK, Known
 
+LOG_CAP = 5_000_000
 _PR_SET_PDEATHSIG = 1
-_LOG_CAP = 5_000_000  # bytes; a longer log is put aside as `.log.1` at the next start
 # Loaded here and not after the fork, where another thread may hold the loader's lock.
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -79,15 +80,16 @@ class Child:
 
 
 class Run:
-    """A child over all of its lives. Used by the supervisor's thread alone."""
+    """A child over all of its lives. Used by the supervisor's thread alone. `log_cap`: see `logs.rotate`."""
 
-    def __init__(self, child: Child, mark: str) -> None:
+    def __init__(self, child: Child, mark: str, log_cap: int = LOG_CAP) -> None:
         self.child = child
         self.process: subprocess.Popen[bytes] | None = None
         self.known = Known(0, -1, child.name)
         self.ready = False
         self.held = False  # True: not to be started yet
         self._mark = mark
+        self._log_cap = log_cap
         self._began = 0.0
         self._log_from = 0
         self._deaths = 0
@@ -112,8 +114,7 @@ class Run:
         child, parent = self.child, os.getpid()
         child.prepare()
         child.log_path.parent.mkdir(parents=True, exist_ok=True)
-        if child.log_path.exists() and child.log_path.stat().st_size > _LOG_CAP:
-            child.log_path.replace(child.log_path.with_suffix(".log.1"))
+        self.rotate_log()
 
         def die_with_parent() -> None:
             if _LIBC is not None:
@@ -134,10 +135,16 @@ class Run:
                     start_new_session=True,
                     preexec_fn=die_with_parent,
                     pass_fds=child.pass_fds,
+                    umask=UMASK,
                 )
             except OSError as error:
                 raise self.failed(f"could not be started: {error}") from error
         self.known = processes.known(self.process.pid, child.name)
+
+    def rotate_log(self) -> None:
+        """Put the log aside if it has grown too long."""
+        if logs.rotate(self.child.log_path, self._log_cap):
+            self._log_from = 0
 
     def bury(self) -> str:
         """After a death: end its orphans and plan the next start. Returns what happened.
@@ -189,10 +196,12 @@ class Run:
 
 
 def log_tail(path: Path, since: int = 0, lines: int = 12) -> str:
-    """The last lines that were written to `path` after byte `since`."""
+    """The last lines that were written to `path` after byte `since`; its last lines, where it is
+    shorter than that, because it was put aside."""
     try:
         with path.open("rb") as log:
-            log.seek(max(since, path.stat().st_size - 16_384))
+            size = os.fstat(log.fileno()).st_size
+            log.seek(max(since if since <= size else 0, size - 16_384))
             return "\n".join(log.read().decode(errors="replace").rstrip().splitlines()[-lines:])
     except OSError:
         return ""

@@ -128,8 +128,12 @@ class Settings(BaseSettings):
     decode_child_memory: int = 1_000_000_000
     """Address space, in bytes, of the child process that decodes audio containers."""
 
-    decode_child_s: float = 20.0
-    """CPU and wall seconds of that child."""
+    decode_child_s: float = Field(20.0, gt=0)
+    """Wall seconds of that child; past them the machine was too slow, and the order is tried again."""
+
+    decode_child_cpu_s: float = Field(5.0, gt=0)
+    """CPU seconds of that child, ten times what a minute of speech takes; past them the recording is refused
+    for good. At most half of `decode_child_s` counts, so that this is reached first."""
 
     asr_threshold: float = 0.72
     """Calibrated ASR confidence under which a human looks at the order."""
@@ -216,6 +220,9 @@ class Settings(BaseSettings):
 
     log_level: str = "INFO"
     """Of the structured logs."""
+
+    log_bytes: int = Field(5_000_000, ge=10_000)
+    """Size at which a part's log is put aside, while it is written to, as `.log.1`; three such are kept."""
 
     log_json: bool = False
     """JSON lines rather than `key=value`, for collectors."""

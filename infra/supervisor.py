@@ -1,6 +1,7 @@
 """Starts child processes in the order of their needs, keeps them alive, and leaves none behind.
 
-Knows no orders. Each child leads its own session and writes to a log file. Against what is left behind:
+Knows no orders. Each child leads its own session and writes to a log file, which is put aside while it runs
+(`logs.py`), and whose files are its user's alone (`private.py`). Against what is left behind:
 
 1. `stop` (also at exit): TERM, wait, KILL, to the whole session, in reverse order of need.
 2. The supervisor is killed: the kernel sends each child TERM (PR_SET_PDEATHSIG), and the guard, a process
@@ -26,7 +27,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from infra import processes
-from infra.child import Child, ChildFailed, HomeInUse, Restart, Run, SupervisorError
+from infra.child import LOG_CAP, Child, ChildFailed, HomeInUse, Restart, Run, SupervisorError
+from infra.private import UMASK
 from infra.processes import Record
 from infra.swap import Swap
 
@@ -34,6 +36,7 @@ __all__ = ["Change", "Child", "ChildFailed", "HomeInUse", "Restart", "Supervisor
 
 _POLL_S = 0.1
 _GUARD_GRACE_S = 8.0
+_LOGS_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Change:
 
 class Supervisor:
     """Runs children on `home`, whose `run/` holds lock and record; `about` tells others what runs there.
+    A log of over `log_cap` bytes is put aside, see `logs.rotate`.
 
     `on_change` is called from the supervisor's threads and must be quick.
     """
@@ -57,6 +61,7 @@ class Supervisor:
         home: Path,
         on_change: Callable[[Change], None] = lambda _: None,
         about: str = "",
+        log_cap: int = LOG_CAP,
     ) -> None:
         self._mark = str(home.resolve())
         self._runs: dict[str, Run] = {}
@@ -64,6 +69,8 @@ class Supervisor:
         self._record = self._run_dir / "children.json"
         self._on_change = on_change
         self._about = about
+        self._log_cap = log_cap
+        self._logs_seen = 0.0
         self._owner = processes.known(os.getpid(), "supervisor")
         self._lock = FileLock(self._run_dir / "stack.lock", thread_local=False)
         self._guard: subprocess.Popen[bytes] | None = None
@@ -106,7 +113,7 @@ class Supervisor:
             ChildFailed: a child was not ready in time, or died too often.
         """
         self.claim()
-        self._runs = {child.name: Run(child, self._mark) for child in children}
+        self._runs = {child.name: Run(child, self._mark, self._log_cap) for child in children}
         atexit.register(self.stop)
         self._thread.start()
         try:
@@ -171,6 +178,7 @@ class Supervisor:
                 for run in list(self._runs.values()):
                     self._step(run)
                 self._swap()
+                self._rotate_logs()
                 if all(run.ready for run in self._runs.values()):
                     self._all_ready.set()
         except BaseException as error:  # handed to whoever waits, by `check`
@@ -185,7 +193,7 @@ class Supervisor:
         """Step the oldest restart that was asked for; the others wait, so no two touch one child."""
         if self._swaps:
             swap = self._swaps[0]
-            swap.step(self._runs, lambda child: Run(child, self._mark), self._stop_one)
+            swap.step(self._runs, lambda child: Run(child, self._mark, self._log_cap), self._stop_one)
             self._write_record()
             if swap.done.is_set():
                 self._swaps.remove(swap)
@@ -208,6 +216,12 @@ class Supervisor:
                 self._on_change(Change(name, "ready", run.age_s))
             elif run.age_s > run.child.ready_timeout_s:
                 raise run.failed(f"was not ready within {run.child.ready_timeout_s:.0f} s")
+
+    def _rotate_logs(self) -> None:
+        if time.monotonic() >= self._logs_seen + _LOGS_EVERY_S:
+            for run in self._runs.values():
+                run.rotate_log()
+            self._logs_seen = time.monotonic()
 
     def _stop_all(self) -> None:
         """In waves: together those that no other still needs."""
@@ -248,4 +262,5 @@ class Supervisor:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # or the terminal's Ctrl-C would end it first
+            umask=UMASK,
         )

@@ -5,6 +5,7 @@
     │   ├── Unauthorized                no credential, or one that is not (or no longer) good
     │   ├── Forbidden                   a good credential that may not do this
     │   ├── NotFound                    no such order, menu or review
+    │   │   └── RecordingRemoved            the order is there, its recording is not any more
     │   ├── Conflict                    the thing changed since it was read, or a key was used before
     │   │   ├── IdempotencyMismatch         the key was used before, with another body
     │   │   └── IdempotencyInFlight         the first request under the key is not done yet: wait
@@ -13,10 +14,12 @@
     │   ├── UnknownMenu                 an order names a menu that was never imported
     │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
     │   ├── InvalidCart                 a corrected cart that the menu does not allow
-    │   ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
-    │   ├── AudioTooLarge               over the byte cap
-    │   ├── AudioTooLong                over the length cap
-    │   └── AudioDamaged                undecodable, or shorter than its own header declares
+    │   └── AudioRefused                the recording itself: never worth a retry, and not kept
+    │       ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
+    │       ├── AudioTooLarge               over the byte cap
+    │       ├── AudioTooLong                over the length cap
+    │       ├── AudioTooCostly              decoding it takes more than any recording of speech needs
+    │       └── AudioDamaged                undecodable, or shorter than its own header declares
     ├── Overloaded                  orders pile up for the workers: wait
     ├── SignInBusy                  too many sign in at this moment: wait
     ├── EngineError                 a model or its server
@@ -75,6 +78,11 @@ class Forbidden(InputError):
 class NotFound(InputError):
     code = "not_found"
     hint = "Check the id; list calls show what exists."
+
+
+class RecordingRemoved(NotFound):
+    code = "recording_removed"
+    hint = "It goes when its order is cancelled, or when nobody can hear it; the order itself stays."
 
 
 class Conflict(InputError):
@@ -158,22 +166,35 @@ class InvalidCart(InputError):
         self.problems = problems
 
 
-class UnsupportedAudio(InputError):
+class AudioRefused(InputError):
+    """Nobody can hear it, so nobody needs it: its file is removed when its order ends."""
+
+    code = "audio_refused"
+
+
+class UnsupportedAudio(AudioRefused):
     code = "unsupported_audio"
     hint = "Send WAV, FLAC, Ogg/Opus, MP3, M4A or WebM; the file's first bytes decide, not its name."
 
 
-class AudioTooLarge(InputError):
+class AudioTooLarge(AudioRefused):
     code = "audio_too_large"
     hint = "Send a shorter recording or a compressed one (Opus at 24 kbit/s is plenty for speech)."
 
 
-class AudioTooLong(InputError):
+class AudioTooLong(AudioRefused):
     code = "audio_too_long"
     hint = "Send one order a recording, without long silence around it."
 
 
-class AudioDamaged(InputError):
+class AudioTooCostly(AudioRefused):
+    """Never worth a retry: the limits are of the work itself and not of the clock."""
+
+    code = "audio_too_costly"
+    hint = "Record it anew, at one sample rate and with the same channels throughout, and send that."
+
+
+class AudioDamaged(AudioRefused):
     code = "audio_damaged"
     hint = "The upload was probably cut off; send the whole file again."
 

@@ -12,6 +12,7 @@ import structlog
 from infra.blobs import Blobs
 from infra.database import Database
 from infra.notices import Notices, notices
+from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings, addresses
 from schemas.access import EVERY_SHOP
 from schemas.errors import EngineUnavailable, InputError, SaycartError
@@ -25,6 +26,7 @@ from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
+from services.storage.removals import RemovalStore
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
 from services.storage.second_step import SecondSteps
@@ -67,6 +69,7 @@ class Container:
         self.reviews = ReviewStore(self.database, EVERY_SHOP, self.tells)
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
+        self.removals = RemovalStore(self.database)
         self.tallies = TallyStore(self.database)
         self.review_log = ReviewLog(self.database, EVERY_SHOP)
         self.menus = MenuStore(self.database, EVERY_SHOP)
@@ -139,6 +142,7 @@ class Container:
             max_bytes=config.max_upload_bytes,
             memory_bytes=config.decode_child_memory,
             child_s=config.decode_child_s,
+            cpu_s=config.decode_child_cpu_s,
         )
         return read(file, limits)
 
@@ -194,6 +198,7 @@ class Container:
             fallback_decoder=lambda: self.fallback_decoder,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
             recording=self.blobs.path,
+            remove_recording=self.remove_recordings,
             decode_audio=self.decode_audio,
             second_transcriber=lambda: self.second_transcriber,
             agreement=agreement,
@@ -285,6 +290,18 @@ class Container:
         except EngineUnavailable as error:
             log.warning("decoder.not_proved", error=error.detail)
 
+    def remove_recordings(self, order_id: str | None = None) -> int:
+        """Remove the recordings that one order, or any, has let go of; how many. Never fails: what can't be
+        removed now is the sweeper's."""
+        try:
+            removed = self.removals.carry_out(self.blobs.delete, order_id=order_id)
+        except (SaycartError, OSError) as error:
+            log.warning("recording.left_to_sweeper", error=str(error))
+            return 0
+        if removed:
+            log.info("recording.removed", removed=removed)
+        return removed
+
     def ready(self) -> dict[str, str]:
         """Each thing that orders lean on: `ok`, or what is wrong with it."""
         checks = {
@@ -354,5 +371,7 @@ def webhook_signer(settings: Settings) -> Signer | None:
 
 
 def bootstrap(settings: Settings) -> Container:
-    """Wire a process. Cheap: engines and connections are made when first used."""
+    """Wire a process, whose files are its user's alone from here on. Cheap: engines and connections are made
+    when first used."""
+    keep_private()
     return Container(settings)

@@ -84,6 +84,12 @@ class Desk:
         """What the shop's reviewers decided in so many hours."""
         return self._box.tallies.decided(self.shop, hours)
 
+    def cancel_order(self, order_id: str) -> OrderRecord:
+        """End an order and remove its recording; errors as the order store's `cancel`."""
+        cancelled = self.orders.cancel(order_id)
+        self._box.remove_recordings(order_id)
+        return cancelled
+
     def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:
         """What a reviewer's decision makes of the order; raises InvalidCart."""
         from services.pipeline.review import settle

@@ -28,6 +28,7 @@ from services.pipeline.runner import Runner
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.records import NewOrder, OrderRecord
+from services.storage.removals import RemovalStore
 from services.storage.reviews import ReviewStore
 
 TESTER = Actor("operator:tests")
@@ -310,7 +311,7 @@ class Works:
 
     def __post_init__(self) -> None:
         self.orders, self.reviews = OrderStore(self.database, "main"), ReviewStore(self.database, "main")
-        self.menus = MenuStore(self.database, "main")
+        self.menus, self.removals = MenuStore(self.database, "main"), RemovalStore(self.database)
         self.menus.put(CAFE, by=TESTER)
 
     def runner(self, owner: str = "worker-1") -> Runner:
@@ -322,6 +323,7 @@ class Works:
             agreement=lambda _first, _second: AGREEMENT,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
             recording=self.blobs.path,
+            remove_recording=self.remove_recording,
             decode_audio=unheard,
             asr_threshold=0.72,
             field_threshold=0.94,
@@ -331,6 +333,9 @@ class Works:
             reader=self.reader,
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
+
+    def remove_recording(self, order_id: str) -> int:
+        return self.removals.carry_out(self.blobs.delete, order_id=order_id)
 
     def spoken(self) -> str:
         """An order that came as a recording."""

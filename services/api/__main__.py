@@ -23,6 +23,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from infra.database import DatabaseUnavailable
+from infra.private import narrow
 from infra.settings import Settings, settings
 from infra.telemetry import configure_logging
 from services.api.app import create_app
@@ -114,6 +115,7 @@ def main() -> None:
     configure_logging(wanted.log_level, as_json=wanted.log_json)
     allow_files()
     container = bootstrap(wanted)
+    narrow(wanted.home)  # in containers it is the first on the home, as the stack is elsewhere
     try:
         container.database.migrate()
     except DatabaseUnavailable as error:

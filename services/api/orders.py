@@ -175,7 +175,7 @@ def page(
 def cancel(order_id: str, box: WritesOrders) -> Response:
     """Cancel what has not ended yet. Cancelling twice is the same as once; anything else ended is a 409."""
     try:
-        box.orders.cancel(order_id)
+        box.cancel_order(order_id)
     except (Conflict, StaleState) as error:
         record, review = read(box, order_id)
         if record.state is not State.CANCELLED:

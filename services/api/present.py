@@ -78,7 +78,7 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
         stage=next_stage(record.state),
         version=record.version,
         menu=MenuRef(id=record.menu_id, version=record.menu_version),
-        source="audio" if record.audio_key else "transcript",
+        source="audio" if record.spoken else "transcript",
         transcript=record.transcript,
         cart=record.cart,
         findings=list(record.findings),

@@ -122,6 +122,7 @@ TITLES: dict[str, str] = {
     "cross_site": "Another site's page may not call this API",
     "conflict": "It changed since it was read",
     "recording_lost": "The recording can't be found",
+    "recording_removed": "The recording was removed",
     "stale_state": "It changed since it was read",
     "too_many_attempts": "Too many attempts to sign in",
     "sign_in_busy": "Too many are signing in",

@@ -9,6 +9,7 @@ demuxer is forced to the sniffed container (`containers.py` says why).
 
 from __future__ import annotations
 
+import math
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from schemas.errors import (
     AudioDamaged,
+    AudioTooCostly,
     AudioTooLarge,
     AudioTooLong,
     EngineUnavailable,
@@ -45,12 +47,22 @@ DEMUXERS = {
 
 @dataclass(frozen=True, slots=True)
 class DecodeLimits:
-    """Bounds of one decoding: seconds of audio, bytes of file, bytes of address space, CPU and wall s."""
+    """Bounds of one decoding: seconds of audio, bytes of file, bytes of address space, wall s and CPU s.
+
+    Past the CPU seconds the recording is at fault, for good; past the wall seconds this machine is, which is
+    tried again. So that the first is reached first, also by a child that has to share its core, at most half
+    of the wall seconds count."""
 
     max_audio_s: float = 60.0
     max_bytes: int = 15_000_000
     memory_bytes: int = 1_000_000_000
     child_s: float = 20.0
+    cpu_s: float = 5.0
+
+    @property
+    def whole_cpu_s(self) -> int:
+        """The CPU seconds as the kernel takes them, from 1 up."""
+        return max(1, math.floor(min(self.cpu_s, self.child_s / 2)))
 
 
 def read(path: Path, limits: DecodeLimits) -> Samples:
@@ -58,7 +70,7 @@ def read(path: Path, limits: DecodeLimits) -> Samples:
     the length that it declares.
 
     Raises:
-        UnsupportedAudio, AudioTooLarge, AudioTooLong, AudioDamaged: the recording itself.
+        UnsupportedAudio, AudioTooLarge, AudioTooLong, AudioTooCostly, AudioDamaged: the recording itself.
         EngineUnavailable: as `decode`.
     """
     container = sniff_file(path)
@@ -73,15 +85,15 @@ def decode(path: Path, container: Container, limits: DecodeLimits) -> Samples:
     Raises:
         AudioTooLarge: over `max_bytes`.
         AudioTooLong: over `max_audio_s`; decoding stops there, however long the file is.
-        AudioDamaged: undecodable, without audio, or it crashed the decoder or used up its limits.
+        AudioTooCostly: it used up memory or CPU time, or changes its form all the time.
+        AudioDamaged: undecodable, without audio, or it crashed the decoder.
         UnsupportedAudio: an accepted container around a codec that is not.
         EngineUnavailable: the child could not be run, or this machine was too slow for it.
     """
     size = path.stat().st_size
     if size > limits.max_bytes:
         raise AudioTooLarge(f"The recording has {size} bytes; at most {limits.max_bytes} are taken.")
-    cpu_s = max(1, round(limits.child_s))
-    request = f"{DEMUXERS[container]} {limits.max_audio_s} {limits.memory_bytes} {cpu_s}"
+    request = f"{DEMUXERS[container]} {limits.max_audio_s} {limits.memory_bytes} {limits.whole_cpu_s}"
     room = int(limits.max_audio_s * RATE) * 4
     with path.open("rb") as recording:
         ended = audio_parent.run(recording, request, room=room, limit_s=limits.child_s)
@@ -113,9 +125,11 @@ def _verdict(status: int, limits: DecodeLimits) -> SaycartError:
     if status == audio_child.OTHER_CODEC:
         return UnsupportedAudio("The container holds a codec that is not accepted.")
     if status == audio_child.OUT_OF_MEMORY:
-        return AudioDamaged("Decoding it took more memory than any recording of speech needs.")
+        return AudioTooCostly("Decoding it took more memory than any recording of speech needs.")
+    if status == audio_child.TOO_MANY_FORMS:
+        return AudioTooCostly("The recording changes its sample rate or its channels all the time.")
     if status == -signal.SIGXCPU:
-        return AudioDamaged("Decoding it took more time than any recording of speech needs.")
+        return AudioTooCostly("Decoding it took more time than any recording of speech needs.")
     if status < 0 and status != -signal.SIGKILL:  # killed: by the system, short of memory, not by the file
         return AudioDamaged("The recording broke the decoder.")
     return EngineUnavailable(f"The decoding process ended with status {status}.")

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from typing import Any
 
 RATE = 16_000
-TOO_LONG, UNDECODABLE, NO_AUDIO, OTHER_CODEC, OUT_OF_MEMORY = 10, 11, 12, 13, 14
+TOO_LONG, UNDECODABLE, NO_AUDIO, OTHER_CODEC, OUT_OF_MEMORY, TOO_MANY_FORMS = 10, 11, 12, 13, 14, 15
 
 CODECS = (
     "aac,adpcm_ima_wav,adpcm_ms,alac,flac,mp3,mp3float,opus,libopus,vorbis,pcm_alaw,pcm_mulaw,pcm_f32be,"
@@ -34,6 +34,10 @@ CODECS = (
 
 BAD_PACKETS = 1
 """Undecodable packets that are let pass: some writers leave one broken packet at an end."""
+
+FORMS = 20
+"""Changes of rate, layout or sample format that are followed: a chained recording has one a link. Each costs
+a new filter, some hundred times what decoding a small frame does."""
 
 
 class Verdict(Exception):
@@ -76,10 +80,13 @@ def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
 def resampled(av: Any, frames: Iterator[Any]) -> Iterator[bytes]:
     """The frames as float32 mono at `RATE`. A stream may change its form midway (chained Ogg)."""
     resampler: Any = None
-    form = None
+    form, forms = None, 0
     for frame in frames:
         frame.pts = None  # times with holes would stall the filter; only the samples' order counts
         if form != (form := (frame.format.name, frame.layout.name, frame.sample_rate)):
+            forms += 1
+            if forms > FORMS:
+                raise Verdict(TOO_MANY_FORMS)
             if resampler is not None:
                 yield from map(samples_in, resampler.resample(None))
             resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)

@@ -11,11 +11,13 @@ _SEGMENT, _INFO, _CLUSTER = 0x18538067, 0x1549A966, 0x1F43B675
 _TIMESTAMP_SCALE, _DURATION, _CLUSTER_TIME = 0x2AD7B1, 0x4489, 0xE7
 _SIMPLE_BLOCK, _BLOCK_GROUP, _BLOCK = 0xA3, 0xA0, 0xA1
 _OPENED = frozenset((_SEGMENT, _INFO, _CLUSTER, _BLOCK_GROUP))
+_NUMBER_BYTES = 8  # of an unsigned integer (RFC 8794); one of megabytes would make each sum with it slow
 _LAST_BLOCK_S = 0.5  # the last block's own length: Opus at most 0.12 s, laced or PCM blocks more
 
 
 def _boxes(data: bytes, at: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """(type, start of the body, end of the box) of each box in `data[at:end]`; an end may lie beyond."""
+    """(type, start of the body, end of the box) of each box in `data[at:end]`; an end may lie beyond `end`,
+    which whoever looks inside must not follow: boxes that overlap could be walked over again and again."""
     while at < end:
         size, name = struct.unpack_from(">I4s", data, at)
         body = at + 8
@@ -58,10 +60,11 @@ def _durations(data: bytes, at: int, end: int) -> Iterator[float]:
         if name == b"mvhd":
             yield _seconds(data, body)
         elif name == b"trak" and not sound:
-            for inner, media, media_end in _boxes(data, body, stop):
+            trak_end = min(stop, end)
+            for inner, media, media_end in _boxes(data, body, trak_end):
                 if inner != b"mdia":
                     continue
-                parts = {part: start for part, start, _ in _boxes(data, media, media_end)}
+                parts = {part: start for part, start, _ in _boxes(data, media, min(media_end, trak_end))}
                 handler = parts.get(b"hdlr", len(data))
                 if data[handler + 8 : handler + 12] == b"soun" and b"mdhd" in parts:
                     sound = True
@@ -109,6 +112,8 @@ def webm(data: bytes) -> Declared:
         stop = body if unknown else body + size
         if stop > len(data):
             return Declared(cut=f"{stop - len(data)} bytes of its last element are missing")
+        if element in (_TIMESTAMP_SCALE, _CLUSTER_TIME) and size > _NUMBER_BYTES:
+            return Declared(cut="one of its numbers is too long")
         if element == _TIMESTAMP_SCALE:
             scale = int.from_bytes(data[body:stop])
         elif element == _DURATION and size in (4, 8):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from schemas.cart import CartDraft
+from schemas.errors import RecordingLost
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 
@@ -30,10 +31,14 @@ class Recording:
         """Shape (n,), float32 in -1..1, mono, 16 kHz.
 
         Raises:
-            UnsupportedAudio, AudioTooLong, AudioDamaged: the recording itself; never worth a retry.
+            AudioRefused: the recording itself; never worth a retry.
+            RecordingLost: it is not there, or was removed while it was read.
             EngineUnavailable: the decoding child failed; worth another try.
         """
-        return self._decode(self.file)
+        try:
+            return self._decode(self.file)
+        except FileNotFoundError as error:
+            raise RecordingLost("The recording of this order can't be found") from error
 
 
 class Transcriber(Protocol):
@@ -47,7 +52,7 @@ class Transcriber(Protocol):
         """Words, times and one confidence; an empty text with confidence 0 when nothing was said.
 
         Raises:
-            UnsupportedAudio, AudioTooLong, AudioDamaged: as `Recording.samples`.
+            AudioRefused, RecordingLost: as `Recording.samples`.
             EngineUnavailable: the decoding child or the model failed; worth another try.
         """
         ...

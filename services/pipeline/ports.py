@@ -54,5 +54,7 @@ class Tools:
     """One in so many of those is decoded all the same, and compared; 0: none."""
     reader: Literal["all", "open", "off"] = "off"
     """Which orders the learned reader reads: all, those that the words leave open or in doubt, or none."""
+    remove_recording: Callable[[str], object] = lambda _: None
+    """Have the recording of this order, which it has let go of, removed now; the sweeper does it else."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""

@@ -6,7 +6,8 @@ worker, which goes on with it: no message, and no claim of its own. A message th
 to claim, and a result that comes too late is dropped and counted. While the stage works a heartbeat holds the
 order. What each kind of error means is decided here and nowhere else:
 
-    InputError                   the order ends in `error`, with code and hint
+    InputError                   the order ends in `error`, with code and hint; AudioRefused ends the
+                                 recording, too
     retryable                    the order is put back, to be tried again after a jittered wait
     retryable, attempts used up  decode: the alternative decoder, then a human; else a human
     anything else                a human, with the reason; the fault is logged
@@ -24,6 +25,7 @@ from typing import TypeVar
 import structlog
 
 from schemas.errors import (
+    AudioRefused,
     DecodeCancelled,
     DecodeInvalid,
     DecodeTruncated,
@@ -119,7 +121,8 @@ class Runner:
         except InputError as error:
             log.info("stage.refused", code=error.code, detail=error.detail)
             failure = OrderError(code=error.code, message=error.detail, hint=error.hint, stage=stage.name)
-            return Outcome(Event.BROKE, error=failure, detail={"code": error.code})
+            refused = isinstance(error, AudioRefused)
+            return Outcome(Event.BROKE, error=failure, detail={"code": error.code}, refused=refused)
         except SaycartError as error:
             log.warning("stage.failed", code=error.code, detail=error.detail, retryable=error.retryable)
             if error.retryable and order.attempt < self.attempts:
@@ -161,6 +164,8 @@ class Runner:
             if (moved.version, moved.state) != (order.version + 1, advance(order.state, outcome.event)):
                 raise
         log.info("stage.done", state=moved.state.value)
+        if outcome.refused:
+            self.tools.remove_recording(order.id)
         if hold_s is not None:
             return moved, moved.state
         if after is not None:

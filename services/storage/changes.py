@@ -17,7 +17,7 @@ from services.storage.ids import new_id
 from services.storage.mapping import order_of
 from services.storage.messages import tell
 from services.storage.records import OrderRecord
-from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow, ReviewRow
+from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow, RemovalRow, ReviewRow
 
 Row = TypeVar("Row", OrderRow, ReviewRow, OutboxRow)
 
@@ -83,9 +83,12 @@ def move(
     *,
     tells: frozenset[str],
     by: OrderRecord | None = None,
+    refused: bool = False,
 ) -> OrderRecord:
     """Advance an order: state, columns and history, its review where one opens, and the message to the
     shop where its type is in `tells`.
+
+    Where it is cancelled, or its recording was `refused`, it lets go of that.
 
     Every move of every order goes through here. Unless `columns` say otherwise the lease is given back, and
     the next stage begins at attempt 0.
@@ -95,6 +98,9 @@ def move(
         StaleState: the table has no such move, or the row is no longer what `order` says.
     """
     state = advance(order.state, event)
+    over = refused or state is State.CANCELLED
+    if over:
+        columns = {**(columns or {}), "audio_key": None}
     row = swap(
         session,
         OrderRow,
@@ -106,6 +112,8 @@ def move(
     if row is None:
         raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")
     record_event(session, row, event.value, now, detail, codes, by=by)
+    if over:
+        let_go(session, now, order)
     if state is State.IN_REVIEW:
         _open_review(session, now, row)
     moved = order_of(row)
@@ -113,6 +121,13 @@ def move(
     # Written now and not at commit: a violated constraint then names this place.
     session.flush()
     return moved
+
+
+def let_go(session: Session, now: datetime, order: OrderRecord) -> None:
+    """Have the file of the order's recording removed once this transaction counts: see `removals.py`. The
+    caller takes `audio_key` from the row, or the row away."""
+    if order.audio_key is not None:
+        session.merge(RemovalRow(key=order.audio_key, order_id=order.id, at=now))
 
 
 def record_event(

@@ -174,8 +174,9 @@ class OrderStore:
                 columns |= leases.first_hold(order, now + timedelta(seconds=hold_s))
             codes, tells = codes_of(outcome), self._tells
             return move(
-                session, now, order, outcome.event, columns, outcome.detail, codes, tells=tells, by=order
-            )
+                session, now, order, outcome.event, columns, outcome.detail, codes,
+                tells=tells, by=order, refused=outcome.refused,
+            )  # fmt: skip
 
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
         """Give a claimed order back, due again in `retry_in_s` seconds; the attempts stay counted.
@@ -202,7 +203,8 @@ class OrderStore:
             record_event(session, row, "retry", now, detail, codes, by=order)
 
     def cancel(self, order_id: str) -> OrderRecord:
-        """End an order that is waiting, worked on or in review; one that is cancelled stays so.
+        """End an order that is waiting, worked on or in review, and let go of its recording; one that is
+        cancelled stays so.
 
         Raises:
             NotFound: no such order.

@@ -85,12 +85,18 @@ class OrderRecord:
     next_attempt_at: datetime | None = None
     confirm: bool = False
 
+    @property
+    def spoken(self) -> bool:
+        """Whether it came as a recording, which may be gone since: then it has no `audio_key`."""
+        return self.audio_format is not None or self.audio_key is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a stage found: the event that moves the order, and the columns that it fills.
 
-    A field left None is not touched. `timings` and `engine` are merged into what is stored.
+    A field left None is not touched. `timings` and `engine` are merged into what is stored. `refused`: nobody
+    can hear the recording, so that its file goes.
     """
 
     event: Event
@@ -104,6 +110,7 @@ class Outcome:
     timings: dict[str, float] = field(default_factory=dict)
     engine: dict[str, Any] = field(default_factory=dict)
     detail: dict[str, Any] = field(default_factory=dict)
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

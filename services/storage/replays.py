@@ -29,7 +29,7 @@ def replay(session: Session, now: datetime, row: OrderRow) -> OrderRecord:
     """Move a locked order back to where its transcript, or else its recording, is worked on.
 
     Raises:
-        Conflict: it is neither failed nor in review, or a reviewer holds it.
+        Conflict: it is neither failed nor in review, or a reviewer holds it, or there is nothing to hear.
     """
     order = order_of(row)
     if order.state not in REPLAYABLE:
@@ -41,8 +41,13 @@ def replay(session: Session, now: datetime, row: OrderRow) -> OrderRecord:
         raise Conflict(
             f"A reviewer is settling order {order.id}", hint="Leave it to them, or wait until it is released."
         )
-    withdraw_review(session, order.id)
     heard = order.transcript is not None and order.transcript.text.strip()
+    if not heard and order.spoken and order.audio_key is None:
+        raise Conflict(
+            f"The recording of order {order.id} was refused and is gone",
+            hint="Ask for the order again.",
+        )
+    withdraw_review(session, order.id)
     if heard or order.audio_key is None:
         return move(session, now, order, Event.REPLAYED, _CLEARED, tells=frozenset())
     columns = _CLEARED | {"transcript": None}

@@ -317,6 +317,17 @@ class OutboxRow(Base):
     dead_at: Mapped[datetime | None]
 
 
+class RemovalRow(Base):
+    """A recording whose file is to be removed: see `removals.py`. No key to the order, which may go first."""
+
+    __tablename__ = "removals"
+    __table_args__ = (Index("ix_removals_order", "order_id"),)
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    order_id: Mapped[str]
+    at: Mapped[datetime]
+
+
 class TallyRow(Base):
     """How many closed rows there are of a kind and code: see `tallies.py`."""
 

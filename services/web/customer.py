@@ -171,7 +171,7 @@ def again(order_id: str, request: Request, box: Acting) -> Response:
     """Take the order back and speak again. One that has ended stays as it is."""
     record, _ = read(box, order_id)
     try:
-        box.orders.cancel(order_id)
+        box.cancel_order(order_id)
     except (Conflict, StaleState):
         current, _ = read(box, order_id)
         if STATUS[current.state] == "completed":

@@ -40,6 +40,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "order": order,
         "menu": menu,
         "state": record.state.value,
+        "sound": record.audio_key is not None,
         "steps": _steps(record.state),
         "unheard": unheard,
         "question": order.question,

@@ -28,6 +28,7 @@ from celery.signals import (
 )
 
 from infra.broker import make_celery
+from infra.private import keep_private
 from infra.settings import settings
 from infra.telemetry import configure_logging
 from schemas.errors import EngineMisconfigured
@@ -39,6 +40,8 @@ from services.workers.warming import Warming
 
 log = structlog.get_logger()
 
+# Here and not only in `bootstrap`: the main process, which wires nothing, makes files too.
+keep_private()
 app: Celery = make_celery(settings().redis_url)
 _container: Container | None = None
 _runner: Runner | None = None

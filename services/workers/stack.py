@@ -24,6 +24,7 @@ from infra.database import Database
 from infra.home import keep_key, kept_key
 from infra.models import resolve
 from infra.ports import PortBook, any_free, free, listen
+from infra.private import keep_private, narrow
 from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
@@ -51,7 +52,9 @@ class Stack:
 
     def __init__(self, settings: Settings, on_change: Callable[[Change], None] = lambda _: None) -> None:
         self.settings = settings.model_copy(update={"home": settings.home.resolve()})
-        self._supervisor = Supervisor(self.settings.home, on_change, about=self.base_url)
+        self._supervisor = Supervisor(
+            self.settings.home, on_change, about=self.base_url, log_cap=settings.log_bytes
+        )
         self._unready: dict[str, str] = {}
         self._listener: socket.socket | None = None
         self.key = ""
@@ -86,8 +89,10 @@ class Stack:
         config = self.settings
         webhook_signer(config)
         check_open(config)
+        keep_private()
         self._supervisor.claim()
         try:
+            narrow(config.home)
             self._listener = _api_listener(config)
             database = Database(config.database)
             try:

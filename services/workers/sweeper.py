@@ -4,7 +4,7 @@ SQL is the truth. Orders that wait, that nobody holds and that nothing has happe
 enqueued again if Redis has no message for them: after a flushed Redis, a dead worker, or a stack that was
 killed and started anew. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at
 each sweep is not, so only what is missing is rung for (ADR 0017). Many sweepers may run, one works at a time.
-It also folds closed history into tallies (ADR 0032).
+It also folds closed history into tallies (ADR 0032), and removes recordings that orders have let go of.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def main() -> None:
         try:
             sweep(container, idle_s)
             fold(container)
+            container.remove_recordings()
             if time.monotonic() >= next_forgetting:
                 container.orders.forget_keys(config.idempotency_days * 86_400)
                 collect_orphans(container)

@@ -222,7 +222,7 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
     "xllamacpp": "services.engines.llama_server",
     "llguidance": ("services.engines", "services.training.answer"),
     "celery": "",
-    "kombu": "infra.broker",
+    "kombu": ("infra.broker", "infra.redis_transport"),
     "fastapi": ("services.api", "services.web"),
     "starlette": ("services.api", "services.web"),
     "uvicorn": "services.api",

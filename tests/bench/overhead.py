@@ -96,7 +96,7 @@ def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
         supervisor.start([server.child("redis"), *children(config, home, listener)])
         with (
             httpx.Client(base_url=url, headers=header_for(database), trust_env=False) as client,
-            redis.Redis.from_url(server.url) as bell,
+            redis.Redis.from_url(server.operator_url) as bell,
         ):
             _settled(client, store, WARM)
             idle = _commands(bell, lambda: time.sleep(orders * (PAUSE_S + 0.05)))

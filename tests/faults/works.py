@@ -184,8 +184,9 @@ class Works:
             return True
 
     def redis(self) -> redis.Redis:
-        """A client of this stack's Redis."""
-        return redis.Redis.from_url(self.redis_url, socket_timeout=2.0)
+        """A client of this stack's Redis, which may empty it."""
+        url = self.wanted.redis_url or self._embedded.operator_url
+        return redis.Redis.from_url(url, socket_timeout=2.0)
 
     def stop(self) -> None:
         """End everything; the nursery's children die with it."""

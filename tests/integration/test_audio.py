@@ -18,6 +18,7 @@ import pytest
 
 from schemas.errors import (
     AudioDamaged,
+    AudioTooCostly,
     AudioTooLarge,
     AudioTooLong,
     EngineUnavailable,
@@ -237,7 +238,7 @@ def child_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
 
 def test_memory_is_limited(tones: Path) -> None:
     """Too little for the libraries alone: the child fails, the order may be tried again."""
-    with pytest.raises((AudioDamaged, EngineUnavailable)):
+    with pytest.raises((AudioTooCostly, AudioDamaged, EngineUnavailable)):
         hear(tones / "pcm.wav", DecodeLimits(memory_bytes=40_000_000))
 
 
@@ -254,7 +255,7 @@ def test_a_slow_machine_is_not_the_recordings_fault(tones: Path, child_that: Cal
     [
         ("os.kill(os.getpid(), 11)", AudioDamaged),
         ("os.kill(os.getpid(), 6)", AudioDamaged),
-        ("os.kill(os.getpid(), 24)", AudioDamaged),  # SIGXCPU
+        ("os.kill(os.getpid(), 24)", AudioTooCostly),  # SIGXCPU
         ("os.kill(os.getpid(), 9)", EngineUnavailable),
         ("raise SystemExit(1)", EngineUnavailable),
         ("os.kill(os.getppid(), 9)", EngineUnavailable),
@@ -286,7 +287,7 @@ def test_the_child_is_confined(tones: Path, child_that: Callable[[str], None]) -
     """Its own limits, whatever its parent's are, and no way to its parent but its exit status."""
     tests = (
         "resource.getrlimit(resource.RLIMIT_AS) == (500_000_000, 500_000_000)",
-        "resource.getrlimit(resource.RLIMIT_CPU) == (7, 8)",
+        "resource.getrlimit(resource.RLIMIT_CPU) == (3, 4)",
         "resource.getrlimit(resource.RLIMIT_NOFILE) == (3, 3)",
         "resource.getrlimit(resource.RLIMIT_FSIZE) == (0, 0)",
         "resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)",

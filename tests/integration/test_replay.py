@@ -13,7 +13,7 @@ from infra.blobs import Blobs
 from infra.database import Database
 from infra.ports import any_free
 from infra.settings import Settings
-from schemas.errors import AudioDamaged, Conflict, DecodeTruncated, NotFound
+from schemas.errors import Conflict, DecodeTruncated, InputError, NotFound
 from schemas.lifecycle import Event, State
 from schemas.review import ReviewReason, Standing
 from services.cli import replay
@@ -40,7 +40,7 @@ def in_review(world: Works, *, spoken: bool = False) -> str:
 
 
 def failed(world: Works) -> str:
-    world.transcriber.script = [AudioDamaged("It stops after 3 of 9 s")]
+    world.transcriber.script = [InputError("This menu has no such version")]
     order_id = world.spoken()
     assert world.until_settled(order_id).state is State.FAILED
     world.transcriber.script = [speech(SAID)]

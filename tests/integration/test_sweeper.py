@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
 
 @pytest.fixture
 def queue(server: EmbeddedRedis) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(server.url) as client:
+    with redis.Redis.from_url(server.operator_url) as client:
         client.flushall()
         yield client
 

@@ -94,7 +94,7 @@ def test_a_settled_order_of_text_is_few_redis_commands(
         )
     ])  # fmt: skip
     try:
-        with redis.Redis.from_url(server.url) as client:
+        with redis.Redis.from_url(server.operator_url) as client:
             _work_off(world, parts, client, 1)
             client.config_resetstat()
             orders = 40

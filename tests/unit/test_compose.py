@@ -105,7 +105,7 @@ def test_volumes_are_declared_and_hosts_are_not_mounted() -> None:
         for mount in parts.get("volumes", ()):
             users.setdefault(mount.split(":")[0], []).append(service)
     assert set(users) == set(COMPOSE["volumes"])
-    assert users["recordings"] == ["api", "worker-transcribe"]
+    assert users["recordings"] == ["api", "worker-transcribe", "sweeper"]
     # The recordings' folder is the one that the settings name.
     blobs = Settings(home=Path("/data")).blobs
     assert f"recordings:{blobs}" in SERVICES["api"]["volumes"]
