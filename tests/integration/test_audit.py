@@ -82,7 +82,7 @@ def test_the_database_refuses_all_but_the_next_entry(database: Database, stateme
 def test_an_entry_is_there_with_its_act_or_not_at_all(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    menus, staff = MenuStore(database), StaffStore(database)
+    menus, staff = MenuStore(database, "main"), StaffStore(database)
     # The act fails after the entry was written ...
     with suppress(InputError), writing(database) as (session, now):
         record(database, session, now, by=ANN, action="key.added", about=("key", "k"))

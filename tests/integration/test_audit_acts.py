@@ -57,7 +57,7 @@ def dearer(**changes: Any) -> Menu:
 
 
 def test_a_menu_is_told_by_what_differs(database: Database) -> None:
-    menus = MenuStore(database)
+    menus = MenuStore(database, "main")
     first, _ = menus.put(Menu.parse(MENU), by=ANN)
     menus.put(Menu.parse(MENU), by=ANN)  # says the same: no act
     item = MENU["items"][0]
@@ -84,7 +84,7 @@ def test_a_change_of_a_whole_menu_is_cut_and_counted(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.storage.audit_menus.MAX_STEPS", 2)
-    menus = MenuStore(database)
+    menus = MenuStore(database, "main")
     menus.put(Menu.parse(MENU), by=ANN)
     document = json.loads(json.dumps(MENU))
     document["items"] += [{"sku": f"new-{n}", "name": f"new thing {n}", "price": 100} for n in range(5)]
