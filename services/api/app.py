@@ -21,7 +21,10 @@ from services.api import audio, docs, events, health, menus, orders, problems, r
 from services.api.bell import Bell
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
+from services.api.origin import Own
+from services.api.pace import Pace
 from services.api.pressure import Pressure
+from services.api.seats import Seats
 from services.api.waiting import Waiting
 from services.bootstrap import Container
 from services.web import site
@@ -70,6 +73,8 @@ def create_app(container: Container) -> FastAPI:
     )
     app.state.container = container
     pressure = Pressure(container)
+    app.state.own = Own.of(container.settings)
+    app.state.seats = Seats(container.settings)
     app.state.waiting = Waiting(container.watched, lambda: container.notices)
     app.state.metrics = Metrics(container, pressure, app.state.waiting)
     app.state.pressure = pressure
@@ -79,7 +84,7 @@ def create_app(container: Container) -> FastAPI:
     for part in (orders, audio, events, reviews, menus, schema, health, docs):
         app.include_router(part.router)
     site.install(app)
-    app.add_middleware(Gate, metrics=app.state.metrics)
+    app.add_middleware(Gate, metrics=app.state.metrics, own=app.state.own, pace=Pace.of(container.settings))
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way
     return app
 

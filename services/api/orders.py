@@ -19,6 +19,7 @@ from services.api.bodies import body, ref, takes
 from services.api.deps import Cursor, Limit, Wired, disconnected, matches
 from services.api.intake import accept
 from services.api.problems import RequestRefused, invalid
+from services.api.seats import Seats
 from services.api.waiting import Waiting
 from services.bootstrap import Container
 from services.storage.records import OrderRecord, ReviewRecord
@@ -145,7 +146,9 @@ async def one(
 
     if wait:
         waiting: Waiting = request.app.state.waiting
-        look = await waiting.until(order_id, done, wait, lambda: disconnected(request))
+        seats: Seats = request.app.state.seats
+        with seats.taken(request, order_id):
+            look = await waiting.until(order_id, done, wait, lambda: disconnected(request))
         record, review = _shown_of(look)
     else:
         record, review = await run_in_threadpool(read, box, order_id)

@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 from schemas.errors import TooManyAttempts
 from services.api.deps import Wired
+from services.api.origin import is_https
 from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, go, is_fragment, page, read_form
 
@@ -120,8 +121,7 @@ def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
         max_age=int(lasting_s),
         httponly=True,
         samesite="lax",
-        # Behind a proxy that ends TLS uvicorn takes the scheme from X-Forwarded-Proto.
-        secure=request.url.scheme == "https",
+        secure=is_https(request),
     )
     return answer
 

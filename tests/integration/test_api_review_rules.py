@@ -72,7 +72,7 @@ def test_a_dear_order_waits_for_a_second_person(world: World) -> None:
 def staff(world: World) -> Iterator[httpx.Client]:
     """A signed-in client that sends the session's CSRF token."""
     world.parts.staff.add("Ann", PASSWORD)
-    with httpx.Client(base_url=world.url, timeout=40) as http:
+    with httpx.Client(base_url=world.url, timeout=40, headers={"Origin": world.url}) as http:
         http.post("/sign-in", data={"name": "Ann", "password": PASSWORD})
         http.headers["X-CSRF-Token"] = csrf_of(http.cookies[COOKIE])
         yield http
