@@ -57,6 +57,44 @@ class Settings(BaseSettings):
     order_link_s: float = 86_400.0
     """How long a customer's link to their order is good."""
 
+    hosts: str = ""
+    """Names that the API goes by, a comma list, beside the loopback names, `api_host` and `public_url`'s; a
+    request for another is refused (421). `*`: any, and then any web page can read here (DNS rebinding)."""
+
+    public_url: str = ""
+    """The address that browsers know, where a proxy is in front: `https://order.example`. With https cookies
+    are Secure, so sign-ins work there alone."""
+
+    proxies: str = ""
+    """Addresses and networks of proxies, a comma list: their `X-Forwarded-For` and `-Proto` are believed.
+    Empty: nobody's, loopback's neither."""
+
+    head_s: float = Field(10.0, gt=0)
+    """A connection that has not sent the whole head of a request by then is closed (408)."""
+
+    body_s: float = Field(20.0, gt=0)
+    """A body may take so long, and a second more for each `body_rate` bytes of it; then it is refused
+    (408)."""
+
+    body_rate: int = Field(2000, gt=0)
+    """Bytes a second under which a body is too slow."""
+
+    body_most_s: float = Field(120.0, gt=0)
+    """No body may take longer."""
+
+    address_connections: int = Field(200, ge=0)
+    """Open connections of one address (IPv6: a /64); more are refused (503). `proxies` are not counted. 0:
+    any number."""
+
+    address_waits: int = Field(100, ge=0)
+    """Long polls and event streams of one address at once; more are refused (429). 0: any number."""
+
+    order_waits: int = Field(20, ge=0)
+    """As `address_waits`, for one order."""
+
+    max_waits: int = Field(4000, ge=0)
+    """As `address_waits`, in all."""
+
     whisper_model: str = "faster-whisper-base"
     """A name in the model lock (`faster-whisper-base`, `faster-whisper-tiny.en`), a path, or a hub name."""
 

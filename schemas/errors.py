@@ -131,6 +131,18 @@ class TooManyAttempts(InputError):
         self.wait_s = wait_s
 
 
+class TooManyWaiting(InputError):
+    """No more may wait for orders at once, by long polls or event streams; `wait_s`: until another try."""
+
+    code = "too_many_waiting"
+    retryable = True
+    hint = "Close what you no longer need, or ask without `wait` meanwhile."
+
+    def __init__(self, full: str, wait_s: float) -> None:
+        super().__init__(f"{full}; try again in {wait_s:.0f} s")
+        self.wait_s = wait_s
+
+
 class UnknownMenu(InputError):
     """Not `NotFound`: the address is right, a field of the body is not. `problems` as in `InvalidMenu`."""
 

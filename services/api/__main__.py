@@ -27,6 +27,7 @@ from infra.private import narrow
 from infra.settings import Settings, settings
 from infra.telemetry import configure_logging
 from services.api.app import create_app
+from services.api.guard import Config, Door
 from services.bootstrap import bootstrap
 
 log = structlog.get_logger(__name__)
@@ -93,10 +94,17 @@ def allow_files() -> None:
 
 
 def server(app: FastAPI, wanted: Settings) -> Server:
-    """A server for `app` on the address that the settings name."""
+    """A server for `app` on the address that the settings name.
+
+    Raises:
+        ValueError: `SAYCART_PROXIES` can't be read.
+    """
+    door = Door(wanted)
+    app.state.metrics.watch(door)
     return Server(
-        uvicorn.Config(
+        Config(
             app,
+            door,
             host=wanted.api_host,
             port=wanted.api_port,
             timeout_graceful_shutdown=GRACE_S,
@@ -104,6 +112,9 @@ def server(app: FastAPI, wanted: Settings) -> Server:
             access_log=False,  # `request.done` is that line, with the request id
             log_config=None,
             server_header=False,
+            ws="none",
+            proxy_headers=bool(door.proxies),
+            forwarded_allow_ips=[str(network) for network in door.proxies],
         ),
         app,
     )

@@ -21,7 +21,10 @@ from services.api import access, audio, docs, events, health, links, menus, orde
 from services.api.bell import Bell
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
+from services.api.origin import Own
+from services.api.pace import Pace
 from services.api.pressure import Pressure
+from services.api.seats import Seats
 from services.api.waiting import Waiting
 from services.bootstrap import Container
 from services.web import site
@@ -71,6 +74,8 @@ def create_app(container: Container) -> FastAPI:
     )
     app.state.container = container
     pressure = Pressure(container)
+    app.state.own = Own.of(container.settings)
+    app.state.seats = Seats(container.settings)
     app.state.waiting = Waiting(container.watched, lambda: container.notices)
     app.state.metrics = Metrics(container, pressure, app.state.waiting)
     app.state.pressure = pressure
@@ -81,7 +86,7 @@ def create_app(container: Container) -> FastAPI:
     for part in (orders, audio, events, links, reviews, menus, schema, health, docs):
         app.include_router(part.router)
     site.install(app)
-    app.add_middleware(Gate, metrics=app.state.metrics)
+    app.add_middleware(Gate, metrics=app.state.metrics, own=app.state.own, pace=Pace.of(container.settings))
     if open_routes := access.undeclared(app):
         raise RuntimeError(f"routes that ask for no scope: {', '.join(open_routes)}")
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import structlog
 from fastapi import APIRouter, Header, Request
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import ServerSentEvent
 from starlette.responses import Response
 
 from schemas.errors import SaycartError
@@ -20,6 +20,7 @@ from schemas.lifecycle import TERMINAL
 from services.api import present
 from services.api.access import ReadsOrders
 from services.api.problems import invalid
+from services.api.seats import SeatedStream, Seats
 from services.api.waiting import Waiting
 from services.desk import Desk
 from services.storage.watched import Happened
@@ -61,11 +62,16 @@ async def stream(request: Request, box: Desk, order_id: str, last_event_id: str 
         after = int(last_event_id)
     waiting: Waiting = request.app.state.waiting
     order = (await waiting.look(box.shop, order_id)).order
+    seats: Seats = request.app.state.seats
+    seats.check(request, order_id)
     first = await waiting.happened(order_id, after)
     if not first.events and order.state in TERMINAL:
         return Response(status_code=204)
-    return EventSourceResponse(
-        _follow(waiting, order_id, after, first), ping=PING_S, shutdown_grace_period=GRACE_S
+    return SeatedStream(
+        seats.taken(request, order_id),
+        _follow(waiting, order_id, after, first),
+        ping_s=PING_S,
+        grace_s=GRACE_S,
     )
 
 

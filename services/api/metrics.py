@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from schemas.errors import IdempotencyInFlight, Overloaded, SaycartError, TooManyOrders
 from schemas.lifecycle import State
+from services.api.guard import Door
 from services.api.pressure import Pressure
 from services.api.waiting import Waiting
 from services.bootstrap import Container
@@ -86,6 +87,21 @@ class _Refusals(Collector):
         yield refused
 
 
+class _Ended(Collector):
+    """Connections that this process ended by itself, by its reason."""
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+
+    def collect(self) -> Iterable[Metric]:
+        ended = CounterMetricFamily(
+            "saycart_connections_ended", "connections closed on slow or too many clients", labels=["reason"]
+        )
+        for reason, count in sorted(self.door.ended.items()):
+            ended.add_metric([reason], count)
+        yield ended
+
+
 class Metrics:
     """One registry an app: several apps in one process (as in tests) do not mix."""
 
@@ -111,6 +127,10 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
+
+    def watch(self, door: Door) -> None:
+        """Show what the server's door ended as well."""
+        self.registry.register(_Ended(door))
 
     def saw(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answer. `route` is a template and an odd method is folded, so labels stay few."""

@@ -17,12 +17,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from schemas.errors import SaycartError
 from services.api import problems
 from services.api.metrics import Metrics
+from services.api.origin import HSTS, Own
+from services.api.pace import Pace, Paced
 from services.api.problems import RequestRefused
 
 log = structlog.get_logger(__name__)
 
 _SANE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,63}", re.ASCII)
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_BODILESS = frozenset({"GET", "HEAD"})
 # Asked all day by machines; a line for each would bury the orders.
 _QUIET = frozenset({"/livez", "/readyz", "/metrics"})
 
@@ -30,9 +32,11 @@ _QUIET = frozenset({"/livez", "/readyz", "/metrics"})
 class Gate:
     """Wraps the whole app, so that no answer leaves without its request id."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, own: Own, pace: Pace) -> None:
         self.app = app
         self.metrics = metrics
+        self.own = own
+        self.pace = pace
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,6 +63,8 @@ class Gate:
                 if scope["app"].state.draining:
                     headers["Connection"] = "close"  # the client's next request goes to a living server
                 headers["X-Content-Type-Options"] = "nosniff"
+                if self.own.asks_hsts(scope):
+                    headers["Strict-Transport-Security"] = HSTS
                 headers.setdefault("Referrer-Policy", "no-referrer")
                 # Answers are data; only /docs is a page, and it brings a policy of its own.
                 headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
@@ -68,9 +74,9 @@ class Gate:
 
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
-                refused = _refuse(scope)
+                refused = _refuse(scope) or self.own.refusal(scope)
                 if refused is None:
-                    await self.app(scope, receive, marked)
+                    await self.app(scope, Paced(receive, self.pace), marked)
                 else:
                     await problems.response(Request(scope), refused)(scope, receive, marked)
             except Exception:
@@ -105,14 +111,14 @@ def _refuse(scope: Scope) -> RequestRefused | None:
     """What no route should have to think about."""
     if "\0" in scope["path"] or b"%00" in scope["query_string"]:
         return RequestRefused("malformed_body", 400, "The address holds a NUL character.")
-    if scope["method"] not in _SAFE_METHODS:
-        site = Headers(scope=scope).get("sec-fetch-site", "none")
-        # A multipart form needs no CORS preflight, so any web page could place orders here by a plain form.
-        if site == "cross-site":
+    if scope["method"] in _BODILESS:
+        headers = Headers(scope=scope)
+        if "transfer-encoding" in headers or headers.get("content-length", "0").strip("0"):
+            # Nothing reads it, and an answer that takes long would be paid for by whatever comes.
             return RequestRefused(
-                "cross_site",
-                403,
-                "A page of another site may not change anything here.",
-                hint="Call the API from your own server.",
+                "malformed_body",
+                400,
+                f"A {scope['method']} takes no body.",
+                headers={"Connection": "close"},
             )
     return None

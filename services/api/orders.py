@@ -20,6 +20,7 @@ from services.api.bodies import body, ref, takes
 from services.api.deps import Cursor, Limit, disconnected, matches
 from services.api.intake import accept, by_key
 from services.api.problems import RequestRefused, invalid
+from services.api.seats import Seats
 from services.api.waiting import Waiting
 from services.desk import Desk
 from services.storage.records import OrderRecord, ReviewRecord
@@ -146,7 +147,9 @@ async def one(
 
     if wait:
         waiting: Waiting = request.app.state.waiting
-        look = await waiting.until(box.shop, order_id, done, wait, lambda: disconnected(request))
+        seats: Seats = request.app.state.seats
+        with seats.taken(request, order_id):
+            look = await waiting.until(box.shop, order_id, done, wait, lambda: disconnected(request))
         record, review = _shown_of(look)
     else:
         record, review = await run_in_threadpool(read, box, order_id)

@@ -30,8 +30,6 @@ AUDIO = "audio"
 FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 8_000}
 # Boundaries, part headers and the small fields, beside the recording.
 OVERHEAD_BYTES = 64_000
-# A client that sends slower than this holds a file and a connection for nothing.
-UPLOAD_S = 120.0
 
 
 @dataclass(slots=True)
@@ -181,17 +179,12 @@ async def receive(request: Request, blobs: Blobs, limit: int) -> Upload:
     with disk():
         writer = await run_in_threadpool(blobs.open)
     try:
-        with anyio.fail_after(UPLOAD_S):
-            await _pump(request, form, parser, writer)
+        await _pump(request, form, parser, writer)
         return Upload(writer, _complete(form), _texts(form))
     except BaseException as error:
         # Shielded: a cancelled request must not leave its file behind.
         with anyio.CancelScope(shield=True):
             await run_in_threadpool(writer.discard)
-        if isinstance(error, TimeoutError):
-            raise RequestRefused(
-                "upload_too_slow", 408, f"The upload did not end within {UPLOAD_S:g} seconds."
-            ) from None
         if isinstance(error, FormParserError):
             raise _malformed(str(error)[:200]) from None
         raise

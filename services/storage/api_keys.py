@@ -25,7 +25,7 @@ from schemas.audit import Actor
 from schemas.errors import Conflict, InputError, NotFound
 from services.storage.audit import record
 from services.storage.changes import glancing, reading, writing
-from services.storage.shops import of_shop, owned
+from services.storage.scoping import of_shop, owned
 from services.storage.tables import ApiKeyRow, ShopRow, StaffRow
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32

@@ -18,7 +18,7 @@ from services.storage.audit_menus import told_menu
 from services.storage.changes import glancing, reading, writing
 from services.storage.mapping import menu_of
 from services.storage.records import MenuHeader, MenuVersion
-from services.storage.shops import of_shop
+from services.storage.scoping import of_shop
 from services.storage.tables import MenuRow, OrderRow
 
 # Versions that a process remembers: of 60 items each they take 190 kB, so 100 MB where there are so many.

@@ -27,7 +27,7 @@ from services.storage.ids import cursor_after, new_id, parse_cursor
 from services.storage.intake import KeyTaken, first_order, insert_key, insert_order
 from services.storage.mapping import codes_of, columns_of, event_of, order_of
 from services.storage.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
-from services.storage.shops import of_shop, owned
+from services.storage.scoping import of_shop, owned
 from services.storage.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
 
 MAX_SEQ = 2**31 - 1

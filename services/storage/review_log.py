@@ -29,7 +29,7 @@ from services.storage.changes import reading, writing
 from services.storage.ids import new_id
 from services.storage.mapping import act_of, document_of, order_of, review_of
 from services.storage.records import ReviewAct, Settled
-from services.storage.shops import of_shop, owned
+from services.storage.scoping import of_shop, owned
 from services.storage.tables import OrderRow, ReviewRecordRow, ReviewRow
 
 

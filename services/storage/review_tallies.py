@@ -25,7 +25,7 @@ from schemas.cart import Cart
 from schemas.corrections import corrections
 from services.storage.folding import Source, Stretch, mark
 from services.storage.records import Decided
-from services.storage.shops import of_shop
+from services.storage.scoping import of_shop
 from services.storage.tables import ReviewRecordRow, ReviewRow, ReviewTallyRow
 
 _CHUNK = 500

@@ -23,7 +23,7 @@ from services.storage.ids import cursor_after, parse_cursor
 from services.storage.mapping import columns_of, order_of, review_of
 from services.storage.records import OrderRecord, Outcome, Queue, QueueEntry, ReviewRecord
 from services.storage.review_log import record_act
-from services.storage.shops import of_shop, owned
+from services.storage.scoping import of_shop, owned
 from services.storage.tables import OrderRow, ReviewRow
 
 

@@ -1,8 +1,4 @@
-"""Shops, and the rule that binds every store to one: a query without a shop can't be written by mistake.
-
-A store is made for a shop, and adds it to each of its queries; what belongs to another shop is not there.
-`EVERY_SHOP` is asked for by name, by those who work for all: workers, sweeper, operators at the machine.
-"""
+"""Shops, to which everything belongs. How stores are bound to one: see `scoping.py`."""
 
 from __future__ import annotations
 
@@ -10,34 +6,18 @@ import builtins
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, select, true
+from sqlalchemy import select
 
 from infra.database import Database
-from schemas.access import EVERY_SHOP
 from schemas.audit import Actor
 from schemas.errors import Conflict, InputError, NotFound
 from services.storage.audit import record
 from services.storage.changes import reading, writing
-from services.storage.tables import Base, ShopRow
+from services.storage.tables import ShopRow
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 MAX_NAME_CHARS = 80
-
-Row = TypeVar("Row", bound=Base)
-
-
-def of_shop(table: Any, shop: str) -> ColumnElement[bool]:
-    """The condition that rows of `table` belong to the shop."""
-    condition: ColumnElement[bool] = true() if shop == EVERY_SHOP else table.shop_id == shop
-    return condition
-
-
-def owned(row: Row | None, shop: str) -> Row | None:
-    """The row, if it belongs to the shop; for rows that were found by their id."""
-    belongs = row is not None and shop in (EVERY_SHOP, row.shop_id)  # type: ignore[attr-defined]
-    return row if belongs else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from schemas.errors import NotFound
 from services.api.access import asking, check, desk
 from services.api.deps import container
 from services.api.links import capability, opened_by
+from services.api.origin import is_https
 from services.desk import Desk
 from services.web import staff
 from services.web.pages import PageRoute, go
@@ -40,7 +41,7 @@ def hand_over(request: Request, answer: Response, shop: str, order_id: str) -> R
         path=f"/orders/{order_id}",
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=is_https(request),
     )
     return answer
 
@@ -53,9 +54,7 @@ def visitor_name(request: Request) -> str:
 
 def name_visitor(request: Request, answer: Response, name: str) -> Response:
     """Let the browser keep its name for as long as it is open."""
-    answer.set_cookie(
-        VISITOR_COOKIE, name, httponly=True, samesite="lax", secure=request.url.scheme == "https"
-    )
+    answer.set_cookie(VISITOR_COOKIE, name, httponly=True, samesite="lax", secure=is_https(request))
     return answer
 
 
@@ -71,7 +70,7 @@ def enter(page_key: str, request: Request) -> Response:
         max_age=_PAGE_S,
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=is_https(request),
     )
     return answer
 

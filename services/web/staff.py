@@ -22,6 +22,7 @@ from schemas.access import Scope
 from schemas.staff import StaffSession
 from services.api.access import asking, check, desk
 from services.api.deps import container
+from services.api.origin import is_https
 from services.desk import Desk
 from services.web.pages import is_fragment, read_form
 
@@ -148,7 +149,7 @@ def set_cookie(
         max_age=int(lasting_s),
         httponly=True,
         samesite=samesite,
-        secure=request.url.scheme == "https",
+        secure=is_https(request),
     )
 
 
@@ -160,7 +161,7 @@ def drop_cookie(request: Request, answer: Response, name: str) -> None:
 def _cookie_name(request: Request, name: str) -> str:
     # With this prefix a browser takes the cookie from this very host alone, and over https: another host of
     # the same domain can't slip one in. Over plain http, on loopback, no browser would take it.
-    return f"__Host-{name}" if request.url.scheme == "https" else name
+    return f"__Host-{name}" if is_https(request) else name
 
 
 def _asking(request: Request) -> SignedIn | None:

@@ -45,7 +45,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     # They join the API and the pages to one process, so they stand above both.
     "services.api.app": ("schemas", "services.bootstrap", "services.api", "services.web"),
-    "services.api.__main__": ("infra", "services.bootstrap", "services.api.app"),
+    "services.api.__main__": ("infra", "services.bootstrap", "services.api", "services.api.app"),
     "services.cli": (
         "schemas", "infra", "services.bootstrap", "services.evaluation", "services.workers",
     ),

@@ -104,6 +104,7 @@ def serving(kind: str, code: Path) -> Iterator[Api]:
             "PYTHONPATH": str(code), "SAYCART_HOME": home, "DATABASE_URL": url, "SAYCART_API_PORT": str(port),
             "SAYCART_CLIENT_BACKLOG": "0", "SAYCART_MAX_BACKLOG": "0", "REDIS_URL": "redis://127.0.0.1:1/0",
             "SAYCART_LOG_LEVEL": "ERROR", "SAYCART_BENCH_COUNT": str(count),
+            "SAYCART_ADDRESS_CONNECTIONS": "0", "SAYCART_ADDRESS_WAITS": "0",
         }  # fmt: skip
         process = subprocess.Popen(
             [sys.executable, str(HERE.with_name("waiting_api.py"))], env=environment, cwd=home

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from schemas.access import Role
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
 from schemas.wording import amount, minor_units
@@ -41,7 +42,7 @@ def menu_id(cafe: World, request: pytest.FixtureRequest) -> str:
 def staff(page: Page, cafe: World) -> Page:
     """A tab of someone who has signed in."""
     with suppress(Conflict):
-        cafe.parts.staff.add(NAME, PASSWORD)
+        cafe.parts.staff.add(NAME, PASSWORD, role=Role.ADMIN)
     page.goto("/sign-in?next=/menu")
     page.get_by_label("Name").fill(NAME)
     page.get_by_label("Password").fill(PASSWORD)

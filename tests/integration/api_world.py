@@ -200,7 +200,8 @@ def running(
         wait_until(lambda: serving.started)
         host, port = serving.servers[0].sockets[0].getsockname()[:2]
         url = f"http://{host}:{port}"
-        with httpx.Client(base_url=url, timeout=40, headers=key) as http:
+        # As a browser does from a page of ours; programs that say nothing are in test_origin.py.
+        with httpx.Client(base_url=url, timeout=40, headers=key | {"Origin": url}) as http:
             yield World(parts, serving, url, http, {"ada": key})
     finally:
         app.state.draining = True

@@ -79,7 +79,7 @@ def test_the_body_is_not_waited_for(small: World) -> None:
     for _ in range(3):
         post(small)
     head = (
-        b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n"
+        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"
         b"Content-Type: multipart/form-data; boundary=B\r\n" + small.line("ann") + b"\r\n"
     )
     with socket.create_connection(("127.0.0.1", small.port), timeout=10) as line:
@@ -168,7 +168,7 @@ def test_a_key_is_free_again_after_a_refusal_and_after_a_client_that_left(lone_w
     bad = lone_world.http.post("/v1/orders", json={"transcript": "x", "menu": "nowhere"}, headers=headers)
     expect_problem(bad, 422, "unknown_menu")
     head = (
-        b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 900\r\n"
+        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\nContent-Length: 900\r\n"
         b"Content-Type: application/json\r\n" + lone_world.line() + b"\r\n{"
     )
     with socket.create_connection(("127.0.0.1", lone_world.port), timeout=10) as line:

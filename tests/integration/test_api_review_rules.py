@@ -9,6 +9,7 @@ import httpx
 import pytest
 from api_world import World, expect_problem, running
 
+from schemas.access import Role
 from schemas.cart import CartDraft
 from schemas.lifecycle import Event
 from services.web.staff import COOKIE, csrf_of
@@ -72,8 +73,8 @@ def test_a_dear_order_waits_for_a_second_person(world: World) -> None:
 @pytest.fixture(scope="module")
 def staff(world: World) -> Iterator[httpx.Client]:
     """A signed-in client that sends the session's CSRF token."""
-    world.parts.staff.add("Ann", PASSWORD)
-    with httpx.Client(base_url=world.url, timeout=40) as http:
+    world.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
+    with httpx.Client(base_url=world.url, timeout=40, headers={"Origin": world.url}) as http:
         http.post("/sign-in", data={"name": "Ann", "password": PASSWORD})
         http.headers["X-CSRF-Token"] = csrf_of(http.cookies[COOKIE])
         yield http

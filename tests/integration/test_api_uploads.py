@@ -6,13 +6,12 @@ import select
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import api_world
 import pytest
-from api_world import MENU, World, expect_problem, wait_until, wav
-
-import services.api.uploads
+from api_world import MENU, World, expect_problem, running, wait_until, wav
 
 world = api_world.world
 
@@ -64,7 +63,7 @@ def test_too_large_by_its_declared_length(world: World) -> None:
 
 def test_fifty_megabytes_in_chunks_are_refused_early(world: World) -> None:
     head = (
-        b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
         b"Content-Type: multipart/form-data; boundary=B\r\n" + world.line() + b"\r\n"
     )
     first = part("audio", wav())[:-2]
@@ -156,7 +155,7 @@ def test_other_content_types(world: World, content_type: str) -> None:
 def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
     before, orders = set(world.recordings), world.http.get("/v1/orders").json()
     head = (
-        b"POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n"
+        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"
         b"Content-Type: multipart/form-data; boundary=B\r\n" + world.line() + b"\r\n"
     )
     with socket.create_connection(("127.0.0.1", world.port)) as line:
@@ -167,18 +166,18 @@ def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
     assert world.http.get("/v1/orders").json() == orders
 
 
-def test_a_client_that_dawdles_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services.api.uploads, "UPLOAD_S", 0.3)
-
+def test_a_client_that_dawdles_is_cut_off(tmp_path: Path) -> None:
     def slowly() -> Iterator[bytes]:
         yield part("audio", wav())[:-2]
         time.sleep(1)
         yield b"\r\n--B--\r\n"
 
-    answer = world.http.post(
-        "/v1/orders", content=slowly(), headers={"Content-Type": "multipart/form-data; boundary=B"}
-    )
-    expect_problem(answer, 408, "upload_too_slow")
+    with running(tmp_path, body_most_s=0.3) as world:
+        answer = world.http.post(
+            "/v1/orders", content=slowly(), headers={"Content-Type": "multipart/form-data; boundary=B"}
+        )
+        expect_problem(answer, 408, "upload_too_slow")
+        assert world.recordings == []
 
 
 @pytest.mark.parametrize(

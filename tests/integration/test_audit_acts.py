@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 
 from infra.database import Database
 from infra.settings import REPOSITORY, Settings
+from schemas.access import Role
 from schemas.lifecycle import Event
 from schemas.menu import Menu
 from services.cli import client
@@ -193,7 +194,7 @@ def test_the_api_says_whose_request_it_was(lone_world: World) -> None:
 
 
 def test_a_page_says_who_is_signed_in(lone_world: World) -> None:
-    lone_world.parts.staff.add("Ann", PASSWORD, by=ANN)
+    lone_world.parts.staff.add("Ann", PASSWORD, by=ANN, role=Role.ADMIN)
     with httpx.Client(base_url=lone_world.url, trust_env=False, follow_redirects=True) as browser:
         browser.post("/sign-in", data={"name": "Ann", "password": PASSWORD})
         page = browser.get(f"/menu/{MENU['id']}").text

@@ -6,17 +6,19 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import api_world
 import httpx
 import pytest
-from api_world import World
+from api_world import World, running
 from signing import PASSWORD, Counting, cheap
 from signing import csrf_in as token_in
 from sqlalchemy import update
 
 from infra import passwords
 from infra.passwords import AT_ONCE, LINE
+from schemas.access import Role
 from schemas.staff import StaffSession
 from services.storage import attempts
 from services.storage.attempts import NARROW
@@ -30,7 +32,7 @@ lone_world = api_world.lone_world
 @pytest.fixture
 def world(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     cheap(monkeypatch)
-    lone_world.parts.staff.add("Ann", PASSWORD)
+    lone_world.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
     return lone_world
 
 
@@ -69,9 +71,16 @@ def test_the_cookies_are_out_of_reach_for_scripts(world: World) -> None:
     assert "Secure" not in session + device
 
 
-def test_over_https_only_this_very_host_can_set_them(world: World) -> None:
-    tls = {"X-Forwarded-Proto": "https"}
-    with httpx.Client(base_url=world.url, headers=tls) as http:
+def test_over_https_only_this_very_host_can_set_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cheap(monkeypatch)
+    with (
+        running(tmp_path, proxies="127.0.0.1") as world,
+        httpx.Client(
+            base_url=world.url,
+            headers={"X-Forwarded-Proto": "https", "Origin": world.url.replace("http:", "https:")},
+        ) as http,
+    ):
+        world.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
         found = cookies_in(http.post("/sign-in", data={"name": "Ann", "password": PASSWORD}))
         assert {name.removeprefix("__Host-").partition("_")[0] for name in found} == {"saycart"}
         for name, cookie in found.items():

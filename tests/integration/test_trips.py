@@ -49,7 +49,8 @@ def test_a_settled_order_of_text_is_few_messages(
     parts = Quiet(Settings(home=tmp_path, database_url=database_url))
     headers = {"Idempotency-Key": key} if key else {}
     try:
-        with TestClient(create_app(parts), headers=header_for(database)) as client:
+        heads = header_for(database)
+        with TestClient(create_app(parts), base_url="http://localhost", headers=heads) as client:
             client.post("/v1/orders", json=ORDER).raise_for_status()  # connects, and learns the menu
             world.until_settled(world.typed())
             time.sleep(0.6)  # so that the backlog is counted anew, as for an order that comes alone

@@ -131,7 +131,7 @@ def test_each_event_reaches_its_stream(told: World) -> None:
 
 def test_many_who_wait_for_one_order_look_once(told: World) -> None:
     order_id = told.text()["id"]
-    with polling(told, [order_id] * 40) as polls, transactions(told) as begun:
+    with polling(told, [order_id] * 20) as polls, transactions(told) as begun:
         told.advance(order_id, Event.BROKE)
         assert {poll.result(SOON_S).json()["status"] for poll in polls} == {"error"}
         # Two of the change itself; on SQLite one query for which order it was. Each look may come twice,

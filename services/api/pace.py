@@ -1,0 +1,67 @@
+"""How long a body may take: a time for its start, more for each byte that came, and an end to all of it.
+
+Only the time that is spent waiting for the client counts, never what we do with its bytes meanwhile. A
+connection whose head does not come is another matter (`guard.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import anyio
+from starlette.types import Message, Receive
+
+from infra.settings import Settings
+from services.api.problems import RequestRefused
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A body has `start_s` seconds, and one more for each `rate` bytes of it; never more than `most_s`."""
+
+    start_s: float
+    rate: int
+    most_s: float
+
+    @classmethod
+    def of(cls, wanted: Settings) -> Pace:
+        return cls(wanted.body_s, wanted.body_rate, wanted.body_most_s)
+
+    def allowed_s(self, received: int) -> float:
+        return min(self.start_s + received / self.rate, self.most_s)
+
+
+class Paced:
+    """An ASGI `receive` that refuses a body slower than its pace, and leaves all that follows it alone.
+
+    Raises:
+        RequestRefused: too slow (408). The connection is closed with the answer.
+    """
+
+    def __init__(self, receive: Receive, pace: Pace) -> None:
+        self._receive, self._pace = receive, pace
+        self._received = 0
+        self._waited_s = 0.0
+        self._whole = False
+
+    async def __call__(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        began = time.monotonic()
+        try:
+            with anyio.fail_after(max(0.0, self._pace.allowed_s(self._received) - self._waited_s)):
+                message = await self._receive()
+        except TimeoutError:
+            raise RequestRefused(
+                "upload_too_slow",
+                408,
+                f"After {self._waited_s + time.monotonic() - began:.0f} seconds {self._received} bytes of the"
+                " body had come, and not its end.",
+                hint="Send it again, over a faster connection.",
+                headers={"Connection": "close"},
+            ) from None
+        self._waited_s += time.monotonic() - began
+        self._received += len(message.get("body", b""))
+        self._whole = not message.get("more_body", False)
+        return message
