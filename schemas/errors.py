@@ -15,6 +15,7 @@
     │   ├── AudioTooLarge               over the byte cap
     │   ├── AudioTooLong                over the length cap
     │   └── AudioDamaged                undecodable, or shorter than its own header declares
+    ├── TooMuchToRead               words and menu multiply past the work budget: a human reads them, once
     ├── Overloaded                  orders pile up for the workers: wait
     ├── EngineError                 a model or its server
     │   ├── EngineUnavailable           refused, timed out, 5xx: worth another try
@@ -171,6 +172,14 @@ class Overloaded(SaycartError):
     def __init__(self, waiting: int, wait_s: float) -> None:
         super().__init__(f"{waiting} orders are waiting already; try again in {wait_s:.0f} s")
         self.wait_s = wait_s
+
+
+class TooMuchToRead(SaycartError):
+    """A transcript over a menu, or a menu's names, past their budget of counted steps. It is the same on
+    every machine and at every try, so it is never tried again."""
+
+    code = "too_much_to_read"
+    hint = "Names that repeat or hold each other make it so; a human can settle the order."
 
 
 class EngineError(SaycartError):

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from schemas.menu import Item, Menu
+from services.pipeline.effort import charge
 from services.pipeline.english import MEASURES, NICKNAMES
 from services.pipeline.short_names import Name, Short, short_names
 from services.pipeline.words import fold, tokenize
@@ -18,9 +19,9 @@ class Board:
 
     `phrases` are words, kind (`item`, `size`, `option`), group and id; `written` the names as they stand
     there, in small letters; `shorts` the short forms by their first word; `qualifiers` words of sizes and
-    options; `by_sort` what follows the sort of a group's choices in items' names; `offers` the groups of
-    options of each item; `choices` what groups of options are called, `generic` words of categories and
-    groups.
+    options; `long_choices` names of options of three words and more, by their first word; `by_sort` what
+    follows the sort of a group's choices in items' names; `offers` the groups of options of each item;
+    `choices` what groups of options are called, `generic` words of categories and groups.
     """
 
     def __init__(self, menu: Menu) -> None:
@@ -40,6 +41,7 @@ class Board:
         for index, (words, *_rest) in enumerate(self.phrases):
             for word in words:
                 self.by_word[word].add(index)
+        self.long_choices = _long_choices(self.phrases, self.by_word)
         self.shorts: dict[str, list[Short]] = defaultdict(list)
         for short in short_names(_names(menu), self._kinds(), _beside(menu)):
             self.shorts[short.words[0]].append(short)
@@ -102,6 +104,19 @@ class Board:
         return kinds
 
 
+def _long_choices(
+    phrases: list[tuple[Words, str, str, str]], by_word: dict[str, set[int]]
+) -> dict[str, list[Words]]:
+    """Names of choices that are too long to be skipped word by word, by their first word."""
+    found: dict[str, list[Words]] = {}
+    for word, held in by_word.items():
+        named = (phrases[index] for index in held)
+        long = [words for words, kind, *_ in named if kind == "option" and words[0] == word and words[2:]]
+        if long:
+            found[word] = long
+    return found
+
+
 def _choices(menu: Menu, item: Item) -> set[Words]:
     """What can be chosen for an item, by every name."""
     groups = [group for group in menu.option_groups if group.id in item.option_groups]
@@ -149,6 +164,7 @@ def _beside(menu: Menu) -> dict[str, set[str]]:
     beside: dict[str, set[str]] = defaultdict(set)
     for item in menu.items:
         for group in item.option_groups:
+            charge(1 + len(item.option_groups) // 16)
             beside[group].update(item.option_groups)
     return beside
 
