@@ -234,9 +234,15 @@ class Container:
             log.warning("menus.not_read", error=error.detail)
 
     def check_menu(self, menu: Menu, version: int) -> None:
-        """Compile the menu's grammar before it serves; raises InvalidMenu."""
-        from services.engines.grammar import check_menu
+        """Compile the menu's grammar and fold its names before it serves.
 
+        Raises:
+            InvalidMenu: the grammar does not compile, or the names take more than the work budget.
+        """
+        from services.engines.grammar import check_menu
+        from services.pipeline.reading import check_names
+
+        check_names(menu)
         check_menu(menu)
         log.info("menu.grammar_compiled", menu=menu.id, version=version)
 

@@ -68,6 +68,7 @@ class Board:
         self.written[kind, group, ref].update(name.casefold() for name in names)
         folded = {_folded(name) for name in names}
         for words in folded:
+            charge(len(NICKNAMES) // 8 + len(words))
             if words and not (kind != "size" and self._sized(words, folded)):
                 self.phrases.append((words, kind, group, ref))
                 self.phrases += [(nick, kind, group, ref) for nick in _nicknames(words)]
@@ -86,6 +87,7 @@ class Board:
                 chosen[_folded(option.name)].update(_folded(alias) for alias in option.aliases)
         ends: dict[Words, set[str]] = defaultdict(set)
         for words, _, _, ref in self.phrases:
+            charge(len(words) ** 2 // 8)
             for start in range(len(words)):
                 ends[words[start:]].add(ref)
         for item in menu.items:

@@ -7,7 +7,7 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from schemas.errors import TooMuchToRead
+from schemas.errors import InvalidMenu, TooMuchToRead
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.effort import MENU_STEPS, budget
@@ -123,6 +123,17 @@ def lexicon(menu: Menu, version: int) -> Lexicon:
         # A new one: a raised error keeps the frames that it passed.
         raise TooMuchToRead(known[1].detail)
     return known[1]
+
+
+def check_names(menu: Menu) -> None:
+    """Build the menu's lexicon once, to see that its names can be read; it is not kept.
+
+    Raises:
+        InvalidMenu: they are past `MENU_STEPS`.
+    """
+    if isinstance(built := _built(menu), TooMuchToRead):
+        sentence = "too many of the names hold each other or end alike; give them fewer words, or aliases"
+        raise InvalidMenu([("/", f"{built.detail}: {sentence}")])
 
 
 def _built(menu: Menu) -> Lexicon | TooMuchToRead:

@@ -38,11 +38,7 @@ def settle(found: list[Found]) -> list[Found]:
     whole = _Overlaps([f for f in found if f.score >= GAPPED and f.score != SHORT])
     found = [f for f in found if f.score >= GAPPED or not _told_otherwise(whole.of(f), f)]
     said = {frozenset(f.core) for f in whole.all if f.score >= EXACT and f.kind != "item"}
-    found = [
-        f
-        for f in found
-        if f.score < EXACT or not any(_parts_better(f, w, said) for w in whole.of(f))
-    ]
+    found = [f for f in found if f.score < EXACT or not any(_parts_better(f, w, said) for w in whole.of(f))]
     kept = _Overlaps()
     for f in sorted(found, key=lambda f: (-len(f.core), -f.score)):
         near = kept.of(f)
@@ -139,8 +135,8 @@ def _all_said(whole: list[Found], like: Found) -> bool:
 
 def _parts_better(one: Found, other: Found, said: Set[frozenset[int]]) -> bool:
     """Whether what two overlapping names leave of each other tells for the other: a "chicken tikka masala" is
-    a tikka masala with chicken, which is a name, and no chicken tikka with a masala, which is none. `said` are
-    the places of sizes and options that were said whole."""
+    a tikka masala with chicken, which is a name, and no chicken tikka with a masala, which is none. `said`
+    are the places of sizes and options that were said whole."""
     mine, its = set(one.core), set(other.core)
     if one.score < EXACT or other.score < EXACT or not mine & its or not mine - its or not its - mine:
         return False
