@@ -181,9 +181,9 @@ class Runner:
         return None
 
     def _given_up(self, stage: Stage, order: OrderRecord, tools: Tools, code: str, message: str) -> Outcome:
-        # Not for ever: it may be the alternative decoder that its workers die of.
-        if stage.name == "decode" and order.attempt <= 2 * self.attempts:
-            if (outcome := decode_elsewhere(order, tools)) is not None:
+        if stage.name == "decode":
+            # Not for ever: it may be the alternative decoder that its workers die of.
+            if order.attempt <= 2 * self.attempts and (outcome := decode_elsewhere(order, tools)) is not None:
                 return outcome
             return ask_human(ReviewReason.DECODER_UNAVAILABLE, code, message)
         return ask_human(ReviewReason.STAGE_FAILED, code, message)
