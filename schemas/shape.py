@@ -49,16 +49,21 @@ def faults(document: Any, rule: Rule, root: str = "") -> list[Note]:
     for values, (pointer, value, depth) in enumerate(_walked(document, root), 1):
         if isinstance(value, dict | list) and depth > rule.depth:
             # Everything inside it is as wrong.
-            return [*found, (pointer, f"is nested over {rule.depth} levels deep; flatten it")]
+            return [*found, (pointer or "/", f"is nested over {rule.depth} levels deep; flatten it")]
         if isinstance(value, dict):
             keys += len(value)
             found += [
-                (pointer, f"has a key of over {rule.key_chars} characters ({key[:20]!r}...); shorten it")
+                (
+                    pointer or "/",
+                    f"has a key of over {rule.key_chars} characters ({key[:20]!r}...); shorten it",
+                )
                 for key in value
                 if len(key) > rule.key_chars
             ]
         elif isinstance(value, int) and abs(value) > MAX_INTEGER:
-            found.append((pointer, f"is over {MAX_INTEGER}, which not every reader keeps; send it as text"))
+            found.append(
+                (pointer or "/", f"is over {MAX_INTEGER}, which not every reader keeps; send it as text")
+            )
         if keys > rule.keys or values > rule.values:
             few = f"at most {rule.keys} keys and {rule.values} values; leave some out"
             return [*found[:_TOLD], (root or "/", f"holds too much: {few}")]

@@ -49,21 +49,22 @@ def parse_json(data: bytes | str, rule: Rule = BODY, root: str = "") -> Any:
 
     try:
         document = json.loads(data, parse_constant=refuse, parse_int=_whole)
-        if found := faults(document, rule, root):
-            raise invalid(found)
         # Writing it out again finds 1e999 and, in UTF-8, half a surrogate pair.
         text = json.dumps(document, allow_nan=False, ensure_ascii=False)
         text.encode()
     except RecursionError:
         # Python's own reader gives up first, at some hundreds of levels.
-        deep = f"is nested over {rule.depth} levels deep; flatten it"
-        raise invalid([(root or "/", deep)]) from None
+        deep = f"nested over {rule.depth} levels deep; flatten it"
+        raise ValueError(deep) from None
     except UnicodeError:
-        raise ValueError("holds text that is not valid Unicode") from None
+        raise ValueError("not JSON: it holds text that is not valid Unicode") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
     if "\\u0000" in text.replace("\\\\", ""):
-        raise ValueError("holds a NUL character")
+        raise ValueError("not storable: it holds a NUL character")
+    # Last, since its pointers are made of the document's own keys.
+    if found := faults(document, rule, root):
+        raise invalid(found)
     return document
 
 
@@ -105,7 +106,8 @@ async def read_json(request: Request, limit: int = MAX_JSON_BYTES) -> Any:
         data = await read_bytes(request, limit)
         return await run_in_threadpool(parse_json, data) if len(data) > LONG_BYTES else parse_json(data)
     except ValueError as error:
-        raise RequestRefused("malformed_body", 400, f"The body is {error}.") from None
+        problems = [("/", f"is {error}")]
+        raise RequestRefused("malformed_body", 400, f"The body is {error}.", problems=problems) from None
 
 
 def validated(model: type[Model], document: Any, root: str = "") -> Model:
