@@ -13,7 +13,7 @@ from infra.blobs import Blobs
 from infra.database import Database
 from infra.notices import Notices, notices
 from infra.settings import REPOSITORY, Settings, addresses
-from schemas.errors import Conflict, EngineUnavailable, InputError, SaycartError
+from schemas.errors import Conflict, EngineUnavailable, InputError, SaycartError, TooMuchToRead
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
@@ -229,7 +229,10 @@ class Container:
         fields.models()
         try:
             for menu, version in self.wanted_menus():
-                retrieve("hello", menu, version)
+                try:
+                    retrieve("hello", menu, version)
+                except TooMuchToRead as error:  # stored by an older release; the others are read all the same
+                    log.warning("menus.not_read", menu=menu.id, error=error.detail)
         except SaycartError as error:
             log.warning("menus.not_read", error=error.detail)
 

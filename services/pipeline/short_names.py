@@ -181,7 +181,7 @@ def _of_option(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
         )
     if name.alone and words[1:]:
         first, last = words[0], words[-1]
-        charge(len(held[last]))
+        charge(1 + len(held[last]) // 8)
         sorts = {ref for _, group, ref in held[last] if group == name.group}
         if len(held[first]) == 1 and len(first) > 2 and first not in SAID_OF_MANY | IDLE and len(sorts) > 1:
             yield (first,), True  # "dark", where there is a light roast and a dark one
