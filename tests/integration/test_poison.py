@@ -28,7 +28,7 @@ from services.storage.outbox import Outbox
 from services.storage.records import NewOrder, OrderRecord, Outcome
 from services.workers.courier import Courier, Patience
 from tests.integration.test_outbox import ALL, completed, proposed_and_confirmed
-from tests.stand_ins import ATTEMPTS, AWAY, RIGHT, Works, speech
+from tests.stand_ins import ATTEMPTS, AWAY, RIGHT, TESTER, Works, speech
 
 own_world = api_world.own_world
 
@@ -65,7 +65,7 @@ def poison(database: Database, table: str, key: str, **columns: str) -> None:
 
 @pytest.mark.parametrize("spoken", [False, True], ids=["text", "recording"])
 def test_too_much_to_read_goes_to_a_human_once(works: Works, spoken: bool) -> None:
-    works.menus.put(TEAS)
+    works.menus.put(TEAS, by=TESTER)
     works.transcriber.script = [speech(TEA)]
     works.second = works.fallback = None
     works.skip_settled = True
