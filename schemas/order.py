@@ -81,7 +81,7 @@ class OrderPage(BaseModel):
 
 
 class DoneBy(BaseModel):
-    """The stage run that an event comes from. `worker` is a host and its process ids."""
+    """The stage run that an event comes from. `worker` tells one worker from another, and nothing else."""
 
     stage: str
     attempt: int
