@@ -31,6 +31,7 @@ class WebhookOrder(BaseModel):
     """
 
     order_id: str
+    shop: str
     seq: int
     status: str
     menu: MenuRef

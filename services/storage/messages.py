@@ -27,6 +27,7 @@ def tell(session: Session, now: datetime, order: OrderRecord, types: frozenset[s
         timestamp=now,
         data=WebhookOrder(
             order_id=order.id,
+            shop=order.shop,
             seq=order.version,
             status=STATUS[order.state],
             menu=MenuRef(id=order.menu_id, version=order.menu_version),

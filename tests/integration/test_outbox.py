@@ -74,6 +74,7 @@ def test_a_completed_order_leaves_one_message_that_says_it_all(orders: OrderStor
     assert told.timestamp == order.updated_at
     assert told.data.model_dump() == {
         "order_id": order.id,
+        "shop": "main",
         "seq": order.version,
         "status": "completed",
         "menu": {"id": "cafe", "version": 1},
