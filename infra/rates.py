@@ -5,6 +5,8 @@ still lies within sixty seconds. All of it runs on one event loop and never wait
 Redis is away each process counts for itself.
 """
 
+# ruff: noqa: ARG002 (the signatures are the library's)
+
 from __future__ import annotations
 
 import asyncio

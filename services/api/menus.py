@@ -53,7 +53,7 @@ def export(
     responses={201: {"model": present.MenuSummary, "description": "a new version"}},
     openapi_extra=takes(Menu),
 )
-def put(menu_id: str, document: Document, box: WritesMenus) -> Response:
+def put(menu_id: str, box: WritesMenus, document: Document) -> Response:
     """Import a whole menu: 201 for a new version, 200 when the newest one says the same already.
 
     It is stored only after its grammar was compiled, so a menu that can't be decoded never serves. Names that

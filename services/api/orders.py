@@ -189,7 +189,7 @@ def cancel(order_id: str, box: WritesOrders) -> Response:
 
 @router.post("/{order_id}/answer", response_model=Order, openapi_extra=takes(CustomerAnswer))
 def answer(
-    order_id: str, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))], box: WritesOrders
+    order_id: str, box: WritesOrders, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))]
 ) -> Response:
     """Answer the order's one open `question`; the order is completed with it, and no reviewer is needed."""
     try:

@@ -44,21 +44,21 @@ def one(review_id: str, box: Reviews) -> Response:
 
 
 @router.post("/{review_id}/claim", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
-def claim(review_id: str, wanted: Annotated[Claim, Depends(body(Claim))], box: Reviews) -> Response:
+def claim(review_id: str, box: Reviews, wanted: Annotated[Claim, Depends(body(Claim))]) -> Response:
     """Take a review for some minutes. Claiming again what one holds renews it."""
     who, lease_s = _reviewer(box, wanted), box.settings.review_lease_s
     return _change(box, review_id, lambda: box.reviews.claim(review_id, who, lease_s))
 
 
 @router.post("/{review_id}/renew", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
-def renew(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box: Reviews) -> Response:
+def renew(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
     """Hold a live claim for longer. One that has lapsed is not renewed: claim it again."""
     who, lease_s = _reviewer(box, holder), box.settings.review_lease_s
     return _change(box, review_id, lambda: box.reviews.renew(review_id, who, lease_s))
 
 
 @router.post("/{review_id}/release", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
-def release(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box: Reviews) -> Response:
+def release(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
     """Give a claimed review back to the queue."""
     who = _reviewer(box, holder)
     return _change(box, review_id, lambda: box.reviews.release(review_id, who))
@@ -68,7 +68,7 @@ def release(review_id: str, holder: Annotated[Claim, Depends(body(Claim))], box:
     "/{review_id}/decision", response_model=present.ReviewDetail, openapi_extra=takes(ReviewDecision)
 )
 def decide(
-    review_id: str, decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))], box: Reviews
+    review_id: str, box: Reviews, decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))]
 ) -> Response:
     """Settle the order: approve as proposed, correct with a whole cart, or reject with a reason.
 
