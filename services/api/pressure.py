@@ -96,7 +96,7 @@ class Pressure:
                 self._keys.discard(held)
 
     async def _admit(self, client: tuple[str, str], keys: str, key: str | None) -> None:
-        if not any(self._limits.values()):
+        if not any(self._limits[name] for name, _, _ in _counted(*client)):
             return
         await self._look()
         refusal = self._refusal(client)
