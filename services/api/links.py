@@ -56,11 +56,10 @@ def opened_by(box: Container, token: str, order_id: str) -> Access | None:
         return None
     try:
         shop, order = _signer(box).loads(token, max_age=int(box.settings.order_link_s))
+        access = Access(shop=shop, actor="customer", scopes=_HOLDER_SCOPES, order=order)
     except (BadData, ValueError, TypeError):
         return None
-    if order != order_id:
-        return None
-    return Access(shop=shop, actor="customer", scopes=_HOLDER_SCOPES, order=order)
+    return access if order == order_id else None
 
 
 def _signer(box: Container) -> URLSafeTimedSerializer:

@@ -182,6 +182,8 @@ def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dic
     headers = {"Cache-Control": "no-store"}
     if isinstance(error, RequestRefused | errors.TooManyRequests):
         headers |= error.headers
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     if (wait_s := getattr(error, "wait_s", None)) is not None:
         headers["Retry-After"] = str(max(1, math.ceil(wait_s)))
     if status in (503, 507):
