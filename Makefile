@@ -17,7 +17,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short fuzz random-weights vllm-cpu test-vllm train train-score clean help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack fuzz random-weights vllm-cpu test-vllm train train-score clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -152,6 +152,14 @@ chaos: setup ## kill, freeze and cut off every part under load, and count what i
 
 chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 	@$(BIN)/python -m pytest tests/faults $(ARGS)
+
+# The suites that docs/security.md lists: what hostile clients tried, and more of it.
+ATTACKS = $(addprefix tests/integration/test_,access.py origin.py slow_clients.py api_problems.py api_uploads.py api_review_rules.py \
+	round_trip.py poison.py courier.py costly_audio.py audio.py removals.py logs.py private.py redis_server.py staff_pages.py \
+	account_pages.py sign_in.py audit_verify.py audit_acts.py) $(addprefix tests/unit/test_,shape.py effort.py menu.py)
+
+attack: setup ## every attack that was thought of, against the real API and workers' code (about 8 minutes; docs/security.md)
+	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)
 
 $(VLLM)/.installed: requirements-vllm.lock
 	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)

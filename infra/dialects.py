@@ -14,8 +14,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import structlog
 from sqlalchemy import Engine, create_engine, event, exc
 from sqlalchemy.engine import URL, Connection, make_url
+
+log = structlog.get_logger()
 
 BUSY_S = 10
 # Seconds after which a connection in the pool is pinged before it is used again.
@@ -67,12 +70,25 @@ def parse_url(url: str) -> URL:
 _JSON = partial(json.dumps, allow_nan=False)
 
 
+def _read_json(text: str | bytes) -> Any:
+    """A JSON column; None for what Python can't read, so that one row does not take all others with it.
+
+    An older release let in hundreds of levels, which are read or not by how deep the caller stands.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        log.error("database.unreadable_json", error=type(error).__name__, length=len(text))
+        return None
+
+
 def sqlite_engine(url: URL) -> Engine:
     """An engine whose transactions begin with the execution option `saycart_begin`, if there is one."""
     engine = create_engine(
         url,
         connect_args={"timeout": BUSY_S},
         json_serializer=_JSON,
+        json_deserializer=_read_json,
         pool_size=5,
         max_overflow=15,
         pool_timeout=BUSY_S,
@@ -113,6 +129,7 @@ def postgresql_engine(url: URL) -> Engine:
         url,
         connect_args=postgresql_arguments(url),
         json_serializer=_JSON,
+        json_deserializer=_read_json,
         pool_size=5,
         max_overflow=15,
         pool_timeout=BUSY_S,

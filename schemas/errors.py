@@ -21,6 +21,7 @@
     │       ├── AudioTooLong                over the length cap
     │       ├── AudioTooCostly              decoding it takes more than any recording of speech needs
     │       └── AudioDamaged                undecodable, or shorter than its own header declares
+    ├── TooMuchToRead               words and menu multiply past the work budget: a human reads them, once
     ├── Overloaded                  orders pile up for the workers: wait
     ├── SignInBusy                  too many sign in at this moment: wait
     ├── EngineError                 a model or its server
@@ -249,6 +250,14 @@ class SignInBusy(SaycartError):
 
     def __init__(self) -> None:
         super().__init__("Too many are signing in at this moment; try again in a few seconds")
+
+
+class TooMuchToRead(SaycartError):
+    """A transcript over a menu, or a menu's names, past their budget of counted steps. It is the same on
+    every machine and at every try, so it is never tried again."""
+
+    code = "too_much_to_read"
+    hint = "Names that repeat or hold each other make it so; a human can settle the order."
 
 
 class EngineError(SaycartError):

@@ -24,6 +24,12 @@ Money = Annotated[int, Field(ge=0, le=100_000_00, description="minor units of th
 # A JSON pointer into the document as it came, and a sentence.
 Note = tuple[str, str]
 
+# What one menu may hold, all together; llguidance gives up at about 4,000 options. Names that multiply (each
+# holds the next) are bounded by counted steps besides, when a menu is imported (ADR 0038).
+MAX_ITEMS, MAX_SIZES, MAX_GROUPS, MAX_OPTIONS, MAX_NAMES, MAX_OFFERS = 10_000, 200, 500, 3_000, 30_000, 50_000
+# Problems that are told; a menu of 20,000 wrong items needs no 20,000 sentences.
+MAX_TOLD = 100
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -107,12 +113,11 @@ class Menu(_Part):
         try:
             menu = cls.model_validate(document)
         except ValidationError as error:
-            raise InvalidMenu(
-                [(_pointer(e["loc"]), e["msg"]) for e in error.errors(include_url=False)]
-            ) from None
-        problems = list(_contradictions(menu))
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            raise InvalidMenu([(_pointer(e["loc"]), e["msg"]) for e in found[:MAX_TOLD]]) from None
+        problems = _too_many(menu) or _contradictions(menu)
         if problems:
-            raise InvalidMenu(problems)
+            raise InvalidMenu(problems[:MAX_TOLD])
         return _tidied(menu)
 
     @property
@@ -182,6 +187,26 @@ def _tidied(menu: Menu) -> tuple[Menu, tuple[Note, ...]]:
     items = tuple(tidy(menu.items, "/items"))
     tidied = menu.model_copy(update={"sizes": sizes, "option_groups": groups, "items": items})
     return (tidied if notes else menu), tuple(notes)
+
+
+def _too_many(menu: Menu) -> list[Note]:
+    """What there is more of than one menu may hold. Stored menus are not asked: they were small enough for
+    the release that stored them."""
+    options = [option for group in menu.option_groups for option in group.options]
+    named: list[Size | Option | Item] = [*menu.sizes, *options, *menu.items]
+    counted = (
+        ("/items", "items", len(menu.items), MAX_ITEMS),
+        ("/sizes", "sizes", len(menu.sizes), MAX_SIZES),
+        ("/option_groups", "option groups", len(menu.option_groups), MAX_GROUPS),
+        ("/option_groups", "options in all groups together", len(options), MAX_OPTIONS),
+        ("/", "names and aliases in all", sum(1 + len(part.aliases) for part in named), MAX_NAMES),
+        ("/items", "option groups of all items", sum(len(i.option_groups) for i in menu.items), MAX_OFFERS),
+    )
+    return [
+        (path, f"has {number} {what}, and at most {most} are taken; split the menu in two")
+        for path, what, number, most in counted
+        if number > most
+    ]
 
 
 def _contradictions(menu: Menu) -> list[Note]:

@@ -19,7 +19,11 @@ class TextOrder(BaseModel):
 
     transcript: str = Field(min_length=1, max_length=2000)
     menu: str
-    metadata: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = Field(
+        default=None,
+        description="the caller's own note, given back as it came: at most 8000 bytes of JSON without "
+        "spaces, 8 levels, 200 keys of 100 characters, 500 values; whole numbers of at most 2^53 - 1",
+    )
 
 
 class OrderError(BaseModel):
@@ -77,7 +81,7 @@ class OrderPage(BaseModel):
 
 
 class DoneBy(BaseModel):
-    """The stage run that an event comes from. `worker` is a host and its process ids."""
+    """The stage run that an event comes from. `worker` tells one worker from another, and nothing else."""
 
     stage: str
     attempt: int

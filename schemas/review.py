@@ -21,6 +21,7 @@ class ReviewReason(StrEnum):
     DECODE_TRUNCATED = "decode_truncated"
     DECODER_UNAVAILABLE = "decoder_unavailable"
     STAGE_FAILED = "stage_failed"
+    TOO_MUCH_TO_READ = "too_much_to_read"
 
 
 _REVIEWER = "may be left out: the credential says who; another name is refused"

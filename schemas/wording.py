@@ -75,6 +75,7 @@ _REASONS = {
     ReviewReason.DECODE_TRUNCATED: "too long for the machine",
     ReviewReason.DECODER_UNAVAILABLE: "the machine was not available",
     ReviewReason.STAGE_FAILED: "a step failed several times",
+    ReviewReason.TOO_MUCH_TO_READ: "more than the machine reads for one order",
 }
 
 
@@ -88,6 +89,7 @@ _TOLD = {
     ReviewReason.DECODE_TRUNCATED: "This order is too long for us to write down by ourselves.",
     ReviewReason.DECODER_UNAVAILABLE: "Our system did not answer, so somebody takes this order by hand.",
     ReviewReason.STAGE_FAILED: "Something went wrong on our side, so somebody takes this order by hand.",
+    ReviewReason.TOO_MUCH_TO_READ: "There is more in this order than we can read by ourselves.",
 }
 # Findings that say that it was hard to hear, and what.
 _HARD_TO_HEAR = {"field_doubtful", "heard_again", "nothing_heard"}

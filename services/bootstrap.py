@@ -15,7 +15,7 @@ from infra.notices import Notices, notices
 from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings, addresses
 from schemas.access import EVERY_SHOP
-from schemas.errors import EngineUnavailable, InputError, SaycartError
+from schemas.errors import EngineUnavailable, InputError, SaycartError, TooMuchToRead
 from schemas.menu import Menu
 from schemas.webhook import types_named
 from services.engines.ports import Recording, Transcriber
@@ -261,14 +261,23 @@ class Container:
         fields.models()
         try:
             for menu, version in self.wanted_menus():
-                retrieve("hello", menu, version)
+                try:
+                    retrieve("hello", menu, version)
+                except TooMuchToRead as error:  # stored by an older release; the others are read all the same
+                    log.warning("menus.not_read", menu=menu.id, error=error.detail)
         except SaycartError as error:
             log.warning("menus.not_read", error=error.detail)
 
     def check_menu(self, menu: Menu, version: int) -> None:
-        """Compile the menu's grammar before it serves; raises InvalidMenu."""
-        from services.engines.grammar import check_menu
+        """Compile the menu's grammar and fold its names before it serves.
 
+        Raises:
+            InvalidMenu: the grammar does not compile, or the names take more than the work budget.
+        """
+        from services.engines.grammar import check_menu
+        from services.pipeline.reading import check_names
+
+        check_names(menu)
         check_menu(menu)
         log.info("menu.grammar_compiled", menu=menu.id, version=version)
 

@@ -1,8 +1,9 @@
 """Who asks, and whether they may: the credential of a call, its scope, and the desk that it opens.
 
-Every route names what it asks for by one of the types at the end (`ReadsOrders`, `WritesMenus`, ...), in front
-of whatever reads the body; that puts it into the OpenAPI document as well. `undeclared` finds routes that name
-nothing; the app refuses to start with one, so that a new route is closed until somebody has thought about it.
+Every route names what it asks for by one of the types at the end (`ReadsOrders`, `WritesMenus`, ...), in
+front of whatever reads the body; that puts it into the OpenAPI document as well. `undeclared` finds routes
+that name nothing; the app refuses to start with one, so that a new route is closed until somebody has thought
+about it.
 """
 
 from __future__ import annotations

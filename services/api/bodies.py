@@ -1,4 +1,4 @@
-"""JSON bodies, read under a cap and checked for what no store can keep.
+"""JSON bodies, read under a cap and checked for what no store can keep or no reader can show.
 
 FastAPI's own reader takes a body of any length and Python's `json` takes `NaN`; so the calls read their
 bodies here, and name the model in the OpenAPI document by `takes()`.
@@ -12,10 +12,15 @@ from typing import Any, NoReturn, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
+from starlette.concurrency import run_in_threadpool
 
+from schemas.shape import BODY, Rule, faults
 from services.api.problems import RequestRefused, invalid, pointer
 
 MAX_JSON_BYTES = 1_000_000
+# Bytes from which a body is taken apart beside the event loop.
+LONG_BYTES = 50_000
+MANY_DIGITS = 100
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -30,30 +35,42 @@ def declared_length(request: Request) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def parse_json(data: bytes | str) -> Any:
-    """JSON as RFC 8259 has it, without what a database can't hold: NaN, infinities, NUL, lone surrogates.
+def parse_json(data: bytes | str, rule: Rule = BODY, root: str = "") -> Any:
+    """JSON as RFC 8259 has it, without what a database can't hold: NaN, infinities, NUL, lone surrogates;
+    within `rule` (`schemas/shape.py`).
 
     Raises:
-        ValueError: with one sentence for the caller.
+        ValueError: it is no such JSON; one sentence for the caller.
+        RequestRefused: it breaks the rule: 422 with a pointer for each place. `root` is the document's own.
     """
 
     def refuse(name: str) -> NoReturn:
-        raise ValueError(f"{name} is not JSON")
+        raise ValueError(f"not JSON: {name} is no number of it")
 
     try:
-        document = json.loads(data, parse_constant=refuse)
+        document = json.loads(data, parse_constant=refuse, parse_int=_whole)
         # Writing it out again finds 1e999 and, in UTF-8, half a surrogate pair.
         text = json.dumps(document, allow_nan=False, ensure_ascii=False)
         text.encode()
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        # Python's own reader gives up first, at some hundreds of levels.
+        deep = f"nested over {rule.depth} levels deep; flatten it"
+        raise ValueError(deep) from None
     except UnicodeError:
-        raise ValueError("holds text that is not valid Unicode") from None
+        raise ValueError("not JSON: it holds text that is not valid Unicode") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
     if "\\u0000" in text.replace("\\\\", ""):
-        raise ValueError("holds a NUL character")
+        raise ValueError("not storable: it holds a NUL character")
+    # Last, since its pointers are made of the document's own keys.
+    if found := faults(document, rule, root):
+        raise invalid(found)
     return document
+
+
+def _whole(digits: str) -> int:
+    """A whole number; of one with more digits than Python turns, some other that is too large as well."""
+    return int(digits[:MANY_DIGITS])
 
 
 async def read_bytes(request: Request, limit: int = MAX_JSON_BYTES) -> bytes:
@@ -77,7 +94,8 @@ async def read_json(request: Request, limit: int = MAX_JSON_BYTES) -> Any:
     """The request's JSON document, of at most `limit` bytes.
 
     Raises:
-        RequestRefused: another content type (415), too long (413), or not JSON (400).
+        RequestRefused: another content type (415), too long (413), not JSON (400), or JSON of a depth, size
+            or number that is not taken (422).
     """
     kind = media_type(request)
     if kind != "application/json" and not kind.endswith("+json"):
@@ -85,9 +103,11 @@ async def read_json(request: Request, limit: int = MAX_JSON_BYTES) -> Any:
             "unsupported_media_type", 415, f"This call takes application/json, not {kind or 'nothing'!r}."
         )
     try:
-        return parse_json(await read_bytes(request, limit))
+        data = await read_bytes(request, limit)
+        return await run_in_threadpool(parse_json, data) if len(data) > LONG_BYTES else parse_json(data)
     except ValueError as error:
-        raise RequestRefused("malformed_body", 400, f"The body is {error}.") from None
+        problems = [("/", f"is {error}")]
+        raise RequestRefused("malformed_body", 400, f"The body is {error}.", problems=problems) from None
 
 
 def validated(model: type[Model], document: Any, root: str = "") -> Model:

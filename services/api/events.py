@@ -69,14 +69,14 @@ async def stream(request: Request, box: Desk, order_id: str, last_event_id: str 
         return Response(status_code=204)
     return SeatedStream(
         seats.taken(request, order_id),
-        _follow(waiting, order_id, after, first),
+        _follow(waiting, order_id, after, first, for_customer=box.access.order is not None),
         ping_s=PING_S,
         grace_s=GRACE_S,
     )
 
 
 async def _follow(
-    waiting: Waiting, order_id: str, after: int, first: Happened
+    waiting: Waiting, order_id: str, after: int, first: Happened, *, for_customer: bool
 ) -> AsyncIterator[ServerSentEvent]:
     """Until the order ends or the server leaves. `first` was read to know that there is a stream; nobody was
     told of what came after it, so the watch begins with another look."""
@@ -85,7 +85,7 @@ async def _follow(
         while True:
             for stored in pending:
                 after = stored.seq
-                shown = present.event(stored)
+                shown = present.event(stored, for_customer=for_customer)
                 yield ServerSentEvent(
                     data=shown.model_dump_json(), event=shown.type, id=str(shown.seq), retry=RECONNECT_MS
                 )

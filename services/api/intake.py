@@ -25,6 +25,7 @@ from starlette.concurrency import run_in_threadpool
 
 from schemas.errors import NotFound, UnknownMenu
 from schemas.order import TextOrder
+from schemas.shape import METADATA, faults
 from schemas.transcript import Transcript
 from services.api import uploads
 from services.api.bodies import media_type, parse_json, read_json, validated
@@ -97,7 +98,8 @@ async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) 
     upload = await uploads.receive(request, box.blobs, box.settings.max_upload_bytes)
     try:
         asked = {name: value for name, value in upload.fields.items() if value}
-        metadata = _metadata(asked.get("metadata"))
+        text = asked.get("metadata")
+        metadata = None if text is None else _metadata(text)
         menu = await run_in_threadpool(find_menu, box, asked.get("menu"))
         language = speak(menu, asked.get("language"))
         digest = _digest(asked | {"metadata": metadata, "audio": upload.writer.sha256})
@@ -136,6 +138,7 @@ async def _admitted(request: Request, box: Desk, caller: Caller) -> AsyncIterato
 
 
 async def _typed(box: Desk, key: str | None, text: TextOrder, caller: Caller) -> Accepted:
+    check_metadata(text.metadata)
     menu = await run_in_threadpool(find_menu, box, text.menu)
     new = NewOrder(
         menu_id=menu.menu.id,
@@ -227,13 +230,21 @@ def _digest(body: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def _metadata(text: str | None) -> dict[str, Any] | None:
-    if text is None:
-        return None
+def check_metadata(document: dict[str, Any] | None) -> None:
+    """One rule for what comes in a JSON body and in a form.
+
+    Raises:
+        RequestRefused: 422 with a pointer for each place that breaks it.
+    """
+    if found := faults(document, METADATA, "/metadata"):
+        raise invalid(found)
+
+
+def _metadata(text: str) -> dict[str, Any]:
     try:
-        document = parse_json(text)
+        document = parse_json(text, METADATA, "/metadata")
     except ValueError as error:
-        raise invalid([("/metadata", str(error))]) from None
+        raise invalid([("/metadata", f"is {error}")]) from None
     if not isinstance(document, dict):
         raise invalid([("/metadata", "must be a JSON object")])
     return document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -126,22 +127,28 @@ def _review_fields(record: ReviewRecord) -> dict[str, object]:
     }
 
 
-def event(stored: StoredEvent) -> OrderEvent:
+def event(stored: StoredEvent, *, for_customer: bool = False) -> OrderEvent:
+    """`for_customer`: without who did it, and without what is between the shop and its staff."""
     return OrderEvent(
         seq=stored.seq,
         at=rfc3339(stored.at),
         type=stored.type,
         status=STATUS[stored.state],
         stage=next_stage(stored.state),
-        by=done_by(stored),
-        detail=stored.detail,
+        by=None if for_customer else done_by(stored),
+        detail={} if for_customer else stored.detail,
     )
 
 
 def done_by(stored: StoredEvent) -> DoneBy | None:
     if stored.stage is None or stored.attempt is None or stored.worker is None:
         return None
-    return DoneBy(stage=stored.stage, attempt=stored.attempt, worker=stored.worker)
+    return DoneBy(stage=stored.stage, attempt=stored.attempt, worker=nickname(stored.worker))
+
+
+def nickname(worker: str) -> str:
+    """A name by which one worker is told from another, and no host and no process is told of."""
+    return hashlib.blake2s(worker.encode(), digest_size=4).hexdigest()
 
 
 def menu_summary(header: MenuHeader, notes: Sequence[Note] = ()) -> MenuSummary:

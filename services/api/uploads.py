@@ -26,8 +26,9 @@ from services.api.problems import RequestRefused, invalid
 from services.engines.containers import HEAD_BYTES, sniff
 
 AUDIO = "audio"
-# Bytes of each small field. Metadata is the caller's own note, not a place for documents.
-FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 8_000}
+# Bytes of each small field. What metadata may be is told in `schemas/shape.py`, without the spaces and
+# escapes that it may come with.
+FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 48_000}
 # Boundaries, part headers and the small fields, beside the recording.
 OVERHEAD_BYTES = 64_000
 

@@ -7,6 +7,7 @@ import numpy as np
 from rapidfuzz import fuzz, process
 
 from services.pipeline.board import Board
+from services.pipeline.effort import charge
 from services.pipeline.english import AMOUNTS, FILLERS, JOINTS
 from services.pipeline.settling import Found
 from services.pipeline.words import PAUSES, Token
@@ -18,6 +19,8 @@ FUZZY_SHORT, FUZZY_LONG, LONG_CHARS = 0.9, 0.81, 8
 FUZZY_WORD = 0.5
 # From which likeness of spelling a word may be another ("nice", "iced").
 NEAR_WORD = 0.7
+# Comparisons of two spellings that come to one step, and steps of looking at one that is alike.
+CELLS, A_LIKENESS = 8, 8
 
 
 class Ear:
@@ -38,6 +41,7 @@ class Ear:
     def find(self, tokens: list[Token]) -> list[Found]:
         """Names that a window of the transcript spells or sounds almost like."""
         widest = max(len(words) for words, *_ in self._board.phrases) + 1
+        charge(len(tokens) * min(widest, len(tokens)))
         windows = [
             (i, j, "".join(t.folded for t in tokens[i:j]))
             for i in range(len(tokens))
@@ -49,9 +53,12 @@ class Ear:
         if not windows:
             return []
         texts = [w[2] for w in windows]
+        charge(len(texts) * len(self.joined) // CELLS)
         scores = process.cdist(texts, self.joined, scorer=fuzz.ratio, score_cutoff=FUZZY_LONG * 100) / 100
         found = []
-        for w, p in zip(*np.nonzero(scores), strict=True):
+        rows, columns = np.nonzero(scores)
+        charge(len(rows) * A_LIKENESS)
+        for w, p in zip(rows, columns, strict=True):
             i, j, joined = windows[w]
             words, kind, group, ref = self._board.phrases[p]
             score, size = float(scores[w, p]), min(len(joined), len(self.joined[p]))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from schemas.menu import Item, Menu
+from services.pipeline.effort import charge
 from services.pipeline.english import MEASURES, NICKNAMES
 from services.pipeline.short_names import Name, Short, short_names
 from services.pipeline.words import fold, tokenize
@@ -18,9 +19,9 @@ class Board:
 
     `phrases` are words, kind (`item`, `size`, `option`), group and id; `written` the names as they stand
     there, in small letters; `shorts` the short forms by their first word; `qualifiers` words of sizes and
-    options; `by_sort` what follows the sort of a group's choices in items' names; `offers` the groups of
-    options of each item; `choices` what groups of options are called, `generic` words of categories and
-    groups.
+    options; `long_choices` names of options of three words and more, by their first word; `by_sort` what
+    follows the sort of a group's choices in items' names; `offers` the groups of options of each item;
+    `choices` what groups of options are called, `generic` words of categories and groups.
     """
 
     def __init__(self, menu: Menu) -> None:
@@ -40,6 +41,7 @@ class Board:
         for index, (words, *_rest) in enumerate(self.phrases):
             for word in words:
                 self.by_word[word].add(index)
+        self.long_choices = _long_choices(self.phrases, self.by_word)
         self.shorts: dict[str, list[Short]] = defaultdict(list)
         for short in short_names(_names(menu), self._kinds(), _beside(menu)):
             self.shorts[short.words[0]].append(short)
@@ -66,6 +68,7 @@ class Board:
         self.written[kind, group, ref].update(name.casefold() for name in names)
         folded = {_folded(name) for name in names}
         for words in folded:
+            charge(len(NICKNAMES) // 8 + len(words))
             if words and not (kind != "size" and self._sized(words, folded)):
                 self.phrases.append((words, kind, group, ref))
                 self.phrases += [(nick, kind, group, ref) for nick in _nicknames(words)]
@@ -84,6 +87,7 @@ class Board:
                 chosen[_folded(option.name)].update(_folded(alias) for alias in option.aliases)
         ends: dict[Words, set[str]] = defaultdict(set)
         for words, _, _, ref in self.phrases:
+            charge(len(words) ** 2 // 8)
             for start in range(len(words)):
                 ends[words[start:]].add(ref)
         for item in menu.items:
@@ -100,6 +104,19 @@ class Board:
         for words, kind, group, _ in self.phrases:
             kinds[words].add(group or kind)
         return kinds
+
+
+def _long_choices(
+    phrases: list[tuple[Words, str, str, str]], by_word: dict[str, set[int]]
+) -> dict[str, list[Words]]:
+    """Names of choices that are too long to be skipped word by word, by their first word."""
+    found: dict[str, list[Words]] = {}
+    for word, held in by_word.items():
+        named = (phrases[index] for index in held)
+        long = [words for words, kind, *_ in named if kind == "option" and words[0] == word and words[2:]]
+        if long:
+            found[word] = long
+    return found
 
 
 def _choices(menu: Menu, item: Item) -> set[Words]:
@@ -149,6 +166,7 @@ def _beside(menu: Menu) -> dict[str, set[str]]:
     beside: dict[str, set[str]] = defaultdict(set)
     for item in menu.items:
         for group in item.option_groups:
+            charge(1 + len(item.option_groups) // 16)
             beside[group].update(item.option_groups)
     return beside
 

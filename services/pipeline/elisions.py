@@ -5,10 +5,12 @@ verb ("toast them both"), and a number that was written as another word ("a too 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from services.pipeline.effort import charge
 from services.pipeline.english import AND, HOMOPHONES, JOINTS, MEASURES, NUMBERS, PIECES, VESSELS
 from services.pipeline.settling import EXACT, Found
 from services.pipeline.turns import ONES
@@ -23,7 +25,7 @@ _CLOSING = AND | frozenset("please with without no thanks on for in".split())
 # What a name counts.
 _COUNTED = PIECES | frozenset("scoop shot pump slice patty stack inch".split())
 # Names of items that hold a word, with their ids.
-Named = Callable[[str], Iterable[tuple[tuple[str, ...], str]]]
+Named = Callable[[str], list[tuple[tuple[str, ...], str]]]
 Phrase = tuple[tuple[str, ...], str, str, str]
 
 
@@ -32,18 +34,24 @@ def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Fou
     where a pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
     whole = {f.core for f in found if f.kind == "item" and f.score >= EXACT}
     inside = {i for core in whole for i in core[:-1]}
+    ends = {core[-1] for core in whole if core[1:]}
+    places: dict[str, list[int]] = defaultdict(list)
+    for i, token in enumerate(tokens):
+        places[token.folded].append(i)
     for at, token in enumerate(tokens):
         if at in inside or token.folded in MEASURES | VESSELS | JOINTS:
             continue
-        several = [
-            (name[:-1], ref) for name, ref in named(token.folded) if name[-1] == token.folded and name[1:]
-        ]
+        holding = named(token.folded)
+        charge(len(holding))
+        several = [(name[:-1], ref) for name, ref in holding if name[-1] == token.folded and name[1:]]
         if not several:
             continue
-        longer = any(core[-1] == at and core[1:] for core in whole)
-        open_ = not longer and any(t.folded.isdigit() for t in tokens[max(at - 2, 0) : at])
+        open_ = at not in ends and any(t.folded.isdigit() for t in tokens[max(at - 2, 0) : at])
         for kind, ref in several:
-            for i in range(at + 1, len(tokens) - len(kind) + 1):
+            charge(1 + len(places.get(kind[0], ())))
+            for i in places.get(kind[0], ()):
+                if not at < i <= len(tokens) - len(kind):
+                    continue
                 after = i + len(kind)
                 core = tuple(range(i, after))
                 said = tuple(t.folded for t in tokens[i:after])

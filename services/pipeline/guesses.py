@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 import jellyfish
 from rapidfuzz import fuzz, process
 
+from services.pipeline.effort import charge
+
 # Indel similarity that is enough for a guess; sounding the same is enough by itself.
 LIKE, LIKE_SHORT, SHORT_CHARS = 0.68, 0.75, 5
 WIDEST = 3
@@ -35,6 +37,7 @@ def guess(
     windows = [w for w in windows if len(w[2]) >= 4]
     if not windows or not names:
         return []
+    charge(len(names) + len(windows) * len(names))
     likeness = process.cdist([w[2] for w in windows], names, scorer=fuzz.ratio) / 100
     codes = [sounds(name) for name in names]
     rated: list[tuple[float, int, int, int]] = []

@@ -15,10 +15,13 @@ from difflib import SequenceMatcher
 import jellyfish
 from rapidfuzz import fuzz, process
 
+from schemas.errors import TooMuchToRead
 from schemas.evidence import Evidence, Mention
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.engines.ports import Recording, Transcriber
+from services.pipeline.alike import CELLS
+from services.pipeline.effort import ORDER_STEPS, budget, charge
 from services.pipeline.english import FILLERS
 from services.pipeline.retrieve import retrieve
 from services.pipeline.words import tokenize
@@ -30,10 +33,11 @@ _WIDEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A transcript, and what its words may mean; None where nothing was said."""
+    """A transcript, and what its words may mean; None where nothing was said, or where they were `unread`."""
 
     transcript: Transcript
     evidence: Evidence | None
+    unread: TooMuchToRead | None = None
 
 
 def hear(recording: Recording, language: str, menu: Menu, menu_version: int, ears: Transcriber) -> Heard:
@@ -45,11 +49,18 @@ def hear(recording: Recording, language: str, menu: Menu, menu_version: int, ear
     first = ears.transcribe(recording, language)
     if first.nothing_was_said:
         return Heard(first, None)
-    evidence = retrieve(first.text, menu, menu_version)
+    try:
+        evidence = retrieve(first.text, menu, menu_version)
+    except TooMuchToRead as error:
+        return Heard(first, None, error)
     if not _doubtful(evidence):
         return Heard(first, evidence)
-    again = ears.hear_again(recording, first, hints(evidence))
-    if again.nothing_was_said or not _better(clearer := retrieve(again.text, menu, menu_version), evidence):
+    try:
+        again = ears.hear_again(recording, first, hints(evidence))
+        clearer = None if again.nothing_was_said else retrieve(again.text, menu, menu_version)
+    except TooMuchToRead:
+        return Heard(first, evidence)  # what is more to read is no better
+    if clearer is None or not _better(clearer, evidence):
         return Heard(first, evidence)
     alike, overruled = replaced(first, again)
     told = {"first_heard": first.text, "alike": alike, "overruled": overruled}
@@ -80,6 +91,9 @@ def hints(evidence: Evidence) -> tuple[str, ...]:
     """Names of the menu to listen for, the likeliest last, where the recogniser minds them most.
 
     Likeness is of sound, to the words that nothing accounts for; all words, where no item was named.
+
+    Raises:
+        TooMuchToRead: as `retrieve`.
     """
     menu = evidence.menu
     names = [
@@ -96,6 +110,8 @@ def hints(evidence: Evidence) -> tuple[str, ...]:
         for j in range(i + 1, min(i + _WIDEST, len(words)) + 1)
         if odd.intersection(words[i:j])
     ]
+    with budget(ORDER_STEPS, "these words over this menu"):
+        charge(len(names) * (1 + len(windows) // CELLS))
     likeness = process.cdist([_sound(name) for name in names], windows, scorer=fuzz.ratio).max(axis=1)
     ranked = sorted(range(len(names)), key=lambda n: likeness[n])
     return tuple(names[n] for n in ranked[-MAX_HINTS:])

@@ -13,6 +13,7 @@ from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.pipeline.alike import Ear
 from services.pipeline.board import Board
+from services.pipeline.effort import charge
 from services.pipeline.elisions import done, kinds, numbered, prepared
 from services.pipeline.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS, PLAIN
 from services.pipeline.guesses import guess
@@ -74,6 +75,7 @@ class Lexicon:
         """All mentions in `text`, in order; none lies strictly inside another."""
         found = [*said_whole(self._board, tokens), *self._short(tokens), *self._ear.find(tokens)]
         around = [f for f in found if f.kind == "item" and f.score == GAPPED]
+        charge(len(found) * len(around) // 4)
         found = [f for f in found if not any(closes(g, f) for g in around)]
         kept = settle(found)
         if hollow := {f for f in kept if not filled(tokens, f, kept)}:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.evidence import Mention
+from services.pipeline.effort import charge
 from services.pipeline.words import Token, span
 
 
@@ -39,6 +40,7 @@ def names_of(tokens: list[Token], mentions: Iterable[Mention]) -> list[Name]:
 
 def phrase_end(tokens: list[Token], at: int, phrases: Iterable[tuple[str, ...]]) -> int | None:
     """The end of the longest of `phrases` that stands at `at`."""
+    charge()
     words = tuple(token.folded for token in tokens[at : at + 4])
     fits = [len(p) for p in phrases if words[: len(p)] == p]
     return at + max(fits) if fits else None

@@ -7,8 +7,10 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from schemas.errors import InvalidMenu, TooMuchToRead
 from schemas.evidence import Mention
 from schemas.menu import Menu
+from services.pipeline.effort import MENU_STEPS, budget
 from services.pipeline.implied import with_implied
 from services.pipeline.lexicon import Lexicon
 from services.pipeline.places import Place, find_places
@@ -21,7 +23,8 @@ from services.pipeline.splits import Part, parts
 from services.pipeline.turns import FOR_WHOM, LIKEWISE, PARTED, SHARED
 from services.pipeline.words import Token, covered, span
 
-_LEXICONS: OrderedDict[tuple[str, int], tuple[Menu, Lexicon]] = OrderedDict()
+# By menu version, with what building one came to: the lexicon, or that it takes too much.
+_LEXICONS: OrderedDict[tuple[str, int], tuple[Menu, Lexicon | TooMuchToRead]] = OrderedDict()
 _LEXICONS_KEPT = 16
 
 
@@ -103,15 +106,42 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
 
 
 def lexicon(menu: Menu, version: int) -> Lexicon:
-    """The menu version's lexicon, built once; the last few are kept."""
+    """The menu version's lexicon, built once; the last few are kept. Whoever comes first does not pay for it:
+    its steps are counted apart.
+
+    Raises:
+        TooMuchToRead: the menu's names are past `MENU_STEPS`.
+    """
     key = (menu.id, version)
     known = _LEXICONS.get(key)
     if known is None or (known[0] is not menu and known[0] != menu):
-        known = (menu, Lexicon(menu))
+        known = (menu, _built(menu))
         _LEXICONS[key] = known
         while len(_LEXICONS) > _LEXICONS_KEPT:
             _LEXICONS.popitem(last=False)
+    if isinstance(known[1], TooMuchToRead):
+        # A new one: a raised error keeps the frames that it passed.
+        raise TooMuchToRead(known[1].detail)
     return known[1]
+
+
+def check_names(menu: Menu) -> None:
+    """Build the menu's lexicon once, to see that its names can be read; it is not kept.
+
+    Raises:
+        InvalidMenu: they are past `MENU_STEPS`.
+    """
+    if isinstance(built := _built(menu), TooMuchToRead):
+        sentence = "too many of the names hold each other or end alike; give them fewer words, or aliases"
+        raise InvalidMenu([("/", f"{built.detail}: {sentence}")])
+
+
+def _built(menu: Menu) -> Lexicon | TooMuchToRead:
+    try:
+        with budget(MENU_STEPS, "the names of this menu"):
+            return Lexicon(menu)
+    except TooMuchToRead as error:
+        return TooMuchToRead(error.detail)
 
 
 def _outside(words: re.Pattern[str], text: str, mentions: list[Mention]) -> bool:

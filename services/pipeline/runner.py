@@ -10,8 +10,11 @@ order. What each kind of error means is decided here and nowhere else:
                                  recording, too
     retryable                    the order is put back, to be tried again after a jittered wait
     retryable, attempts used up  decode: the alternative decoder, then a human; else a human
+    too much to read             a human, at once, and no failure (ADR 0038)
     anything else                a human, with the reason; the fault is logged
     database away                a claim is left to the sweeper; a result is held and tried again
+    a result is refused          put back as for a fault; with the attempts used up a human, and where that
+                                 can't be stored either the order ends in `error`, without what was found
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from schemas.errors import (
     SaycartError,
     StaleState,
     StorageUnavailable,
+    TooMuchToRead,
 )
 from schemas.lifecycle import Event, State, advance
 from schemas.order import OrderError
@@ -41,7 +45,7 @@ from schemas.review import ReviewReason
 from services.pipeline.flow import BY_NAME, FLOW, Stage
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.ports import Doorbell, Tools
-from services.pipeline.stages import ask_human, decode_elsewhere
+from services.pipeline.stages import ask_human, decode_elsewhere, unread
 from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord, Outcome
 
@@ -54,6 +58,7 @@ BACKOFF_S, BACKOFF_MOST_S = 5.0, 30.0
 # Seconds. A claim that can't be stored costs nothing; a result that can't has cost a model's work.
 CLAIM_PATIENCE_S = 2.0
 AGAIN_S, AGAIN_MOST_S = 0.2, 3.0
+_FAULT = "A fault in saycart; the logs say more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,9 @@ class Runner:
                 self._count_dropped(order)
             except StorageUnavailable as error:
                 log.error("stage.result_not_stored", error=error.detail)
+            except Exception as error:
+                log.exception("stage.result_refused")
+                return None, self._refused(stage, order, error)
             return None, None
 
     def _act(self, stage: Stage, order: OrderRecord, tools: Tools) -> Outcome | None:
@@ -123,6 +131,9 @@ class Runner:
             failure = OrderError(code=error.code, message=error.detail, hint=error.hint, stage=stage.name)
             refused = isinstance(error, AudioRefused)
             return Outcome(Event.BROKE, error=failure, detail={"code": error.code}, refused=refused)
+        except TooMuchToRead as error:
+            log.warning("stage.too_much_to_read", detail=error.detail)
+            return unread(error)
         except SaycartError as error:
             log.warning("stage.failed", code=error.code, detail=error.detail, retryable=error.retryable)
             if error.retryable and order.attempt < self.attempts:
@@ -136,7 +147,7 @@ class Runner:
             if order.attempt < self.attempts:
                 self._put_back(order, type(error).__name__)
                 return None
-            return self._given_up(stage, order, tools, "internal", "A fault in saycart; the logs say more")
+            return self._given_up(stage, order, tools, "internal", _FAULT)
 
     def _put_back(self, order: OrderRecord, code: str) -> None:
         longest = min(BACKOFF_MOST_S, BACKOFF_S * 2.0 ** (order.attempt - 1))
@@ -146,9 +157,36 @@ class Runner:
         )
         self.doorbell.ring(order.id, order.state, delay_s=wait)
 
+    def _refused(self, stage: Stage, order: OrderRecord, error: Exception) -> State | None:
+        """What becomes of an order whose result can't be stored, though the database answers; None when it is
+        another's by now."""
+        try:
+            if order.attempt < self.attempts:
+                self._put_back(order, type(error).__name__)
+                return order.state
+            try:
+                return self.orders.commit(
+                    order, ask_human(ReviewReason.STAGE_FAILED, "internal", _FAULT)
+                ).state
+            except (StaleState, StorageUnavailable):
+                raise
+            except Exception:
+                log.exception("stage.review_refused")
+                failure = OrderError(
+                    code="internal", message=_FAULT, hint=SaycartError.hint, stage=stage.name
+                )
+                return self.orders.abandon(order, failure)
+        except StaleState:
+            log.warning("stage.stale_result_dropped")
+            self._count_dropped(order)
+        except StorageUnavailable as away:
+            log.error("stage.result_not_stored", error=away.detail)
+        return None
+
     def _given_up(self, stage: Stage, order: OrderRecord, tools: Tools, code: str, message: str) -> Outcome:
         if stage.name == "decode":
-            if (outcome := decode_elsewhere(order, tools)) is not None:
+            # Not for ever: it may be the alternative decoder that its workers die of.
+            if order.attempt <= 2 * self.attempts and (outcome := decode_elsewhere(order, tools)) is not None:
                 return outcome
             return ask_human(ReviewReason.DECODER_UNAVAILABLE, code, message)
         return ask_human(ReviewReason.STAGE_FAILED, code, message)

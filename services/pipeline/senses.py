@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
+from services.pipeline.effort import charge
 from services.pipeline.english import AND
 from services.pipeline.families import general, in_one_breath, may_say_sort
 from services.pipeline.neighbours import (
@@ -36,6 +37,8 @@ def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[li
     groups_of = {item.sku: set(item.option_groups) for item in menu.items if item.sku in named}
     single = menu.choose_one
     strong_items = [m for m in mentions if m.kind == "item" and m.strong]
+    # Each is held against each, here and in the rules that are asked.
+    charge(len(mentions) ** 2)
     mentions = [m for m in mentions if not of_another_kind(tokens, m, mentions, menu)]
     mentions = [m for m in mentions if not measures(tokens, m, mentions)]
     kept: list[Mention] = []

@@ -6,9 +6,11 @@ size, and the "mocha" in "mocha syrup" no drink. What was said whole wins over w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
+from services.pipeline.effort import charge
 from services.pipeline.english import JOINTS
 from services.pipeline.words import Token
 
@@ -33,27 +35,65 @@ class Found:
 def settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
     # A short form is no name said whole.
-    whole = [f for f in found if f.score >= GAPPED and f.score != SHORT]
-    found = [
-        f
-        for f in found
-        if f.score >= GAPPED or not (any(_belies(w, f) for w in whole) or _all_said(whole, f))
-    ]
-    found = [f for f in found if not any(_parts_better(f, w, whole) for w in whole)]
-    ordered = sorted(found, key=lambda f: (-len(f.core), -f.score))
-    kept: list[Found] = []
-    for f in ordered:
-        if any(_beats(k, f) for k in kept):
+    whole = _Overlaps([f for f in found if f.score >= GAPPED and f.score != SHORT])
+    found = [f for f in found if f.score >= GAPPED or not _told_otherwise(whole.of(f), f)]
+    said = {frozenset(f.core) for f in whole.all if f.score >= EXACT and f.kind != "item"}
+    found = [f for f in found if f.score < EXACT or not any(_parts_better(f, w, said) for w in whole.of(f))]
+    kept = _Overlaps()
+    for f in sorted(found, key=lambda f: (-len(f.core), -f.score)):
+        near = kept.of(f)
+        if any(_beats(k, f) for k in near):
             continue
-        # A longer but worse reading gives way to an exact one inside it ("and latte" to "latte").
-        kept = [k for k in kept if not (set(f.core) < set(k.core) and f.score > k.score + 0.15)]
-        kept.append(f)
+        for k in near:
+            # A longer but worse reading gives way to an exact one inside it ("and latte" to "latte").
+            if set(f.core) < set(k.core) and f.score > k.score + 0.15:
+                kept.drop(k)
+        kept.add(f)
     best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
-    for f in kept:
+    for f in kept.all:
         key = (f.kind, f.group, f.id, f.core)
         if key not in best or best[key].score < f.score:
             best[key] = f
     return list(best.values())
+
+
+class _Overlaps:
+    """Mentions by the words that they have, so that each is held only against those that share a word."""
+
+    def __init__(self, found: Iterable[Found] = ()) -> None:
+        self._all: dict[int, Found] = {}
+        self._at: dict[int, dict[int, Found]] = defaultdict(dict)
+        for f in found:
+            self.add(f)
+
+    @property
+    def all(self) -> list[Found]:
+        """All of them, in the order in which they came."""
+        return list(self._all.values())
+
+    def add(self, one: Found) -> None:
+        self._all[id(one)] = one
+        for i in one.core:
+            self._at[i][id(one)] = one
+
+    def drop(self, one: Found) -> None:
+        del self._all[id(one)]
+        for i in one.core:
+            del self._at[i][id(one)]
+
+    def of(self, one: Found) -> list[Found]:
+        """Those that have a word of `one`, itself too where it is among them."""
+        beside = [self._at[i] for i in one.core if i in self._at]
+        charge(1 + sum(len(found) for found in beside))
+        near: dict[int, Found] = {}
+        for found in beside:
+            near |= found
+        return list(near.values())
+
+
+def _told_otherwise(whole: list[Found], like: Found) -> bool:
+    """Whether names said `whole` over its words show that a mere likeness is none."""
+    return any(_belies(w, like) for w in whole) or _all_said(whole, like)
 
 
 def _beats(kept: Found, other: Found) -> bool:
@@ -93,14 +133,14 @@ def _all_said(whole: list[Found], like: Found) -> bool:
     return told and {i for w in inside for i in w.core} == set(like.core)
 
 
-def _parts_better(one: Found, other: Found, whole: list[Found]) -> bool:
+def _parts_better(one: Found, other: Found, said: Set[frozenset[int]]) -> bool:
     """Whether what two overlapping names leave of each other tells for the other: a "chicken tikka masala" is
-    a tikka masala with chicken, which is a name, and no chicken tikka with a masala, which is none."""
+    a tikka masala with chicken, which is a name, and no chicken tikka with a masala, which is none. `said`
+    are the places of sizes and options that were said whole."""
     mine, its = set(one.core), set(other.core)
     if one.score < EXACT or other.score < EXACT or not mine & its or not mine - its or not its - mine:
         return False
-    left = {frozenset(f.core) for f in whole if f.score >= EXACT and f.kind != "item"}
-    return mine - its in left and its - mine not in left
+    return mine - its in said and its - mine not in said
 
 
 def _same(a: Found, b: Found) -> bool:
@@ -112,6 +152,9 @@ def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
     is a part of another name, and would be lost."""
     gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
     gap = {i for i in gap if tokens[i].folded != "the"}
+    if not gap:
+        return True
+    charge(len(kept))
     # "Extra cheddar cheese" is of the cheddar, where there is extra cheese.
     if any(f.kind == one.kind == "option" and f.group == one.group and gap >= {*f.core} for f in kept):
         return False
@@ -121,7 +164,10 @@ def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
 def counted(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
     """Whether a name's number counts the same thing by a longer name: "three cheese omelettes", where one is
     a three cheese omelette."""
-    return tokens[one.core[0]].folded.isdigit() and any(
+    if not tokens[one.core[0]].folded.isdigit():
+        return False
+    charge(len(kept))
+    return any(
         f.kind == one.kind == "item"
         and f.id == one.id
         and one.core[0] < f.core[0] <= one.core[-1] < f.core[-1]
@@ -150,6 +196,7 @@ def strange(
     lost = set()
     for one in kept:
         if one.kind == "option" and len(one.core) > 2 and one.group not in groups:
+            charge(len(own))
             told = {i for f in own if set(f.core) < set(one.core) for i in f.core}
             if told >= {i for i in one.core if tokens[i].folded not in JOINTS}:
                 lost.add((one.group, one.core))

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from services.pipeline.effort import charge
 from services.pipeline.english import JOINTS, MEASURES, VESSELS
 from services.pipeline.short_words import (
     BUNDLES,
@@ -78,20 +79,27 @@ def short_names(
             alike[name.kind, name.group, word].append(name)
     found: dict[tuple[str, str, Words], dict[str, bool]] = defaultdict(dict)
     for name in names:
+        charge(len(name.words))
         for words, bare in _forms(name, held):
+            charge(len(words))
             others = taken.get(words, set())
             if name.kind == "option":
                 others = others & {"item", "size", name.group, *beside.get(name.group, ())}
             if not others and not _counts(words, name):
                 of = found[name.kind, name.group, words]
                 of[name.ref] = bare and of.get(name.ref, True)
-    return [
-        Short(words, kind, group, ref, bare)
-        for (kind, group, words), of in found.items()
-        for ref, bare in of.items()
-        if len(of) == 1
-        and not any(_may_be(n, words, bare) for n in alike[kind, group, words[-1]] if n.ref != ref)
-    ]
+    shorts = []
+    for (kind, group, words), of in found.items():
+        if len(of) > 1:
+            continue
+        near = alike[kind, group, words[-1]]
+        charge(2 * len(near))
+        shorts += [
+            Short(words, kind, group, ref, bare)
+            for ref, bare in of.items()
+            if not any(_may_be(n, words, bare) for n in near if n.ref != ref)
+        ]
+    return shorts
 
 
 def _forms(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
@@ -173,6 +181,7 @@ def _of_option(name: Name, held: Held) -> Iterator[tuple[Words, bool]]:
         )
     if name.alone and words[1:]:
         first, last = words[0], words[-1]
+        charge(1 + len(held[last]) // 8)
         sorts = {ref for _, group, ref in held[last] if group == name.group}
         if len(held[first]) == 1 and len(first) > 2 and first not in SAID_OF_MANY | IDLE and len(sorts) > 1:
             yield (first,), True  # "dark", where there is a light roast and a dark one

@@ -12,7 +12,7 @@ import structlog
 
 from schemas.cart import CartDraft, Finding
 from schemas.compare import canonical_draft
-from schemas.errors import DecodeCancelled, EngineError, RecordingLost
+from schemas.errors import DecodeCancelled, EngineError, RecordingLost, StorageUnavailable, TooMuchToRead
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
@@ -48,6 +48,8 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     found = with_witness(recording, found, menu.menu, menu.version, tools.second_transcriber, tools.agreement)
     transcript = found.transcript
     timings = {"transcribe": time.perf_counter() - started}
+    if found.unread is not None:
+        return replace(unread(found.unread), transcript=transcript, timings=timings)
     if transcript.nothing_was_said:
         finding = Finding.blocking("nothing_heard", "Nothing was said in this recording.")
         return Outcome(
@@ -96,14 +98,16 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
 
 def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
     """The alternative decoder, once the first has stayed down; None when there is none or it fails too."""
-    decoder = tools.fallback_decoder()
-    if decoder is None:
-        return None
-    evidence = evidence_of(order, tools.menu(order.shop, order.menu_id, order.menu_version))
     try:
+        decoder = tools.fallback_decoder()
+        if decoder is None:
+            return None
+        evidence = evidence_of(order, tools.menu(order.shop, order.menu_id, order.menu_version))
         outcome = _decoded(decoder.decode(evidence, tools.called_off), evidence)
-    except DecodeCancelled:
+    except (DecodeCancelled, StorageUnavailable):
         raise
+    except TooMuchToRead as error:
+        return unread(error)
     except Exception:
         # It is the last resort: whatever is wrong with it, a human is next, not another round.
         log.exception("decode.fallback_failed", order_id=order.id)
@@ -158,6 +162,14 @@ def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
         reasons=(reason,),
         detail={"reasons": [reason.value], "code": code},
     )
+
+
+def unread(error: TooMuchToRead) -> Outcome:
+    """The way out of any stage where words and menu are past the work budget: no model is asked, and it is no
+    failure, since every try would come to the same."""
+    reason = ReviewReason.TOO_MUCH_TO_READ
+    finding = Finding.blocking("too_much_to_read", told(reason), detail=f"{error.detail}. {error.hint}")
+    return Outcome(Event.DOUBTED, findings=(finding,), reasons=(reason,), detail={"reasons": [reason.value]})
 
 
 def _is_checked(order: OrderRecord, tools: Tools) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from services.pipeline.board import Board
+from services.pipeline.effort import charge
 from services.pipeline.english import AMOUNTS, JOINTS
 from services.pipeline.settling import EXACT, GAPPED, Found
 from services.pipeline.words import SENTENCE_ENDS, Token
@@ -17,11 +20,16 @@ def said_whole(board: Board, tokens: list[Token]) -> list[Found]:
     present = {token.folded for token in tokens}
     indexes = {i for word in present for i in board.by_word.get(word, ())}
     found = []
+    places: dict[str, list[int]] = defaultdict(list)
+    for i, token in enumerate(tokens):
+        places[token.folded].append(i)
+    charge(len(indexes))
     for index in sorted(indexes):
         words, kind, group, ref = board.phrases[index]
         if not present.issuperset(words):
             continue
-        for start in (i for i, token in enumerate(tokens) if token.folded == words[0]):
+        charge(len(places[words[0]]) * len(words))
+        for start in places[words[0]]:
             core = _follow(board, tokens, words, start)
             if core is not None and not _counts(board, tokens, core):
                 gapless = core[-1] - core[0] + 1 == len(core)
@@ -63,10 +71,11 @@ def _past_choice(board: Board, tokens: list[Token], start: int, word: str) -> in
     smoky sauce"."""
     start += start < len(tokens) and tokens[start].folded == "the"
     said = tuple(token.folded for token in tokens[start : start + LONG_CHOICE])
-    choices = [board.phrases[i] for i in board.by_word.get(said[0], ())] if said else []
-    for words, kind, *_ in choices:
+    choices = board.long_choices.get(said[0], ()) if said else ()
+    charge(len(choices))
+    for words in choices:
         end = start + len(words)
-        if kind != "option" or len(words) <= MAX_GAP or words != said[: len(words)]:
+        if words != said[: len(words)]:
             continue
         if [t.folded for t in tokens[end : end + 1]] == [word] and not any(
             t.after for t in tokens[start - 1 : end]

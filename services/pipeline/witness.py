@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 
 from schemas.compare import canonical_draft
+from schemas.errors import TooMuchToRead
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
@@ -58,18 +59,28 @@ def with_witness(
         return heard
     told: dict[str, Any] = {"witness": witness.text}
     share = agreement(first.recogniser, witness.source)
-    if share is not None and same_order(evidence, retrieve(witness.text, menu, menu_version)):
+    if share is not None and same_order(evidence, _read(witness.text, menu, menu_version)):
         sure = first.confidence if first.first_heard is not None else max(first.confidence, share)
         told |= {"agreed": True, "confidence": sure}
     return replace(heard, transcript=first.model_copy(update=told))
 
 
-def same_order(one: Evidence, other: Evidence) -> bool:
-    """Whether the words of both leave one cart, the same one, and name its items in the same words.
+def _read(text: str, menu: Menu, menu_version: int) -> Evidence | None:
+    try:
+        return retrieve(text, menu, menu_version)
+    except TooMuchToRead:
+        return None
+
+
+def same_order(one: Evidence, other: Evidence | None) -> bool:
+    """Whether the words of both leave one cart, the same one, and name its items in the same words; not
+    where the `other` could not be read.
 
     The same words, since matching mends what sounds like a name: "Americino" and "Americano" come to one
     cart, though the two did not hear the same (it was a marocchino).
     """
+    if other is None:
+        return False
     carts = [undoubted_cart(evidence) for evidence in (one, other)]
     if None in carts:
         return False

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
 from schemas.evidence import Mention
+from services.pipeline.effort import charge
 from services.pipeline.english import AMOUNTS, FILLERS, HESITATIONS, JOINTS, LIKING, NUMBERS, PERSONS, SAME_AS
 
 SENTENCE_ENDS = (".", "?", "!")
@@ -57,6 +58,7 @@ def fold(word: str) -> str:
 def tokenize(text: str) -> list[Token]:
     """Words of `text` in order, folded."""
     found = list(re.finditer(r"\w+(?:['’]\w+)?|[%&]", text))
+    charge(3 + 2 * len(found))
     ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
     return [
         Token(fold(m.group()), m.start(), m.end(), _pause(text[m.end() : end]))
@@ -118,6 +120,7 @@ def sentences(tokens: list[Token]) -> Iterator[list[Token]]:
 
 def span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
     """Token positions [first, end) of a mention."""
+    charge(3)
     first = bisect_left(tokens, mention.start, key=lambda token: token.start)
     return first, bisect_right(tokens, mention.end, lo=first, key=lambda token: token.end)
 

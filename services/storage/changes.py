@@ -22,7 +22,7 @@ from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow, Remo
 Row = TypeVar("Row", OrderRow, ReviewRow, OutboxRow)
 
 # An order that nobody holds, before the first attempt of a stage.
-_IDLE: dict[str, Any] = {"attempt": 0, "lease_owner": None, "lease_until": None, "next_attempt_at": None}
+IDLE: dict[str, Any] = {"attempt": 0, "lease_owner": None, "lease_until": None, "next_attempt_at": None}
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def move(
         order.id,
         order.version,
         OrderRow.state == order.state.value,
-        **(_IDLE | {"state": state.value, "updated_at": now} | (columns or {})),
+        **(IDLE | {"state": state.value, "updated_at": now} | (columns or {})),
     )
     if row is None:
         raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")

@@ -1,16 +1,22 @@
-"""Rows to records, and what a stage found to columns. The only place that knows both shapes."""
+"""Rows to records, and what a stage found to columns. The only place that knows both shapes.
+
+A row that another release wrote may hold what this one can't read or show. It is left out, and logged: one
+such value must not take the whole order with it, let alone the page or the batch that the order is on.
+"""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
+import structlog
+from pydantic import BaseModel, ValidationError
 
 from schemas.cart import Cart, CartDraft, Finding, Severity
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.order import OrderError
 from schemas.review import ReviewReason, Standing
+from schemas.shape import readable
 from schemas.transcript import Transcript
 from services.storage.records import (
     MenuVersion,
@@ -21,6 +27,8 @@ from services.storage.records import (
     StoredEvent,
 )
 from services.storage.tables import EventRow, MenuRow, OrderRow, ReviewRecordRow, ReviewRow
+
+log = structlog.get_logger()
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -43,12 +51,12 @@ def order_of(row: OrderRow) -> OrderRecord:
         evidence=row.evidence,
         draft=_model(CartDraft, row.draft),
         cart=_model(Cart, row.cart),
-        findings=tuple(Finding.model_validate(finding) for finding in row.findings),
-        reasons=tuple(ReviewReason(reason) for reason in row.reasons),
+        findings=tuple(f for finding in row.findings or () if (f := _model(Finding, finding)) is not None),
+        reasons=_reasons(row.reasons),
         error=_model(OrderError, row.error),
-        metadata=row.metadata_,
-        timings=row.timings,
-        engine=row.engine,
+        metadata=_shown(row.metadata_),
+        timings=row.timings or {},
+        engine=_shown(row.engine) or {},
         attempt=row.attempt,
         lease_owner=row.lease_owner,
         lease_until=row.lease_until,
@@ -85,7 +93,7 @@ def review_of(row: ReviewRow) -> ReviewRecord:
         shop=row.shop_id,
         order_id=row.order_id,
         status=row.status,
-        reasons=tuple(ReviewReason(reason) for reason in row.reasons),
+        reasons=_reasons(row.reasons),
         version=row.version,
         claimed_by=row.claimed_by,
         lease_until=row.lease_until,
@@ -108,7 +116,7 @@ def act_of(row: ReviewRecordRow) -> ReviewAct:
         before=_model(Cart, row.before),
         after=_model(Cart, row.after),
         reason=row.reason,
-        detail=row.detail,
+        detail=_shown(row.detail) or {},
     )
 
 
@@ -126,7 +134,7 @@ def event_of(row: EventRow) -> StoredEvent:
         at=row.at,
         type=row.type,
         state=State(_FORMER.get(row.state, row.state)),
-        detail=row.detail,
+        detail=_shown(row.detail) or {},
         stage=row.stage,
         attempt=row.attempt,
         worker=row.worker,
@@ -138,7 +146,24 @@ def document_of(model: BaseModel | None) -> dict[str, Any] | None:
 
 
 def _model(kind: type[M], document: dict[str, Any] | None) -> M | None:
-    return None if document is None else kind.model_validate(document)
+    try:
+        return None if document is None else kind.model_validate(document)
+    except ValidationError as error:
+        log.warning("row.left_out", what=kind.__name__, problems=error.error_count())
+        return None
+
+
+def _shown(document: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A document that nobody wrote down the shape of, where every part that shows one can."""
+    if document is None or (isinstance(document, dict) and readable(document)):
+        return document
+    log.warning("row.left_out", what="document")
+    return None
+
+
+def _reasons(stored: list[Any] | None) -> tuple[ReviewReason, ...]:
+    known = {reason.value: reason for reason in ReviewReason}
+    return tuple(known[reason] for reason in stored or () if reason in known)
 
 
 def codes_of(outcome: Outcome) -> list[tuple[str, str]]:

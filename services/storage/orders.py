@@ -10,10 +10,12 @@ from sqlalchemy import delete, literal, select, tuple_
 from infra.database import Database, UtcDateTime
 from schemas.access import EVERY_SHOP
 from schemas.errors import Conflict, InputError, NotFound, StaleState
-from schemas.lifecycle import STATUS, TERMINAL, WAITING, Event, State
+from schemas.lifecycle import STATUS, TERMINAL, WAITING, Event, State, advance
+from schemas.order import OrderError
 from schemas.review import ReviewReason
 from services.storage import leases, replays, tallies
 from services.storage.changes import (
+    IDLE,
     changing,
     glancing,
     move,
@@ -25,7 +27,7 @@ from services.storage.changes import (
 )
 from services.storage.ids import cursor_after, new_id, parse_cursor
 from services.storage.intake import KeyTaken, first_order, insert_key, insert_order
-from services.storage.mapping import codes_of, columns_of, event_of, order_of
+from services.storage.mapping import codes_of, columns_of, document_of, event_of, order_of
 from services.storage.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
 from services.storage.scoping import of_shop, owned
 from services.storage.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
@@ -201,6 +203,25 @@ class OrderStore:
             code = detail.get("code")
             codes = [("failure", str(code))] if code else ()
             record_event(session, row, "retry", now, detail, codes, by=order)
+
+    def abandon(self, order: OrderRecord, error: OrderError) -> State:
+        """End a claimed order in its error state by the columns of that alone, where nothing else of it can
+        be stored: no message is written, and nothing that was found.
+
+        Raises:
+            StaleState: the order changed since it was claimed. Nothing is stored.
+        """
+        with writing(self._database) as (session, now):
+            state = advance(order.state, Event.BROKE)
+            columns = IDLE | {"state": state.value, "updated_at": now, "error": document_of(error)}
+            where = OrderRow.state == order.state.value
+            row = swap(session, OrderRow, order.id, order.version, where, **columns)
+            if row is None:
+                raise StaleState(f"Order {order.id} is no longer at version {order.version}")
+            detail = {"code": error.code}
+            codes = [("failure", error.code)]
+            record_event(session, row, Event.BROKE.value, now, detail, codes, by=order)
+            return state
 
     def cancel(self, order_id: str) -> OrderRecord:
         """End an order that is waiting, worked on or in review, and let go of its recording; one that is

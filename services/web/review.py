@@ -14,6 +14,7 @@ from schemas import wording
 from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState
 from schemas.review import ReviewDecision
 from services.api.audio import recording
+from services.api.present import nickname
 from services.desk import Desk
 from services.storage.records import ReviewRecord
 from services.web import review_view as view
@@ -23,7 +24,7 @@ from services.web.staff import ReviewDesk, Reviewer
 
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
 
-TEMPLATES.filters |= {"reason": wording.reason, "lasted": wording.lasted}
+TEMPLATES.filters |= {"reason": wording.reason, "lasted": wording.lasted, "nickname": nickname}
 
 SHOWN = 50
 # Of those that wait longest so many are looked at for the next to take.

@@ -96,10 +96,23 @@ class Courier:
         except StorageUnavailable as error:
             # Sent or not: after its lease it goes out again, under the same id.
             log.warning("webhook.not_noted", message_id=message.id, error=error.detail)
-        except Exception:
+        except Exception as error:
             log.exception("webhook.fault", message_id=message.id)
+            self._failed_by(message, error)
+
+    def _failed_by(self, message: Message, error: Exception) -> None:
+        """A fault of ours uses up an attempt as an answer does, so that a message that is poison ends."""
+        try:
+            retry_in_s = self._patience.next_s(message.attempt, Answer(None, "fault"))
+            self._outbox.failed(message, f"a fault here: {type(error).__name__}", retry_in_s=retry_in_s)
+        except Exception:
+            log.exception("webhook.fault_not_noted", message_id=message.id)
 
     def _deliver(self, message: Message) -> None:
+        if (why := self._hopeless(message)) is not None:
+            self._outbox.failed(message, why, retry_in_s=None)
+            log.error("webhook.dead", message_id=message.id, order_id=message.order_id, error=why)
+            return
         # One text for all attempts. ASCII: metadata may hold half a surrogate pair, which is no UTF-8.
         body = json.dumps(message.payload, separators=(",", ":"))
         bound = log.bind(message_id=message.id, order_id=message.order_id, attempt=message.attempt)
@@ -117,6 +130,14 @@ class Courier:
             bound.warning(name, status=answer.status, ms=ms, retry_in_s=wait_s)
         if not noted:
             bound.warning("webhook.stale_result_dropped")
+
+    def _hopeless(self, message: Message) -> str | None:
+        """Why a message is not even tried: counted at the claim, so couriers that die of it end as well."""
+        if not isinstance(message.payload, dict):
+            return "what is stored of it can't be read"
+        if message.attempt > self._patience.attempts:
+            return f"couriers stopped {self._patience.attempts} times while they sent it"
+        return None
 
     def _take(self, limit: int) -> list[Message]:
         if limit < 1:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -65,6 +67,18 @@ def fold(container: Container) -> int:
     return folded
 
 
+def _done(part: str, work: Callable[[], object]) -> bool:
+    """Do one part of a round; False where it failed, which is logged."""
+    try:
+        work()
+        return True
+    except (StorageUnavailable, DatabaseUnavailable) as error:
+        log.warning("sweep.storage_away", part=part, error=str(error))
+    except Exception:
+        log.exception("sweep.fault", part=part)
+    return False
+
+
 def main() -> None:
     config = settings()
     configure_logging(config.log_level, as_json=config.log_json)
@@ -75,17 +89,15 @@ def main() -> None:
     # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
     idle_s, next_forgetting = 0.0, 0.0
     while True:
-        try:
-            sweep(container, idle_s)
-            fold(container)
-            container.remove_recordings()
-            if time.monotonic() >= next_forgetting:
-                container.orders.forget_keys(config.idempotency_days * 86_400)
-                collect_orphans(container)
-                next_forgetting = time.monotonic() + FORGET_EVERY_S
+        # Each by itself: what one of them meets must not keep the others from their work.
+        if _done("sweep", partial(sweep, container, idle_s)):
             idle_s = config.sweep_idle_s
-        except (StorageUnavailable, DatabaseUnavailable) as error:
-            log.warning("sweep.storage_away", error=str(error))
+        _done("fold", partial(fold, container))
+        _done("remove", container.remove_recordings)
+        if time.monotonic() >= next_forgetting:
+            next_forgetting = time.monotonic() + FORGET_EVERY_S
+            _done("forget", partial(container.orders.forget_keys, config.idempotency_days * 86_400))
+            _done("collect", partial(collect_orphans, container))
         if stop.wait(config.sweep_interval_s):
             break
     container.close()

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from schemas.errors import DecodeCancelled
+from schemas.errors import DecodeCancelled, TooMuchToRead
 from schemas.menu import Menu
 
 log = structlog.get_logger()
@@ -90,8 +90,12 @@ class Warming:
                     self._warm(menu, version, called_off)
                 except DecodeCancelled:
                     continue
+                except TooMuchToRead as error:
+                    # No model is ever asked about it, and the menus after it are not to wait for it.
+                    log.warning("menu.not_warmed", menu=menu.id, error=error.detail)
+                else:
+                    log.info("menu.warmed", menu=menu.id, version=version)
                 warm.add((menu.id, version))
-                log.info("menu.warmed", menu=menu.id, version=version)
         return warm & {(menu.id, version) for menu, version in found}
 
     def _idle(self) -> threading.Event | None:

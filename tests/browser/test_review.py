@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from schemas.access import Role, of_person
 from schemas.menu import Menu
 from schemas.review import ReviewDecision, ReviewReason
+from services.desk import Desk as ShopDesk
 from services.storage.records import ReviewRecord
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits
 from tests.browser.review_desk import LATTE, SAID, Desk, take
@@ -257,13 +259,9 @@ def test_a_stale_decision_shows_what_changed(desk: Desk, browser: Browser) -> No
         parts.reviews.renew(review.id, "Ann", 0)
         held = parts.reviews.claim(review.id, "Bob", 60)
         cart = {"lines": [LATTE | {"quantity": 2}]}
-        parts.decide_review(
-            review.id,
-            ReviewDecision.model_validate(
-                {"reviewer": "Bob", "version": held.version, "action": "correct", "cart": cart}
-            ),
-            by=TESTER,
-        )
+        bobs = ShopDesk(parts, of_person("main", "Bob", Role.REVIEWER), TESTER)
+        decision = {"version": held.version, "action": "correct", "cart": cart}
+        bobs.decide_review(review.id, ReviewDecision.model_validate(decision))
         ann.keyboard.press("Escape")
         ann.keyboard.press("a")
         told = ann.locator("#conflict")

@@ -42,6 +42,7 @@ def test_enrolling_and_signing_in_with_a_code(desk: World, browser: Browser, siz
         page.wait_for_url("**/account")
         sound(page)
         page.get_by_role("link", name="Set it up").click()
+        expect(page.get_by_label("Your present password")).to_be_visible()
         sound(page)
         page.get_by_label("Your present password").fill(PASSWORD)
         page.get_by_role("button", name="Go on").click()

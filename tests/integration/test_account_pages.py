@@ -46,7 +46,7 @@ def strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 @pytest.fixture
 def other(world: World) -> Iterator[httpx.Client]:
     """Another browser, in which nobody signed in yet."""
-    with httpx.Client(base_url=world.url, timeout=40) as http:
+    with httpx.Client(base_url=world.url, timeout=40, headers={"Origin": world.url}) as http:
         yield http
 
 
@@ -102,7 +102,7 @@ def test_enrolling_and_signing_in_with_a_code(world: World, other: httpx.Client)
     assert (done.status_code, done.headers["location"]) == (303, "/review/stats")
     assert other.get("/review").status_code == 200
     # Replayed, by whoever looked over the shoulder and has the password too.
-    with httpx.Client(base_url=world.url) as thief:
+    with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as thief:
         sign_in(thief)
         assert thief.post("/sign-in/code", data=right).status_code == 401
         assert thief.post("/sign-in/code", data={"code": codes[3]}).status_code == 303

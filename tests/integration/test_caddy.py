@@ -78,7 +78,11 @@ def caddy(home: Path, world: World, port: int, **named: str) -> Iterator[Front]:
         wait_until(lambda: process.poll() is not None or root.exists(), 30)
         context = ssl.create_default_context(cafile=str(root))
         with httpx.Client(
-            base_url=f"https://{NAME}:{port}", transport=_ByName(port, context), trust_env=False, timeout=20
+            base_url=f"https://{NAME}:{port}",
+            headers=world.people["ada"],
+            transport=_ByName(port, context),
+            trust_env=False,
+            timeout=20,
         ) as http:
             front = Front(world, port, plain_port, context, http)
             wait_until(lambda: _answers(front), 30)

@@ -16,6 +16,7 @@ from infra.database import Database
 from schemas.errors import EngineUnavailable, StorageUnavailable
 from schemas.lifecycle import State
 from services.api.present import event as shown
+from services.api.present import nickname
 from services.pipeline import runner
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.runner import Runner
@@ -237,7 +238,7 @@ def test_events_name_stage_attempt_and_worker(world: Works) -> None:
     by = [shown(event).by for event in events]
     assert by[0] is None
     assert by[4] is not None
-    assert by[4].model_dump() == {"stage": "decode", "attempt": 2, "worker": "host:1:2"}
+    assert by[4].model_dump() == {"stage": "decode", "attempt": 2, "worker": nickname("host:1:2")}
 
 
 def test_a_stopped_worker_gives_back_what_is_its_own(world: Works) -> None:

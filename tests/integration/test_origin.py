@@ -27,7 +27,8 @@ FORM = "transcript=a+latte&menu=corner-cafe"
 
 def say(world: World, head: str, body: str = "") -> tuple[int, dict[str, str], str]:
     """Send these very lines and close: status, headers in lower case, body."""
-    data = "\r\n".join([*head.strip().splitlines(), f"Content-Length: {len(body)}", "", body])
+    own = [f"Authorization: {world.people['ada']['Authorization']}", f"Content-Length: {len(body)}"]
+    data = "\r\n".join([*head.strip().splitlines(), *own, "", body])
     with socket.create_connection(("127.0.0.1", world.port), timeout=10) as line:
         line.sendall(data.encode("latin-1"))
         answer = line.makefile("rb")
@@ -286,7 +287,7 @@ def test_the_address_that_limits_count_is_not_the_spoofed_one(tmp_path: Path) ->
         def streams(source: str, *forwarded: str) -> list[int]:
             found = []
             transport = httpx.HTTPTransport(local_address=source)
-            with httpx.Client(base_url=behind.url, transport=transport) as http:
+            with httpx.Client(base_url=behind.url, transport=transport, headers=behind.people["ada"]) as http:
                 held: list[Any] = []
                 for address in forwarded:
                     ask = http.build_request(

@@ -20,6 +20,7 @@ from infra.private import narrow
 from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
 from services.workers.stack import as_environment, celery_argv
+from tests.credentials import header_at
 
 # As a shell with `umask 0` starts them: what closes the files is our own doing.
 OPEN = 0
@@ -31,6 +32,7 @@ from infra.redis_server import EmbeddedRedis
 from infra.ports import PortBook
 from infra.private import keep_private
 from infra.supervisor import Supervisor
+from tests.credentials import header_at
 home = Path(sys.argv[1])
 keep_private()  # as `Stack.start` does
 code = """import os, sys, time
@@ -122,7 +124,7 @@ def test_what_all_parts_write_is_their_users_alone(
     ready.mkdir(mode=0o700)
     start([sys.executable, "-m", "services.workers.sweeper"], config, SAYCART_READY_FILE=str(ready / "s"))
     start(celery_argv("read", "read,validate", 1, "INFO"), config, SAYCART_READY_FILE=str(ready / "w"))
-    with httpx.Client(base_url=url, trust_env=False) as http:
+    with httpx.Client(base_url=url, headers=header_at(config.database), trust_env=False) as http:
         assert http.put(f"/v1/menus/{MENU['id']}", json=MENU).status_code in (200, 201)
         assert http.post("/v1/orders", files={"audio": ("a", wav())}).status_code == 202
     until(lambda: (ready / "w").exists() and (ready / "s").exists())

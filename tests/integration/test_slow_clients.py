@@ -25,7 +25,8 @@ from services.api.addresses import counted_as
 
 HANGS_S = 15.0
 CROWD = 40
-HEAD = b"POST %s HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nContent-Type: %s\r\n"
+KEY = b"X-Key: in its place\r\n"  # see `keyed`
+HEAD = b"POST %s HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n" + KEY + b"Content-Type: %s\r\n"
 JSON, FORM, UPLOAD = (
     b"application/json",
     b"application/x-www-form-urlencoded",
@@ -37,13 +38,19 @@ JSON, FORM, UPLOAD = (
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """An API with little patience."""
     home = tmp_path_factory.mktemp("strict")
-    with running(home, head_s=0.6, body_s=0.6, body_rate=20_000, body_most_s=2.0, client_backlog=0) as world:
+    little = {"head_s": 0.6, "body_s": 0.6, "body_rate": 20_000, "body_most_s": 2.0}
+    with running(home, client_backlog=0, visitor_backlog=0, shop_backlog=0, **little) as world:
         yield world
 
 
 def door(world: World) -> guard.Door:
     found: guard.Door = world.server.config.door  # type: ignore[attr-defined]
     return found
+
+
+def keyed(world: World, data: bytes) -> bytes:
+    """With a key of this world: what is slow is refused for that alone."""
+    return data.replace(KEY, world.line())
 
 
 def connected(world: World, source: str = "127.0.0.1") -> socket.socket:
@@ -133,6 +140,9 @@ def honest(world: World) -> Iterator[None]:
     assert seen[0] > 3
 
 
+RECORDING = (
+    b'Content-Length: 900000\r\n\r\n--B\r\nContent-Disposition: form-data; name="audio"\r\n\r\n'
+) + wav(1)
 SLOW: dict[str, tuple[bytes, int]] = {
     "nothing": (b"", 0),
     "a head": (b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Pad: " + b"a" * 4000, 408),
@@ -146,26 +156,14 @@ SLOW: dict[str, tuple[bytes, int]] = {
         408,
     ),
     "sign-in": (HEAD % (b"/sign-in", FORM) + b"Content-Length: 9000\r\n\r\nname=" + b"a" * 8000, 408),
-    "an upload": (
-        HEAD % (b"/v1/orders", UPLOAD)
-        + b"Content-Length: 900000\r\n\r\n"
-        + b'--B\r\nContent-Disposition: form-data; name="audio"\r\n\r\n'
-        + wav(1),
-        408,
-    ),
-    "an upload of a page": (
-        HEAD % (b"/orders", UPLOAD)
-        + b"Content-Length: 900000\r\n\r\n"
-        + b'--B\r\nContent-Disposition: form-data; name="audio"\r\n\r\n'
-        + wav(1),
-        408,
-    ),
+    "an upload": (HEAD % (b"/v1/orders", UPLOAD) + RECORDING, 408),
+    "an upload of a page": (HEAD % (b"/orders", UPLOAD) + RECORDING, 408),
 }
 
 
 @pytest.mark.parametrize("kind", SLOW)
 def test_a_slow_crowd_is_ended_and_others_are_served(strict: World, kind: str) -> None:
-    data, expected = SLOW[kind]
+    data, expected = keyed(strict, SLOW[kind][0]), SLOW[kind][1]
     # The head at once, where it is the body that dawdles.
     at_once = data.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if b"\r\n\r\n" in data and b"Host" in data else b""
     kept = set(strict.recordings)
@@ -201,9 +199,7 @@ def test_an_idle_kept_connection_is_served_later(strict: World) -> None:
 
 def test_a_body_at_a_fair_pace_has_more_time(strict: World) -> None:
     """Slower than `body_s` alone allows, but at twice the rate."""
-    body = json.dumps(
-        {"transcript": "a latte", "menu": MENU["id"], "metadata": {"pad": "x" * 50_000}}
-    ).encode()
+    body = json.dumps({"transcript": "a latte", "menu": MENU["id"]}).encode() + b" " * 50_000
 
     def steadily() -> Iterator[bytes]:
         for at in range(0, len(body), 4000):
@@ -218,7 +214,7 @@ def test_a_body_at_a_fair_pace_has_more_time(strict: World) -> None:
 def test_no_body_takes_longer_than_the_most(strict: World) -> None:
     """At whatever pace: here fast enough for its rate, and without an end."""
     with connected(strict) as line:
-        line.sendall(HEAD % (b"/v1/orders", JSON) + b"Content-Length: 990000\r\n\r\n")
+        line.sendall(keyed(strict, HEAD % (b"/v1/orders", JSON)) + b"Content-Length: 990000\r\n\r\n")
         began = time.monotonic()
         answer = drip(line, b" " * 990_000, each=8_000, pause_s=0.1)
         assert status(answer) == 408
@@ -230,7 +226,8 @@ def test_a_get_takes_no_body(strict: World) -> None:
     for path in (f"/v1/orders/{order_id}/events", f"/v1/orders/{order_id}?wait=20", "/livez"):
         for framing in (b"Content-Length: 10", b"Transfer-Encoding: chunked", b"Content-Length: 99999999999"):
             with connected(strict) as line:
-                line.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n" % (path.encode(), framing))
+                head = b"GET %s HTTP/1.1\r\nHost: localhost\r\n%s%s\r\n\r\n"
+                line.sendall(head % (path.encode(), strict.line(), framing))
                 assert status(heard(line)) == 400
 
 
@@ -252,7 +249,7 @@ def test_an_answered_body_that_does_come_keeps_the_connection(strict: World) -> 
 
 def test_a_body_of_crumbs_is_cut_off(strict: World) -> None:
     """A million chunks of one byte each took 8 s of a core, in steps of most of a second."""
-    head = HEAD % (b"/v1/orders", JSON) + b"Transfer-Encoding: chunked\r\n\r\n"
+    head = keyed(strict, HEAD % (b"/v1/orders", JSON)) + b"Transfer-Encoding: chunked\r\n\r\n"
     with honest(strict), connected(strict) as line:
         assert ask(line, head.replace(b"orders", b"nothing") + b"4\r\n    \r\n0\r\n\r\n").startswith(
             b"HTTP/1.1 404"
@@ -274,7 +271,8 @@ def test_an_answer_that_is_not_read_is_ended(strict: World, monkeypatch: pytest.
     line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     line.connect(("127.0.0.1", strict.port))
     with line:
-        line.sendall(b"GET /v1/orders/%s/audio HTTP/1.1\r\nHost: localhost\r\n\r\n" % posted.encode() * 12)
+        whole = b"GET /v1/orders/%s/audio HTTP/1.1\r\nHost: localhost\r\n%s\r\n"
+        line.sendall(whole % (posted.encode(), strict.line()) * 12)
         wait_until(lambda: door(strict).ended["answer not read"] == 1, HANGS_S)
 
 
@@ -300,7 +298,7 @@ def test_connections_of_one_address_are_bounded(tmp_path: Path) -> None:
         wait_until(lambda: door(world).open["127.0.0.2"] == 4)
         with connected(world, "127.0.0.2") as line:
             assert status(ask(line, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 200
-        with httpx.Client(base_url=world.url) as http:
+        with httpx.Client(base_url=world.url, headers=world.people["ada"]) as http:
             assert (
                 'saycart_connections_ended_total{reason="too many connections"}' in http.get("/metrics").text
             )
@@ -320,11 +318,14 @@ Follow = Callable[..., int]
 @contextmanager
 def following(world: World) -> Iterator[Follow]:
     """Open event streams that stay open; each call gives its status."""
+    key = world.people["ada"]
     with ExitStack() as held:
 
         def follow(order_id: str, source: str = "127.0.0.1") -> int:
             http = held.enter_context(
-                httpx.Client(base_url=world.url, transport=httpx.HTTPTransport(local_address=source))
+                httpx.Client(
+                    base_url=world.url, headers=key, transport=httpx.HTTPTransport(local_address=source)
+                )
             )
             answer = http.send(http.build_request("GET", f"/v1/orders/{order_id}/events"), stream=True)
             held.callback(answer.close)

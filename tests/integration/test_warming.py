@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from schemas.errors import DecodeCancelled, EngineUnavailable
+from schemas.errors import DecodeCancelled, EngineUnavailable, TooMuchToRead
 from schemas.menu import Menu
 from services.workers import warming as module
 from services.workers.warming import Warming
@@ -28,7 +28,8 @@ def wait_until(true: Callable[[], object]) -> None:
 class Prompts:
     """A decode server that takes its time: `begun` is set at each prompt, which is done once `go` is."""
 
-    def __init__(self) -> None:
+    def __init__(self, too_much: int = 0) -> None:
+        self.too_much = too_much
         self.asked: list[int] = []
         self.done: list[int] = []
         self.begun, self.go = threading.Event(), threading.Event()
@@ -38,6 +39,9 @@ class Prompts:
         self.asked.append(version)
         if self.away:
             raise EngineUnavailable("no answer")
+        if version == self.too_much:
+            self.done.append(version)
+            raise TooMuchToRead("names")
         self.begun.set()
         while not self.go.wait(0.01):
             if called_off.is_set():
@@ -135,3 +139,11 @@ def test_a_server_that_is_away_is_asked_again_after_a_while(monkeypatch: pytest.
     assert prompts.asked == [3], "not at once"
     end()
     assert prompts.asked == [3, 3, 1, 2]
+
+
+def test_a_menu_that_is_too_much_to_read_holds_up_no_other() -> None:
+    prompts = Prompts(too_much=1)
+    prompts.go.set()
+    _, end = running(prompts)
+    end()
+    assert prompts.asked == [3, 1, 2]
