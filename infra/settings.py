@@ -224,13 +224,56 @@ class Settings(BaseSettings):
     """Orders of one key that may wait for workers; more are refused (429). 0: any number."""
 
     visitor_backlog: int = 10
-    """Orders from one address that may wait for workers, of those who order on a page. 0: any number."""
+    """Orders from one browser that may wait for workers, of those who order on a page. 0: any number."""
+
+    address_backlog: int = 30
+    """As `visitor_backlog`, from all browsers of one address, by page key. 0: any number."""
+
+    pages_backlog: int = 250
+    """As `visitor_backlog`, of all pages of a shop together: what is left of `shop_backlog` is for its keys.
+    0: any number."""
 
     shop_backlog: int = 500
     """Orders of one shop that may wait for workers; more are refused (429). 0: any number."""
 
     max_backlog: int = 2000
     """Orders in all that may wait for workers; more are refused (503). 0: any number."""
+
+    key_requests_per_minute: int = Field(1200, ge=0)
+    """Requests of one key, with those that it was rotated to, or of one person who is signed in; more are
+    refused (429). 0: any number."""
+
+    shop_requests_per_minute: int = Field(6000, ge=0)
+    """As `key_requests_per_minute`, of all keys of a shop together."""
+
+    address_requests_per_minute: int = Field(240, ge=0)
+    """Requests from one address (IPv6: a /64) that show no credential: order pages before there is an order,
+    sign-ins. 0: any number."""
+
+    page_requests_per_minute: int = Field(240, ge=0)
+    """As `address_requests_per_minute`, by browsers that opened a page by its key; counted for each key
+    apart, and not for the address."""
+
+    order_requests_per_minute: int = Field(240, ge=0)
+    """Requests of an order's customers, about that order, wherever they come from. 0: any number."""
+
+    bad_keys_per_minute: int = Field(20, ge=0)
+    """Requests with a wrong key from one address; more are told 429 and no longer 401. Right keys pass all
+    the same. 0: any number."""
+
+    key_bytes_per_minute: int = Field(300_000_000, ge=0)
+    """Bytes of bodies that one key sends. Twice `max_upload_bytes` at least, or large recordings never fit.
+    0: any number."""
+
+    shop_bytes_per_minute: int = Field(1_500_000_000, ge=0)
+    """As `key_bytes_per_minute`, of all keys of a shop together."""
+
+    address_bytes_per_minute: int = Field(100_000_000, ge=0)
+    """As `key_bytes_per_minute`, of all who show no key, from one address."""
+
+    limits_url: str = ""
+    """A Redis (`redis://...`) in which several API processes count these limits together; its user must be
+    let run scripts. Empty: each process counts for itself."""
 
     orphan_hours: float = 24.0
     """Age at which a recording that belongs to no order is removed."""

@@ -11,6 +11,7 @@
     │   │   └── IdempotencyInFlight         the first request under the key is not done yet: wait
     │   ├── TooManyAttempts             signing in failed too often: wait
     │   ├── TooManyOrders               the client's orders pile up: wait
+    │   ├── TooManyRequests             more than a limit a minute allows: wait
     │   ├── UnknownMenu                 an order names a menu that was never imported
     │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
     │   ├── InvalidCart                 a corrected cart that the menu does not allow
@@ -142,6 +143,21 @@ class TooManyWaiting(InputError):
     def __init__(self, full: str, wait_s: float) -> None:
         super().__init__(f"{full}; try again in {wait_s:.0f} s")
         self.wait_s = wait_s
+
+
+class TooManyRequests(InputError):
+    """Over a limit a minute. `limit` is its name, `headers` what HTTP has to say of it, `wait_s` the seconds
+    until what was asked for fits."""
+
+    code = "too_many_requests"
+    retryable = True
+    hint = "Nothing was done; wait, then send it again."
+
+    def __init__(self, limit: str, detail: str, wait_s: float, headers: dict[str, str]) -> None:
+        super().__init__(f"{detail}; try again in {max(1, math.ceil(wait_s))} s")
+        self.limit = limit
+        self.wait_s = wait_s
+        self.headers = headers
 
 
 class UnknownMenu(InputError):

@@ -1,18 +1,25 @@
-"""Keys for tests, made as an operator makes them."""
+"""Keys for tests, made as an operator makes them; and no limits on what these may ask."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import select
 
 from infra.database import Database
+from infra.settings import Settings
 from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.audit import Actor
 from services.storage.api_keys import KeyStore
 from services.storage.tables import StaffRow
 
 Header = dict[str, str]
+
+UNLIMITED: dict[str, Any] = {name: 0 for name in Settings.model_fields if name.endswith("_per_minute")}
+"""Settings for tests that ask thousands of times from one address and with one key, as no till does."""
+
+UNLIMITED_ENV = {f"SAYCART_{name.upper()}": "0" for name in UNLIMITED}
 
 
 def header_for(

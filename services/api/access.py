@@ -17,12 +17,12 @@ from fastapi import Depends, FastAPI, Request, Security
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import iter_route_contexts
 from fastapi.security import HTTPBearer
-from starlette.concurrency import run_in_threadpool
 
 from schemas.access import ALL_SCOPES, MAIN_SHOP, Access, Scope
 from schemas.errors import Forbidden, StorageUnavailable, Unauthorized
 from services.api.acting import acting
 from services.api.deps import container
+from services.api.rates import by_address, pays, rates_of
 from services.desk import Desk
 
 log = structlog.get_logger(__name__)
@@ -39,20 +39,24 @@ PUBLIC = frozenset(
 
 
 async def credential(request: Request) -> Access:
-    """What the call's key comes to.
+    """What the call's key comes to; counted against its limits, as a wrong one or none against its address's.
 
     Raises:
         Unauthorized: there is none, or it is unknown, expired or revoked; all of these alike.
+        TooManyRequests: over a limit.
     """
-    box = container(request)
+    box, rates = container(request), rates_of(request)
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token.strip():
-        found = await run_in_threadpool(box.keys.access, token.strip())
-        if found is not None:
-            return found
-        raise Unauthorized("This key is not known here, or it is over.")
+        found = await rates.look_up(request, token.strip(), box.keys.access)
+        if found is None:
+            raise Unauthorized("This key is not known here, or it is over.")
+        await rates.count(("key", found.family), ("shop", found.shop))
+        pays(request, [("key_bytes", found.family), ("shop_bytes", found.shop)])
+        return found
     if box.settings.open:
         return _OPEN
+    await by_address(request)
     raise Unauthorized("This call needs a key.")
 
 

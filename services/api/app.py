@@ -24,6 +24,7 @@ from services.api.middleware import Gate
 from services.api.origin import Own
 from services.api.pace import Pace
 from services.api.pressure import Pressure
+from services.api.rates import Metered, Rates
 from services.api.seats import Seats
 from services.api.waiting import Waiting
 from services.bootstrap import Container
@@ -60,6 +61,7 @@ def create_app(container: Container) -> FastAPI:
         async with app.state.waiting.running():
             log.info("api.started", version=_version())
             yield
+        await app.state.rates.close()
         log.info("api.stopped")
 
     app = FastAPI(
@@ -77,7 +79,8 @@ def create_app(container: Container) -> FastAPI:
     app.state.own = Own.of(container.settings)
     app.state.seats = Seats(container.settings)
     app.state.waiting = Waiting(container.watched, lambda: container.notices)
-    app.state.metrics = Metrics(container, pressure, app.state.waiting)
+    app.state.rates = Rates(container.settings)
+    app.state.metrics = Metrics(container, pressure, app.state.waiting, app.state.rates)
     app.state.pressure = pressure
     app.state.bell = Bell()
     app.state.scrapers = {}
@@ -86,6 +89,7 @@ def create_app(container: Container) -> FastAPI:
     for part in (orders, audio, events, links, reviews, menus, schema, health, docs):
         app.include_router(part.router)
     site.install(app)
+    app.add_middleware(Metered, rates=app.state.rates)
     app.add_middleware(Gate, metrics=app.state.metrics, own=app.state.own, pace=Pace.of(container.settings))
     if open_routes := access.undeclared(app):
         raise RuntimeError(f"routes that ask for no scope: {', '.join(open_routes)}")

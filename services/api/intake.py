@@ -30,7 +30,7 @@ from schemas.transcript import Transcript
 from services.api import uploads
 from services.api.bodies import media_type, parse_json, read_json, validated
 from services.api.deps import address
-from services.api.pressure import Pressure
+from services.api.pressure import Pressure, page_client
 from services.api.problems import RequestRefused, invalid
 from services.desk import Desk
 from services.storage.records import Idempotency, MenuVersion, NewOrder, OrderRecord
@@ -65,10 +65,11 @@ def by_key(box: Desk) -> Caller:
     return Caller(backlog=family, keys=family)
 
 
-def by_page(request: Request, visitor: str) -> Caller:
+def by_page(request: Request, box: Desk, visitor: str) -> Caller:
     """A customer at the order page. `visitor` is the browser's own random name: nobody else's keys are
     theirs."""
-    return Caller(backlog=f"page:{address(request)}", keys=f"page:{visitor}", confirm=True)
+    backlog = page_client(box.access.family, address(request), visitor)
+    return Caller(backlog=backlog, keys=f"page:{visitor}", confirm=True)
 
 
 async def accept(request: Request, box: Desk, caller: Caller) -> Accepted:

@@ -13,6 +13,7 @@ from schemas.errors import IdempotencyInFlight, Overloaded, SaycartError, TooMan
 from schemas.lifecycle import State
 from services.api.guard import Door
 from services.api.pressure import Pressure
+from services.api.rates import Rates
 from services.api.waiting import Waiting
 from services.bootstrap import Container
 
@@ -87,6 +88,21 @@ class _Refusals(Collector):
         yield refused
 
 
+class _Limited(Collector):
+    """Requests that this process refused over a limit a minute, by its name."""
+
+    def __init__(self, rates: Rates) -> None:
+        self.rates = rates
+
+    def collect(self) -> Iterable[Metric]:
+        limited = CounterMetricFamily(
+            "saycart_requests_limited", "requests refused over a limit a minute", labels=["limit"]
+        )
+        for name, count in sorted(self.rates.refused.items()):
+            limited.add_metric([name], count)
+        yield limited
+
+
 class _Ended(Collector):
     """Connections that this process ended by itself, by its reason."""
 
@@ -105,7 +121,7 @@ class _Ended(Collector):
 class Metrics:
     """One registry an app: several apps in one process (as in tests) do not mix."""
 
-    def __init__(self, container: Container, pressure: Pressure, waiting: Waiting) -> None:
+    def __init__(self, container: Container, pressure: Pressure, waiting: Waiting, rates: Rates) -> None:
         self.registry = CollectorRegistry()
         Gauge(
             "saycart_clients_waiting",
@@ -114,6 +130,7 @@ class Metrics:
         ).set_function(lambda: waiting.watchers)
         self.registry.register(_Orders(container))
         self.registry.register(_Refusals(pressure))
+        self.registry.register(_Limited(rates))
         self.requests = Counter(
             "saycart_http_requests_total",
             "answers by route template",

@@ -28,6 +28,9 @@ FRESH_S = 0.5
 # Seconds to wait when no order was finished in the last minute, so that nothing was measured.
 UNMEASURED_S = 15.0
 MAX_WAIT_S = 600
+_PAGE = "page:"
+_Counted = tuple[str, str, str]  # name of the limit, shop, whose
+_ALL: _Counted = ("all", "", "")
 # Seconds until the first request under a key has probably ended.
 IN_FLIGHT_S = 1
 
@@ -46,11 +49,20 @@ class Pressure:
     """One for each app. `refused` counts refusals by code, for /metrics."""
 
     def __init__(self, box: Container) -> None:
+        config = box.settings
         self._box = box
+        self._limits = {
+            "client": config.client_backlog,
+            "visitor": config.visitor_backlog,
+            "place": config.address_backlog,
+            "pages": config.pages_backlog,
+            "shop": config.shop_backlog,
+            "all": config.max_backlog,
+        }
         self._load = Load()
+        self._waiting: Counter[_Counted] = Counter()
         self._looked_at = -math.inf
         self._looking = anyio.Lock()
-        self._since: Counter[tuple[str, str]] = Counter()
         self._keys: set[tuple[str, str, str]] = set()
         self.refused: Counter[str] = Counter()
 
@@ -84,13 +96,12 @@ class Pressure:
                 self._keys.discard(held)
 
     async def _admit(self, client: tuple[str, str], keys: str, key: str | None) -> None:
-        config = self._box.settings
-        if not any((config.client_backlog, config.visitor_backlog, config.shop_backlog, config.max_backlog)):
+        if not any(self._limits[name] for name, _, _ in _counted(*client)):
             return
         await self._look()
         refusal = self._refusal(client)
         if refusal is None:
-            self._since[client] += 1
+            self._waiting.update(_counted(*client))
             return
         if key:
             known: bool = await run_in_threadpool(self._box.load.knows_key, client[0], keys, key)
@@ -100,17 +111,11 @@ class Pressure:
         raise refusal
 
     def _refusal(self, client: tuple[str, str]) -> TooManyOrders | Overloaded | None:
-        config, load = self._box.settings, self._load
-        own = load.by_client.get(client, 0) + self._since[client]
-        most = config.visitor_backlog if client[1].startswith("page:") else config.client_backlog
-        if most and own >= most:
-            return TooManyOrders(own, wait_s(load))
-        shop = load.by_shop[client[0]] + sum(n for (of, _), n in self._since.items() if of == client[0])
-        if config.shop_backlog and shop >= config.shop_backlog:
-            return TooManyOrders(shop, wait_s(load))
-        waiting = load.waiting + self._since.total()
-        if config.max_backlog and waiting >= config.max_backlog:
-            return Overloaded(waiting, wait_s(load))
+        for counted in _counted(*client):
+            most, waiting = self._limits[counted[0]], self._waiting[counted]
+            if most and waiting >= most:
+                kind = Overloaded if counted == _ALL else TooManyOrders
+                return kind(waiting, wait_s(self._load))
         return None
 
     async def _look(self) -> None:
@@ -118,6 +123,26 @@ class Pressure:
         async with self._looking:
             if time.monotonic() - self._looked_at < FRESH_S:
                 return
-            counted = await run_in_threadpool(self._box.load.load)
-            self._load, self._looked_at = counted, time.monotonic()
-            self._since.clear()
+            load = await run_in_threadpool(self._box.load.load)
+            waiting: Counter[_Counted] = Counter({_ALL: load.waiting})
+            for shop, orders in load.by_shop.items():
+                waiting["shop", shop, ""] = orders
+            for (shop, client), orders in load.by_client.items():
+                for counted in _counted(shop, client):
+                    if counted[0] not in ("shop", "all"):  # orders of older versions have no client
+                        waiting[counted] += orders
+            self._load, self._waiting, self._looked_at = load, waiting, time.monotonic()
+
+
+def page_client(page: str, address: str, visitor: str) -> str:
+    """Whose backlog an order from a page adds to. `page`: the family of its key, empty at `/`."""
+    return f"{_PAGE}{page}/{address}/{visitor}"
+
+
+def _counted(shop: str, client: str) -> list[_Counted]:
+    """All that one order of a client counts for, the narrowest first."""
+    shops: list[_Counted] = [("shop", shop, ""), _ALL]
+    if not client.startswith(_PAGE):
+        return [("client", shop, client), *shops]
+    place = client.rpartition("/")[0]
+    return [("visitor", shop, client), ("place", shop, place), ("pages", shop, ""), *shops]

@@ -92,6 +92,7 @@ STATUS: dict[type[errors.SaycartError], int] = {
     errors.StaleState: 409,
     errors.TooManyAttempts: 429,
     errors.TooManyOrders: 429,
+    errors.TooManyRequests: 429,
     errors.TooManyWaiting: 429,
     errors.Overloaded: 503,
     errors.SignInBusy: 503,
@@ -117,6 +118,7 @@ TITLES: dict[str, str] = {
     "idempotency_in_flight": "The first request under this key is not done yet",
     "too_many_orders": "Too many orders of this client are waiting",
     "too_many_waiting": "Too many long polls and event streams are open",
+    "too_many_requests": "Too many requests, or too much data, within a minute",
     "overloaded": "Too many orders are waiting",
     "invalid_menu": "The menu contradicts itself",
     "invalid_cart": "The menu does not allow this cart",
@@ -178,7 +180,7 @@ def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dic
         errors=[FieldError(pointer=p, detail=d) for p, d in getattr(error, "problems", [])],
     )
     headers = {"Cache-Control": "no-store"}
-    if isinstance(error, RequestRefused):
+    if isinstance(error, RequestRefused | errors.TooManyRequests):
         headers |= error.headers
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"

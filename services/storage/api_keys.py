@@ -175,7 +175,8 @@ class KeyStore:
         found = self._good(key_id) if _PAGE_KEY.fullmatch(key_id) else None
         if found is None or found[0].secret_hash is not None:
             return None
-        return Access(shop=found[0].shop_id, actor="page", scopes=VISITOR_SCOPES)
+        row = found[0]
+        return Access(shop=row.shop_id, actor="page", scopes=VISITOR_SCOPES, family=f"page:{row.family}")
 
     def _good(self, key_id: str) -> tuple[ApiKeyRow, str | None] | None:
         """The row of a key that is not over, and its person; one message to the database."""

@@ -62,7 +62,8 @@ def _start(request: Request, box: Desk, wanted: str | None) -> dict[str, Any]:
 @router.post("/orders")
 async def submit(request: Request, box: Visiting) -> Response:
     """Take in a recording (multipart) or a sentence (a plain form), and show the order."""
-    form, caller = None, by_page(request, visitor_name(request))
+    visitor = visitor_name(request)
+    form, caller = None, by_page(request, box, visitor)
     try:
         if media_type(request) == "multipart/form-data":
             accepted = await accept(request, box, caller)
@@ -75,7 +76,7 @@ async def submit(request: Request, box: Visiting) -> Response:
         shown = await run_in_threadpool(_start, request, box, form.get("menu") if form else None)
         shown["typed"] = form.get("transcript") if form else ""
         return problem_page(request, error, "customer/start.html", **shown)
-    return _followed(request, box, accepted)
+    return name_visitor(request, _followed(request, box, accepted), visitor)
 
 
 def _followed(request: Request, box: Desk, accepted: Accepted) -> Response:

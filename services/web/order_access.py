@@ -12,15 +12,16 @@ from __future__ import annotations
 import secrets
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from schemas.access import ALL_SCOPES, VISITOR_SCOPES, Access, Scope
 from schemas.errors import NotFound
 from services.api.access import asking, check, desk
-from services.api.deps import container
+from services.api.deps import address, container
 from services.api.links import capability, opened_by
 from services.api.origin import is_https
+from services.api.rates import by_address, rates_of
 from services.desk import Desk
 from services.web import staff
 from services.web.pages import PageRoute, go
@@ -58,7 +59,7 @@ def name_visitor(request: Request, answer: Response, name: str) -> Response:
     return answer
 
 
-@router.get("/at/{page_key}")
+@router.get("/at/{page_key}", dependencies=[Depends(by_address)])
 def enter(page_key: str, request: Request) -> Response:
     """Open a shop's order page by its public key."""
     if container(request).keys.page_access(page_key) is None:
@@ -75,58 +76,67 @@ def enter(page_key: str, request: Request) -> Response:
     return answer
 
 
-def _visiting(request: Request) -> Desk:
+async def _visiting(request: Request) -> Desk:
     """The desk of the shop whose page this is: of the staff who look, of the page's key, or of `/`.
 
     Raises:
         NotFound: none of them.
+        TooManyRequests: over the limit of the person, of the page at this address, or of the address.
     """
-    box = container(request)
-    signed = staff.visitor(request)
+    box, rates = container(request), rates_of(request)
+    signed = await staff.counted_visitor(request)
     if signed is not None:
         return desk(request, Access(signed.desk.shop, "page", VISITOR_SCOPES))
     key = request.cookies.get(PAGE_COOKIE, "")
-    access = box.keys.page_access(key) if key else None
-    if access is None and box.settings.page_shop:
-        access = Access(box.settings.page_shop, "page", VISITOR_SCOPES)
-    if access is None:
+    access = await rates.look_up(request, key, box.keys.page_access, else_open=True) if key else None
+    if access is not None:
+        await rates.count(("page", f"{access.family} {address(request)}"))
+        return desk(request, access)
+    await by_address(request)
+    if not box.settings.page_shop:
         raise NotFound("No order page is here.", hint="Open the address that the shop gave you.")
-    return desk(request, access)
+    return desk(request, Access(box.settings.page_shop, "page", VISITOR_SCOPES))
 
 
-def _holding(order_id: str, request: Request) -> Desk:
+async def _holding(order_id: str, request: Request) -> Desk:
     """The desk for one order: of the customer who holds it, or of staff of its shop, who only read.
 
     Raises:
         NotFound: neither; not even whether there is such an order is told.
+        TooManyRequests: over the limit of the order, of the person, or of the address.
     """
     box = container(request)
     access = opened_by(box, request.cookies.get(ORDER_COOKIE, ""), order_id)
-    signed = None if access else staff.visitor(request)
+    if access is not None:
+        await rates_of(request).count(("order", order_id))
+        return desk(request, access)
+    signed = await staff.counted_visitor(request)
     if signed is not None and signed.may(Scope.ORDERS_READ) and request.method in ("GET", "HEAD"):
         access = signed.desk.access
     if access is None and box.settings.open:
         access = Access(box.settings.page_shop, "open", ALL_SCOPES)
     if access is None:
+        await by_address(request)
         raise NotFound(
             "There is no such order here.", hint="Open it in the browser that ordered, or by its link."
         )
     return desk(request, access)
 
 
-def _acting(order_id: str, request: Request) -> Desk:
+async def _acting(order_id: str, request: Request) -> Desk:
     """As `_holding`, to change something: raises Forbidden where the holder may only look."""
-    found = _holding(order_id, request)
+    found = await _holding(order_id, request)
     check(found.access, [Scope.ORDERS_WRITE])
     return found
 
 
-def _opening(order_id: str, request: Request) -> Desk | Response:
+async def _opening(order_id: str, request: Request) -> Desk | Response:
     """As `_holding`; for a page that was opened by a link, the way to the same address without the
     capability, which becomes a cookie."""
     access = opened_by(container(request), request.query_params.get("c", ""), order_id)
     if access is None:
-        return _holding(order_id, request)
+        return await _holding(order_id, request)
+    await rates_of(request).count(("order", order_id))
     answer = RedirectResponse(f"/orders/{order_id}", status_code=303)
     return hand_over(request, answer, access.shop, order_id)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 import structlog
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -13,6 +13,7 @@ from schemas.errors import InputError, NotFound, SaycartError, SignInBusy, TooMa
 from schemas.staff import Entered, Halfway
 from services.api import problems
 from services.api.deps import Wired
+from services.api.rates import by_address
 from services.bootstrap import Container
 from services.web.line import in_line
 from services.web.pages import Fields, PageRoute, go, page
@@ -32,12 +33,14 @@ log = structlog.get_logger(__name__)
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
+# Whoever signs in has nothing to show yet.
+OPEN = [Depends(by_address)]
 STEP_COOKIE = "saycart_step"
 # As long as storage waits for the code.
 STEP_S = 300
 
 
-@router.get("/sign-in")
+@router.get("/sign-in", dependencies=OPEN)
 def ask(request: Request, next: str = HOME, late: str = "") -> Response:
     """The form; whoever is signed in already is sent on."""
     if visitor(request) is not None:
@@ -46,7 +49,7 @@ def ask(request: Request, next: str = HOME, late: str = "") -> Response:
     return page(request, "staff/sign_in.html", next=safe_next(next), name="", wrong=wrong)
 
 
-@router.post("/sign-in")
+@router.post("/sign-in", dependencies=OPEN)
 async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
     """Check name and password. The gate has refused forms of other sites already."""
     name, after = fields.get("name"), safe_next(fields.get("next"))
@@ -67,7 +70,7 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
     return await _entered(request, box, got, name, after)
 
 
-@router.get("/sign-in/code")
+@router.get("/sign-in/code", dependencies=OPEN)
 def ask_code(request: Request, box: Wired, next: str = HOME) -> Response:
     """The form for the code, for whoever gave the right password just now."""
     if box.sign_ins.halfway(read_cookie(request, STEP_COOKIE)) is None:
@@ -75,7 +78,7 @@ def ask_code(request: Request, box: Wired, next: str = HOME) -> Response:
     return page(request, "staff/code.html", next=safe_next(next), wrong=None)
 
 
-@router.post("/sign-in/code")
+@router.post("/sign-in/code", dependencies=OPEN)
 async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Response:
     """Check the code. Its cookie is SameSite=Strict, so no other site's form gets here with it."""
     token, after = read_cookie(request, STEP_COOKIE), safe_next(fields.get("next"))

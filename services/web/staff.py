@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlencode, urlsplit
 
 from fastapi import Depends, HTTPException, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from schemas.access import Scope
@@ -23,6 +22,7 @@ from schemas.staff import StaffSession
 from services.api.access import asking, check, desk
 from services.api.deps import container
 from services.api.origin import is_https
+from services.api.rates import by_address, rates_of
 from services.desk import Desk
 from services.web.pages import is_fragment, read_form
 
@@ -64,9 +64,10 @@ async def signed_in(request: Request) -> SignedIn:
 async def enrolling(request: Request) -> SignedIn:
     """As `signed_in`, of those too whose second step is required and not set up yet: for the pages where
     they do it, and no others."""
-    staff = await run_in_threadpool(_asking, request)
+    staff = await _counted(request)
     request.state.staff = staff
     if staff is None:
+        await by_address(request)
         raise _to_sign_in(request)
     if request.method not in _SAFE_METHODS:
         given = request.headers.get(CSRF_HEADER) or (await read_form(request)).get(CSRF_FIELD)
@@ -108,10 +109,24 @@ MenuDesk = Annotated[Desk, Depends(_menus)]
 def visitor(request: Request) -> SignedIn | None:
     """The staff member who asks, None for everyone else: for pages that are open to all but greet staff."""
     if not hasattr(request.state, "staff"):
-        staff = _asking(request)
-        # `page()` hands this to every template.
-        request.state.staff = None if staff is None or _must_enrol(request, staff) else staff
+        _greet(request, _asking(request))
     return cast(SignedIn | None, request.state.staff)
+
+
+async def counted_visitor(request: Request) -> SignedIn | None:
+    """As `visitor`, counted against this person's limit; of everyone else nothing is counted yet.
+
+    Raises:
+        TooManyRequests: over it.
+    """
+    if not hasattr(request.state, "staff"):
+        _greet(request, await _counted(request))
+    return cast(SignedIn | None, request.state.staff)
+
+
+def _greet(request: Request, staff: SignedIn | None) -> None:
+    # `page()` hands this to every template.
+    request.state.staff = None if staff is None or _must_enrol(request, staff) else staff
 
 
 def csrf_of(token: str) -> str:
@@ -162,6 +177,16 @@ def _cookie_name(request: Request, name: str) -> str:
     # With this prefix a browser takes the cookie from this very host alone, and over https: another host of
     # the same domain can't slip one in. Over plain http, on loopback, no browser would take it.
     return f"__Host-{name}" if is_https(request) else name
+
+
+async def _counted(request: Request) -> SignedIn | None:
+    token, rates = read_cookie(request, COOKIE), rates_of(request)
+    if not token:
+        return None
+    staff = await rates.look_up(request, token, lambda _: _asking(request), else_open=True)
+    if staff is not None:
+        await rates.count(("key", f"{staff.session.access.shop} {staff.session.access.actor}"))
+    return staff
 
 
 def _asking(request: Request) -> SignedIn | None:

@@ -35,7 +35,7 @@ from services.evaluation.statistics import quantile
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.workers.stack import WORKERS, as_environment, celery_argv
-from tests.credentials import header_for
+from tests.credentials import UNLIMITED, header_for
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import CAFE, SAID, TESTER
 
@@ -87,6 +87,7 @@ def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
         reader="open",
         check_settled=0,
         log_level="WARNING",
+        **UNLIMITED,
     )
     database = Database(config.database)
     database.migrate()

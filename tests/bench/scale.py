@@ -34,7 +34,7 @@ from services.storage.menus import MenuStore
 from services.storage.staff import StaffStore
 from services.storage.tallies import TallyStore
 from tests.bench.many_orders import fill
-from tests.credentials import header_at
+from tests.credentials import UNLIMITED_ENV, header_at
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import CAFE, TESTER, sample_menu
 
@@ -110,7 +110,7 @@ def serving(url: str) -> Iterator[httpx.Client]:
     """The real API on this database, and a client that is signed in as staff."""
     with tempfile.TemporaryDirectory(prefix="saycart-scale-") as home:
         port = any_free()
-        told = {"SAYCART_HOME": home, "DATABASE_URL": url, "SAYCART_API_PORT": str(port)}
+        told = UNLIMITED_ENV | {"SAYCART_HOME": home, "DATABASE_URL": url, "SAYCART_API_PORT": str(port)}
         with (Path(home) / "log").open("wb") as log:
             command = [sys.executable, "-m", "services.api"]
             api = subprocess.Popen(command, env=os.environ | told, stdout=log, stderr=log)

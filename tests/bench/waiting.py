@@ -40,7 +40,7 @@ from services.storage.orders import OrderStore
 from services.storage.records import NewOrder, Outcome
 from tests.bench.results import Results
 from tests.bench.waiting_clients import Connection, follow, poll
-from tests.credentials import header_for
+from tests.credentials import UNLIMITED_ENV, header_for
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import TESTER
 
@@ -100,7 +100,7 @@ def serving(kind: str, code: Path) -> Iterator[Api]:
         port, count = any_free(), Path(home) / "count"
         count.write_bytes(bytes(8))
         url = server.create("bench") if server else f"sqlite:///{home}/saycart.db"
-        environment = os.environ | {
+        environment = os.environ | UNLIMITED_ENV | {
             "PYTHONPATH": str(code), "SAYCART_HOME": home, "DATABASE_URL": url, "SAYCART_API_PORT": str(port),
             "SAYCART_CLIENT_BACKLOG": "0", "SAYCART_MAX_BACKLOG": "0", "REDIS_URL": "redis://127.0.0.1:1/0",
             "SAYCART_LOG_LEVEL": "ERROR", "SAYCART_BENCH_COUNT": str(count),

@@ -29,6 +29,7 @@ from services.cli.samples import load_menus
 from services.storage.menus import MenuStore
 from services.storage.tables import EventRow, ReviewRow
 from services.workers.stack import Stack
+from tests.credentials import UNLIMITED
 from tests.faults.bench import Bench, settle
 from tests.faults.judge import judge
 from tests.faults.ledger import Ledger
@@ -184,7 +185,7 @@ def _settings(home: Path, receiver: int, **changes: Any) -> Settings:
         webhook_secret=SECRET,
         webhook_wait_cap_s=5.0,
         check_settled=2,  # the words settle all orders; half are decoded: both ways are tried
-        **{"stage_lease_s": 6.0, "sweep_interval_s": 1.0, "sweep_idle_s": 2.0, **changes},
+        **{**UNLIMITED, "stage_lease_s": 6.0, "sweep_interval_s": 1.0, "sweep_idle_s": 2.0, **changes},
     )
 
 

@@ -32,7 +32,7 @@ from infra.settings import Settings
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.workers.stack import as_environment
-from tests.credentials import header_for
+from tests.credentials import UNLIMITED, header_for
 from tests.stand_ins import CAFE, TESTER
 
 SECRET = "whsec_" + "c2F5Y2FydC1mYXVsdHMtaGFybmVzcy1rZXk="
@@ -108,6 +108,7 @@ class Works:
         receiver = any_free()
         self.settings = Settings(
             **{
+                **UNLIMITED,
                 "home": self.home,
                 "database_url": wanted.database_url,
                 "redis_url": self.redis_url,

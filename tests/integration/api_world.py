@@ -30,7 +30,7 @@ from services.api.links import link_to
 from services.bootstrap import Container
 from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord, Outcome
-from tests.credentials import header_for
+from tests.credentials import UNLIMITED, header_for
 from tests.stand_ins import TESTER
 
 # structlog's own default draws tracebacks with every local, which takes seconds under load.
@@ -186,8 +186,9 @@ def wait_until(check: Any, seconds: float = 5.0) -> None:
 def running(
     home: Path, database_url: str = "", container: type[Container] = Parts, **settings: Any
 ) -> Iterator[World]:
-    """Start the API on a free port of the loopback interface and stop it gracefully."""
-    wanted = Settings(home=home, database_url=database_url, api_port=0, **settings)
+    """Start the API on a free port of the loopback interface and stop it gracefully. Only limits that are
+    named hold."""
+    wanted = Settings(home=home, database_url=database_url, api_port=0, **(UNLIMITED | settings))
     parts = container(wanted)
     parts.database.migrate()
     parts.menus.of(MAIN_SHOP).put(Menu.parse(MENU), by=TESTER)

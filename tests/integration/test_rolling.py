@@ -25,7 +25,7 @@ from infra.supervisor import Supervisor
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
 from services.workers.stack import api_child, as_environment
-from tests.credentials import header_for
+from tests.credentials import UNLIMITED, header_for
 from tests.stand_ins import TESTER
 
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
@@ -45,6 +45,7 @@ class Api:
             client_backlog=0,
             shop_backlog=0,
             max_backlog=0,
+            **UNLIMITED,
         )
         self.box = bootstrap(self.settings)
         self.box.database.migrate()

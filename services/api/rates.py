@@ -1,0 +1,211 @@
+"""Limits a minute: of requests and bytes, by key, shop, page, order and address.
+
+Counted where the caller becomes known and before anything dear is done for them (ADR 45): who shows nothing
+by address, at once; who shows a key by that key, after the one look-up that tells whose it is. A wrong key
+counts for its address, apart from everything else. Nothing else is limited here: not probes, not files of
+ours, not what answers from memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Request
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from infra.rates import WINDOW_S, Counts
+from infra.settings import Settings
+from schemas.errors import TooManyRequests
+from services.api.deps import address
+
+Found = TypeVar("Found")
+
+Payer = tuple[str, str]
+"""Name of a limit, and who it counts: `("key", "key:abc")`."""
+
+# Credentials that were good in this process, by their digests: they need not stand in line with guesses.
+_GOOD = 20_000
+# Bytes of a body that are counted together, so that a shared Redis is not asked for every piece of it.
+_BLOCK = 1_000_000
+
+_WORDS = {
+    "key": "This key, or person, sent too many requests",
+    "shop": "The keys of this shop sent too many requests",
+    "address": "Too many requests came from this address without a key",
+    "page": "Too many requests came from this address for this shop's page",
+    "order": "Too many requests were made about this order",
+    "bad_key": "Too many wrong keys came from this address",
+    "key_bytes": "This key sent too much data",
+    "shop_bytes": "The keys of this shop sent too much data",
+    "address_bytes": "Too much data came from this address",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    most: int
+    unit: str
+
+
+class Rates:
+    """One for each app, all of it on its event loop. `refused` counts refusals by limit, for /metrics."""
+
+    def __init__(self, wanted: Settings) -> None:
+        """
+        Raises:
+            ValueError: `limits_url` is no Redis URL.
+        """
+        self._limits = {
+            "key": _Limit(wanted.key_requests_per_minute, "requests"),
+            "shop": _Limit(wanted.shop_requests_per_minute, "requests"),
+            "address": _Limit(wanted.address_requests_per_minute, "requests"),
+            "page": _Limit(wanted.page_requests_per_minute, "requests"),
+            "order": _Limit(wanted.order_requests_per_minute, "requests"),
+            "bad_key": _Limit(wanted.bad_keys_per_minute, "requests"),
+            "key_bytes": _Limit(wanted.key_bytes_per_minute, "content-bytes"),
+            "shop_bytes": _Limit(wanted.shop_bytes_per_minute, "content-bytes"),
+            "address_bytes": _Limit(wanted.address_bytes_per_minute, "content-bytes"),
+        }
+        self._counts = Counts(wanted.limits_url)
+        # What wrong keys may cost is this process's look-ups, so it is this process that counts them.
+        self._here = Counts()
+        self._good: dict[bytes, None] = {}
+        self._line = CapacityLimiter(1)
+        self.refused: Counter[str] = Counter({name: 0 for name in self._limits})
+
+    async def close(self) -> None:
+        await self._counts.close()
+
+    async def count(self, *payers: Payer, cost: int = 1) -> None:
+        """Count a request, or bytes, for each of the payers.
+
+        Raises:
+            TooManyRequests: one of them is over its limit; those after it are not counted.
+        """
+        for name, who in payers:
+            most = self._limits[name].most
+            if most and not await self._of(name).hit(most, name, who, cost=cost):
+                raise await self._refusal(name, who, cost)
+
+    async def check(self, *payers: Payer, cost: int) -> None:
+        """As `count`, and nothing is counted: for what may still not come."""
+        for name, who in payers:
+            most = self._limits[name].most
+            if most and not await self._of(name).fits(most, name, who, cost=min(cost, most)):
+                raise await self._refusal(name, who, cost)
+
+    async def look_up(
+        self, request: Request, shown: str, look: Callable[[str], Found | None], *, else_open: bool = False
+    ) -> Found | None:
+        """What a credential comes to by `look`, which asks the database; None where it is not good, which
+        counts for its address. `else_open`: then the caller is still somebody without a credential.
+
+        From an address over that limit, credentials that were never good here are looked up one after the
+        other: a flood of guesses waits for itself, and a right key behind the same address still passes.
+
+        Raises:
+            TooManyRequests: it is not good, and too many from there were not.
+        """
+        digest = hashlib.sha256(shown.encode()).digest()
+        most, where = self._limits["bad_key"].most, address(request)
+        guesses = digest not in self._good and most and not await self._here.fits(most, "bad_key", where)
+        found = await to_thread.run_sync(look, shown, limiter=self._line if guesses else None)
+        if found is None:
+            self._good.pop(digest, None)
+            if most and not await self._here.hit(most, "bad_key", where) and not else_open:
+                raise await self._refusal("bad_key", where, 1)
+        elif digest not in self._good:
+            if len(self._good) >= _GOOD:
+                self._good.pop(next(iter(self._good)))
+            self._good[digest] = None
+        return found
+
+    def _of(self, name: str) -> Counts:
+        return self._here if name == "bad_key" else self._counts
+
+    async def _refusal(self, name: str, who: str, cost: int) -> TooManyRequests:
+        self.refused[name] += 1
+        limit = self._limits[name]
+        left = await self._of(name).left(limit.most, name, who, cost=cost)
+        unit = "" if limit.unit == "requests" else f';qu="{limit.unit}"'
+        # As draft-ietf-httpapi-ratelimit-headers has them.
+        headers = {
+            "RateLimit-Policy": f'"{name}";q={limit.most}{unit};w={WINDOW_S}',
+            "RateLimit": f'"{name}";r={left.remaining};t={max(1, round(left.wait_s + 0.5))}',
+        }
+        return TooManyRequests(name, _WORDS[name], left.wait_s, headers)
+
+
+def rates_of(request: Request) -> Rates:
+    kept: Rates = request.app.state.rates
+    return kept
+
+
+async def by_address(request: Request) -> None:
+    """Count a request that shows nothing; a dependency for routes that are open to all.
+
+    Raises:
+        TooManyRequests: too many came from there.
+    """
+    await rates_of(request).count(("address", address(request)))
+
+
+def pays(request: Request, payers: Iterable[Payer]) -> None:
+    """Whose limits the body of this request counts against, in place of its address's."""
+    request.state.payers = tuple(payers)
+
+
+class Metered:
+    """The app, with the bytes of each body counted; inside of `Gate`."""
+
+    def __init__(self, app: ASGIApp, rates: Rates) -> None:
+        self.app, self.rates = app, rates
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
+            receive = _Metered(Request(scope), receive, self.rates)
+        await self.app(scope, receive, send)
+
+
+class _Metered:
+    """An ASGI `receive`. A declared length has to fit before anything of the body is read; what comes is
+    counted as it comes, so that nobody pays for what was only announced.
+
+    Raises:
+        TooManyRequests: too much. The connection is closed with the answer.
+    """
+
+    def __init__(self, request: Request, receive: Receive, rates: Rates) -> None:
+        self._request, self._receive, self._rates = request, receive, rates
+        self._begun = self._whole = False
+        self._uncounted = 0
+
+    async def __call__(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        try:
+            if not self._begun:
+                self._begun = True
+                declared = Headers(scope=self._request.scope).get("content-length", "")
+                if declared.isdecimal() and int(declared):
+                    await self._rates.check(*self._payers(), cost=int(declared))
+            message = await self._receive()
+            self._uncounted += len(message.get("body", b""))
+            self._whole = not message.get("more_body", False)
+            if self._uncounted >= _BLOCK or (self._whole and self._uncounted):
+                counted, self._uncounted = self._uncounted, 0
+                await self._rates.count(*self._payers(), cost=counted)
+        except TooManyRequests as error:
+            error.headers["Connection"] = "close"
+            raise
+        return message
+
+    def _payers(self) -> tuple[Payer, ...]:
+        given: tuple[Payer, ...] | None = getattr(self._request.state, "payers", None)
+        return given or (("address_bytes", address(self._request)),)
