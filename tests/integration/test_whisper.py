@@ -167,7 +167,11 @@ def test_an_order_is_decoded_once_however_often_it_is_heard(
     works = Works(made_in(tmp_path), Blobs(tmp_path / "blobs"))
     works.menus.put(sample_menu("harbor-coffee"), by=TESTER)
     parts = bootstrap(Settings(home=tmp_path))
-    tools = replace(parts.tools, recording=lambda _key: RECORDINGS / sample, menu=works.menus.get)
+    tools = replace(
+        parts.tools,
+        recording=lambda _key: RECORDINGS / sample,
+        menu=lambda shop, menu_id, version: works.menus.of(shop).get(menu_id, version),
+    )
     order = replace(works.orders.get(works.spoken()), menu_id="harbor-coffee")
     outcome = stages.transcribe(order, tools)
     assert outcome.transcript is not None
