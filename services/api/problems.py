@@ -123,7 +123,7 @@ TITLES: dict[str, str] = {
     "invalid_menu": "The menu contradicts itself",
     "invalid_cart": "The menu does not allow this cart",
     "unauthorized": "This needs a credential",
-    "forbidden": "This credential may not do that",
+    "forbidden": "This goes further than you may",
     "not_found": "There is no such thing",
     "method_not_allowed": "This address does not take this method",
     "cross_site": "Another site's page may not call this API",

@@ -18,8 +18,9 @@ from fastapi import Depends, HTTPException, Request
 from starlette.responses import Response
 
 from schemas.access import Scope
+from schemas.errors import Forbidden
 from schemas.staff import StaffSession
-from services.api.access import asking, check, desk
+from services.api.access import asking, desk
 from services.api.deps import container
 from services.api.origin import is_https
 from services.api.rates import by_address, rates_of
@@ -81,7 +82,11 @@ def _signed(*scopes: Scope) -> Any:
     Forbidden where it does not."""
 
     async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn:
-        check(staff.desk.access, scopes)
+        if not staff.desk.access.scopes.issuperset(scopes):
+            raise Forbidden(
+                "Your role in this shop does not go so far.",
+                hint="Whoever runs the shop can give you another: `saycart staff role NAME manager`.",
+            )
         return staff
 
     return asking(holding, *scopes)
