@@ -252,6 +252,23 @@ class Database:
         except OSError as error:
             raise DatabaseUnavailable(f"no place for the database: {error}") from error
 
+    def empty_log(self) -> bool:
+        """Write SQLite's log (WAL) into its file and cut it, so that nothing which was erased is left in it;
+        False while somebody reads, who is not waited for. PostgreSQL looks after its own.
+
+        Raises:
+            DatabaseUnavailable: see there.
+        """
+        if not self.is_sqlite:
+            return True
+        with neutral_errors(), self._engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA busy_timeout = 100")
+            try:
+                busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
+            finally:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY_S * 1000}")
+            return not busy
+
     def close(self) -> None:
         """Close pooled connections; the next use opens new ones."""
         self._engine.dispose()

@@ -89,6 +89,7 @@ def sqlite_engine(url: URL) -> Engine:
         connect_args={"timeout": BUSY_S},
         json_serializer=_JSON,
         json_deserializer=_read_json,
+        hide_parameters=True,  # an error is logged, and a parameter may be what a customer said
         pool_size=5,
         max_overflow=15,
         pool_timeout=BUSY_S,
@@ -97,7 +98,9 @@ def sqlite_engine(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(dbapi: Any, _record: Any) -> None:
         dbapi.isolation_level = None  # the driver's own BEGIN is deferred; ours is below
-        for pragma in ("foreign_keys = ON", "synchronous = FULL", f"busy_timeout = {BUSY_S * 1000}"):
+        # What is deleted is written over; some builds of SQLite do so by themselves, and others don't.
+        pragmas = ("foreign_keys = ON", "synchronous = FULL", "secure_delete = ON")
+        for pragma in (*pragmas, f"busy_timeout = {BUSY_S * 1000}"):
             dbapi.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
@@ -130,6 +133,7 @@ def postgresql_engine(url: URL) -> Engine:
         connect_args=postgresql_arguments(url),
         json_serializer=_JSON,
         json_deserializer=_read_json,
+        hide_parameters=True,  # an error is logged, and a parameter may be what a customer said
         pool_size=5,
         max_overflow=15,
         pool_timeout=BUSY_S,

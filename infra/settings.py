@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from platformdirs import user_cache_path
 from pydantic import AliasChoices, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+Days = Annotated[int, Field(ge=1, le=36_500)] | Literal["forever"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -280,6 +282,16 @@ class Settings(BaseSettings):
 
     idempotency_days: int = 7
     """How long an `Idempotency-Key` is remembered."""
+
+    keep_recordings_days: Days = 30
+    """Days after its end that an order's recording is kept, or `forever`; `saycart shops set` says otherwise
+    for one shop."""
+
+    keep_transcripts_days: Days = 90
+    """Likewise, what its customer said and its metadata, wherever they stand; the priced lines stay."""
+
+    keep_orders_days: Days = 730
+    """Likewise, the whole order with its history and its review."""
 
     webhook_url: str = ""
     """The shop's system, told of every order that settles. Empty: nobody is, and nothing is written down."""

@@ -45,17 +45,27 @@ import math
 
 
 class SaycartError(Exception):
-    """Root of the tree. `detail` is one sentence for a person; `hint` says how to mend it."""
+    """Root of the tree. `detail` is one sentence for a person; `hint` says how to mend it.
+
+    `detail` is logged, so it never holds what a customer said, nor an answer made of it: that is `quoted`,
+    which a reviewer alone reads.
+    """
 
     code = "internal"
     retryable = False
     hint = "This is a fault in saycart; the request id and the logs say more."
 
-    def __init__(self, detail: str, *, hint: str | None = None) -> None:
+    def __init__(self, detail: str, *, hint: str | None = None, quoted: str = "") -> None:
         super().__init__(detail)
         self.detail = detail
+        self.quoted = quoted
         if hint is not None:
             self.hint = hint
+
+    @property
+    def whole(self) -> str:
+        """`detail` with what it is about, for the one who reads it: never for logs."""
+        return f"{self.detail}: {self.quoted}" if self.quoted else self.detail
 
 
 class InputError(SaycartError):
@@ -84,7 +94,7 @@ class NotFound(InputError):
 
 class RecordingRemoved(NotFound):
     code = "recording_removed"
-    hint = "It goes when its order is cancelled, or when nobody can hear it; the order itself stays."
+    hint = "It goes when its order is cancelled or erased, when nobody can hear it, or after the shop's time."
 
 
 class Conflict(InputError):

@@ -71,6 +71,9 @@ class Order(BaseModel):
     metadata: dict[str, Any] | None = None
     created_at: str
     updated_at: str
+    erased_at: str | None = Field(
+        default=None, description="when its words were erased: all that is left is what it cost and why"
+    )
 
 
 class OrderPage(BaseModel):

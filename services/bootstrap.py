@@ -27,6 +27,7 @@ from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
 from services.storage.removals import RemovalStore
+from services.storage.retention import RetentionStore
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
 from services.storage.second_step import SecondSteps
@@ -310,6 +311,10 @@ class Container:
         if removed:
             log.info("recording.removed", removed=removed)
         return removed
+
+    def retention(self, shop: str) -> RetentionStore:
+        """The steps by which one shop's orders go when their time is over."""
+        return RetentionStore(self.database, shop)
 
     def ready(self) -> dict[str, str]:
         """Each thing that orders lean on: `ok`, or what is wrong with it."""

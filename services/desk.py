@@ -15,12 +15,14 @@ from infra.blobs import Blobs
 from infra.settings import Settings
 from schemas.access import Access
 from schemas.audit import Actor
-from schemas.errors import Conflict, Forbidden
+from schemas.errors import Conflict, Forbidden, NotFound
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
 from services.bootstrap import Container
 from services.pipeline.ports import Doorbell
+from services.storage.customers import CustomerStore
+from services.storage.erasure import ErasureStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.records import Decided, MenuVersion, OrderRecord, Outcome, ReviewRecord
@@ -41,6 +43,8 @@ class Desk:
         self.reviews = ReviewStore(box.database, access.shop, box.tells)
         self.review_log = ReviewLog(box.database, access.shop)
         self.menus: MenuStore = box.menus.of(access.shop)
+        self.customers = CustomerStore(box.database, access.shop)
+        self.erasures = ErasureStore(box.database, access.shop)
 
     @property
     def shop(self) -> str:
@@ -89,6 +93,26 @@ class Desk:
         cancelled = self.orders.cancel(order_id)
         self._box.remove_recordings(order_id)
         return cancelled
+
+    def erase_order(self, order_id: str) -> OrderRecord:
+        """Erase what an order's customer said and remove its recording; errors as the erasure store's."""
+        erased = self.erasures.erase(order_id, by=self.by)
+        self._box.remove_recordings(order_id)
+        return erased
+
+    def erase_customer(self, key: str, value: str) -> tuple[list[str], list[str]]:
+        """The same for each order whose metadata has this text under `key`: those that are erased, and those
+        that are still under way, which stay as they are."""
+        erased, under_way = list[str](), list[str]()
+        for order_id in self.customers.orders(key, value):
+            try:
+                self.erase_order(order_id)
+                erased.append(order_id)
+            except Conflict:
+                under_way.append(order_id)
+            except NotFound:
+                continue  # retention was faster
+        return erased, under_way
 
     def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:
         """What a reviewer's decision makes of the order; raises InvalidCart."""

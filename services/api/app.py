@@ -17,7 +17,20 @@ from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
 from schemas.question import CustomerAnswer
 from schemas.review import Claim, ReviewDecision
-from services.api import access, audio, docs, events, health, links, menus, orders, problems, reviews, schema
+from services.api import (
+    access,
+    audio,
+    docs,
+    events,
+    health,
+    links,
+    menus,
+    orders,
+    privacy,
+    problems,
+    reviews,
+    schema,
+)
 from services.api.bell import Bell
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
@@ -44,6 +57,7 @@ _UNSEEN: tuple[type[BaseModel], ...] = (
     ReviewDecision,
     CustomerAnswer,
     Menu,
+    privacy.Customer,
     OrderEvent,
     problems.Problem,
 )
@@ -86,7 +100,7 @@ def create_app(container: Container) -> FastAPI:
     app.state.scrapers = {}
     app.state.draining = False
     problems.install(app)
-    for part in (orders, audio, events, links, reviews, menus, schema, health, docs):
+    for part in (orders, audio, events, links, reviews, menus, privacy, schema, health, docs):
         app.include_router(part.router)
     site.install(app)
     app.add_middleware(Metered, rates=app.state.rates)

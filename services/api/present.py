@@ -91,6 +91,7 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
         metadata=record.metadata,
         created_at=rfc3339(record.created_at),
         updated_at=rfc3339(record.updated_at),
+        erased_at=_maybe(record.erased_at),
     )
 
 

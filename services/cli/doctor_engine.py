@@ -134,7 +134,7 @@ def _asked(config: Settings, tokens: Any) -> Iterator[Result]:
                 yield _cut_short(decoder)
                 yield _same_tokenizer(here, url, tokens)
     except (SaycartError, ModelError) as error:
-        yield Result("server", error.detail, {}, error.hint)
+        yield Result("server", getattr(error, "whole", error.detail), {}, error.hint)
     except Exception as error:  # a supervisor's words, a port that is taken
         yield Result("server", f"{error!s:.200}", {}, "See `saycart doctor`.")
 
@@ -143,7 +143,7 @@ def _tried(what: str, act: Callable[[], Any], good: str) -> Result:
     try:
         act()
     except SaycartError as error:
-        return Result(what, error.detail, {}, error.hint)
+        return Result(what, error.whole, {}, error.hint)
     return Result(what, good)
 
 
@@ -154,7 +154,7 @@ def _server_features(decoder: OpenAIDecoder) -> Result:
         try:
             said = decoder.answer(whole(lark), 40)
         except SaycartError as error:
-            said = error.detail
+            said = error.whole
         if said not in texts:
             failed[name] = said
     figures = {"supported": sorted(FEATURES.keys() - failed.keys()), "failed": failed}
@@ -174,7 +174,7 @@ def _cut_short(decoder: OpenAIDecoder) -> Result:
     except DecodeTruncated:
         return Result(what, "is seen as an error")
     except SaycartError as error:
-        return Result(what, error.detail, {}, error.hint)
+        return Result(what, error.whole, {}, error.hint)
     hint = "The server must report `finish_reason: length`; do not put anything before it that hides this."
     return Result(what, f"passes for a whole one: {said!r}", {}, hint)
 

@@ -12,6 +12,7 @@ from services.cli import (
     menu,
     models,
     order,
+    privacy,
     replay,
     reviews,
     shops,
@@ -30,6 +31,8 @@ app.command("run")(stack.run)
 app.command("demo")(stack.demo)
 app.command("order")(order.order)
 app.command("replay")(replay.replay)
+app.command("erase")(privacy.erase)
+app.command("export")(privacy.export)
 app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")
 app.add_typer(reviews.app, name="reviews", help="What staff corrected, to learn from.")
 app.add_typer(shops.app, name="shops", help="Shops, to which everything belongs.")

@@ -7,9 +7,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from schemas.errors import InputError
+from schemas.retention import parse_days
 from services.cli.client import opened, operator, told
 
 app = typer.Typer(no_args_is_help=True)
+_KEPT = "1 to 36500, `forever`, or `default`: as the settings say"
 
 
 @app.command()
@@ -23,11 +26,33 @@ def add(
         console.print(f"{made.id} is there; next: `saycart keys add NAME --shop {made.id} --scope ...`")
 
 
+@app.command("set")
+def set_(
+    shop: Annotated[str, typer.Argument(help="its id")],
+    keep_recordings_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
+    keep_transcripts_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
+    keep_orders_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
+) -> None:
+    """Set for how many days after an order's end a shop keeps what. The sweeper carries it out."""
+    with told() as console, opened() as box:
+        given = {
+            "recordings": keep_recordings_days,
+            "transcripts": keep_transcripts_days,
+            "orders": keep_orders_days,
+        }
+        wanted = {what: parse_days(days) for what, days in given.items() if days is not None}
+        if not wanted:
+            raise InputError("What should be set?", hint="For example --keep-recordings-days 14.")
+        keeps = box.shops.keep(shop, wanted, by=operator()).keeps
+        console.print(", ".join(f"{what}: {days}" for what, days in keeps.shown().items()))
+
+
 @app.command("list")
 def list_() -> None:
     """Show every shop."""
     with told() as console, opened() as box:
-        table = Table("id", "name", "since", box=None)
+        table = Table("id", "name", "since", "keeps recordings", "transcripts", "orders", box=None)
         for shop in box.shops.list():
-            table.add_row(shop.id, shop.name, shop.created_at.strftime("%Y-%m-%d %H:%M"))
+            kept = map(str, shop.keeps.shown().values())
+            table.add_row(shop.id, shop.name, shop.created_at.strftime("%Y-%m-%d %H:%M"), *kept)
         console.print(table)

@@ -91,14 +91,15 @@ class Answer:
         part = said.partition("\ufffd")[0].encode(errors="replace")
         if not part:
             if self.tokens == MOST_TOKENS:
-                raise DecodeTruncated(f"The server said nothing after {self.beginning[-100:]!r}")
+                raise DecodeTruncated("The server said nothing more", quoted=self.beginning[-100:])
             self.tokens = MOST_TOKENS
             return
         owed = self._text[self._cut :]
         new = part[len(owed) :]
         same = min(len(owed), len(part))
         if part[:same] != owed[:same] or self._matcher.try_consume_tokens(list(new)) != len(new):
-            raise DecodeInvalid(f"The server's answer is outside the mask: {self.beginning}{said[:200]!r}")
+            quoted = f"{self.beginning}{said[:200]}"
+            raise DecodeInvalid("The server's answer is outside the mask", quoted=quoted)
         self._text += new
         self._said = self._cut + len(part)
         self.tokens = 1 if self._write() or not new else min(2 * self.tokens, MOST_TOKENS)

@@ -73,13 +73,15 @@ class Calls:
 
 def _document(answer: httpx.Response) -> dict[str, Any]:
     if answer.status_code >= 500 or answer.status_code in (408, 429):
-        raise EngineUnavailable(f"The decode server answered {answer.status_code}: {answer.text:.200}")
+        raise EngineUnavailable(f"The decode server answered {answer.status_code}", quoted=answer.text[:200])
     if answer.status_code >= 400:
-        raise EngineMisconfigured(f"The decode server refused ({answer.status_code}): {answer.text:.200}")
+        raise EngineMisconfigured(
+            f"The decode server refused ({answer.status_code})", quoted=answer.text[:200]
+        )
     try:
         document: dict[str, Any] = answer.json()
     except ValueError as error:
-        raise EngineUnavailable(f"The decode server sent no JSON: {answer.text[:200]!r}") from error
+        raise EngineUnavailable("The decode server sent no JSON", quoted=answer.text[:200]) from error
     return document
 
 

@@ -105,7 +105,7 @@ class OpenAIDecoder:
         else:
             text, answers = self._filled_in(chat, mask, build_form(evidence, labels, version), called_off)
         if not mask.accepts(text):
-            raise DecodeInvalid(f"The server's answer is outside the mask: {text[:200]!r}")
+            raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])
         used = [answer.get("usage") or {} for answer in answers]
         prompt = used[0] if used else {}
         return Decoded(
@@ -254,7 +254,7 @@ class OpenAIDecoder:
                 raise DecodeTruncated(f"The decode server stopped early: finish_reason {reason!r}")
             if self._dialect == "llama.cpp":  # it tells the beginning again
                 if not said.startswith(beginning):
-                    raise DecodeInvalid(f"The server did not go on with the answer: {said[:200]!r}")
+                    raise DecodeInvalid("The server did not go on with the answer", quoted=said[:200])
                 said = said[len(beginning) :]
             answer.take(said)
         return answer.text, answers
@@ -300,7 +300,7 @@ class OpenAIDecoder:
         except DecodeCancelled:
             raise
         except (EngineError, KeyError, IndexError, TypeError, ValueError) as error:
-            log.warning("decode.not_scored", error=f"{error!r:.200}")
+            log.warning("decode.not_scored", error=type(error).__name__)
             return None
 
 
@@ -308,7 +308,7 @@ def compiles(mask: Mask) -> None:
     """Raises `DecodeInvalid` where a server would drop the mask in silence."""
     problem = LLMatcher.validate_grammar(mask.lark)
     if problem:
-        raise DecodeInvalid(f"The mask does not compile: {problem:.300}")
+        raise DecodeInvalid("The mask does not compile", quoted=problem[:300])
 
 
 def _said(document: Document) -> tuple[str, str]:
@@ -316,4 +316,4 @@ def _said(document: Document) -> tuple[str, str]:
         choice = document["choices"][0]
         return choice["message"]["content"] or "", choice["finish_reason"]
     except (KeyError, IndexError, TypeError):
-        raise EngineUnavailable(f"The decode server sent no completion: {document!r:.200}") from None
+        raise EngineUnavailable("The decode server sent no completion", quoted=f"{document!r:.200}") from None

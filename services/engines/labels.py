@@ -73,4 +73,6 @@ class Labels:
                     option["id"] = self._option_ids[option["group"], option["id"]]
             return CartDraft.model_validate(document)
         except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as error:
-            raise DecodeInvalid(f"The decoded text is not a cart of this menu: {error!r:.200}") from None
+            raise DecodeInvalid(
+                "The decoded text is not a cart of this menu", quoted=f"{error!r:.200}"
+            ) from None

@@ -72,14 +72,16 @@ def read(said: str, sheet: Sheet, *, dialect: str, model: str, adapter: str, pos
         if reason != "stop":
             raise DecodeTruncated(f"The reader stopped early: finish_reason {reason!r}")
         if not sheet.mask.accepts(text):
-            raise DecodeInvalid(f"The reader's answer is outside the mask: {text[:200]!r}")
+            raise DecodeInvalid("The reader's answer is outside the mask", quoted=text[:200])
         tokens = _tokens(document, dialect, adapter, post)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise EngineUnavailable(f"The reader sent no answer that can be read: {error!r:.200}") from None
+        raise EngineUnavailable(
+            "The reader sent no answer that can be read", quoted=f"{error!r:.200}"
+        ) from None
     try:
         lines = tuple(sheet.names.read(text))
     except Unreadable as error:
-        raise DecodeInvalid(f"The reader's answer is no cart: {error}") from None
+        raise DecodeInvalid("The reader's answer is no cart", quoted=str(error)) from None
     return Reading(
         lines=lines,
         text=text,

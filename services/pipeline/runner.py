@@ -141,7 +141,7 @@ class Runner:
                 return None
             if error.retryable:
                 return self._given_up(stage, order, tools, error.code, error.detail)
-            return ask_human(_reason(error), error.code, f"{error.detail}. {error.hint}")
+            return ask_human(_reason(error), error.code, f"{error.whole}. {error.hint}")
         except Exception as error:
             log.exception("stage.fault")
             if order.attempt < self.attempts:

@@ -6,6 +6,9 @@
 | `price.changed` | `menu` | the prices that differ, likewise, and the version |
 | `account.added`, `account.disabled` | `account` | whether it is disabled |
 | `password.set` | `account` | nothing |
+| `order.erased` | `order` | whether a recording went too; of retention for orders with a review alone |
+| `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
+| `shop.keeps` | `shop` | the days that differ |
 | `review.decided`, `review.awaits_second` | `review` | totals, the decision, the seal of its record |
 
 What a reviewer did in full is in `review_records` alone, which can be erased with its order; the entry holds

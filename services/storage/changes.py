@@ -123,7 +123,7 @@ def move(
     return moved
 
 
-def let_go(session: Session, now: datetime, order: OrderRecord) -> None:
+def let_go(session: Session, now: datetime, order: OrderRecord | OrderRow) -> None:
     """Have the file of the order's recording removed once this transaction counts: see `removals.py`. The
     caller takes `audio_key` from the row, or the row away."""
     if order.audio_key is not None:

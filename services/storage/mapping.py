@@ -64,6 +64,7 @@ def order_of(row: OrderRow) -> OrderRecord:
         created_at=row.created_at,
         updated_at=row.updated_at,
         confirm=row.confirm,
+        erased_at=row.erased_at,
     )
 
 

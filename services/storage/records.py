@@ -84,6 +84,7 @@ class OrderRecord:
     lease_until: datetime | None = None
     next_attempt_at: datetime | None = None
     confirm: bool = False
+    erased_at: datetime | None = None
 
     @property
     def spoken(self) -> bool:

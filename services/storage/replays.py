@@ -41,6 +41,8 @@ def replay(session: Session, now: datetime, row: OrderRow) -> OrderRecord:
         raise Conflict(
             f"A reviewer is settling order {order.id}", hint="Leave it to them, or wait until it is released."
         )
+    if order.erased_at is not None:
+        raise Conflict(f"The words of order {order.id} were erased", hint="Ask for the order again.")
     heard = order.transcript is not None and order.transcript.text.strip()
     if not heard and order.spoken and order.audio_key is None:
         raise Conflict(

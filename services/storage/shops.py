@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,6 +13,7 @@ from sqlalchemy import select
 from infra.database import Database
 from schemas.audit import Actor
 from schemas.errors import Conflict, InputError, NotFound
+from schemas.retention import FOREVER, Days, Keeping
 from services.storage.audit import record
 from services.storage.changes import reading, writing
 from services.storage.tables import ShopRow
@@ -27,6 +29,7 @@ class Shop:
     id: str
     name: str
     created_at: datetime
+    keeps: Keeping
 
 
 class ShopStore:
@@ -68,6 +71,37 @@ class ShopStore:
             )
             return _shop(row)
 
+    def keep(self, shop_id: str, days: Mapping[str, Days | None], *, by: Actor) -> Shop:
+        """Set for how long the shop keeps `recordings`, `transcripts`, `orders`, as far as they are named;
+        None is what the settings say.
+
+        Raises:
+            NotFound: no such shop.
+        """
+        with writing(self._database) as (session, now):
+            row = session.get(ShopRow, shop_id, with_for_update=True)
+            if row is None:
+                raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` shows all.")
+            before = _shop(row).keeps.shown()
+            for what, kept in days.items():
+                setattr(row, f"keep_{what}_days", 0 if kept == FOREVER else kept)
+            session.flush()
+            after = _shop(row).keeps.shown()
+            changed = [what for what in after if before[what] != after[what]]
+            if changed:
+                record(
+                    self._database,
+                    session,
+                    now,
+                    shop=shop_id,
+                    by=by,
+                    action="shop.keeps",
+                    about=("shop", shop_id),
+                    before={what: before[what] for what in changed},
+                    after={what: after[what] for what in changed},
+                )
+            return _shop(row)
+
     def list(self) -> builtins.list[Shop]:
         """Every shop by id."""
         with reading(self._database) as session:
@@ -87,4 +121,5 @@ class ShopStore:
 
 
 def _shop(row: ShopRow) -> Shop:
-    return Shop(row.id, row.name, row.created_at)
+    days = (row.keep_recordings_days, row.keep_transcripts_days, row.keep_orders_days)
+    return Shop(row.id, row.name, row.created_at, Keeping(*(FOREVER if kept == 0 else kept for kept in days)))

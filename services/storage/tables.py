@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, false
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, false, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from infra.database import UtcDateTime
@@ -14,6 +14,9 @@ from schemas.access import MAIN_SHOP
 # JSON and not JSONB: it keeps the order of keys, which in a menu's prices is the order of its sizes.
 # None is SQL NULL, so that "has no cart" is one thing to ask for.
 _JSON = JSON(none_as_null=True)
+# As text, in indexes and in queries alike: a partial index serves only a query that repeats its condition.
+ENDED = "state IN ('completed', 'rejected', 'failed', 'cancelled')"
+HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS NULL AND {ENDED}"
 Document = dict[str, Any]
 
 
@@ -21,14 +24,22 @@ class Base(DeclarativeBase):
     type_annotation_map = {datetime: UtcDateTime, Document: _JSON, list[Any]: _JSON}  # noqa: RUF012 (read once by SQLAlchemy)
 
 
+def _where(condition: str) -> dict[str, Any]:
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
 class ShopRow(Base):
-    """Everything belongs to one: menus, orders, reviews, accounts, keys."""
+    """Everything belongs to one: menus, orders, reviews, accounts, keys. What it keeps for how many days: 0
+    is for ever, NULL as the settings say."""
 
     __tablename__ = "shops"
 
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str]
     created_at: Mapped[datetime]
+    keep_recordings_days: Mapped[int | None]
+    keep_transcripts_days: Mapped[int | None]
+    keep_orders_days: Mapped[int | None]
 
 
 def _shop(**more: Any) -> Mapped[str]:
@@ -88,6 +99,9 @@ class OrderRow(Base):
         Index("ix_orders_shop_listing", "shop_id", "created_at", "id"),
         Index("ix_orders_status_listing", "shop_id", "state", "created_at", "id"),
         Index("ix_orders_client", "shop_id", "client", "state"),
+        # What retention still has to do: an order enters when it ends, and leaves once that is done.
+        Index("ix_orders_with_recording", "shop_id", "updated_at", **_where(HAS_RECORDING)),
+        Index("ix_orders_with_words", "shop_id", "updated_at", **_where(HAS_WORDS)),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -117,6 +131,7 @@ class OrderRow(Base):
     updated_at: Mapped[datetime]
     confirm: Mapped[bool] = mapped_column(server_default=false())
     client: Mapped[str | None]
+    erased_at: Mapped[datetime | None]
 
 
 class EventRow(Base):
@@ -281,7 +296,7 @@ class CodeRow(Base):
 
 class IdempotencyRow(Base):
     __tablename__ = "idempotency"
-    __table_args__ = (Index("ix_idempotency_age", "created_at"),)
+    __table_args__ = (Index("ix_idempotency_age", "created_at"), Index("ix_idempotency_order", "order_id"))
 
     shop_id: Mapped[str] = _shop(primary_key=True)
     client: Mapped[str] = mapped_column(primary_key=True)

@@ -88,7 +88,8 @@ def _trust_decoder(**_: Any) -> None:
         container.prove_decoder()
     except EngineMisconfigured as error:
         log.critical("worker.decoder_refused", error=error.detail)
-        sys.exit(f"No orders are taken: {error.detail}. {error.hint}")
+        # Whole: it was asked about a word of ours.
+        sys.exit(f"No orders are taken: {error.whole}. {error.hint}")
     finally:
         container.close()
 

@@ -4,7 +4,8 @@ SQL is the truth. Orders that wait, that nobody holds and that nothing has happe
 enqueued again if Redis has no message for them: after a flushed Redis, a dead worker, or a stack that was
 killed and started anew. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at
 each sweep is not, so only what is missing is rung for (ADR 0017). Many sweepers may run, one works at a time.
-It also folds closed history into tallies (ADR 0032), and removes recordings that orders have let go of.
+It also folds closed history into tallies (ADR 0032), removes recordings that orders have let go of, and what
+shops have kept for long enough (ADR 0044).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from infra.signals import StopSignal
 from infra.telemetry import configure_logging
 from schemas.errors import StorageUnavailable
 from services.bootstrap import Container, bootstrap
+from services.workers.keeping import keep
 from services.workers.orphans import collect_orphans
 
 log = structlog.get_logger()
@@ -30,6 +32,8 @@ log = structlog.get_logger()
 # What one sweep looks at, and what it rings for at most: at a millisecond each it should end within seconds.
 LOOK, RING = 50_000, 2_000
 FORGET_EVERY_S = 3600.0
+# How often it is looked for what is over its time, once nothing is left.
+KEEP_EVERY_S = 600.0
 # Seconds of one sweep that go to folding.
 FOLD_S = 2.0
 
@@ -67,16 +71,15 @@ def fold(container: Container) -> int:
     return folded
 
 
-def _done(part: str, work: Callable[[], object]) -> bool:
-    """Do one part of a round; False where it failed, which is logged."""
+def _done(part: str, work: Callable[[], int]) -> int | None:
+    """What one part of a round came to; None where it failed, which is logged."""
     try:
-        work()
-        return True
+        return work()
     except (StorageUnavailable, DatabaseUnavailable) as error:
         log.warning("sweep.storage_away", part=part, error=str(error))
     except Exception:
         log.exception("sweep.fault", part=part)
-    return False
+    return None
 
 
 def main() -> None:
@@ -87,17 +90,21 @@ def main() -> None:
     if ready_file := os.environ.get("SAYCART_READY_FILE"):
         Path(ready_file).touch()
     # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
-    idle_s, next_forgetting = 0.0, 0.0
+    idle_s, next_forgetting, next_keeping = 0.0, 0.0, 0.0
     while True:
         # Each by itself: what one of them meets must not keep the others from their work.
-        if _done("sweep", partial(sweep, container, idle_s)):
+        if _done("sweep", partial(sweep, container, idle_s)) is not None:
             idle_s = config.sweep_idle_s
         _done("fold", partial(fold, container))
+        # Where something is left to do, in the next round again.
+        if time.monotonic() >= next_keeping and not _done("keep", partial(keep, container)):
+            next_keeping = time.monotonic() + KEEP_EVERY_S
         _done("remove", container.remove_recordings)
         if time.monotonic() >= next_forgetting:
             next_forgetting = time.monotonic() + FORGET_EVERY_S
             _done("forget", partial(container.orders.forget_keys, config.idempotency_days * 86_400))
             _done("collect", partial(collect_orphans, container))
+            _done("log", container.database.empty_log)
         if stop.wait(config.sweep_interval_s):
             break
     container.close()

@@ -82,6 +82,8 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.web.customer_view", "services.storage.records"): "the records' types, to be shown",
     ("services.workers.stack", "services.storage.api_keys"): "makes the home's first key",
     ("services.cli.keys", "services.storage.api_keys"): "the record's type, to be shown",
+    ("services.cli.privacy", "services.desk"): "does what a shop's administrator does by the API",
+    ("services.cli.privacy", "services.api.takeout"): "one form of what a customer is handed",
     ("services.cli.reviews", "services.storage.review_log"): "the log of the one shop that is asked for",
     ("services.workers.courier", "services.storage.outbox"): "the store's type, and its messages'",
     ("services.workers.stack", "services.engines.llama_server"): "names the child that the supervisor starts",

@@ -62,3 +62,43 @@ def test_what_waited_for_triage_is_validated_again_and_its_history_can_be_read(e
         assert orders.claim("ord_1", State.DECODED, owner="w", lease_s=60) is not None
     finally:
         database.close()
+
+
+def test_tallies_of_corrections_lose_the_customers_words(empty_url: str) -> None:
+    """They are counted without an end, under names that only the customer had for what a menu lacks."""
+    database = Database(empty_url)
+    menu = json.dumps({"items": [{"name": "latte"}, {"name": "blueberry muffin"}]})
+    counted = {
+        "a flat white taken off": 2, "my usual taken off": 1, "latte taken off": 4, "my usual added": 1,
+        "my usual → latte": 3, "latte → my usual": 1, "latte → blueberry muffin": 5, "with oat milk": 6,
+        "another number of my usual": 7, "another number of latte": 8,
+    }  # fmt: skip
+    row: dict[str, Any] = {"shop_id": "main", "hour": "2026-01-01 00:00:00+00:00", "kind": "change"}
+    try:
+        database.migrate("0011")
+        insert(
+            database,
+            "menus",
+            {
+                "shop_id": "main", "id": "m", "version": 1, "digest": "d", "name": "M", "document": menu,
+                "created_at": row["hour"], "currency": "USD", "language": "en", "items": 2, "sold_out": 0,
+            },
+        )  # fmt: skip
+        for code, count in counted.items():
+            insert(database, "review_tallies", {**row, "code": code, "count": count})
+        insert(database, "review_tallies", {**row, "kind": "by", "code": "my usual taken off", "count": 1})
+        database.migrate()
+        with database.read() as session:
+            found = session.execute(text("SELECT kind, code, count FROM review_tallies")).all()
+        assert {(kind, code): count for kind, code, count in found} == {
+            ("by", "my usual taken off"): 1,
+            **{
+                ("change", code.replace("my usual", "something that is not on the menu")): count
+                for code, count in counted.items()
+                if "taken off" not in code
+            },
+            ("change", "latte taken off"): 4,
+            ("change", "something that is not on the menu taken off"): 3,
+        }
+    finally:
+        database.close()

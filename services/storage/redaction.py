@@ -1,0 +1,81 @@
+"""What is left of a document once what the customer said is taken out of it.
+
+Each function keeps what it names and nothing else, so that a field which somebody adds later is erased until
+somebody has thought about it. Of a document that has another shape than ours nothing is left: what an earlier
+release let in must not keep an order from being erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+UNNAMED = "something else"
+"""Stands for what the menu does not have: only the customer's words named it."""
+
+_LINE = (
+    *("kind", "sku", "quantity", "size", "options", "unit_price", "line_total", "confidence"),
+    "field_confidence",
+)
+_TOLD = ("decoder", "grammar", "settled_check")
+_COUNTED = (
+    *("prompt_tokens", "completion_tokens", "requests", "cached_tokens", "echoes_dropped", "overruled"),
+)
+_HISTORY = ("reviewer", "action", "code", "reasons", "corrected")
+_ACT = ("action", "version", "first", "agreed", "start_s", "end_s", "from")
+_MESSAGE = ("order_id", "shop", "seq", "status", "menu")
+
+
+def cart(document: Any) -> dict[str, Any] | None:
+    """Its priced lines, with the menu's names; neither words nor findings, which quote them."""
+    try:
+        lines = [_line(one) for one in _only(document, ("lines",))["lines"]]
+    except (KeyError, TypeError):
+        return None
+    return _only(document, ("currency", "menu", "total")) | {"lines": lines}
+
+
+def error(document: Any) -> dict[str, Any] | None:
+    """Its code and stage; the sentence may quote a text."""
+    kept = _only(document, ("code", "stage"))
+    return kept | {"message": "What happened was erased.", "hint": ""} if "code" in kept else None
+
+
+def engine(document: Any) -> dict[str, Any]:
+    """Which decoder it was, and what it counted."""
+    kept: dict[str, Any] = {
+        name: told for name, told in _only(document, _TOLD).items() if isinstance(told, str)
+    }
+    counted = _only(document, _COUNTED).items()
+    kept |= {name: number for name, number in counted if isinstance(number, int | float)}
+    reader = _only(_only(document, ("reader",)).get("reader"), ("probability", "verdict"))
+    return kept | ({"reader": reader} if reader else {})
+
+
+def detail(document: Any) -> dict[str, Any]:
+    """Of an event: who did what, in codes."""
+    return _only(document, _HISTORY)
+
+
+def act(document: Any) -> dict[str, Any]:
+    """Of what a reviewer did: likewise."""
+    return _only(document, _ACT)
+
+
+def message(document: Any) -> dict[str, Any]:
+    """Of a message to the shop's system: all but what was said and the metadata."""
+    data = _only(document, ("data",)).get("data")
+    known = {name: _only(data, (name,)).get(name) for name in ("cart", "error")}
+    left = {"metadata": None, "cart": cart(known["cart"]), "error": error(known["error"])}
+    return _only(document, ("type", "timestamp")) | {"data": _only(data, _MESSAGE) | left}
+
+
+def _line(line: Any) -> dict[str, Any]:
+    kept = _only(line, _LINE)
+    name = UNNAMED if kept["kind"] == "not_on_menu" else line["name"]
+    return kept | {"name": name, "heard": {"text": "", "start_s": None, "end_s": None}, "findings": []}
+
+
+def _only(document: Any, names: Iterable[str]) -> dict[str, Any]:
+    known = document if isinstance(document, Mapping) else {}
+    return {name: known[name] for name in names if name in known}

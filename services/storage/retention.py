@@ -1,0 +1,183 @@
+"""Retention: what is over its time goes, a few orders at a time. The sweeper calls it (ADR 44).
+
+An order's time runs from its end (`updated_at`, which erasing leaves alone); one that is under way, proposed
+or in review has none. Each step is one short transaction over at most `limit` orders that an index finds, and
+says so in the audit log with it; one that is cut off has not happened, and the next finds the same orders.
+Nothing to do costs a look at an index, and no write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Select, delete, func, select, text
+from sqlalchemy.orm import Session, load_only
+
+from infra.database import Database
+from schemas.audit import Actor, stamp
+from services.storage import folding, leases, tallies
+from services.storage.audit import record
+from services.storage.changes import let_go, reading, writing
+from services.storage.erasure import told_erased, wipe
+from services.storage.tables import (
+    ENDED,
+    HAS_RECORDING,
+    HAS_WORDS,
+    CodeRow,
+    EventRow,
+    IdempotencyRow,
+    OrderRow,
+    OutboxRow,
+    ReviewRecordRow,
+    ReviewRow,
+    TallyRow,
+)
+
+SWEEPER = Actor("system:sweeper")
+_NAMES = load_only(OrderRow.id, OrderRow.audio_key)
+# What is only emptied need not be read: evidence is the most of a row.
+_READ = load_only(
+    *(OrderRow.id, OrderRow.shop_id, OrderRow.version, OrderRow.audio_key),
+    *(OrderRow.cart, OrderRow.error, OrderRow.engine),
+)
+_QUIETLY = {"synchronize_session": False}
+STEP = 50
+"""Orders of one transaction: some 20 ms of SQLite's one writer."""
+
+
+class RetentionStore:
+    """Of one shop. Every call is one step, and may raise StorageUnavailable; how many orders it was for, 0
+    when nothing is over its time."""
+
+    def __init__(self, database: Database, shop: str) -> None:
+        self._database, self._shop = database, shop
+
+    def recordings(self, older_than_s: float, limit: int = STEP) -> int:
+        """Let go of recordings of orders that ended so many seconds ago."""
+        over = self._ended(HAS_RECORDING, limit).options(_NAMES)
+        if not self._any(over, older_than_s):
+            return 0
+        with writing(self._database) as (session, now):
+            rows = _locked(session, over, now, older_than_s)
+            for row in rows:
+                let_go(session, now, row)
+                row.audio_key = None
+            return self._done(session, now, older_than_s, "recordings", len(rows))
+
+    def words(self, older_than_s: float, limit: int = STEP) -> int:
+        """Erase what the customers of such orders said, with their recordings where they still are there."""
+        over = self._ended(HAS_WORDS, limit).options(_READ)
+        if not self._any(over, older_than_s):
+            return 0
+        with writing(self._database) as (session, now):
+            rows = _locked(session, over, now, older_than_s)
+            for row in rows:
+                let_go(session, now, row)
+                row.audio_key = None
+            reviewed = wipe(session, now, rows)
+            session.flush()
+            for row in rows:
+                if row.id in reviewed:
+                    told_erased(self._database, session, now, row, SWEEPER)
+            return self._done(session, now, older_than_s, "transcripts", len(rows))
+
+    def orders(self, older_than_s: float, limit: int = STEP) -> int:
+        """Take such orders away whole, once all that happened to them is folded into tallies."""
+        over = self._over(limit)
+        if not self._any(over, older_than_s, came=True):
+            return 0
+        with writing(self._database) as (session, now):
+            # First, as whoever else takes from the tallies does.
+            self._database.lock(session, folding.LOCK)
+            rows = _locked(session, over, now, older_than_s, came=True)
+            open_ = _unfolded(session, [row.id for row in rows])
+            rows = [row for row in rows if row.id not in open_]
+            for row in rows:
+                let_go(session, now, row)
+            session.flush()
+            _remove(self._database, session, [row.id for row in rows])
+            return self._done(session, now, older_than_s, "orders", len(rows))
+
+    def _ended(self, condition: str, limit: int) -> Select[Any]:
+        query = select(OrderRow).where(OrderRow.shop_id == self._shop, text(condition))
+        return query.order_by(OrderRow.updated_at).limit(limit)
+
+    def _over(self, limit: int) -> Select[Any]:
+        # `created_at` comes before the end and has the index; nearly all that it finds has ended as long ago.
+        query = select(OrderRow).where(OrderRow.shop_id == self._shop, text(ENDED)).options(_NAMES)
+        return query.order_by(OrderRow.created_at, OrderRow.id).limit(limit)
+
+    def _any(self, over: Select[Any], older_than_s: float, *, came: bool = False) -> bool:
+        # Looked for in a read first: an idle sweeper would else take SQLite's one writer at each sweep.
+        with reading(self._database) as session:
+            query = _before(over, self._database.now(session), older_than_s, came=came)
+            return session.scalar(query.with_only_columns(OrderRow.id).limit(1)) is not None
+
+    def _done(self, session: Session, now: datetime, older_than_s: float, what: str, count: int) -> int:
+        if count:
+            after = {what: count, "ended_before": stamp(now - timedelta(seconds=older_than_s))}
+            about = ("shop", self._shop)
+            session.flush()
+            record(
+                self._database,
+                session,
+                now,
+                shop=self._shop,
+                by=SWEEPER,
+                action="retention.carried_out",
+                about=about,
+                after=after,
+            )
+        return count
+
+
+def _before(over: Select[Any], now: datetime, older_than_s: float, *, came: bool) -> Select[Any]:
+    end = now - timedelta(seconds=older_than_s)
+    over = over.where(OrderRow.updated_at < end)
+    return over.where(OrderRow.created_at < end) if came else over
+
+
+def _locked(
+    session: Session, over: Select[Any], now: datetime, older_than_s: float, *, came: bool = False
+) -> Sequence[OrderRow]:
+    """The orders, held to the end; one that somebody else holds is left for the next time."""
+    query = _before(over, now, older_than_s, came=came)
+    return session.scalars(query.with_for_update(skip_locked=True)).all()
+
+
+def _unfolded(session: Session, ids: Sequence[str]) -> set[str]:
+    """Those whose history is not all in the tallies yet."""
+    events = select(EventRow.order_id).where(
+        EventRow.order_id.in_(ids), EventRow.at >= folding.mark(session, "history")
+    )
+    decisions = (
+        select(ReviewRow.order_id)
+        .join(ReviewRecordRow, ReviewRecordRow.review_id == ReviewRow.id)
+        .where(
+            ReviewRow.order_id.in_(ids),
+            ReviewRecordRow.action == "decided",
+            ReviewRecordRow.at >= folding.mark(session, "decided"),
+        )
+    )
+    return {*session.scalars(events), *session.scalars(decisions)}
+
+
+def _remove(database: Database, session: Session, ids: Sequence[str]) -> None:
+    if not ids:
+        return
+    # What is counted from rows that go is counted in the tallies from here on.
+    messages = delete(OutboxRow).where(OutboxRow.order_id.in_(ids)).returning(OutboxRow.delivered_at)
+    tallies.undeliver(database, session, list(session.scalars(messages)))
+    codes = select(CodeRow.kind, CodeRow.code, func.count()).group_by(CodeRow.kind, CodeRow.code)
+    codes = codes.where(CodeRow.order_id.in_(ids), CodeRow.kind.in_(leases.KINDS))
+    counted = {(kind, code): count for kind, code, count in session.execute(codes)}
+    folding.add(database, session, TallyRow, counted)
+    reviews = select(ReviewRow.id).where(ReviewRow.order_id.in_(ids))
+    records = delete(ReviewRecordRow).where(ReviewRecordRow.review_id.in_(reviews))
+    session.execute(records, execution_options=_QUIETLY)
+    for table in (ReviewRow, IdempotencyRow, CodeRow, EventRow):
+        of_orders = table.order_id.in_(ids)
+        session.execute(delete(table).where(of_orders), execution_options=_QUIETLY)
+    session.execute(delete(OrderRow).where(OrderRow.id.in_(ids)))

@@ -1,0 +1,253 @@
+"""Orders in which the customer says one rare word, by every way that words take through saycart.
+
+As a program (`python marked.py HOME DATABASE_URL`) it takes them through with logs at DEBUG on stderr, for a
+test that looks for the word there.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import structlog
+from api_world import World, running, wav
+from pydantic import BaseModel
+from sqlalchemy import MetaData, create_engine, select
+
+from infra.database import Database
+from infra.telemetry import configure_logging
+from schemas.cart import CartDraft, Finding
+from schemas.errors import AudioDamaged, DecodeInvalid
+from schemas.lifecycle import Event, State
+from schemas.order import OrderError
+from services.engines.ports import Reading
+from services.storage.orders import OrderStore
+from services.storage.records import NewOrder, Outcome
+from services.storage.tables import OrderRow
+from tests.stand_ins import CAFE, ScriptedTranscriber, Works, speech
+
+WORD = "zyzzyva"
+SAID = f"a large latte and a {WORD} please"
+TELLS: dict[str, Any] = {
+    "webhook_url": "http://127.0.0.1:9/",
+    "webhook_secret": "whsec_" + "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+    "second_review_above": 1,
+}
+LATTE = {"kind": "item", "heard": "a large latte", "sku": "latte", "quantity": 1, "size": "L"}
+OTHER = {"kind": "not_on_menu", "heard": f"a {WORD}", "quantity": 1}
+DRAFT = CartDraft.model_validate({"lines": [LATTE, OTHER]})
+
+
+@dataclass
+class Marked:
+    """The world, and real stages on its stores, whose engines hear and write the word."""
+
+    world: World
+    works: Works
+
+    @classmethod
+    def of(cls, world: World) -> Marked:
+        works = Works(world.parts.database, world.parts.blobs)
+        works.orders, works.reviews = world.parts.orders, world.parts.reviews
+        works.transcriber = ScriptedTranscriber([speech(SAID)])
+        works.decoder.script = [DRAFT]
+        return cls(world, works)
+
+    def submit(self, *, spoken: bool = False, **more: Any) -> str:
+        """An order by HTTP, with the word in its metadata and in its Idempotency-Key."""
+        headers = {"Idempotency-Key": f"{WORD}-{more.pop('key', 1)}"}
+        metadata = {"customer": WORD, "table": 7}
+        if spoken:
+            found = self.world.http.post(
+                "/v1/orders",
+                headers=headers,
+                files={"audio": ("a", wav() + WORD.encode())},
+                data={"menu": CAFE.id, "metadata": f'{{"customer": "{WORD}", "table": 7}}'},
+            )
+        else:
+            body = {"transcript": SAID, "menu": CAFE.id, "metadata": metadata}
+            found = self.world.http.post("/v1/orders", headers=headers, json=body)
+        assert found.status_code == 202, found.text
+        return str(found.json()["id"])
+
+    def claimed(self, order_id: str, person: str) -> dict[str, Any]:
+        review = self.works.reviews.by_order(order_id)
+        assert review is not None
+        claim = self.world.http.post(
+            f"/v1/reviews/{review.id}/claim", json={}, headers=self.world.bearing(person)
+        )
+        assert claim.status_code == 200, claim.text
+        return dict(claim.json())
+
+    def decide(self, order_id: str, person: str, **decision: Any) -> None:
+        review = self.claimed(order_id, person)
+        answer = self.world.http.post(
+            f"/v1/reviews/{review['id']}/decision",
+            json={"version": review["version"], **decision},
+            headers=self.world.bearing(person),
+        )
+        assert answer.status_code == 200, answer.text
+
+    def corrected_by_two(self, key: int = 1) -> str:
+        """Spoken, read by a learned reader too, in review for two people, who correct it alike."""
+        order_id = self.submit(spoken=True, key=key)
+        order = self.works.until_settled(order_id)
+        assert order.state is State.IN_REVIEW
+        cart = {"lines": [LATTE, {**LATTE, "heard": f"a {WORD}", "sku": "mocha", "size": None}]}
+        for person in ("ada", "bob"):
+            self.decide(order_id, person, action="correct", cart=cart, reason=f"a {WORD} is a mocha")
+        return order_id
+
+    def rejected(self) -> str:
+        """The model's answer is no cart; a reviewer says why it is refused."""
+        self.works.decoder.script = [DecodeInvalid("The server's answer is outside the mask", quoted=SAID)]
+        order_id = self.submit(key=2)
+        assert self.works.until_settled(order_id).state is State.IN_REVIEW
+        self.works.decoder.script = [DRAFT]
+        self.decide(order_id, "ada", action="reject", reason=f"who wants a {WORD}")
+        return order_id
+
+    def cancelled(self) -> str:
+        """In review, with a decision that stands, and then taken back."""
+        order_id = self.submit(key=3)
+        assert self.works.until_settled(order_id).state is State.IN_REVIEW
+        cart = {"lines": [LATTE, OTHER]}
+        self.decide(order_id, "ada", action="correct", cart={"lines": cart["lines"][:1]}, reason=WORD)
+        assert self.world.http.post(f"/v1/orders/{order_id}/cancel").status_code == 200
+        return order_id
+
+    def failed(self) -> str:
+        """Ended in an error whose sentence, and whose history, quote it."""
+        order_id = self.submit(key=4)
+        order = self.works.orders.get(order_id)
+        error = OrderError(code="internal", message=f"what is a {WORD}", hint=WORD, stage="read")
+        found = Outcome(
+            Event.BROKE,
+            error=error,
+            findings=(Finding.blocking("x", WORD, detail=WORD),),
+            engine={"reader": {"text": SAID, "verdict": "unsure", "probability": 0.5}, "decoder": "d"},
+            detail={"question": WORD, "code": "internal"},
+        )
+        self.works.orders.commit(order, found)
+        return order_id
+
+    def read_twice(self) -> str:
+        """Settled without a doubt, and then held against a learned reader's words."""
+        order_id = self.submit(key=5)
+        self.works.reader = "all"
+        self.works.decoder.reading = Reading(
+            lines=tuple({name: line[name] for name in line if name != "heard"} for line in (LATTE, OTHER)),
+            text=f"1 latte large\n1 {WORD}",
+            logprob=-3.0,
+            overruled=0,
+            engine="stand-in",
+            prompt_tokens=1,
+            completion_tokens=1,
+            cached_tokens=0,
+            seconds=0.1,
+        )
+        try:
+            assert self.works.until_settled(order_id).state is State.IN_REVIEW
+        finally:
+            self.works.reader, self.works.decoder.reading = "off", None
+        for person in ("ada", "bob"):
+            self.decide(order_id, person, action="reject", reason=WORD)
+        return order_id
+
+    def all(self) -> list[str]:
+        """One of each, and a receiver that repeats what it was sent."""
+        made = [
+            self.corrected_by_two(), self.rejected(), self.cancelled(), self.failed(), self.read_twice()
+        ]  # fmt: skip
+        outbox = self.world.parts.outbox
+        first, second, *_ = outbox.claim(owner="courier", limit=20, lease_s=60)
+        outbox.delivered(first)
+        outbox.failed(second, f"400: what is a {WORD}?", retry_in_s=None)
+        return made
+
+
+def places(database: Database, word: str = WORD) -> set[str]:
+    """Each `table.column` in which the word stands, of all that there are."""
+    engine = create_engine(database.url)
+    found = set()
+    try:
+        tables = MetaData()
+        tables.reflect(engine)
+        assert {"orders", "audit_log", "review_tallies", "removals", "menus"} <= set(tables.tables)
+        with engine.connect() as connection:
+            for table in tables.tables.values():
+                for row in connection.execute(select(table)).mappings():
+                    found |= {
+                        f"{table.name}.{name}" for name, value in row.items() if word in str(value).lower()
+                    }
+    finally:
+        engine.dispose()
+    return found
+
+
+def sounds(folder: Path, word: str = WORD) -> list[Path]:
+    """Files below a folder in which the word stands."""
+    return [file for file in folder.rglob("*") if file.is_file() and word.encode() in file.read_bytes()]
+
+
+def age(database: Database, days: float, *orders: str) -> None:
+    """Let orders, or all, have ended so much longer ago."""
+    with database.write() as session:
+        for row in session.scalars(select(OrderRow)):
+            if not orders or row.id in orders:
+                row.created_at -= timedelta(days=days)
+                row.updated_at -= timedelta(days=days)
+
+
+class _Strict(BaseModel):
+    number: int
+
+
+def _faults(marked: Marked) -> None:
+    """Errors whose own words quote what they choked on, each where it is logged whole."""
+    works, world, log = marked.works, marked.world, structlog.get_logger()
+    try:
+        _Strict.model_validate({"number": SAID})
+    except ValueError as quoting:
+        works.decoder.script = [quoting]
+    works.until_settled(marked.submit(key=6))
+    works.decoder.script = [DRAFT]
+    works.transcriber.script = [AudioDamaged("cut off")]
+    works.until_settled(marked.submit(spoken=True, key=7))
+    order_id = marked.submit(key=8)
+    with works.database.write() as session:
+        session.get_one(OrderRow, order_id).transcript = {"text": [SAID]}
+    assert world.http.get(f"/v1/orders/{order_id}").status_code == 200
+    with patch.object(OrderStore, "get", side_effect=ValueError(SAID)):
+        assert world.http.get(f"/v1/orders/{order_id}").status_code == 500
+    try:
+        works.orders.create(NewOrder(CAFE.id, 1, None, transcript=speech(SAID)))  # type: ignore[arg-type]
+    except Exception:
+        log.exception("the.database_refuses")
+    else:
+        raise AssertionError("an order without a language was stored")
+    world.http.post("/orders", data={"transcript": SAID * 100, "menu": "none"})
+    world.http.post("/v1/orders", json={"transcript": SAID * 100, "menu": "none"})
+
+
+def main(home: str, database_url: str) -> None:
+    configure_logging("DEBUG", as_json=False)
+    with running(Path(home), database_url, **TELLS) as world:
+        marked = Marked.of(world)
+        made = marked.all()
+        page = marked.world.link(made[0])
+        assert world.http.get(page, follow_redirects=True).status_code == 200
+        _faults(marked)
+        for order_id in made:
+            assert world.http.delete(f"/v1/orders/{order_id}/data").status_code == 200
+        named = {"key": "customer", "value": WORD}
+        assert world.http.post("/v1/customers/export", json=named).status_code == 200
+        assert world.http.post("/v1/customers/erase", json=named).status_code == 200
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
