@@ -39,7 +39,8 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """An API with little patience."""
     home = tmp_path_factory.mktemp("strict")
     little = {"head_s": 0.6, "body_s": 0.6, "body_rate": 20_000, "body_most_s": 2.0}
-    with running(home, client_backlog=0, visitor_backlog=0, shop_backlog=0, **little) as world:
+    free = {"client_backlog": 0, "visitor_backlog": 0, "address_backlog": 0, "shop_backlog": 0}
+    with running(home, **free, **little) as world:
         yield world
 
 
