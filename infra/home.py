@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+from infra import private
 
 FILE = "key"
 
@@ -22,9 +23,5 @@ def keep_key(home: Path, token: str) -> Path:
     Raises:
         OSError: the home can't be written to.
     """
-    made = home / f"{FILE}.{os.getpid()}"
-    descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as handle:
-        handle.write(f"{token}\n")
-    made.replace(home / FILE)
+    private.write(home / FILE, f"{token}\n")
     return home / FILE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from pathlib import Path
 
@@ -30,6 +31,19 @@ _OURS = (
 def keep_private() -> None:
     """From here on, files and folders that this process and its children make are closed to other users."""
     os.umask(UMASK)
+
+
+def write(path: Path, text: str) -> None:
+    """Replace a file in one step, for its owner's eyes alone at every moment of it."""
+    beside(path, text).replace(path)
+
+
+def beside(path: Path, text: str) -> Path:
+    """The same content under a name of its own next to `path`, whole, to be put in its place."""
+    half = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    return half
 
 
 def narrow(home: Path) -> int:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import redis
 
+from infra import private
 from infra.child import Child, SupervisorError
 
 _HINT = (
@@ -128,7 +129,7 @@ class EmbeddedRedis:
         }
         lines = [f"{key} {value}" for key, value in settings.items()]
         lines += [f"user {name} {may}" for name, may in users.items()]
-        _write(path, "".join(f"{line}\n" for line in lines))
+        private.write(path, "".join(f"{line}\n" for line in lines))
         return path
 
     def _digest(self, name: str) -> str:
@@ -139,14 +140,5 @@ class EmbeddedRedis:
         path = self.folder / name
         if not path.exists():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write(path, secrets.token_urlsafe(24))
+            private.write(path, secrets.token_urlsafe(24))
         return path.read_text().strip()
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file in one step, for its owner's eyes alone at every moment of it."""
-    half = path.with_suffix(".new")
-    half.unlink(missing_ok=True)
-    with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-    half.replace(path)

@@ -6,6 +6,8 @@ import os
 import secrets
 from pathlib import Path
 
+from infra import private
+
 _BYTES = 32
 MIN_CHARS = 32
 
@@ -35,10 +37,7 @@ def _kept(file: Path) -> str:
         return file.read_text()
     except FileNotFoundError:
         pass
-    made = file.with_name(f"{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as handle:
-        handle.write(secrets.token_hex(_BYTES))
+    made = private.beside(file, secrets.token_hex(_BYTES))
     try:
         os.link(made, file)  # unlike a rename it fails where somebody was faster, and theirs is kept
     except FileExistsError:

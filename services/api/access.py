@@ -25,8 +25,6 @@ from services.api.deps import container
 from services.api.rates import by_address, pays, rates_of
 from services.desk import Desk
 
-log = structlog.get_logger(__name__)
-
 _BEARER = HTTPBearer(
     scheme_name="key", description="a shop's key, made by `saycart keys add`", auto_error=False
 )

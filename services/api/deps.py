@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
+from infra.addresses import counted_as
 from services.bootstrap import Container
 
 MAX_PAGE = 100
@@ -26,16 +26,8 @@ Wired = Annotated[Container, Depends(container)]
 
 
 def address(request: Request) -> str:
-    """Where a request comes from, for limits: the address, of IPv6 its network of 64 bits, which is one
-    household's."""
-    host = request.client.host if request.client else ""
-    try:
-        parsed = ipaddress.ip_address(host)
-    except ValueError:
-        return host or "unknown"
-    if parsed.version == 4 or parsed.ipv4_mapped:
-        return str(parsed.ipv4_mapped if parsed.version == 6 else parsed)
-    return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
+    """Where a request comes from, as limits count it: see `counted_as`."""
+    return counted_as(request.client.host if request.client else "") or "unknown"
 
 
 def matches(request: Request, etag: str) -> bool:

@@ -17,8 +17,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from infra.addresses import counted_as, networks, within
 from infra.settings import Settings
-from services.api.addresses import counted_as, networks, within
 from services.api.problems import MEDIA_TYPE, TITLES
 
 # Seconds that an answer may stand without its client taking any more of it.

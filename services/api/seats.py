@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from infra.settings import Settings
 from schemas.errors import TooManyWaiting
-from services.api.addresses import counted_as
+from services.api.deps import address
 
 AGAIN_S = 10
 """Until another try. A long poll ends within half a minute, and an order soon."""
@@ -67,8 +67,7 @@ _FULL = {
 
 
 def _keys(request: Request, order_id: str) -> list[tuple[str, str]]:
-    host = request.client.host if request.client else ""
-    return [("address", counted_as(host)), ("order", order_id), ("all", "")]
+    return [("address", address(request)), ("order", order_id), ("all", "")]
 
 
 class SeatedStream(EventSourceResponse):

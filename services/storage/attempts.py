@@ -10,13 +10,13 @@ each. Names that nobody has are counted as all others.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
+from infra.addresses import counted_as
 from infra.database import Database
 from schemas.errors import TooManyAttempts
 from services.storage.changes import writing
@@ -71,7 +71,7 @@ class Attempts:
         Raises:
             TooManyAttempts: nothing was counted; the longest wait of those that apply.
         """
-        limits = _limits(name, network_of(address), known, code=code)
+        limits = _limits(name, counted_as(address), known, code=code)
         with writing(self._database) as (session, _):
             # Always in the same order: address, name, both.
             for key in limits:
@@ -113,20 +113,6 @@ class Attempts:
         """Forget what counts against a name, whoever tried."""
         keys = [_key("name", name, code) for code in (False, True)]
         session.execute(delete(SignInRow).where(SignInRow.key.in_(keys)))
-
-
-def network_of(address: str) -> str:
-    """What counts as one place: an IPv4 address, or the /64 of an IPv6 address, which is one household's or
-    one machine's to choose from. Anything else, such as the name of a unix socket, stays as it is."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
 def _limits(name: str, network: str, known: str, *, code: bool) -> dict[str, Limit]:

@@ -35,16 +35,8 @@ _PAGE_S = 365 * 86_400
 def hand_over(request: Request, answer: Response, shop: str, order_id: str) -> Response:
     """Give the browser the capability for an order."""
     box = container(request)
-    answer.set_cookie(
-        ORDER_COOKIE,
-        capability(box, shop, order_id),
-        max_age=int(box.settings.order_link_s),
-        path=f"/orders/{order_id}",
-        httponly=True,
-        samesite="lax",
-        secure=is_https(request),
-    )
-    return answer
+    token, path = capability(box, shop, order_id), f"/orders/{order_id}"
+    return _keep(request, answer, ORDER_COOKIE, token, box.settings.order_link_s, path)
 
 
 def visitor_name(request: Request) -> str:
@@ -55,7 +47,16 @@ def visitor_name(request: Request) -> str:
 
 def name_visitor(request: Request, answer: Response, name: str) -> Response:
     """Let the browser keep its name for as long as it is open."""
-    answer.set_cookie(VISITOR_COOKIE, name, httponly=True, samesite="lax", secure=is_https(request))
+    return _keep(request, answer, VISITOR_COOKIE, name)
+
+
+def _keep(
+    request: Request, answer: Response, name: str, value: str, lasting_s: float | None = None, path: str = "/"
+) -> Response:
+    """Have the browser keep a cookie, out of reach of scripts and of other sites' forms."""
+    age = None if lasting_s is None else int(lasting_s)
+    secure = is_https(request)
+    answer.set_cookie(name, value, max_age=age, path=path, httponly=True, samesite="lax", secure=secure)
     return answer
 
 
@@ -64,16 +65,7 @@ def enter(page_key: str, request: Request) -> Response:
     """Open a shop's order page by its public key."""
     if container(request).keys.page_access(page_key) is None:
         raise NotFound("No order page is here.", hint="Ask the shop for its address.")
-    answer = go(request, "/")
-    answer.set_cookie(
-        PAGE_COOKIE,
-        page_key,
-        max_age=_PAGE_S,
-        httponly=True,
-        samesite="lax",
-        secure=is_https(request),
-    )
-    return answer
+    return _keep(request, go(request, "/"), PAGE_COOKIE, page_key, _PAGE_S)
 
 
 async def _visiting(request: Request) -> Desk:

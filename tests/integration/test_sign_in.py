@@ -13,12 +13,13 @@ from signing import HERE, HOUR_S, PASSWORD, Counting, cheap
 from sqlalchemy import text
 
 from infra import passwords
+from infra.addresses import counted_as
 from infra.database import Database
 from infra.passwords import AT_ONCE, KNOWN_LINE, LINE
 from schemas.errors import SignInBusy, TooManyAttempts
 from schemas.staff import Entered, Visit
 from services.storage import attempts
-from services.storage.attempts import BY_NAME, CODES, FORGET_S, NARROW, WIDE, Attempts, network_of
+from services.storage.attempts import BY_NAME, CODES, FORGET_S, NARROW, WIDE, Attempts
 from services.storage.sign_in import SignIns
 from services.storage.staff import StaffStore
 from services.storage.tables import SignInRow
@@ -315,7 +316,7 @@ def test_waits_grow_to_a_bound_within_which_nothing_is_forgotten(
     ],
 )
 def test_what_counts_as_one_place(address: str, network: str) -> None:
-    assert network_of(address) == network
+    assert counted_as(address) == network
 
 
 def test_the_decoy_costs_what_a_real_hash_costs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,9 @@ import httpx
 import pytest
 from api_world import MENU, World, expect_problem, running, wait_until, wav
 
+from infra.addresses import counted_as
 from schemas.lifecycle import Event
 from services.api import guard
-from services.api.addresses import counted_as
 
 HANGS_S = 15.0
 CROWD = 40
