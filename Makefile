@@ -159,7 +159,7 @@ ATTACKS = $(addprefix tests/integration/test_,access.py origin.py slow_clients.p
 	account_pages.py sign_in.py audit_verify.py audit_acts.py page_pressure.py api_rates.py rates_shared.py erasure.py retention.py \
 	logs_words.py) $(addprefix tests/unit/test_,shape.py effort.py menu.py)
 
-attack: setup ## every attack that was thought of, against the real API and workers' code (about 8 minutes; docs/security.md)
+attack: setup ## every attack that was thought of, against the real API and workers' code (minutes; docs/security.md)
 	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)
 
 $(VLLM)/.installed: requirements-vllm.lock
