@@ -17,7 +17,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack fuzz random-weights vllm-cpu test-vllm train train-score clean help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack fuzz random-weights vllm-cpu test-vllm train train-score clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets

@@ -22,6 +22,7 @@ import httpx
 import structlog
 from llguidance import LLMatcher
 
+from infra.caches import Alike
 from schemas.errors import (
     DecodeCancelled,
     DecodeInvalid,
@@ -31,6 +32,8 @@ from schemas.errors import (
     EngineUnavailable,
 )
 from schemas.evidence import Evidence
+from schemas.menu import Menu
+from schemas.menu_fingerprint import fingerprint, written_bytes
 from services.engines import reading, unmasked
 from services.engines.blanks import Answer, TooOpen
 from services.engines.calls import Calls
@@ -43,7 +46,8 @@ from services.engines.reading import Sheet
 log = structlog.get_logger()
 
 PROBE_WORD = "quixotry"
-KNOWN_MENUS = 32
+# Of names and of sheets each, which take about twice and four times what a menu's document does.
+KNOWN_BYTES = 64_000_000
 HEALTH_S = 2.0
 LEAST_S = 0.01
 _CHAT = "/v1/chat/completions"
@@ -88,9 +92,8 @@ class OpenAIDecoder:
         self._timeout_s = timeout_s
         self._calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
         self._adapter = adapter
-        self._known: dict[tuple[str, int], tuple[Labels, str]] = {}
-        self._sheets: dict[tuple[str, int], Sheet] = {}
-        self._learning = threading.Lock()
+        self._labels = Alike(fingerprint, Labels, lambda menu: 2 * written_bytes(menu), KNOWN_BYTES)
+        self._sheets = Alike(fingerprint, _sheet, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
         self._has_reader: bool | None = None
 
     def decode(
@@ -130,7 +133,7 @@ class OpenAIDecoder:
             left = max(until - time.monotonic(), LEAST_S)
             return self._calls.post(path, body, called_off=called_off, timeout_s=left)
 
-        sheet = self._sheet(evidence)
+        sheet = self._sheets.of(evidence.menu)
         return reading.read(
             evidence.transcript,
             sheet,
@@ -154,7 +157,7 @@ class OpenAIDecoder:
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """See `CartDecoder.warm`. Asks for one token, since prompts are only cached by use."""
         if self.reads:
-            sheet = self._sheet(evidence)
+            sheet = self._sheets.of(evidence.menu)
             asked = reading.prompt(
                 "hello", sheet, dialect=self._dialect, model=self._model, adapter=self._adapter
             )
@@ -211,26 +214,9 @@ class OpenAIDecoder:
             log.warning("reader.absent", url=self.url, adapter=self._adapter)
         return found
 
-    def _sheet(self, evidence: Evidence) -> Sheet:
-        key = (evidence.menu.id, evidence.menu_version)
-        with self._learning:
-            if key not in self._sheets or self._sheets[key].menu != evidence.menu:
-                while len(self._sheets) >= KNOWN_MENUS:
-                    self._sheets.pop(next(iter(self._sheets)))
-                sheet = Sheet(evidence.menu)
-                compiles(sheet.mask)
-                self._sheets[key] = sheet
-            return self._sheets[key]
-
     def _menu(self, evidence: Evidence) -> tuple[Labels, str]:
-        key = (evidence.menu.id, evidence.menu_version)
-        with self._learning:  # a worker may decode several orders at once
-            if key not in self._known or self._known[key][0].menu != evidence.menu:
-                version = mask_version(evidence.menu, evidence.menu_version, self._model)
-                while len(self._known) >= KNOWN_MENUS:
-                    self._known.pop(next(iter(self._known)))
-                self._known[key] = (Labels(evidence.menu), version)
-            return self._known[key]
+        version = mask_version(evidence.menu, evidence.menu_version, self._model)
+        return self._labels.of(evidence.menu), version
 
     def _filled_in(
         self, chat: list[Message], mask: Mask, form: Mask, called_off: threading.Event | None
@@ -309,6 +295,12 @@ def compiles(mask: Mask) -> None:
     problem = LLMatcher.validate_grammar(mask.lark)
     if problem:
         raise DecodeInvalid("The mask does not compile", quoted=problem[:300])
+
+
+def _sheet(menu: Menu) -> Sheet:
+    sheet = Sheet(menu)
+    compiles(sheet.mask)
+    return sheet
 
 
 def _said(document: Document) -> tuple[str, str]:

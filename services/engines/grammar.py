@@ -14,6 +14,7 @@ from typing import Any
 
 from llguidance import LLMatcher, LLTokenizer
 
+from infra.caches import Once
 from schemas.cart import CartDraft
 from schemas.errors import InvalidMenu
 from schemas.evidence import Evidence
@@ -49,9 +50,12 @@ def schema_version() -> str:
     return hashlib.sha256(json.dumps(SCHEMA, sort_keys=True).encode()).hexdigest()[:12]
 
 
+_DIGEST: Once[Menu, str] = Once(lambda menu: hashlib.sha256(menu.model_dump_json().encode()).hexdigest())
+
+
 def mask_version(menu: Menu, version: int, tokenizer: str) -> str:
     """Names a mask in logs and on orders: schema, menu version and tokenizer."""
-    parts = json.dumps([schema_version(), menu.model_dump(mode="json"), version, tokenizer])
+    parts = json.dumps([schema_version(), _DIGEST.of(menu), version, tokenizer])
     return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 

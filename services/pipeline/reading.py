@@ -4,12 +4,13 @@ made of it."""
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from dataclasses import dataclass
 
+from infra.caches import Alike
 from schemas.errors import InvalidMenu, TooMuchToRead
 from schemas.evidence import Mention
 from schemas.menu import Menu
+from schemas.menu_fingerprint import fingerprint, written_bytes
 from services.pipeline.effort import MENU_STEPS, budget
 from services.pipeline.implied import with_implied
 from services.pipeline.lexicon import Lexicon
@@ -23,9 +24,8 @@ from services.pipeline.splits import Part, parts
 from services.pipeline.turns import FOR_WHOM, LIKEWISE, PARTED, SHARED
 from services.pipeline.words import Token, covered, span
 
-# By menu version, with what building one came to: the lexicon, or that it takes too much.
-_LEXICONS: OrderedDict[tuple[str, int], tuple[Menu, Lexicon | TooMuchToRead]] = OrderedDict()
-_LEXICONS_KEPT = 16
+# A lexicon takes about twenty times what its menu's document does; a chain's shops have one together.
+LEXICON_BYTES, _TIMES = 256_000_000, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ class Reading:
         return not self.corrected and not self.shared
 
 
-def read(text: str, menu: Menu, menu_version: int) -> Reading:
+def read(text: str, menu: Menu) -> Reading:
     """Read a clean transcript against a menu."""
-    names = lexicon(menu, menu_version)
+    names = lexicon(menu)
     tokens = names.heard(text)
     named = with_sorts(text, tokens, names.find(text, tokens), names.of_sort) if tokens else []
     found = with_implied(tokens, named, menu, names.items, names.of_sort)
@@ -105,24 +105,18 @@ def read(text: str, menu: Menu, menu_version: int) -> Reading:
     )
 
 
-def lexicon(menu: Menu, version: int) -> Lexicon:
-    """The menu version's lexicon, built once; the last few are kept. Whoever comes first does not pay for it:
-    its steps are counted apart.
+def lexicon(menu: Menu) -> Lexicon:
+    """The lexicon of a menu's names, built once for all menus with the same; the last used are kept. Whoever
+    comes first does not pay for it: its steps are counted apart.
 
     Raises:
         TooMuchToRead: the menu's names are past `MENU_STEPS`.
     """
-    key = (menu.id, version)
-    known = _LEXICONS.get(key)
-    if known is None or (known[0] is not menu and known[0] != menu):
-        known = (menu, _built(menu))
-        _LEXICONS[key] = known
-        while len(_LEXICONS) > _LEXICONS_KEPT:
-            _LEXICONS.popitem(last=False)
-    if isinstance(known[1], TooMuchToRead):
+    known = _LEXICONS.of(menu)
+    if isinstance(known, TooMuchToRead):
         # A new one: a raised error keeps the frames that it passed.
-        raise TooMuchToRead(known[1].detail)
-    return known[1]
+        raise TooMuchToRead(known.detail)
+    return known
 
 
 def check_names(menu: Menu) -> None:
@@ -142,6 +136,10 @@ def _built(menu: Menu) -> Lexicon | TooMuchToRead:
             return Lexicon(menu)
     except TooMuchToRead as error:
         return TooMuchToRead(error.detail)
+
+
+# With what building one came to: the lexicon, or that it takes too much.
+_LEXICONS = Alike(fingerprint, _built, lambda menu: _TIMES * written_bytes(menu), LEXICON_BYTES)
 
 
 def _outside(words: re.Pattern[str], text: str, mentions: list[Mention]) -> bool:

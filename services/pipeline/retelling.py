@@ -31,7 +31,7 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     if evidence.crowded:
         return evidence  # a human reads it all anyway
     settled = find_places(tokens, reading.heard, menu)[1]
-    names = lexicon(menu, evidence.menu_version)
+    names = lexicon(menu)
     wishes = follow(evidence.transcript, tokens, reading.heard, settled, odd, menu, names)
     if evidence.plain:
         first = _left(evidence)

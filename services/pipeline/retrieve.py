@@ -53,9 +53,9 @@ def retrieve(transcript: str, menu: Menu, menu_version: int) -> Evidence:
 
 
 def _retrieved(text: str, menu: Menu, menu_version: int) -> Evidence:
-    reading = read(text, menu, menu_version)
+    reading = read(text, menu)
     # What was only guessed at stays unexplained: a guess never spares the review.
-    names = lexicon(menu, menu_version)
+    names = lexicon(menu)
     odd = unexplained(text, reading.tokens, reading.mentions, reading.numbers, names)
     clusters = list(_clusters(odd))[:_OFF_MENU_LINES]
     room = MAX_LINES - max(1, len(clusters))

@@ -6,6 +6,7 @@ compared with it for good.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -13,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from infra.database import Database
 from schemas.audit import Actor
+from schemas.menu import Note
 from schemas.menu_diff import Step, steps
 from services.storage.audit import record
 from services.storage.records import MenuVersion
@@ -28,12 +30,15 @@ def told_menu(
     old: MenuVersion | None,
     by: Actor,
     *,
-    edited: bool,
+    action: str,
+    unused: Sequence[Note] = (),
 ) -> None:
-    """One entry for the version, and one more where something costs another price than before."""
+    """One entry for the version, and one more where something costs another price than before. `unused` are
+    marks of a shop that fit nothing of its chain's menu any more."""
     about = ("menu", new.menu.id)
-    action = "menu.edited" if edited else "menu.imported"
     is_now: dict[str, Any] = {"version": new.version, "digest": new.digest}
+    if unused:
+        is_now["unused"] = dict(unused[:MAX_STEPS])
     if old is None:
         after = is_now | {"items": new.header.items, "currency": new.menu.currency}
         record(

@@ -121,9 +121,8 @@ def act_of(row: ReviewRecordRow) -> ReviewAct:
     )
 
 
-def menu_of(row: MenuRow) -> MenuVersion:
-    # Checked whole when it was stored; `Menu.parse` would repeat that at each load.
-    menu = Menu.model_validate(row.document)
+def menu_of(row: MenuRow, menu: Menu) -> MenuVersion:
+    """`menu`: what the row's document comes to. It was checked whole when it was stored."""
     return MenuVersion(
         shop=row.shop_id, menu=menu, version=row.version, digest=row.digest, created_at=row.created_at
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from infra.database import Database
 from schemas.audit import Actor
@@ -24,12 +25,13 @@ MAX_NAME_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """One shop; `id` is what commands and records call it."""
+    """One shop; `id` is what commands and records call it. `menus_of`: the shop whose menus it has."""
 
     id: str
     name: str
     created_at: datetime
     keeps: Keeping
+    menus_of: str | None = None
 
 
 class ShopStore:
@@ -38,11 +40,13 @@ class ShopStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, shop_id: str, name: str, *, by: Actor) -> Shop:
-        """Make a shop.
+    def add(self, shop_id: str, name: str, *, by: Actor, menus_of: str | None = None) -> Shop:
+        """Make a shop, which has its menus from the shop `menus_of`, if that is given.
 
         Raises:
-            InputError: an id that is not lower-case letters, digits and hyphens, or a name that is too long.
+            InputError: an id that is not lower-case letters, digits and hyphens, or a name that is too long;
+                `menus_of` has its menus from another.
+            NotFound: no shop `menus_of`.
             Conflict: there is one with this id.
         """
         if not _ID.fullmatch(shop_id):
@@ -55,10 +59,13 @@ class ShopStore:
             self._database.lock(session, f"shop:{shop_id}")
             if session.get(ShopRow, shop_id) is not None:
                 raise Conflict(f"There is a shop {shop_id} already", hint="`saycart shops list` shows all.")
-            row = ShopRow(id=shop_id, name=name.strip(), created_at=now)
+            _check_chain(session, shop_id, menus_of)
+            row = ShopRow(id=shop_id, name=name.strip(), created_at=now, menus_of=menus_of)
             session.add(row)
             session.flush()
             about, after = ("shop", shop_id), {"name": row.name}
+            if menus_of is not None:
+                after["menus_of"] = menus_of
             record(
                 self._database,
                 session,
@@ -102,6 +109,36 @@ class ShopStore:
                 )
             return _shop(row)
 
+    def follow(self, shop_id: str, menus_of: str | None, *, by: Actor) -> Shop:
+        """Have the shop take its menus from another, or from none: then it keeps those that it has, and may
+        change them.
+
+        Raises:
+            NotFound: no such shop.
+            InputError: the other has its menus from a third or is the shop itself, or the shop is a chain.
+        """
+        with writing(self._database) as (session, now):
+            self._database.lock(session, f"shop:{shop_id}")
+            row = session.get(ShopRow, shop_id, with_for_update=True)
+            if row is None:
+                raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` shows all.")
+            _check_chain(session, shop_id, menus_of)
+            before, row.menus_of = row.menus_of, menus_of
+            session.flush()
+            if before != menus_of:
+                record(
+                    self._database,
+                    session,
+                    now,
+                    shop=shop_id,
+                    by=by,
+                    action="shop.menus_of",
+                    about=("shop", shop_id),
+                    before={"menus_of": before},
+                    after={"menus_of": menus_of},
+                )
+            return _shop(row)
+
     def list(self) -> builtins.list[Shop]:
         """Every shop by id."""
         with reading(self._database) as session:
@@ -120,6 +157,23 @@ class ShopStore:
             return _shop(row)
 
 
+def _check_chain(session: Session, shop_id: str, menus_of: str | None) -> None:
+    """One step and no more: a chain that has its menus from another would be followed round and round."""
+    if menus_of is None:
+        return
+    base = session.get(ShopRow, menus_of)
+    if base is None:
+        raise NotFound(f"No shop {menus_of[:60]}", hint="`saycart shops list` shows all.")
+    if menus_of == shop_id or base.menus_of is not None:
+        raise InputError(
+            f"{shop_id} can't have its menus from {menus_of}"
+            + (f", which has them from {base.menus_of}" if base.menus_of else ", which is itself")
+        )
+    if session.scalar(select(ShopRow.id).where(ShopRow.menus_of == shop_id).limit(1)) is not None:
+        raise InputError(f"Other shops have their menus from {shop_id}, so it keeps its own")
+
+
 def _shop(row: ShopRow) -> Shop:
     days = (row.keep_recordings_days, row.keep_transcripts_days, row.keep_orders_days)
-    return Shop(row.id, row.name, row.created_at, Keeping(*(FOREVER if kept == 0 else kept for kept in days)))
+    keeps = Keeping(*(FOREVER if kept == 0 else kept for kept in days))
+    return Shop(row.id, row.name, row.created_at, keeps, row.menus_of)

@@ -30,7 +30,7 @@ def _where(condition: str) -> dict[str, Any]:
 
 class ShopRow(Base):
     """Everything belongs to one: menus, orders, reviews, accounts, keys. What it keeps for how many days: 0
-    is for ever, NULL as the settings say."""
+    is for ever, NULL as the settings say. `menus_of` is the shop that it has its menus from."""
 
     __tablename__ = "shops"
 
@@ -40,6 +40,7 @@ class ShopRow(Base):
     keep_recordings_days: Mapped[int | None]
     keep_transcripts_days: Mapped[int | None]
     keep_orders_days: Mapped[int | None]
+    menus_of: Mapped[str | None]
 
 
 def _shop(**more: Any) -> Mapped[str]:
@@ -68,6 +69,9 @@ class ApiKeyRow(Base):
 
 
 class MenuRow(Base):
+    """One version. With `base_shop` it is that shop's `base_version`, and `document` what is this shop's own
+    of it: see `chains.py`."""
+
     __tablename__ = "menus"
     # Whatever a header shows, so that listing menus reads no document: SQLite would have to pass over each.
     __table_args__ = (
@@ -89,6 +93,8 @@ class MenuRow(Base):
     language: Mapped[str]
     items: Mapped[int]
     sold_out: Mapped[int]
+    base_shop: Mapped[str | None]
+    base_version: Mapped[int | None]
 
 
 class OrderRow(Base):

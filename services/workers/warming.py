@@ -17,6 +17,7 @@ import structlog
 
 from schemas.errors import DecodeCancelled, TooMuchToRead
 from schemas.menu import Menu
+from schemas.menu_fingerprint import fingerprint
 
 log = structlog.get_logger()
 
@@ -70,7 +71,7 @@ class Warming:
 
     def run(self) -> None:
         """Warm what is not warm, again and again until `stop`."""
-        warm: set[tuple[str, int]] = set()
+        warm: set[str] = set()
         while not self._over.is_set():
             try:
                 warm = self._all(warm)
@@ -80,12 +81,13 @@ class Warming:
                 self._over.wait(AWAY_S)
             self._over.wait(LOOK_S)
 
-    def _all(self, warm: set[tuple[str, int]]) -> set[tuple[str, int]]:
-        """Warm each menu that is not in `warm`, in turn; what is warm then, of the menus that are wanted."""
+    def _all(self, warm: set[str]) -> set[str]:
+        """Warm each menu whose words are not in `warm`, in turn; what is warm then, of the menus that are
+        wanted."""
         self._idle()
-        found = list(self._menus())
-        for menu, version in found:
-            while (menu.id, version) not in warm and (called_off := self._idle()):
+        found = {fingerprint(menu): (menu, version) for menu, version in self._menus()}
+        for words, (menu, version) in found.items():
+            while words not in warm and (called_off := self._idle()):
                 try:
                     self._warm(menu, version, called_off)
                 except DecodeCancelled:
@@ -95,8 +97,8 @@ class Warming:
                     log.warning("menu.not_warmed", menu=menu.id, error=error.detail)
                 else:
                     log.info("menu.warmed", menu=menu.id, version=version)
-                warm.add((menu.id, version))
-        return warm & {(menu.id, version) for menu, version in found}
+                warm.add(words)
+        return warm & set(found)
 
     def _idle(self) -> threading.Event | None:
         """Wait until there was no order for `IDLE_S`; the event that the next one sets. None at the end."""

@@ -60,6 +60,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         ): "plain values; records import no database"
         for module in ("flow", "heartbeat", "judge", "kept_evidence", "ports", "review", "runner", "stages")
     },
+    ("services.pipeline.reading", "infra.caches"): "a cache in memory, and nothing of a machine",
     (
         "services.pipeline.runner",
         "services.storage.orders",

@@ -104,7 +104,11 @@ def test_writers_wait_for_each_other(database: Database, race: Any) -> None:
 def test_an_exception_rolls_back(database: Database) -> None:
     def break_off() -> None:
         with database.write() as session:
-            insert = "INSERT INTO menus VALUES ('main', 'm', 1, '', '', '{}', '2026-01-01', '', '', 0, 0)"
+            insert = (
+                "INSERT INTO menus (shop_id, id, version, digest, name, document, created_at, currency, "
+                "language, items, sold_out) "
+                "VALUES ('main', 'm', 1, '', '', '{}', '2026-01-01', '', '', 0, 0)"
+            )
             session.execute(text(insert))
             raise RuntimeError
 

@@ -14,7 +14,14 @@ from services.workers import warming as module
 from services.workers.warming import Warming
 from tests.stand_ins import CAFE
 
-MENUS = [(CAFE, version) for version in (3, 1, 2)]
+
+def version_of(number: int) -> tuple[Menu, int]:
+    """A version whose words are other ones than those of another number."""
+    items = tuple(item.model_copy(update={"name": f"{item.name} {number}"}) for item in CAFE.items)
+    return CAFE.model_copy(update={"items": items}), number
+
+
+MENUS = [version_of(number) for number in (3, 1, 2)]
 SOON_S = 20.0
 
 
@@ -109,7 +116,7 @@ def test_a_menu_that_comes_later_or_changes_is_warmed_too_and_none_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "LOOK_S", 0.05)
-    prompts, wanted = Prompts(), [(CAFE, 1)]
+    prompts, wanted = Prompts(), [version_of(1)]
     prompts.go.set()
     looked = 0
 
@@ -122,8 +129,12 @@ def test_a_menu_that_comes_later_or_changes_is_warmed_too_and_none_twice(
     warming.start()
     wait_until(lambda: looked > 3)
     assert prompts.done == [1]
-    wanted[:] = [(CAFE, 2)]
+    wanted[:] = [version_of(2)]
     wait_until(lambda: prompts.done == [1, 2])
+    # In other prices alone a version has no other prompt: a chain's shops have one together.
+    dearer = tuple(item.model_copy(update={"available": False}) for item in wanted[0][0].items)
+    wanted[:] = [(wanted[0][0].model_copy(update={"items": dearer}), 3), version_of(4)]
+    wait_until(lambda: prompts.done == [1, 2, 4])
     warming.stop()
 
 

@@ -108,7 +108,7 @@ def counted(text: str, menu: Menu, most: int = ORDER_STEPS) -> int:
             super().__init__(most, what)
             seen.append(self)
 
-    reading.lexicon(menu, 1)
+    reading.lexicon(menu)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(effort, "Budget", Noted)
         try:

@@ -137,7 +137,7 @@ def test_where_both_agree_nothing_changes() -> None:
 
 def test_clauses_end_at_pauses_joints_cues_and_the_next_item() -> None:
     text = "a latte two muffins with butter, no, make it three and the rest plain"
-    names = lexicon(CAFE, 1)
+    names = lexicon(CAFE)
     tokens = fluent(tokenize(text), names.words)
     found = clauses(text, tokens, names_of(tokens, names.find(text, tokens)))
     said = [" ".join(t.folded for t in tokens[clause.start : clause.end]) for clause in found]

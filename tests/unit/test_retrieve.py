@@ -229,12 +229,24 @@ def test_the_same_words_give_the_same_evidence() -> None:
     assert said(text) == said(text)
 
 
-def test_a_lexicon_is_kept_a_version_and_never_mixed_up() -> None:
+def test_a_lexicon_is_one_for_all_menus_of_the_same_words_and_never_mixed_up() -> None:
     first, second = CAFE, CAFE.model_copy(update={"items": CAFE.items[:1]})
-    assert lexicon(first, 7) is lexicon(first.model_copy(deep=True), 7)
-    assert lexicon(first, 7) is not lexicon(second, 7)
+    items = tuple(
+        item.model_copy(
+            update={
+                "available": not item.available,
+                "price": None if item.price is None else item.price + 10,
+                "prices": item.prices and {size: price + 20 for size, price in item.prices.items()},
+            }
+        )
+        for item in first.items
+    )
+    elsewhere = first.model_copy(update={"id": "elsewhere", "name": "Elsewhere", "items": items})
+    assert lexicon(first) is lexicon(first.model_copy(deep=True)) is lexicon(elsewhere)
+    assert lexicon(first) is not lexicon(second)
     assert set(retrieve("a mocha", second, 7).items) == set()
     assert set(retrieve("a mocha", first, 7).items) == {"mocha"}
+    assert retrieve("a mocha", elsewhere, 7).menu is elsewhere  # whose prices the cart will have
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,116 @@
+"""Caches bounded by bytes, and what is made once for all things that are alike."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from dataclasses import dataclass
+
+import pytest
+
+from infra.caches import Alike, Bounded, Once
+from schemas.menu import Menu
+from schemas.menu_fingerprint import fingerprint
+from tests.stand_ins import CAFE
+
+
+@dataclass(eq=False)
+class Thing:
+    name: str
+
+
+def test_what_was_used_last_stays_within_its_bytes() -> None:
+    kept: Bounded[str, str] = Bounded(10)
+    for name in "abc":
+        kept.keep(name, name.upper(), 4)
+    assert kept.find("a") is None
+    assert kept.find("b") == "B"  # and is now the last used
+    kept.keep("d", "D", 4)
+    assert (kept.find("c"), kept.find("b"), kept.find("d")) == (None, "B", "D")
+    assert (kept.bytes, len(kept)) == (8, 2)
+
+
+def test_the_newest_stays_however_large_and_a_new_value_replaces_the_old_one() -> None:
+    kept: Bounded[str, int] = Bounded(10)
+    kept.keep("small", 1, 5)
+    kept.keep("large", 2, 500)
+    assert (kept.find("small"), kept.find("large"), kept.bytes) == (None, 2, 500)
+    kept.keep("large", 3, 1)
+    assert (kept.find("large"), kept.bytes) == (3, 1)
+
+
+def test_a_thing_is_asked_once_in_its_life_and_forgotten_with_it() -> None:
+    asked: list[str] = []
+
+    def tell(thing: Thing) -> str:
+        asked.append(thing.name)
+        return thing.name
+
+    once = Once(tell)
+    thing = Thing("a")
+    assert [once.of(thing), once.of(thing)] == ["a", "a"]
+    assert asked == ["a"]
+    del thing
+    gc.collect()
+    assert not once._told
+
+
+def test_it_is_made_once_for_all_that_are_alike_by_however_many_threads() -> None:
+    made: list[str] = []
+    came = threading.Barrier(4)
+
+    def make(thing: Thing) -> str:
+        made.append(thing.name)
+        return thing.name * 2
+
+    alike = Alike(lambda thing: thing.name, make, lambda _: 10, 100)
+
+    def ask() -> None:
+        came.wait(timeout=10)
+        assert alike.of(Thing("a")) == "aa"
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=10)
+    assert made == ["a"]
+
+
+def test_what_could_not_be_made_is_tried_again() -> None:
+    def make(_: Thing) -> str:
+        raise ValueError("no")
+
+    alike = Alike(lambda thing: thing.name, make, lambda _: 10, 100)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no"):
+            alike.of(Thing("a"))
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"items": CAFE.items[::-1]},
+        {"items": CAFE.items[1:]},
+        {"sizes": CAFE.sizes[::-1]},
+        {"language": "de"},
+        {"items": (CAFE.items[0].model_copy(update={"name": "another"}), *CAFE.items[1:])},
+        {"items": (CAFE.items[0].model_copy(update={"aliases": ("another",)}), *CAFE.items[1:])},
+        {"items": (CAFE.items[0].model_copy(update={"prices": {"S": 1}, "price": None}), *CAFE.items[1:])},
+        {"items": (CAFE.items[0].model_copy(update={"option_groups": ()}), *CAFE.items[1:])},
+    ],
+)
+def test_whatever_words_or_choices_change_changes_the_fingerprint(update: dict[str, object]) -> None:
+    assert fingerprint(CAFE.model_copy(update=update)) != fingerprint(CAFE)
+
+
+def test_prices_sold_out_marks_and_the_menus_own_name_do_not() -> None:
+    document = CAFE.model_dump(mode="json")
+    for item in document["items"]:
+        item["available"] = not item["available"]
+        item["prices"] = item["prices"] and {size: price + 5 for size, price in item["prices"].items()}
+    for group in document["option_groups"]:
+        for option in group["options"]:
+            option |= {"price": option["price"] + 5, "available": not option["available"]}
+    other = Menu.model_validate(document | {"id": "x", "name": "X", "currency": "EUR"})
+    assert fingerprint(other) == fingerprint(CAFE)
