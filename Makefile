@@ -115,6 +115,9 @@ bench-overhead: setup ## SQL messages, Redis commands and time of an order besid
 bench-scale: setup ## pages and metrics with 500 menus and a million finished orders, SQLite and PostgreSQL (some minutes; ARGS="--orders 100000" for fewer)
 	@$(BIN)/python -m tests.bench.scale $(ARGS)
 
+bench-chain: setup ## what the menus of a chain of 500 shops take and how long, SQLite and PostgreSQL (some minutes)
+	@$(BIN)/python -m tests.bench.chain $(ARGS)
+
 bench-waiting: setup ## what a thousand clients that wait cost the API, on both databases (about 10 minutes; docs/benchmarks)
 	@$(BIN)/python -m tests.bench.waiting $(ARGS)
 

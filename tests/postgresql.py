@@ -37,7 +37,7 @@ class PostgreSQL:
             os.chown(self.home, 65534, 65534)
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._programs = self._find_programs()
+            self.programs = self._find_programs()
             self._initialise()
             self.start()
         except BaseException:
@@ -94,7 +94,7 @@ class PostgreSQL:
     def _initialise(self) -> None:
         settings = ["-U", "postgres", "-A", "trust", "-E", "utf8", "--no-locale", "--no-sync"]
         made = subprocess.run(
-            [self._programs / "initdb", "-D", self.home / "data", *settings],
+            [self.programs / "initdb", "-D", self.home / "data", *settings],
             capture_output=True,
             text=True,
             cwd=self.home,
@@ -126,7 +126,7 @@ class PostgreSQL:
             self._process = subprocess.Popen(
                 [
                     *self._within,
-                    self._programs / "postgres",
+                    self.programs / "postgres",
                     "-D",
                     self.home / "data",
                     *(f"-c{name}={value}" for name, value in options.items()),

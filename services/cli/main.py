@@ -6,6 +6,7 @@ import typer
 
 from services.cli import (
     audit,
+    backup,
     doctor,
     evaluate,
     keys,
@@ -31,6 +32,8 @@ app.command("run")(stack.run)
 app.command("demo")(stack.demo)
 app.command("order")(order.order)
 app.command("replay")(replay.replay)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
 app.command("erase")(privacy.erase)
 app.command("export")(privacy.export)
 app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")
