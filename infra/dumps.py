@@ -14,7 +14,6 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
-from psycopg.conninfo import make_conninfo
 from sqlalchemy import inspect
 from sqlalchemy.engine import URL
 
@@ -95,17 +94,10 @@ def _run(program: str, url: URL, arguments: list[str]) -> None:
     found = shutil.which(program)
     if found is None:
         raise DumpFailed(f"{program} is not on the PATH (Debian's postgresql-client has it)")
-    _, about = url.get_dialect()().create_connect_args(url)
-    environment = {
-        **os.environ,
-        "PGPASSWORD": str(about.pop("password", "") or os.environ.get("PGPASSWORD", "")),
-    }
+    environment = os.environ | ({"PGPASSWORD": url.password} if url.password else {})
+    where = url.set(drivername="postgresql", password=None).render_as_string()
     done = subprocess.run(
-        [found, f"--dbname={make_conninfo(**about)}", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [found, f"--dbname={where}", *arguments], env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise DumpFailed(f"{program}: {done.stderr.strip()[-500:]}")
