@@ -25,7 +25,11 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from infra.redis_address import RedisAddress, redis_address
+
 CHUNK = 500
+CONNECT_S, ANSWER_S = 1.0, 10.0
+NOWHERE = "redis://127.0.0.1:1/0"
 Call = tuple[str, tuple[Any, ...]]
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 
@@ -35,10 +39,14 @@ class BrokerAway(Exception):
 
 
 def make_celery(redis_url: str) -> Celery:
-    """A Celery app that can send; a worker adds its tasks."""
-    app = Celery("saycart", broker=redis_url)
-    if redis_url.startswith("redis://"):
-        app.conf.broker_transport = "infra.redis_transport:Transport"
+    """A Celery app that can send; a worker adds its tasks. Without a URL whatever it sends fails.
+
+    Raises:
+        ValueError: as `redis_address`.
+    """
+    address = redis_address(redis_url or NOWHERE)
+    broker = address.broker
+    app = Celery("saycart", broker=broker["broker_url"])
     app.conf.update(
         task_serializer="json",
         accept_content=["json"],
@@ -54,16 +62,18 @@ def make_celery(redis_url: str) -> Celery:
         worker_send_task_events=False,
         # Whoever can write to the queue could else stop all workers by one message; nothing of ours asks.
         worker_enable_remote_control=False,
-        broker_connection_retry_on_startup=True,
-        broker_transport_options={
-            "visibility_timeout": 600,
-            # A caller must not wait for a broker that is away; the sweeper rings later.
-            "max_retries": 0,
-            "socket_connect_timeout": 1.0,
-            "socket_timeout": 10.0,
-        },
         task_create_missing_queues=True,
+        broker_connection_retry_on_startup=True,
+        **broker,
     )
+    app.conf.broker_transport_options |= {
+        "visibility_timeout": 600,
+        # A caller must not wait for a broker that is away; the sweeper rings later.
+        "max_retries": 0,
+        "socket_connect_timeout": CONNECT_S,
+        "socket_timeout": ANSWER_S,
+    }
+    app.saycart_redis = address
     return app
 
 
@@ -91,20 +101,14 @@ def messages(app: Celery, queues: Iterable[str], *, fresh_s: float) -> set[Call]
     Raises:
         BrokerAway: no answer.
     """
-    options = app.conf.broker_transport_options
-    client = redis.Redis.from_url(
-        app.conf.broker_url,
-        socket_connect_timeout=options["socket_connect_timeout"],
-        socket_timeout=options["socket_timeout"],
-    )
+    address: RedisAddress = app.saycart_redis
     try:
-        # Lists before the hash: a message that is taken meanwhile is then seen twice, and not missed.
-        found = {call for queue in queues for call in _waiting(client, queue)}
-        return found.union(_taken(client, time.time() - fresh_s))
+        with address.client(CONNECT_S, ANSWER_S) as client:
+            # Lists before the hash: a message that is taken meanwhile is then seen twice, and not missed.
+            found = {call for queue in queues for call in _waiting(client, queue)}
+            return found.union(_taken(client, time.time() - fresh_s))
     except (RedisError, OSError) as error:
         raise BrokerAway(repr(error)[:200]) from error
-    finally:
-        client.close()
 
 
 def _waiting(client: redis.Redis, queue: str) -> Iterator[Call]:

@@ -14,25 +14,30 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 from sqlalchemy import ColumnElement, DateTime, Dialect, literal_column, select, text
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeDecorator
 
 from infra.dialects import (
     BUSY_S,
+    TIMEOUTS,
     DatabaseFull,
     DatabaseRefused,
     DatabaseUnavailable,
     neutral_errors,
     parse_url,
+    pooled_engine,
     postgresql_engine,
     sqlite_engine,
 )
+from infra.settings import Settings
 
 __all__ = ["Database", "DatabaseFull", "DatabaseRefused", "DatabaseUnavailable", "UtcDateTime"]
 
 MIGRATE_S = 120
+# Seconds after which PostgreSQL takes a named lock from a holder of whom nothing is heard any more.
+LOCK_S = 600
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 
 
@@ -61,19 +66,35 @@ class Database:
 
     Connects on first use. Not to be carried across a fork: a child makes its own.
 
+    `pooled`: PostgreSQL is behind a pooler that may give each transaction another session (PgBouncer's
+    `transaction` mode), so that nothing of ours is left in one. `direct`: its address past the pooler.
+
     Raises:
         ValueError: neither of the two, or SQLite without a file.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, pooled: bool = False, direct: str = "") -> None:
         self.url = parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self._engine = sqlite_engine(self.url) if self.is_sqlite else postgresql_engine(self.url)
+        pooled = pooled and not self.is_sqlite
+        self.session_url = parse_url(direct) if pooled and direct else None if pooled else self.url
+        """Where a session stays ours, to LISTEN in and to migrate; None where the pooler is all there is."""
+        engine = sqlite_engine if self.is_sqlite else pooled_engine if pooled else postgresql_engine
+        self._engine = engine(self.url)
         self._writing = threading.Lock()
         if self.is_sqlite:
             self._glancer = self._engine
             self._reader = self._engine.execution_options(saycart_begin="BEGIN")
             self._writer = self._engine.execution_options(saycart_begin="BEGIN IMMEDIATE")
+        elif pooled:
+            # As below, by words of ours: they carry the time limits, in the same message.
+            self._glancer = self._engine
+            self._reader = self._engine.execution_options(
+                saycart_begin=f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {TIMEOUTS}"
+            )
+            self._writer = self._engine.execution_options(
+                saycart_begin=f"BEGIN ISOLATION LEVEL READ COMMITTED; {TIMEOUTS}"
+            )
         else:
             self._glancer = self._engine.execution_options(isolation_level="AUTOCOMMIT")
             # A read sees one snapshot over all its statements, as it does on SQLite; a write sees what was
@@ -82,6 +103,12 @@ class Database:
                 isolation_level="REPEATABLE READ", postgresql_readonly=True
             )
             self._writer = self._engine.execution_options(isolation_level="READ COMMITTED")
+
+    @classmethod
+    def of(cls, config: Settings) -> Database:
+        """The one that the settings name; raises as the constructor."""
+        pooled = config.database_pooler == "transaction"
+        return cls(config.database, pooled=pooled, direct=config.database_direct_url)
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -165,8 +192,8 @@ class Database:
     def try_lock(self, name: str) -> Iterator[bool]:
         """Hold a named lock for the whole block, over many transactions; gives False when somebody has it.
 
-        On PostgreSQL it belongs to a connection of its own, on SQLite to a file beside the database. Either
-        is free again when its holder dies.
+        On PostgreSQL it belongs to an open transaction of its own, since behind a pooler a session is not
+        ours (ADR 48), on SQLite to a file beside the database. Either is free again when its holder dies.
 
         Raises:
             DatabaseUnavailable: see there.
@@ -184,23 +211,22 @@ class Database:
             finally:
                 lock.release()
             return
-        options = {"isolation_level": "AUTOCOMMIT"}
-        with neutral_errors(), self._engine.connect().execution_options(**options) as connection:
+        with neutral_errors(), self._writer.connect() as connection:
             held = connection.execute(
-                text("SELECT pg_try_advisory_lock(hashtextextended(:name, 0))"), {"name": name}
-            ).scalar_one()
+                text(
+                    "SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 0)), "
+                    f"set_config('idle_in_transaction_session_timeout', '{LOCK_S}s', true)"
+                ),
+                {"name": name},
+            ).one()[0]
+            if not held:
+                connection.rollback()
             try:
                 yield held
             finally:
-                # The server lets go of a closed connection's locks only some time after the close, so the
-                # lock is given back first. Where that can't be done, the close does it, whatever happened:
-                # this connection does not go back to the pool.
-                if held:
-                    with suppress(DBAPIError):
-                        connection.execute(
-                            text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))"), {"name": name}
-                        )
-                connection.invalidate()
+                # Where that can't be done the lock is gone already, with its connection.
+                with suppress(DBAPIError):
+                    connection.rollback()
 
     def ping(self) -> None:
         """Ask for one row.
@@ -219,7 +245,7 @@ class Database:
             DatabaseUnavailable: not reachable, or another process migrates for more than 120 s.
         """
         if not self.is_sqlite:
-            with neutral_errors(), self._writer.begin() as connection:
+            with neutral_errors(), self._past_pooler().begin() as connection:
                 connection.execute(text(f"SET LOCAL lock_timeout = '{MIGRATE_S}s'"))
                 connection.execute(
                     text("SELECT pg_advisory_xact_lock(hashtextextended('saycart:migrate', 0))")
@@ -285,6 +311,12 @@ class Database:
             yield
         finally:
             self._writing.release()
+
+    def _past_pooler(self) -> Engine:
+        """What migrates: a migration may take longer than a pooler lets anybody have a session."""
+        if self.session_url is None or self.session_url == self.url:
+            return self._writer
+        return postgresql_engine(self.session_url).execution_options(isolation_level="READ COMMITTED")
 
     @staticmethod
     def _upgrade(connection: Connection, revision: str) -> None:

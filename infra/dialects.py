@@ -21,6 +21,11 @@ from sqlalchemy.engine import URL, Connection, make_url
 log = structlog.get_logger()
 
 BUSY_S = 10
+_IDLE_S = 60
+TIMEOUTS = (
+    f"SET LOCAL lock_timeout = '{BUSY_S}s'; SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_S}s'"
+)
+"""For each transaction, where a session can't have them."""
 # Seconds after which a connection in the pool is pinged before it is used again.
 RESTED_S = 1.0
 
@@ -37,6 +42,7 @@ _SQLITE_OUTAGE = {
     sqlite3.SQLITE_PROTOCOL,
 }
 _POSTGRESQL_DISK_FULL = "53100"
+POOLER_UNNAMED = "DATABASE_URL leads to a pooler: set SAYCART_DATABASE_POOLER=transaction"
 
 
 class DatabaseUnavailable(Exception):
@@ -103,13 +109,14 @@ def sqlite_engine(url: URL) -> Engine:
         for pragma in (*pragmas, f"busy_timeout = {BUSY_S * 1000}"):
             dbapi.execute(f"PRAGMA {pragma}")
 
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        statement = connection.get_execution_options().get("saycart_begin")
-        if statement:
-            connection.exec_driver_sql(statement)
-
+    event.listen(engine, "begin", _begin)
     return engine
+
+
+def _begin(connection: Connection) -> None:
+    statement = connection.get_execution_options().get("saycart_begin")
+    if statement:
+        connection.exec_driver_sql(statement)
 
 
 def postgresql_arguments(url: URL) -> dict[str, Any]:
@@ -122,21 +129,53 @@ def postgresql_arguments(url: URL) -> dict[str, Any]:
         "keepalives_idle": "5",
         "keepalives_interval": "5",
         "keepalives_count": "2",
-        "options": f"-c lock_timeout={BUSY_S}s -c idle_in_transaction_session_timeout=60s",
+        "options": f"-c lock_timeout={BUSY_S}s -c idle_in_transaction_session_timeout={_IDLE_S}s",
     } | dict(arguments)
 
 
 def postgresql_engine(url: URL) -> Engine:
-    """An engine whose connections are made with `postgresql_arguments`."""
+    """An engine whose connections are made with `postgresql_arguments`, and whose sessions are ours.
+
+    A pooler that was told to overlook what it does not know would take time limits and locks from us without
+    a word. So the first connection raises DatabaseUnavailable where somebody else's session answers.
+    """
+    engine = _looked_after(url, postgresql_arguments(url))
+    known: list[int] = []
+
+    @event.listens_for(engine, "connect")
+    def _same(dbapi: Any, _record: Any) -> None:
+        if known:
+            return
+        answers = dbapi.execute("SELECT pg_backend_pid()").fetchone()[0]
+        dbapi.rollback()
+        if answers != dbapi.info.backend_pid:
+            raise DatabaseUnavailable(POOLER_UNNAMED)
+        known.append(answers)
+
+    return engine
+
+
+def pooled_engine(url: URL) -> Engine:
+    """An engine for sessions that others have between our transactions: nothing is set in one, nothing
+    prepared. Transactions begin with the execution option `saycart_begin`; without it there are none."""
+    arguments = {name: value for name, value in postgresql_arguments(url).items() if name != "options"}
+    # The driver's own BEGIN is a message that can say nothing else, so it is told to send none.
+    engine = _looked_after(url, arguments | {"prepare_threshold": None}, isolation_level="AUTOCOMMIT")
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _looked_after(url: URL, arguments: dict[str, Any], **options: Any) -> Engine:
     engine = create_engine(
         url,
-        connect_args=postgresql_arguments(url),
+        connect_args=arguments,
         json_serializer=_JSON,
         json_deserializer=_read_json,
         hide_parameters=True,  # an error is logged, and a parameter may be what a customer said
         pool_size=5,
         max_overflow=15,
         pool_timeout=BUSY_S,
+        **options,
     )
 
     # SQLAlchemy's own ping is a message for each use. A connection that rested is looked at; one that was in
@@ -169,6 +208,8 @@ def neutral_errors() -> Iterator[None]:
     except exc.DBAPIError as error:
         if _is_full(error):
             raise DatabaseFull(str(error.orig)) from error
+        if "unsupported startup parameter" in str(error.orig):
+            raise DatabaseUnavailable(POOLER_UNNAMED) from error
         if _is_outage(error):
             raise DatabaseUnavailable(str(error.orig)) from error
         raise

@@ -24,8 +24,8 @@ from limits import RateLimitItem, RateLimitItemPerMinute
 from limits.aio.storage import RedisStorage, Storage
 from limits.aio.storage.base import SlidingWindowCounterSupport
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+
+from infra.redis_address import redis_address
 
 log = structlog.get_logger(__name__)
 
@@ -119,7 +119,7 @@ class Counts:
     """One for each event loop. `url` names a Redis; empty: this process counts alone.
 
     Raises:
-        ValueError: `url` is no Redis URL.
+        ValueError: as `redis_address`.
     """
 
     def __init__(self, url: str = "") -> None:
@@ -127,17 +127,12 @@ class Counts:
         self._pool: redis.asyncio.ConnectionPool | None = None
         self._shared: RedisStorage | None = None
         self._away: asyncio.Task[None] | None = None
+        # A pool of Sentinel's refuses whom it has no connection for, where others let them wait.
+        self._room = asyncio.Semaphore(CONNECTIONS)
         if url:
-            self._pool = redis.asyncio.BlockingConnectionPool.from_url(
-                url,
-                max_connections=CONNECTIONS,
-                timeout=PATIENCE_S,
-                socket_timeout=PATIENCE_S,
-                socket_connect_timeout=PATIENCE_S,
-                retry=Retry(NoBackoff(), 0),
-            )
+            self._pool = redis_address(url).pool(PATIENCE_S)
             self._shared = RedisStorage(
-                f"async+{url}",
+                "async+redis://",  # the pool knows the address
                 implementation="redispy",
                 key_prefix=_PREFIX,
                 connection_pool=self._pool,  # type: ignore[arg-type]  # passed on to redis-py, which takes it
@@ -171,7 +166,7 @@ class Counts:
     async def _ask(self, question: Callable[[Storage], Awaitable[Answer]]) -> Answer:
         if self._shared and not self._away:
             try:
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(PATIENCE_S), self._room:
                     return await question(self._shared)
             except (redis.RedisError, OSError) as error:  # a timeout is one of them
                 if self._away is None:
@@ -185,7 +180,8 @@ class Counts:
         while True:
             await asyncio.sleep(AGAIN_S)
             try:
-                async with asyncio.timeout(PATIENCE_S):
+                # Nobody waits for this one, so it has the time to ask one Sentinel after the other.
+                async with asyncio.timeout(AGAIN_S):
                     await shared.acquire_sliding_window_entry("probe", 1_000_000, WINDOW_S)
                 break
             except (redis.RedisError, OSError):

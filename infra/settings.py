@@ -31,8 +31,17 @@ class Settings(BaseSettings):
     database_url: str = Field("", validation_alias=AliasChoices("DATABASE_URL", "database_url"))
     """SQLAlchemy URL. Empty: SQLite (WAL) in `home`. PostgreSQL: `postgresql+psycopg://...`."""
 
+    database_pooler: Literal["none", "transaction"] = "none"
+    """`transaction`: `DATABASE_URL` leads to a pooler that gives each transaction another session, such as
+    PgBouncer. Nothing of ours is left in one then."""
+
+    database_direct_url: str = ""
+    """With a pooler: PostgreSQL's own address, to hear of changes and to migrate. Empty: changes are asked
+    for twice a second while somebody waits, and migrations go through the pooler."""
+
     redis_url: str = Field("", validation_alias=AliasChoices("REDIS_URL", "redis_url"))
-    """Broker. Empty: the embedded redis-server, started and supervised by us on loopback."""
+    """Broker. Empty: the embedded redis-server, started and supervised by us on loopback. With Sentinel:
+    `redis+sentinel://:PASSWORD@HOST:26379,HOST:26379/0?master=NAME`."""
 
     redis_port: int = 0
     """Port of the embedded Redis; 0 takes a free one and remembers it in `home`."""
@@ -274,8 +283,8 @@ class Settings(BaseSettings):
     """As `key_bytes_per_minute`, of all who show no key, from one address."""
 
     limits_url: str = ""
-    """A Redis (`redis://...`) in which several API processes count these limits together; its user must be
-    let run scripts. Empty: each process counts for itself."""
+    """A Redis, named as in `REDIS_URL`, in which several API processes count these limits together; its user
+    must be let run scripts. Empty: each process counts for itself."""
 
     orphan_hours: float = 24.0
     """Age at which a recording that belongs to no order is removed."""

@@ -20,6 +20,7 @@ from schemas.menu import Menu
 from schemas.webhook import types_named
 from services.engines.ports import Recording, Transcriber
 from services.pipeline.ports import Doorbell, Tools
+from services.readiness import Finding, check_addresses, found, queue_state
 from services.storage.api_keys import KeyStore
 from services.storage.audit import AuditLog
 from services.storage.load import LoadStore
@@ -60,9 +61,10 @@ class Container:
 
     def __init__(self, settings: Settings) -> None:
         check_open(settings)
+        check_addresses(settings)
         self.settings = settings
         settings.home.mkdir(parents=True, exist_ok=True)
-        self.database = Database(settings.database)
+        self.database = Database.of(settings)
         # Who moves orders checks the secret too: messages that nobody could sign would only pile up.
         self.tells = types_named(settings.webhook_events) if webhook_signer(settings) else frozenset[str]()
         # Of all shops, for those who work for all; what a caller may reach is at its own `Desk`.
@@ -103,7 +105,7 @@ class Container:
 
     @cached_property
     def notices(self) -> Notices:
-        return notices(self.database.url, CHANNEL)
+        return notices(self.database.session_url, CHANNEL)
 
     @cached_property
     def doorbell(self) -> Doorbell:
@@ -250,8 +252,8 @@ class Container:
 
     def wanted_menus(self) -> list[tuple[Menu, int]]:
         """The menus that were ordered from last, with their newest versions."""
-        found = self.menus.lately_used(self.settings.warm_menus)
-        return [(stored.menu, stored.version) for stored in found]
+        used = self.menus.lately_used(self.settings.warm_menus)
+        return [(stored.menu, stored.version) for stored in used]
 
     def read_menus(self) -> None:
         """Read a sentence against each wanted menu once, so that their words and the tables that every order
@@ -317,13 +319,16 @@ class Container:
         return RetentionStore(self.database, shop)
 
     def ready(self) -> dict[str, str]:
-        """Each thing that orders lean on: `ok`, or what is wrong with it."""
-        checks = {
-            "database": self._database_check,
-            "queue": self._queue_check,
-            "decoder": self._decoder_check,
+        """Each thing that orders lean on: `ok`, or what is wrong with it. The database is asked now; queue
+        and decoder, which may take long to be found away, as they were a moment ago."""
+        return {"database": self._database_check(), **found(self._others)}
+
+    @cached_property
+    def _others(self) -> dict[str, Finding]:
+        return {
+            "queue": Finding(lambda: queue_state(self.settings.redis_url)),
+            "decoder": Finding(self._decoder_check),
         }
-        return {name: check() for name, check in checks.items()}
 
     def _database_check(self) -> str:
         try:
@@ -331,17 +336,6 @@ class Container:
         except Exception:
             # Drivers name hosts and users in their words; `/readyz` is open to anyone.
             log.warning("ready.database_away", exc_info=True)
-            return "no answer"
-        return "ok"
-
-    def _queue_check(self) -> str:
-        import redis
-
-        try:
-            with redis.Redis.from_url(self.settings.redis_url, socket_timeout=1.0) as client:
-                client.ping()
-        except (redis.RedisError, ValueError):
-            log.warning("ready.queue_away", exc_info=True)
             return "no answer"
         return "ok"
 

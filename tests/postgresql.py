@@ -134,7 +134,7 @@ class PostgreSQL:
                 stdout=output,
                 stderr=output,
                 cwd=self.home,
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
                 **({} if self._within else self._user),
             )
         end = time.monotonic() + READY_S
@@ -160,7 +160,7 @@ class PostgreSQL:
         return installed / "bin"
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """A killed test run must leave no server behind."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGINT)

@@ -12,6 +12,10 @@ from services.api.metrics import Metrics
 
 router = APIRouter(tags=["health"])
 
+# What a replica can't take an order without. All else is everybody's: taking one out for it helps nobody, and
+# all would be out at once.
+_OWN = {"database", "server"}
+
 
 @router.get("/livez")
 async def live() -> dict[str, str]:
@@ -19,19 +23,22 @@ async def live() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/readyz", responses={503: {"description": "something that orders need does not answer"}})
+@router.get("/readyz", responses={503: {"description": "this replica can't take orders"}})
 def ready(request: Request) -> Response:
-    """Whether orders can be taken and worked on; each part is `ok` or its problem.
+    """Whether this replica can take orders: it is not shutting down, and the database answers.
 
-    An order is accepted while queue and decoder are down (it waits), but a balancer should prefer others.
+    `status` is `ok`, `degraded` (orders are taken, and wait: queue or decoder is away) or `unready`. Each of
+    `checks` is `ok` or its problem; queue and decoder are shown as they were a moment ago.
     """
     checks = container(request).ready()
     if leaving(request):
         checks = {**checks, "server": "shutting down"}
-    healthy = all(problem == "ok" for problem in checks.values())
+    wrong = {name for name, problem in checks.items() if problem != "ok"}
+    takes_orders = not wrong & _OWN
+    status = "unready" if not takes_orders else "degraded" if wrong else "ok"
     return JSONResponse(
-        {"status": "ok" if healthy else "unready", "checks": checks},
-        status_code=200 if healthy else 503,
+        {"status": status, "checks": checks},
+        status_code=200 if takes_orders else 503,
         headers={"Cache-Control": "no-store"},
     )
 

@@ -59,7 +59,7 @@ class Rates:
     def __init__(self, wanted: Settings) -> None:
         """
         Raises:
-            ValueError: `limits_url` is no Redis URL.
+            ValueError: `limits_url` can't be read.
         """
         self._limits = {
             "key": _Limit(wanted.key_requests_per_minute, "requests"),

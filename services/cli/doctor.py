@@ -105,7 +105,7 @@ def _database(config: Settings) -> Iterator[Check]:
     from infra.database import Database
 
     def ping() -> str:
-        Database(config.database).ping()
+        Database.of(config).ping()
         return "answers"
 
     yield from _tried("database", ping, "Check DATABASE_URL.")
@@ -115,13 +115,14 @@ def _queue(config: Settings) -> Iterator[Check]:
     if not config.redis_url:
         yield "queue", "Redis, embedded", ""
         return
-    import redis
+    from infra.redis_address import redis_address
 
-    yield from _tried(
-        "queue",
-        lambda: "answers" if redis.Redis.from_url(config.redis_url, socket_timeout=2).ping() else "silent",
-        "Check REDIS_URL.",
-    )
+    def ping() -> str:
+        with redis_address(config.redis_url).client(connect_s=2, answer_s=2) as client:
+            client.ping()
+        return "answers"
+
+    yield from _tried("queue", ping, "Check REDIS_URL.")
 
 
 def _stack(config: Settings) -> Iterator[Check]:

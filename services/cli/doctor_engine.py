@@ -94,7 +94,7 @@ def known_menus(config: Settings) -> Iterator[Menu]:
     """The newest version of each imported menu, up to a thousand; the shipped ones where none is imported."""
     stored = []
     if config.database_url or (config.home / "saycart.db").exists():
-        database = Database(config.database)
+        database = Database.of(config)
         try:
             stored = [found.menu for found in MenuStore(database, EVERY_SHOP).lately_used(MENUS)]
         except SaycartError:

@@ -29,6 +29,7 @@ from celery.signals import (
 
 from infra.broker import make_celery
 from infra.private import keep_private
+from infra.ready_file import ReadyFile
 from infra.settings import settings
 from infra.telemetry import configure_logging
 from schemas.errors import EngineMisconfigured
@@ -150,6 +151,7 @@ def _prepare_to_stop(**_: Any) -> None:
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def _begin_to_stop(**_: Any) -> None:
+    ReadyFile().gone()
     if _drain is not None:
         _drain.begin()
 

@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
+from infra.ready_file import ReadyFile
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
@@ -166,12 +166,17 @@ def main() -> None:
     if signer is None:
         raise SystemExit("The courier has nobody to tell: set SAYCART_WEBHOOK_URL.")
     container = bootstrap(config)
-    if ready_file := os.environ.get("SAYCART_READY_FILE"):
-        Path(ready_file).touch()
+    ready = ReadyFile()
+
+    def stopped(pause_s: float) -> bool:
+        ready.beat()
+        return stop.wait(pause_s)
+
     patience = Patience(config.webhook_attempts, config.webhook_wait_s, config.webhook_wait_cap_s)
     with Poster(config.webhook_url, signer) as poster:
         owner = f"{socket.gethostname()}:{os.getpid()}"
-        Courier(container.outbox, poster.post, patience, owner=owner).run(stop.wait)
+        Courier(container.outbox, poster.post, patience, owner=owner).run(stopped)
+    ready.gone()
     container.close()
 
 

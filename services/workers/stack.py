@@ -32,6 +32,7 @@ from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.audit import Actor
 from services.bootstrap import check_open, webhook_signer
 from services.engines import adapters, llama_server
+from services.readiness import check_addresses
 from services.storage.api_keys import KeyStore
 from services.storage.orders import OrderStore
 
@@ -89,12 +90,13 @@ class Stack:
         config = self.settings
         webhook_signer(config)
         check_open(config)
+        check_addresses(config)
         keep_private()
         self._supervisor.claim()
         try:
             narrow(config.home)
             self._listener = _api_listener(config)
-            database = Database(config.database)
+            database = Database.of(config)
             try:
                 database.migrate()
                 if not config.database_url:
@@ -220,12 +222,13 @@ class Stack:
         if not _answers(f"{self.base_url}/livez"):
             return False
         try:
-            answer = httpx.get(f"{self.base_url}/readyz", timeout=1.0, trust_env=False)
+            answer = httpx.get(f"{self.base_url}/readyz", timeout=2.0, trust_env=False)
             checks = answer.json().get("checks", {})
         except (httpx.HTTPError, ValueError):
             return False
         self._unready = {part: problem for part, problem in checks.items() if problem != "ok"}
-        return answer.status_code == 200
+        # Orders are taken before that; here all is ours, so it is waited for until they are worked on too.
+        return bool(checks) and not self._unready
 
 
 def api_child(

@@ -10,15 +10,14 @@ shops have kept for long enough (ADR 0044).
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import structlog
 
 from infra.database import DatabaseUnavailable
+from infra.ready_file import ReadyFile
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
@@ -87,11 +86,11 @@ def main() -> None:
     configure_logging(config.log_level, as_json=config.log_json)
     container = bootstrap(config)
     stop = StopSignal()
-    if ready_file := os.environ.get("SAYCART_READY_FILE"):
-        Path(ready_file).touch()
+    ready = ReadyFile()
     # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
     idle_s, next_forgetting, next_keeping = 0.0, 0.0, 0.0
     while True:
+        ready.beat()
         # Each by itself: what one of them meets must not keep the others from their work.
         if _done("sweep", partial(sweep, container, idle_s)) is not None:
             idle_s = config.sweep_idle_s
@@ -107,6 +106,7 @@ def main() -> None:
             _done("log", container.database.empty_log)
         if stop.wait(config.sweep_interval_s):
             break
+    ready.gone()
     container.close()
 
 

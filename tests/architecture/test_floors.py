@@ -30,15 +30,16 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "schemas", "infra", "services.engines", "services.engines.ports", "services.pipeline",
         "services.evaluation",
     ),
+    "services.readiness": ("schemas", "infra"),
     "services.doorbell": ("schemas", "infra", "services.pipeline"),
     "services.bootstrap": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.storage",
-        "services.pipeline", "services.doorbell",
+        "services.pipeline", "services.doorbell", "services.readiness",
     ),
     "services.desk": (
         "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
     ),
-    "services.workers": ("schemas", "infra", "services.bootstrap", "services.pipeline"),
+    "services.workers": ("schemas", "infra", "services.bootstrap", "services.readiness", "services.pipeline"),
     "services.api": ("schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline"),
     "services.web": (
         "schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline", "services.api",

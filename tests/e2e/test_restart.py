@@ -35,7 +35,7 @@ def started(environment: dict[str, str], url: str) -> subprocess.Popen[bytes]:
     while time.monotonic() < deadline:
         assert child.poll() is None, "the stack ended by itself"
         try:
-            if httpx.get(f"{url}/readyz", timeout=3, trust_env=False).status_code == 200:
+            if httpx.get(f"{url}/readyz", timeout=3, trust_env=False).json()["status"] == "ok":
                 return child
         except httpx.HTTPError:
             pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from api_world import MENU, World, expect_problem, running, wav
 
 from infra.blobs import BlobWriter
-from infra.database import Database
+from infra.database import Database, DatabaseUnavailable
 from schemas.errors import EngineUnavailable, StorageUnavailable
 from services.api.problems import TITLES
 from services.bootstrap import Container
@@ -171,10 +172,20 @@ def test_health_and_metrics(own_world: World) -> None:
     ready = own_world.http.get("/readyz")
     assert ready.status_code == 200
     assert ready.json()["checks"] == {"database": "ok", "queue": "ok", "decoder": "ok"}
-    own_world.parts.readiness["queue"] = "no answer"
+    assert ready.json()["status"] == "ok"
+    for part in ("queue", "decoder"):
+        own_world.parts.readiness = {"database": "ok", "queue": "ok", "decoder": "ok", part: "no answer"}
+        degraded = own_world.http.get("/readyz")
+        assert degraded.status_code == 200, "it takes orders, as every other replica does"
+        assert degraded.json()["status"] == "degraded"
+        assert degraded.json()["checks"][part] == "no answer"
+    own_world.parts.readiness = {"database": "no answer", "queue": "ok", "decoder": "ok"}
     unready = own_world.http.get("/readyz")
-    assert unready.status_code == 503
-    assert unready.json()["checks"]["queue"] == "no answer"
+    assert (unready.status_code, unready.json()["status"]) == (503, "unready")
+    own_world.parts.readiness = {"database": "ok", "queue": "ok", "decoder": "ok"}
+    own_world.server._app.state.draining = True
+    assert own_world.http.get("/readyz").status_code == 503
+    own_world.server._app.state.draining = False
     own_world.http.get("/v1/orders/ord_none")
     shown = own_world.http.get("/metrics").text
     assert 'saycart_orders{state="transcribed"} 1.0' in shown
@@ -255,8 +266,32 @@ def test_the_real_container_without_redis_and_decoder(tmp_path: Path) -> None:
     with running(tmp_path, container=Container, redis_url=redis_url) as real:
         assert upload(real).status_code == 202
         ready = real.http.get("/readyz")
-        assert ready.status_code == 503
+        assert ready.status_code == 200, "an order is accepted, as above"
+        assert ready.json()["status"] == "degraded"
         checks = ready.json()["checks"]
         assert checks["database"] == "ok"
         assert checks["queue"] != "ok"
         assert checks["decoder"] != "ok"
+
+
+def test_a_decoder_that_hangs_delays_no_probe(tmp_path: Path) -> None:
+    """An orchestrator waits for a second, and takes what did not answer for a replica that is ill."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as silent:
+        at = f"127.0.0.1:{silent.getsockname()[1]}"
+        with running(
+            tmp_path, container=Container, redis_url=f"redis://{at}/0", llm_url=f"http://{at}"
+        ) as real:
+            for _ in range(3):
+                assert real.http.get("/readyz", timeout=1).json()["status"] == "degraded"
+
+
+def test_with_the_database_away_it_is_unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(tmp_path, container=Container, redis_url="redis://127.0.0.1:1/0") as real:
+
+        def away() -> None:
+            raise DatabaseUnavailable
+
+        monkeypatch.setattr(real.parts.database, "ping", away)
+        answer = real.http.get("/readyz")
+        assert (answer.status_code, answer.json()["status"]) == (503, "unready")
+        assert answer.json()["checks"]["database"] == "no answer"

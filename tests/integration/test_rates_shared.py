@@ -70,7 +70,9 @@ def hits(counts: Counts, number: int, most: int = 50) -> list[bool]:
     return asyncio.run(together())
 
 
-def test_two_processes_count_together_and_at_once(shared: Shared) -> None:
+def test_two_processes_count_together_and_at_once(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "PATIENCE_S", 2.0)  # eighty at once, and no connection yet
+
     async def steps() -> None:
         one, other = Counts(shared.url), Counts(shared.url)
         asked = [counts.hit(50, "key", "k") for _ in range(40) for counts in (one, other)]

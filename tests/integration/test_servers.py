@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from api_world import wait_until
 
 from infra.ports import any_free
 from infra.settings import Settings
@@ -246,8 +247,8 @@ def test_one_setting_names_them_all(two: tuple[StagedServer, StagedServer], tmp_
     evidence = EVIDENCE.model_copy(update={"lines": tuple(maybe)})
     assert [parts.decoder.decode(evidence).draft for _ in range(2)] == [RIGHT] * 2
     assert [orders(server) for server in two] == [1, 1]
-    assert parts.ready()["decoder"] == "ok"
+    wait_until(lambda: parts.ready()["decoder"] == "ok")
     for server in two:
         server.health = 503
-    assert parts.ready()["decoder"] == "answers 503"
+    wait_until(lambda: parts.ready()["decoder"] == "answers 503")
     parts.close()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 
+from infra.ready_file import ReadyFile
 from services.workers import app
 
 
@@ -39,3 +41,26 @@ def test_without_such_a_file_nothing_is_written(monkeypatch: pytest.MonkeyPatch,
     app._ready("engines")
     app._ready("messages")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_that_is_told_to_stop_is_ready_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "decode.ready"
+    monkeypatch.setenv("SAYCART_READY_FILE", str(file))
+    app._ready("engines")
+    app._ready("messages")
+    app._begin_to_stop()
+    assert not file.exists()
+
+
+def test_its_age_tells_when_a_turn_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "sweeper.ready"
+    monkeypatch.setenv("SAYCART_READY_FILE", str(file))
+    ready = ReadyFile()
+    ready.beat()
+    os.utime(file, (1, 1))
+    ready.beat()
+    assert file.stat().st_mtime > 1
+    ready.gone()
+    assert not file.exists()
