@@ -38,7 +38,7 @@ def backup(folder: Folder) -> None:
         half.mkdir(parents=True)
         heads = [str(head) for head in box.audit.heads()]
         file = half / dumps.name_of(box.database.url)
-        _dumped(lambda: dumps.dump(box.database.url, file))
+        _dumped(lambda: dumps.dump(box.database.session_url, file))
         secret = box.settings.home / "secret"
         if secret.is_file():
             private.write(half / "secret", secret.read_text())
@@ -72,7 +72,7 @@ def restore(
                 )
             if dumps.sha256(file) != manifest["sha256"]:
                 raise InputError(f"{file} is not what was written there", hint="Take another backup.")
-            _dumped(lambda: dumps.load(file, box.database.url))
+            _dumped(lambda: dumps.load(file, box.database.session_url))
             if (chosen / "secret").is_file():
                 private.write(config.home / "secret", (chosen / "secret").read_text())
             copied = _copy_recordings(folder / RECORDINGS, config.blobs)
