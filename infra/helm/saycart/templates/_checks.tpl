@@ -13,6 +13,27 @@
 {{- if and $v.decoder.apiKey (not $v.secrets.create.SAYCART_LLM_API_KEY) -}}{{- fail "decoder.apiKey wants secrets.create.SAYCART_LLM_API_KEY" -}}{{- end -}}
 {{- if and $v.limits.shared (not $v.secrets.create.SAYCART_LIMITS_URL) -}}{{- fail "limits.shared wants secrets.create.SAYCART_LIMITS_URL" -}}{{- end -}}
 {{- end -}}
+{{- $set := dict
+  "SAYCART_HOME" "nothing: pods have /data" "SAYCART_MODELS_DIR" "weights" "SAYCART_API_HOST" "nothing: pods have their own address" "SAYCART_API_PORT" "nothing: the Service has port 80"
+  "SAYCART_HOSTS" "api.hosts" "SAYCART_PROXIES" "api.proxies" "SAYCART_PUBLIC_URL" "ingress.host" "SAYCART_MIGRATE_AT_START" "migration.enabled"
+  "SAYCART_WHISPER_MODEL" "workers.transcribe.model" "SAYCART_WHISPER_SECOND" "workers.transcribe.second" "SAYCART_WHISPER_THREADS" "workers.transcribe.threads" "SAYCART_WHISPER_DEVICE" "workers.transcribe.device"
+  "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WORKER_DRAIN_S" "workerDrainSeconds" "SAYCART_WEBHOOK_URL" "webhook.url" "SAYCART_RECORDINGS_URL" "recordings.url"
+  "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model" "SAYCART_LLM_DIALECT" "decoder.dialect" "SAYCART_FALLBACK_LLM_URL" "decoder.fallback.url" "SAYCART_FALLBACK_LLM_DIALECT" "decoder.fallback.dialect"
+  "SAYCART_DATABASE_POOLER" "database.pooler" "SAYCART_METRICS_PORT" "monitoring.podMonitor" "SAYCART_METRICS_HOST" "monitoring.podMonitor"
+  "SAYCART_READY_FILE" "nothing: the probes have it" "SAYCART_OPEN" "nothing: it is for loopback alone"
+-}}
+{{- range $name, $_ := $v.settings -}}
+{{- if hasKey $set $name -}}{{- fail (printf "settings.%s: the chart sets it itself; use %s" $name (get $set $name)) -}}{{- end -}}
+{{- if or (hasKey $v.secrets.create $name) (eq $name "SAYCART_KEY") -}}{{- fail (printf "settings.%s: a secret does not belong in a ConfigMap; use secrets" $name) -}}{{- end -}}
+{{- end -}}
+{{- range $name, $image := omit $v.images "pullPolicy" "pullSecrets" -}}
+{{- if eq $image.tag "latest" -}}{{- fail (printf "images.%s.tag: latest is another release tomorrow; name one, or a digest" $name) -}}{{- end -}}
+{{- end -}}
+{{- range $v.ingress.paths -}}
+{{- if has . (list "/metrics" "/readyz" "/livez" "/docs" "/openapi.json") -}}{{- fail (printf "ingress.paths: %s is for the cluster alone" .) -}}{{- end -}}
+{{- end -}}
+{{- if and $v.database.direct (eq $v.database.pooler "none") -}}{{- fail "database.direct goes with database.pooler transaction" -}}{{- end -}}
+{{- if and $v.database.direct (not $v.secrets.existing) (not $v.secrets.create.SAYCART_DATABASE_DIRECT_URL) -}}{{- fail "database.direct wants secrets.create.SAYCART_DATABASE_DIRECT_URL" -}}{{- end -}}
 {{- if and (eq $v.decoder.kind "external") (not $v.decoder.url) -}}{{- fail "decoder.kind is external: decoder.url names no server" -}}{{- end -}}
 {{- if and (ne $v.decoder.kind "external") $v.decoder.url -}}{{- fail (printf "decoder.url is for decoder.kind external, and it is %s" $v.decoder.kind) -}}{{- end -}}
 {{- if and (eq $v.decoder.kind "vllm") (hasSuffix ".gguf" $v.decoder.model) -}}{{- fail "decoder.model: vLLM takes a hub's name, such as Qwen/Qwen2.5-Coder-7B-Instruct, and no GGUF" -}}{{- end -}}
@@ -30,6 +51,6 @@
 {{- end -}}
 {{- end -}}
 {{- if and $v.api.autoscaling.enabled (gt (int $v.api.autoscaling.minReplicas) (int $v.api.autoscaling.maxReplicas)) -}}{{- fail "api.autoscaling: minReplicas is over maxReplicas" -}}{{- end -}}
-{{- if and $v.monitoring.serviceMonitor.enabled (not $v.monitoring.serviceMonitor.keySecret) -}}{{- fail "monitoring.serviceMonitor wants keySecret: a Secret with a key that has the scope metrics" -}}{{- end -}}
+{{- if and (or $v.monitoring.serviceMonitor.enabled $v.monitoring.database.enabled) (not $v.monitoring.serviceMonitor.keySecret) -}}{{- fail "monitoring.serviceMonitor wants keySecret: a Secret with a key that has the scope metrics" -}}{{- end -}}
 {{- if and $v.monitoring.prometheusRule.enabled (not $v.monitoring.prometheusRule.rules) -}}{{- fail "monitoring.prometheusRule wants its rules: --set-file monitoring.prometheusRule.rules=infra/prometheus/alerts.yml" -}}{{- end -}}
 {{- end -}}

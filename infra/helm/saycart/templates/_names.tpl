@@ -95,6 +95,10 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- with $values.decoder.fallback.url }}
 {{- $own = merge $own (dict "SAYCART_FALLBACK_LLM_URL" . "SAYCART_FALLBACK_LLM_DIALECT" $values.decoder.fallback.dialect) -}}
 {{- end }}
+{{- if ne $values.database.pooler "none" }}{{- $own = set $own "SAYCART_DATABASE_POOLER" $values.database.pooler -}}{{- end }}
+{{- if $values.monitoring.podMonitor.enabled }}
+{{- $own = merge $own (dict "SAYCART_METRICS_HOST" "0.0.0.0" "SAYCART_METRICS_PORT" (toString $values.monitoring.podMonitor.port)) -}}
+{{- end }}
 {{- with $values.webhook.url }}{{- $own = set $own "SAYCART_WEBHOOK_URL" . -}}{{- end }}
 {{- if $values.ingress.enabled }}{{- $own = set $own "SAYCART_PUBLIC_URL" (printf "https://%s" $values.ingress.host) -}}{{- end }}
 {{- if eq $values.recordings.kind "s3" }}{{- $own = set $own "SAYCART_RECORDINGS_URL" $values.recordings.url -}}{{- end }}
