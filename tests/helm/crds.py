@@ -32,6 +32,10 @@ KEY = exactly("name key", name=TEXT, key=TEXT)
 BEARER = exactly("type credentials", type={"const": "Bearer"}, credentials=KEY)
 SELECTOR = exactly(matchLabels=ANY, matchExpressions={"type": "array"})
 DURATION: Schema = {"type": "string", "pattern": "^[0-9]+(s|m)$"}
+RELABELINGS: Schema = {
+    "type": "array",
+    "items": exactly("targetLabel replacement", targetLabel=TEXT, replacement=TEXT),
+}
 POLICIES: Schema = {
     "type": "array",
     "items": exactly(
@@ -41,7 +45,9 @@ POLICIES: Schema = {
         periodSeconds={"type": "integer", "minimum": 1, "maximum": 1800},
     ),
 }
-RULES = exactly(policies=POLICIES, stabilizationWindowSeconds={"type": "integer", "minimum": 0, "maximum": 3600})
+RULES = exactly(
+    policies=POLICIES, stabilizationWindowSeconds={"type": "integer", "minimum": 0, "maximum": 3600}
+)
 
 CRDS: dict[str, Schema] = {
     "ScaledObject": resource(
@@ -73,7 +79,7 @@ CRDS: dict[str, Schema] = {
         exactly(
             "selector endpoints",
             selector=SELECTOR,
-            endpoints={"type": "array", "items": exactly("port", port=TEXT, path=TEXT, interval=DURATION, authorization=BEARER)},
+            endpoints={"type": "array", "items": exactly("port", port=TEXT, path=TEXT, interval=DURATION, authorization=BEARER, relabelings=RELABELINGS)},
         ),
     ),
     "PodMonitor": resource(
@@ -81,13 +87,15 @@ CRDS: dict[str, Schema] = {
         exactly(
             "selector podMetricsEndpoints",
             selector=SELECTOR,
-            podMetricsEndpoints={"type": "array", "items": exactly("port", port=TEXT, path=TEXT, interval=DURATION)},
+            podMetricsEndpoints={"type": "array", "items": exactly("port", port=TEXT, path=TEXT, interval=DURATION, relabelings=RELABELINGS)},
         ),
     ),
     "ScrapeConfig": resource(
         "monitoring.coreos.com/v1alpha1",
         exactly(
             "staticConfigs",
+            jobName=TEXT,
+            relabelings=RELABELINGS,
             metricsPath=TEXT,
             scrapeInterval=DURATION,
             staticConfigs={"type": "array", "items": exactly("targets", targets={"type": "array", "items": TEXT})},

@@ -99,6 +99,34 @@ def test_the_chart_is_of_this_release() -> None:
 def test_alerts_come_as_they_are(whole: Rendered) -> None:
     """Prometheus' own braces are no template of Helm's."""
     (rule,) = whole.of("PrometheusRule")
-    given = yaml.safe_load((VALUES / "whole.yaml").read_text())["monitoring"]["prometheusRule"]["rules"]
-    assert rule["spec"] == yaml.safe_load(given)
+    files = yaml.safe_load((VALUES / "whole.yaml").read_text())["monitoring"]["prometheusRule"]["files"]
+    assert rule["spec"] == yaml.safe_load(files["alerts"])
     assert "{{ $labels.instance }}" in json.dumps(rule["spec"])
+
+
+def test_the_projects_own_rules_are_taken(tools_folder: Path) -> None:
+    """As docs/kubernetes.md gives them, from their files."""
+    files = {name: REPOSITORY / "infra" / "prometheus" / f"{name}.yml" for name in ("slo", "alerts")}
+    if not all(file.is_file() for file in files.values()):
+        pytest.skip("infra/prometheus is not of this branch")
+    at = "monitoring.prometheusRule"
+    given = [word for name, file in files.items() for word in ("--set-file", f"{at}.files.{name}={file}")]
+    words = [
+        "template",
+        "shop",
+        str(CHART),
+        "-f",
+        str(VALUES / "smallest.yaml"),
+        "--set",
+        f"{at}.enabled=true",
+    ]
+    text = helm(tools_folder / f"helm-{list(HELMS)[-1]}", *words, *given)
+    made = {
+        one["metadata"]["name"]: one
+        for one in yaml.safe_load_all(text)
+        if one and one["kind"] == "PrometheusRule"
+    }
+    for name, file in files.items():
+        rule = made[f"shop-saycart-{name}"]
+        assert rule["spec"] == yaml.safe_load(file.read_text())
+        assert problems(rule, {}) == []

@@ -21,8 +21,6 @@ AWAITED = {"services.workers.worker"}
 FINISHES = {"migrate", "weights"}
 
 
-
-
 def test_no_container_is_root_or_writes_to_its_image(chart: Rendered) -> None:
     for pod in chart.pods.values():
         assert pod.spec["securityContext"]["runAsUser"] == 10001
@@ -159,7 +157,12 @@ def test_the_weights_that_are_waited_for_are_fetched(chart: Rendered) -> None:
         assert not any("initContainers" in pod.spec for pod in chart.pods.values())
         return
     fetched = chart.pods["weights"].main["args"]
-    awaited = [name for pod in chart.pods.values() for one in pod.spec.get("initContainers", ()) for name in one["args"]]
+    awaited = [
+        name
+        for pod in chart.pods.values()
+        for one in pod.spec.get("initContainers", ())
+        for name in one["args"]
+    ]
     assert sorted(set(awaited)) == sorted(fetched)
     assert set(fetched) <= set(lock().names)
     for pod in chart.pods.values():
@@ -198,4 +201,4 @@ def test_a_gpu_goes_with_the_image_that_has_cuda(chart: Rendered) -> None:
     limits: dict[str, Any] = hearing.main["resources"]["limits"]
     cuda = chart.settings["SAYCART_WHISPER_DEVICE"] == "cuda"
     assert ("nvidia.com/gpu" in limits) is cuda
-    assert hearing.main["image"].startswith("saycart-cuda") is cuda
+    assert hearing.main["image"].startswith("saycart-hearing-cuda") is cuda

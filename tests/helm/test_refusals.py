@@ -22,7 +22,7 @@ workers:
   decode: { concurrency: 1000 }
   read: { resources: { limits: { memory: lots } } }
 settings: { SAYCART_MAX_BACKLOG: 20000, LOG_LEVEL: DEBUG }
-images: { full: { digest: 'sha256:12' } }
+images: { worker: { digest: 'sha256:12' } }
 decoder: { kind: gpt, url: 'x:8000' }
 recordings: { url: 'https://bucket', accessModes: [ReadOnlyMany] }
 networkPolicy: { callers: [{}] }
@@ -31,7 +31,7 @@ secrets: { create: { SAYCART_SECRET: 12345678901234567890123456789012, PASSWORD:
 NAMED = [
     "replicaCount", "api.replicas", "api.proxies.0", "replica", "heard", "keda", "workers.transcribe.device",
     "workers.decode.concurrency", "workers.read.resources.limits.memory", "settings.SAYCART_MAX_BACKLOG",
-    "LOG_LEVEL", "images.full.digest", "decoder.kind", "decoder.url", "recordings.url",
+    "LOG_LEVEL", "images.worker.digest", "decoder.kind", "decoder.url", "recordings.url",
     "recordings.accessModes.0", "networkPolicy.callers.0", "secrets.create.SAYCART_SECRET", "PASSWORD",
 ]  # fmt: skip
 
@@ -68,7 +68,7 @@ UNFIT = [
             "ingress.enabled wants networkPolicy.callers",
             "ingress.paths: /metrics is for the cluster alone",
             "monitoring.serviceMonitor wants keySecret",
-            "monitoring.prometheusRule wants its rules: --set-file",
+            "monitoring.prometheusRule wants files: --set-file",
             "database.direct goes with database.pooler transaction",
         ],
     ),
@@ -131,7 +131,14 @@ def test_the_defaults_are_what_the_schema_describes() -> None:
     """Each default has a rule, and each rule of an object says that there is nothing more."""
     schema = yaml.safe_load((CHART / "values.schema.json").read_text())
     values = yaml.safe_load((CHART / "values.yaml").read_text())
-    open_on_purpose = {"tolerations", "affinity", "extraEgress", "podSelector", "namespaceSelector", "ipBlock"}
+    open_on_purpose = {
+        "tolerations",
+        "affinity",
+        "extraEgress",
+        "podSelector",
+        "namespaceSelector",
+        "ipBlock",
+    }
 
     def walk(rule: dict[str, object], value: object, at: str) -> None:
         while "$ref" in rule:

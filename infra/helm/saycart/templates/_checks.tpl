@@ -18,7 +18,7 @@
   "SAYCART_HOME" "nothing: pods have /data" "SAYCART_MODELS_DIR" "weights" "SAYCART_API_HOST" "nothing: pods have their own address" "SAYCART_API_PORT" "nothing: the Service has port 80"
   "SAYCART_HOSTS" "api.hosts" "SAYCART_PROXIES" "api.proxies" "SAYCART_PUBLIC_URL" "ingress.host" "SAYCART_MIGRATE_AT_START" "migration.enabled"
   "SAYCART_WHISPER_MODEL" "workers.transcribe.model" "SAYCART_WHISPER_SECOND" "workers.transcribe.second" "SAYCART_WHISPER_THREADS" "workers.transcribe.threads" "SAYCART_WHISPER_DEVICE" "workers.transcribe.device"
-  "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WORKER_DRAIN_S" "workerDrainSeconds" "SAYCART_WEBHOOK_URL" "webhook.url" "SAYCART_RECORDINGS_URL" "recordings.url"
+  "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WORKER_DRAIN_S" "workerDrainSeconds" "SAYCART_WEBHOOK_URL" "webhook.url" "SAYCART_RECORDINGS_URL" "recordings.url" "SAYCART_RECORDINGS_ENDPOINT" "recordings.endpoint" "SAYCART_RECORDINGS_LINKS" "recordings.links"
   "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model" "SAYCART_LLM_DIALECT" "decoder.dialect" "SAYCART_FALLBACK_LLM_URL" "decoder.fallback.url" "SAYCART_FALLBACK_LLM_DIALECT" "decoder.fallback.dialect"
   "SAYCART_DATABASE_POOLER" "database.pooler" "SAYCART_METRICS_PORT" "monitoring.podMonitor" "SAYCART_METRICS_HOST" "monitoring.podMonitor"
   "SAYCART_READY_FILE" "nothing: the probes have it" "SAYCART_OPEN" "nothing: it is for loopback alone"
@@ -53,6 +53,6 @@
 {{- end -}}
 {{- if and $v.api.autoscaling.enabled (gt (int $v.api.autoscaling.minReplicas) (int $v.api.autoscaling.maxReplicas)) -}}{{- $bad = append $bad "api.autoscaling: minReplicas is over maxReplicas" -}}{{- end -}}
 {{- if and (or $v.monitoring.serviceMonitor.enabled $v.monitoring.database.enabled) (not $v.monitoring.serviceMonitor.keySecret) -}}{{- $bad = append $bad "monitoring.serviceMonitor wants keySecret: a Secret with a key that has the scope metrics" -}}{{- end -}}
-{{- if and $v.monitoring.prometheusRule.enabled (not $v.monitoring.prometheusRule.rules) -}}{{- $bad = append $bad "monitoring.prometheusRule wants its rules: --set-file monitoring.prometheusRule.rules=infra/prometheus/alerts.yml" -}}{{- end -}}
+{{- if and $v.monitoring.prometheusRule.enabled (not $v.monitoring.prometheusRule.files) -}}{{- $bad = append $bad "monitoring.prometheusRule wants files: --set-file monitoring.prometheusRule.files.alerts=infra/prometheus/alerts.yml" -}}{{- end -}}
 {{- if $bad -}}{{- fail (printf "\n- %s" (join "\n- " $bad)) -}}{{- end -}}
 {{- end -}}

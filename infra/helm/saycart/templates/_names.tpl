@@ -101,7 +101,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end }}
 {{- with $values.webhook.url }}{{- $own = set $own "SAYCART_WEBHOOK_URL" . -}}{{- end }}
 {{- if $values.ingress.enabled }}{{- $own = set $own "SAYCART_PUBLIC_URL" (printf "https://%s" $values.ingress.host) -}}{{- end }}
-{{- if eq $values.recordings.kind "s3" }}{{- $own = set $own "SAYCART_RECORDINGS_URL" $values.recordings.url -}}{{- end }}
+{{- if eq $values.recordings.kind "s3" }}
+{{- $own = merge $own (dict "SAYCART_RECORDINGS_URL" $values.recordings.url "SAYCART_RECORDINGS_ENDPOINT" $values.recordings.endpoint "SAYCART_RECORDINGS_LINKS" (toString $values.recordings.links)) -}}
+{{- end }}
 {{- range $name, $value := merge $own $values.settings }}
 {{ $name }}: {{ $value | quote }}
 {{- end }}

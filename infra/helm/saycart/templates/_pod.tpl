@@ -133,11 +133,11 @@ affinity:
 
 {{/*
 Waits for weights. The command fetches nothing where they are, and can't write where they are not: it then fails,
-and is tried again until the Job has brought them. (dict "root" $ "of" IMAGE "names" LIST)
+and is tried again until the Job has brought them. (dict "root" $ "names" LIST)
 */}}
 {{- define "saycart.awaitWeights" -}}
 - name: weights
-  image: {{ include "saycart.image" (pick . "root" "of") }}
+  image: {{ include "saycart.image" (dict "root" .root "of" "api") }}
   imagePullPolicy: {{ .root.Values.images.pullPolicy }}
   command: [python, -m, services.cli.main, models, fetch]
   args: {{ toJson .names }}
