@@ -1,6 +1,6 @@
-"""The fields that the chart uses of others' resources, by hand from their documents: their own schemas come with
-their operators, from no package. What is not listed here is refused, so a slip in a name is found; whether an operator
-takes the values is not."""
+"""The fields that the chart uses of others' resources, by hand from their documents: their own schemas come
+with their operators, from no package. What is not listed here is refused, so a slip in a name is found;
+whether an operator takes the values is not."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ RELABELINGS: Schema = {
     "type": "array",
     "items": exactly("targetLabel replacement", targetLabel=TEXT, replacement=TEXT),
 }
+SCRAPE = {"port": TEXT, "path": TEXT, "interval": DURATION, "relabelings": RELABELINGS}
+TEXTS: Schema = {"type": "array", "items": TEXT}
 POLICIES: Schema = {
     "type": "array",
     "items": exactly(
@@ -69,7 +71,9 @@ CRDS: dict[str, Schema] = {
                     type={"const": "prometheus"},
                     metricType={"enum": ["Value", "AverageValue"]},
                     # KEDA takes text alone, numbers included.
-                    metadata=exactly("serverAddress query threshold", serverAddress=TEXT, query=TEXT, threshold=TEXT),
+                    metadata=exactly(
+                        "serverAddress query threshold", serverAddress=TEXT, query=TEXT, threshold=TEXT
+                    ),
                 ),
             },
         ),
@@ -79,7 +83,7 @@ CRDS: dict[str, Schema] = {
         exactly(
             "selector endpoints",
             selector=SELECTOR,
-            endpoints={"type": "array", "items": exactly("port", port=TEXT, path=TEXT, interval=DURATION, authorization=BEARER, relabelings=RELABELINGS)},
+            endpoints={"type": "array", "items": exactly("port", authorization=BEARER, **SCRAPE)},
         ),
     ),
     "PodMonitor": resource(
@@ -87,7 +91,7 @@ CRDS: dict[str, Schema] = {
         exactly(
             "selector podMetricsEndpoints",
             selector=SELECTOR,
-            podMetricsEndpoints={"type": "array", "items": exactly("port", port=TEXT, path=TEXT, interval=DURATION, relabelings=RELABELINGS)},
+            podMetricsEndpoints={"type": "array", "items": exactly("port", **SCRAPE)},
         ),
     ),
     "ScrapeConfig": resource(
@@ -98,7 +102,7 @@ CRDS: dict[str, Schema] = {
             relabelings=RELABELINGS,
             metricsPath=TEXT,
             scrapeInterval=DURATION,
-            staticConfigs={"type": "array", "items": exactly("targets", targets={"type": "array", "items": TEXT})},
+            staticConfigs={"type": "array", "items": exactly("targets", targets=TEXTS)},
             authorization=BEARER,
         ),
     ),
@@ -109,7 +113,7 @@ CRDS: dict[str, Schema] = {
             groups={
                 "type": "array",
                 "minItems": 1,
-                "items": {"type": "object", "required": ["name", "rules"], "properties": {"rules": {"type": "array"}}},
+                "items": {"type": "object", "required": ["name", "rules"]},
             },
         ),
     ),

