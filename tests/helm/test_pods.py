@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from infra.models import lock
 from infra.settings import REPOSITORY, Settings
@@ -14,7 +17,8 @@ from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.origin import Own
 from services.engines import llama_server, vllm_server
 from services.workers.stack import WORKERS
-from tests.helm.charts import Pod, Rendered
+from tests.helm.charts import VALUES, Pod, Rendered, render
+from tests.helm.tools import HELMS
 
 # Written by another branch of this release.
 AWAITED = {"services.workers.worker"}
@@ -171,7 +175,18 @@ def test_the_weights_that_are_waited_for_are_fetched(chart: Rendered) -> None:
             assert all(mount["readOnly"] for mount in mounts)
 
 
-def test_the_smallest_has_the_settings_own_models(whole: Rendered) -> None:
+def test_a_job_that_would_change_is_another(whole: Rendered, tools_folder: Path, tmp_path: Path) -> None:
+    """Kubernetes refuses to change one, and the upgrade with it."""
+    values = yaml.safe_load((VALUES / "whole.yaml").read_text())
+    values["weights"]["resources"] = {"limits": {"memory": "2Gi"}}
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+    other = render(tools_folder / f"helm-{list(HELMS)[-1]}", tmp_path / "values.yaml").pods["weights"].owner
+    mine = whole.pods["weights"].owner
+    assert other["spec"] != mine["spec"]
+    assert other["metadata"]["name"] != mine["metadata"]["name"]
+
+
+def test_models_are_the_settings_own(whole: Rendered) -> None:
     defaults = Settings.model_fields
     assert whole.settings["SAYCART_WHISPER_MODEL"] == defaults["whisper_model"].default
     assert whole.settings["SAYCART_WHISPER_SECOND"] == defaults["whisper_second"].default

@@ -83,7 +83,7 @@ UNFIT = [
     ),
     (
         """
-        secrets: { create: { DATABASE_URL: 'sqlite:///hush', REDIS_URL: 'redis://:hush@h', SAYCART_SECRET: a } }
+        secrets: { create: { DATABASE_URL: 'sqlite:///hush', REDIS_URL: 'redis://hush', SAYCART_SECRET: a } }
         webhook: { url: 'https://till.example' }
         decoder: { apiKey: true }
         limits: { shared: true }

