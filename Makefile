@@ -17,7 +17,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack fuzz random-weights vllm-cpu test-vllm train train-score clean help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -85,7 +85,10 @@ audit-packages: $(SUPPLY)/.installed ## known faults of every locked package (ne
 	@failed=0; for lock in requirements*.lock tests/golden/speak/requirements.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
 
 clean: ## remove the virtual environment and what a stack wrote; weights are kept
-	rm -rf $(VENV) .saycart
+	rm -rf $(VENV) .saycart .tools
+
+helm-tools: setup ## Helm and the Kubernetes schemas into .tools, for the tests of the chart (97 MB, once; the tests fetch them too)
+	@$(BIN)/python -m tests.helm.tools
 
 test-nonsense: setup ## 200 transcripts of nonsense, injections and other languages, decoded for real (about 20 minutes)
 	@$(BIN)/saycart models fetch --tests

@@ -1,0 +1,110 @@
+{{/* Names, labels and addresses. What takes a part gets (dict "root" $ "part" "api"). */}}
+
+{{- define "saycart.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "saycart.selector" -}}
+app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- with .part }}
+app.kubernetes.io/component: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "saycart.labels" -}}
+{{ include "saycart.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* (dict "root" $ "of" "api"): one of `images`. */}}
+{{- define "saycart.image" -}}
+{{- $image := index .root.Values.images .of -}}
+{{- if $image.digest -}}
+{{ printf "%s@%s" $image.repository $image.digest }}
+{{- else -}}
+{{ printf "%s:%s" $image.repository (default .root.Chart.AppVersion $image.tag) }}
+{{- end -}}
+{{- end -}}
+
+{{- define "saycart.secretName" -}}
+{{- default (printf "%s-secrets" (include "saycart.fullname" .)) .Values.secrets.existing -}}
+{{- end -}}
+
+{{- define "saycart.weightsClaim" -}}
+{{- default (printf "%s-weights" (include "saycart.fullname" .)) .Values.weights.existingClaim -}}
+{{- end -}}
+
+{{- define "saycart.recordingsClaim" -}}
+{{- default (printf "%s-recordings" (include "saycart.fullname" .)) .Values.recordings.existingClaim -}}
+{{- end -}}
+
+{{/* Each decode server by its own name: the workers ask the least busy one, which a Service would hide. */}}
+{{- define "saycart.decoderUrls" -}}
+{{- $name := include "saycart.fullname" . -}}
+{{- $urls := list -}}
+{{- if eq .Values.decoder.kind "embedded" -}}
+{{- range $i := until (int .Values.decoder.embedded.replicas) -}}
+{{- $urls = append $urls (printf "http://%s-llm-%d.%s-llm:8080" $name $i $name) -}}
+{{- end -}}
+{{- else if eq .Values.decoder.kind "vllm" -}}
+{{- range $i := until (int .Values.decoder.vllm.replicas) -}}
+{{- $urls = append $urls (printf "http://%s-vllm-%d.%s-vllm:8000" $name $i $name) -}}
+{{- end -}}
+{{- else -}}
+{{- $urls = append $urls .Values.decoder.url -}}
+{{- end -}}
+{{- join "," $urls -}}
+{{- end -}}
+
+{{/* Names by which the API is asked: Host of a request that names another is refused. */}}
+{{- define "saycart.hosts" -}}
+{{- $name := include "saycart.fullname" . -}}
+{{- $space := .Release.Namespace -}}
+{{- $hosts := list "$(POD_IP)" $name (printf "%s.%s" $name $space) (printf "%s.%s.svc" $name $space) (printf "%s.%s.svc.cluster.local" $name $space) -}}
+{{- join "," (concat $hosts .Values.api.hosts) -}}
+{{- end -}}
+
+{{/* The settings of every part, which are no secrets. */}}
+{{- define "saycart.settings" -}}
+{{- $values := .Values -}}
+{{- $own := dict
+  "SAYCART_HOME" "/data"
+  "SAYCART_MODELS_DIR" "/models"
+  "SAYCART_API_HOST" "0.0.0.0"
+  "SAYCART_API_PORT" "8420"
+  "SAYCART_PROXIES" (join "," $values.api.proxies)
+  "SAYCART_MIGRATE_AT_START" (ternary "false" "true" $values.migration.enabled)
+  "SAYCART_WHISPER_MODEL" $values.workers.transcribe.model
+  "SAYCART_WHISPER_SECOND" $values.workers.transcribe.second
+  "SAYCART_WHISPER_THREADS" (toString $values.workers.transcribe.threads)
+  "SAYCART_WHISPER_DEVICE" $values.workers.transcribe.device
+  "SAYCART_DECODE_CONCURRENCY" (toString $values.workers.decode.concurrency)
+  "SAYCART_WORKER_DRAIN_S" (toString $values.workerDrainSeconds)
+  "SAYCART_LLM_URL" (include "saycart.decoderUrls" .)
+  "SAYCART_LLM_MODEL" $values.decoder.model
+  "SAYCART_LLM_DIALECT" (get (dict "embedded" "llama.cpp" "vllm" "vllm" "external" $values.decoder.dialect) $values.decoder.kind)
+-}}
+{{- with $values.decoder.fallback.url }}
+{{- $own = merge $own (dict "SAYCART_FALLBACK_LLM_URL" . "SAYCART_FALLBACK_LLM_DIALECT" $values.decoder.fallback.dialect) -}}
+{{- end }}
+{{- if ne $values.database.pooler "none" }}{{- $own = set $own "SAYCART_DATABASE_POOLER" $values.database.pooler -}}{{- end }}
+{{- if $values.monitoring.podMonitor.enabled }}
+{{- $own = merge $own (dict "SAYCART_METRICS_HOST" "0.0.0.0" "SAYCART_METRICS_PORT" (toString $values.monitoring.podMonitor.port)) -}}
+{{- end }}
+{{- with $values.webhook.url }}{{- $own = set $own "SAYCART_WEBHOOK_URL" . -}}{{- end }}
+{{- if $values.ingress.enabled }}{{- $own = set $own "SAYCART_PUBLIC_URL" (printf "https://%s" $values.ingress.host) -}}{{- end }}
+{{- if eq $values.recordings.kind "s3" }}
+{{- $own = merge $own (dict "SAYCART_RECORDINGS_URL" $values.recordings.url "SAYCART_RECORDINGS_ENDPOINT" $values.recordings.endpoint "SAYCART_RECORDINGS_LINKS" (toString $values.recordings.links)) -}}
+{{- end }}
+{{- range $name, $value := merge $own $values.settings }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,132 @@
+"""Each manifest is what Kubernetes takes, by the schemas of its own releases."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from infra.settings import REPOSITORY
+from tests.helm.charts import CHART, VALUES, Manifest, Rendered, helm, render
+from tests.helm.crds import CRDS
+from tests.helm.tools import HELMS, KUBERNETES
+
+
+@cache
+def kinds(file: Path) -> dict[tuple[str, str], Draft202012Validator]:
+    """A validator for each apiVersion and kind."""
+    definitions = json.loads(file.read_text())["$defs"]
+    found = {}
+    for name, schema in definitions.items():
+        for kind in schema.get("x-kubernetes-group-version-kind", ()):
+            api = f"{kind['group']}/{kind['version']}".lstrip("/")
+            whole = {"$defs": definitions, "$ref": f"#/$defs/{name}"}
+            found[api, kind["kind"]] = Draft202012Validator(whole)
+    return found
+
+
+def problems(manifest: Manifest, known: dict[tuple[str, str], Draft202012Validator]) -> list[str]:
+    validator = known.get((manifest["apiVersion"], manifest["kind"]))
+    if validator is None:
+        validator = Draft202012Validator(CRDS[manifest["kind"]])
+    name = f"{manifest['kind']} {manifest['metadata']['name']}"
+    return [f"{name}: {error.json_path}: {error.message}" for error in validator.iter_errors(manifest)]
+
+
+@pytest.mark.parametrize("case", ["smallest", "whole"])
+def test_lint_has_nothing_to_say(helm_binary: Path, case: str) -> None:
+    said = helm(helm_binary, "lint", "--strict", str(CHART), "-f", str(VALUES / f"{case}.yaml"))
+    assert "0 chart(s) failed" in said
+
+
+@pytest.mark.parametrize("release", KUBERNETES)
+def test_manifests_fit_the_schemas_of_kubernetes(chart: Rendered, tools_folder: Path, release: str) -> None:
+    known = kinds(tools_folder / f"kubernetes-{release}.json")
+    assert chart.manifests
+    assert [one for manifest in chart.manifests for one in problems(manifest, known)] == []
+
+
+def test_a_slip_is_found(whole: Rendered, tools_folder: Path) -> None:
+    known = kinds(tools_folder / f"kubernetes-{KUBERNETES[-1]}.json")
+    for kind, path in (
+        ("Deployment", "spec.template.spec.containers.0"),
+        ("NetworkPolicy", "spec"),
+        ("PodDisruptionBudget", "spec"),
+        ("ScaledObject", "spec.triggers.0.metadata"),
+        ("ServiceMonitor", "spec.endpoints.0"),
+    ):
+        broken = json.loads(json.dumps(whole.of(kind)[0]))
+        there: Any = broken
+        for step in path.split("."):
+            there = there[int(step) if step.isdigit() else step]
+        there["readynessProbe"] = 1
+        assert any("readynessProbe" in problem for problem in problems(broken, known)), kind
+
+
+def test_the_oldest_helm_makes_the_same(tools_folder: Path, chart: Rendered, case: str) -> None:
+    oldest, *_, newest = HELMS
+    assert oldest != newest
+    assert render(tools_folder / f"helm-{oldest}", VALUES / f"{case}.yaml").manifests == chart.manifests
+
+
+def test_whole_has_every_kind(whole: Rendered) -> None:
+    """Else what stands in a condition would never have been looked at."""
+    named = {
+        line.split()[1]
+        for file in (CHART / "templates").glob("*.yaml")
+        for line in file.read_text().splitlines()
+        if line.startswith("kind:")
+    }
+    assert {manifest["kind"] for manifest in whole.manifests} == named
+
+
+def test_names_are_unique(chart: Rendered) -> None:
+    names = [(one["kind"], one["metadata"]["name"]) for one in chart.manifests]
+    assert len(set(names)) == len(names)
+
+
+def test_the_chart_is_of_this_release() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert f'version = "{chart["appVersion"]}"' in (REPOSITORY / "pyproject.toml").read_text()
+    assert chart["kubeVersion"] == f">={KUBERNETES[0]}.0-0"
+
+
+def test_alerts_come_as_they_are(whole: Rendered) -> None:
+    """Prometheus' own braces are no template of Helm's."""
+    (rule,) = whole.of("PrometheusRule")
+    files = yaml.safe_load((VALUES / "whole.yaml").read_text())["monitoring"]["prometheusRule"]["files"]
+    assert rule["spec"] == yaml.safe_load(files["alerts"])
+    assert "{{ $labels.instance }}" in json.dumps(rule["spec"])
+
+
+def test_the_projects_own_rules_are_taken(tools_folder: Path) -> None:
+    """As docs/kubernetes.md gives them, from their files."""
+    files = {name: REPOSITORY / "infra" / "prometheus" / f"{name}.yml" for name in ("slo", "alerts")}
+    if not all(file.is_file() for file in files.values()):
+        pytest.skip("infra/prometheus is not of this branch")
+    at = "monitoring.prometheusRule"
+    given = [word for name, file in files.items() for word in ("--set-file", f"{at}.files.{name}={file}")]
+    words = [
+        "template",
+        "shop",
+        str(CHART),
+        "-f",
+        str(VALUES / "smallest.yaml"),
+        "--set",
+        f"{at}.enabled=true",
+    ]
+    text = helm(tools_folder / f"helm-{list(HELMS)[-1]}", *words, *given)
+    made = {
+        one["metadata"]["name"]: one
+        for one in yaml.safe_load_all(text)
+        if one and one["kind"] == "PrometheusRule"
+    }
+    for name, file in files.items():
+        rule = made[f"shop-saycart-{name}"]
+        assert rule["spec"] == yaml.safe_load(file.read_text())
+        assert problems(rule, {}) == []

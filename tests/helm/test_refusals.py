@@ -1,0 +1,155 @@
+"""Wrong values are refused before anything is made, in words that name them and show no secret."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.helm.charts import CHART, Refused, helm
+from tests.helm.tools import HELMS
+
+# What the schema says of each, all at once.
+MISSHAPEN = """
+replicaCount: 3
+api: { replicas: two, proxies: ['*'], replica: 1 }
+workers:
+  heard: {}
+  sweeper: { keda: { enabled: true } }
+  transcribe: { device: tpu }
+  decode: { concurrency: 1000 }
+  read: { resources: { limits: { memory: lots } } }
+settings: { SAYCART_MAX_BACKLOG: 20000, LOG_LEVEL: DEBUG }
+images: { worker: { digest: 'sha256:12' } }
+decoder: { kind: gpt, url: 'x:8000' }
+recordings: { url: 'https://bucket', accessModes: [ReadOnlyMany] }
+networkPolicy: { callers: [{}] }
+secrets: { create: { SAYCART_SECRET: 12345678901234567890123456789012, PASSWORD: hush } }
+"""
+NAMED = [
+    "replicaCount", "api.replicas", "api.proxies.0", "replica", "heard", "keda", "workers.transcribe.device",
+    "workers.decode.concurrency", "workers.read.resources.limits.memory", "settings.SAYCART_MAX_BACKLOG",
+    "LOG_LEVEL", "images.worker.digest", "decoder.kind", "decoder.url", "recordings.url",
+    "recordings.accessModes.0", "networkPolicy.callers.0", "secrets.create.SAYCART_SECRET", "PASSWORD",
+]  # fmt: skip
+
+# Each is well by itself, and wants something of another.
+UNFIT = [
+    (
+        """
+        secrets: { existing: saycart }
+        settings: { SAYCART_LLM_URL: 'http://x', SAYCART_SECRET: hush, SAYCART_KEY: hush }
+        images: { api: { tag: latest } }
+        api: { autoscaling: { enabled: true, minReplicas: 9, maxReplicas: 3 } }
+        workers: { read: { keda: { enabled: true, minReplicas: 30 } } }
+        decoder: { kind: vllm, url: 'http://x' }
+        recordings: { kind: s3 }
+        weights: { from: volume }
+        ingress: { enabled: true, paths: [/metrics] }
+        monitoring: { serviceMonitor: { enabled: true }, prometheusRule: { enabled: true } }
+        database: { direct: true }
+        """,
+        [
+            "settings.SAYCART_LLM_URL: the chart sets it itself; use decoder.url",
+            "settings.SAYCART_SECRET: a secret does not belong in a ConfigMap",
+            "settings.SAYCART_KEY: a secret does not belong in a ConfigMap",
+            "images.api.tag: latest is another release tomorrow",
+            "api.autoscaling: minReplicas is over maxReplicas",
+            "workers.read.keda wants keda.serverAddress",
+            "workers.read.keda: minReplicas is over maxReplicas",
+            "decoder.url is for decoder.kind external, and it is vllm",
+            "decoder.model: vLLM takes a hub's name",
+            "recordings.url names no bucket",
+            "weights.existingClaim names none",
+            "ingress.enabled wants ingress.host",
+            "ingress.enabled wants ingress.tlsSecret",
+            "ingress.enabled wants networkPolicy.callers",
+            "ingress.paths: /metrics is for the cluster alone",
+            "monitoring.serviceMonitor wants keySecret",
+            "monitoring.prometheusRule wants files: --set-file",
+            "database.direct goes with database.pooler transaction",
+        ],
+    ),
+    (
+        "decoder: { kind: external }",
+        [
+            "name a Secret in secrets.existing, or set secrets.create.DATABASE_URL",
+            "or set secrets.create.REDIS_URL",
+            "or set secrets.create.SAYCART_SECRET",
+            "decoder.url names no server",
+        ],
+    ),
+    (
+        """
+        secrets: { create: { DATABASE_URL: 'sqlite:///hush', REDIS_URL: 'redis://hush', SAYCART_SECRET: a } }
+        webhook: { url: 'https://till.example' }
+        decoder: { apiKey: true }
+        limits: { shared: true }
+        database: { pooler: transaction, direct: true }
+        """,
+        [
+            "secrets.create.DATABASE_URL: several machines need PostgreSQL",
+            "secrets.create.SAYCART_SECRET: each secret has 32 characters or more; openssl rand -hex 32",
+            "webhook.url wants secrets.create.SAYCART_WEBHOOK_SECRET",
+            "decoder.apiKey wants secrets.create.SAYCART_LLM_API_KEY",
+            "limits.shared wants secrets.create.SAYCART_LIMITS_URL",
+            "database.direct wants secrets.create.SAYCART_DATABASE_DIRECT_URL",
+        ],
+    ),
+]
+
+
+def refusal(binary: Path, values: str, folder: Path) -> str:
+    file = folder / "values.yaml"
+    file.write_text(values)
+    with pytest.raises(Refused) as caught:
+        helm(binary, "template", "shop", str(CHART), "-f", str(file))
+    # Helm 4 names places as /api/replicas, Helm 3 as api.replicas.
+    return re.sub(r"'/([^' ]*)'", lambda found: found[1].replace("/", "."), str(caught.value))
+
+
+def test_misshapen_values_are_refused_by_name(helm_binary: Path, tmp_path: Path) -> None:
+    said = refusal(helm_binary, MISSHAPEN, tmp_path)
+    assert [name for name in NAMED if not re.search(rf"\b{re.escape(name)}\b", said)] == []
+    assert "hush" not in said
+    assert "1234567890" not in said
+
+
+@pytest.mark.parametrize(("values", "says"), UNFIT)
+def test_values_that_do_not_fit_are_refused_with_what_they_want(
+    tools_folder: Path, tmp_path: Path, values: str, says: list[str]
+) -> None:
+    said = refusal(tools_folder / f"helm-{list(HELMS)[-1]}", values, tmp_path)
+    assert [words for words in says if words not in said] == []
+    assert said.count("\n- ") == len(says), said
+    assert "hush" not in said
+
+
+def test_the_defaults_are_what_the_schema_describes() -> None:
+    """Each default has a rule, and each rule of an object says that there is nothing more."""
+    schema = yaml.safe_load((CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    open_on_purpose = {
+        "tolerations",
+        "affinity",
+        "extraEgress",
+        "podSelector",
+        "namespaceSelector",
+        "ipBlock",
+    }
+
+    def walk(rule: dict[str, object], value: object, at: str) -> None:
+        while "$ref" in rule:
+            rule = schema["definitions"][str(rule["$ref"]).rpartition("/")[2]]
+        if isinstance(value, dict) and at.rpartition(".")[2] not in open_on_purpose:
+            assert "additionalProperties" in rule, at
+            known = rule.get("properties", {})
+            assert isinstance(known, dict)
+            if rule["additionalProperties"] is False and "patternProperties" not in rule:
+                assert set(value) <= set(known), at
+                for name in value:
+                    walk(known[name], value[name], f"{at}.{name}")
+
+    walk(schema, values, "values")

@@ -1,0 +1,117 @@
+"""Which part reads which setting and secret, and where it finds them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from infra.settings import Settings
+from tests.helm.charts import CHART, Rendered
+
+# Settings that other branches of this release make.
+AWAITED = {
+    "SAYCART_RECORDINGS_URL", "SAYCART_RECORDINGS_ENDPOINT", "SAYCART_RECORDINGS_LINKS",
+    "SAYCART_MIGRATE_AT_START", "SAYCART_DATABASE_POOLER",
+    "SAYCART_DATABASE_DIRECT_URL", "SAYCART_METRICS_HOST", "SAYCART_METRICS_PORT",
+}  # fmt: skip
+KNOWN = {f"SAYCART_{field.upper()}" for field in Settings.model_fields} | AWAITED
+NOT_SETTINGS = {"SAYCART_READY_FILE"}
+SECRETS: dict[str, set[str]] = {
+    "DATABASE_URL": {"api", "transcribe", "decode", "read", "sweeper", "courier", "migrate"},
+    "REDIS_URL": {"api", "transcribe", "decode", "read", "sweeper"},
+    "SAYCART_DATABASE_DIRECT_URL": {"api", "migrate"},
+    "SAYCART_SECRET": {"api"},
+    "SAYCART_WEBHOOK_SECRET": {"api", "transcribe", "decode", "read", "sweeper", "courier"},
+    "SAYCART_LLM_API_KEY": {"api", "decode"},
+    "SAYCART_LIMITS_URL": {"api"},
+}
+
+
+def test_variables_are_settings(chart: Rendered) -> None:
+    for pod in chart.pods.values():
+        for container in pod.containers:
+            named = {one["name"] for one in container.get("env", ()) if one["name"].startswith("SAYCART_")}
+            assert named <= KNOWN | NOT_SETTINGS
+    assert set(chart.settings) <= KNOWN
+
+
+def test_names_in_the_charts_text_are_settings() -> None:
+    for file in CHART.rglob("*"):
+        if file.is_file():
+            assert set(re.findall(r"SAYCART_[A-Z_]+[A-Z]", file.read_text())) <= KNOWN | NOT_SETTINGS, (
+                file.name
+            )
+
+
+def test_the_settings_are_taken(chart: Rendered, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in chart.settings.items():
+        monkeypatch.setenv(name, value)
+    wanted = Settings()
+    assert str(wanted.home) == "/data"
+    assert wanted.worker_drain_s == float(chart.settings["SAYCART_WORKER_DRAIN_S"])
+
+
+def test_no_secret_stands_where_everybody_reads(whole: Rendered) -> None:
+    for manifest in whole.manifests:
+        if manifest["kind"] != "Secret":
+            assert "tell-nobody" not in json.dumps(manifest), manifest["metadata"]["name"]
+    told = json.dumps(whole.of("Secret"))
+    assert all(f"tell-nobody-{i}" in told for i in range(1, 9))
+
+
+def test_each_part_reads_the_secrets_that_it_needs(whole: Rendered) -> None:
+    readers: dict[str, set[str]] = {}
+    for part, pod in whole.pods.items():
+        for variable, (_, key) in pod.secrets(pod.main).items():
+            assert variable == key
+            readers.setdefault(key, set()).add(part)
+        assert not any(pod.secrets(one) for one in pod.spec.get("initContainers", ()))
+    assert readers == SECRETS
+
+
+def test_what_is_read_by_reference_is_made(whole: Rendered) -> None:
+    made = {one["metadata"]["name"]: set(one["stringData"]) for one in whole.of("Secret")}
+    maps = {one["metadata"]["name"] for one in whole.of("ConfigMap")}
+    for pod in whole.pods.values():
+        for name, key in pod.secrets(pod.main).values():
+            assert key in made[name]
+        assert {source["configMapRef"]["name"] for source in pod.main.get("envFrom", ())} <= maps
+
+
+def test_the_migration_comes_first_and_brings_what_it_reads(whole: Rendered) -> None:
+    """Of an install nothing but earlier hooks is there when a hook runs."""
+    hooks = {
+        (one["kind"], one["metadata"]["name"]): int(one["metadata"]["annotations"]["helm.sh/hook-weight"])
+        for one in whole.manifests
+        if "helm.sh/hook" in one["metadata"].get("annotations", {})
+    }
+    job = whole.pods["migrate"]
+    weight = hooks["Job", "shop-saycart-migrate"]
+    for source in job.main["envFrom"]:
+        assert hooks["ConfigMap", source["configMapRef"]["name"]] < weight
+    for secret, _ in job.secrets(job.main).values():
+        assert hooks["Secret", secret] < weight
+    assert "serviceAccountName" not in job.spec
+    assert not any("persistentVolumeClaim" in volume for volume in job.spec["volumes"])
+    assert whole.settings["SAYCART_MIGRATE_AT_START"] == "false"
+
+
+def test_recordings_outlive_the_release(whole: Rendered) -> None:
+    kept = {
+        one["metadata"]["name"]
+        for one in whole.of("PersistentVolumeClaim")
+        if one["metadata"].get("annotations", {}).get("helm.sh/resource-policy") == "keep"
+    }
+    assert kept == {"shop-saycart-recordings"}
+
+
+def test_recordings_are_where_api_hearing_and_sweeper_find_them(chart: Rendered) -> None:
+    users = {"api", "transcribe", "sweeper"}
+    for part in set(chart.pods) - {"llm", "vllm", "weights"}:
+        main = chart.pods[part].main
+        mounted = any(mount["mountPath"] == "/data/recordings" for mount in main["volumeMounts"])
+        keys = any(source.get("secretRef") for source in main["envFrom"])
+        s3 = "SAYCART_RECORDINGS_URL" in chart.settings
+        assert (mounted, keys) == ((part in users and not s3), (part in users and s3)), part
