@@ -22,6 +22,7 @@ import httpx
 import structlog
 from llguidance import LLMatcher
 
+from infra import tracing
 from schemas.errors import (
     DecodeCancelled,
     DecodeInvalid,
@@ -93,6 +94,7 @@ class OpenAIDecoder:
         self._learning = threading.Lock()
         self._has_reader: bool | None = None
 
+    @tracing.traced("decode")
     def decode(
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
     ) -> Decoded:
@@ -120,6 +122,7 @@ class OpenAIDecoder:
             seconds=time.perf_counter() - started,
         )
 
+    @tracing.traced("reader")
     def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
         """See `CartDecoder.read`."""
         if not self.reads:
