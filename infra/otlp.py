@@ -69,7 +69,7 @@ class _Counted(SpanExporter):
         if result is SpanExportResult.SUCCESS:
             self.sent += len(spans)
             if self._away:
-                log.info("traces.sent_again", dropped=self.taken - self.sent)
+                log.warning("traces.sent_again", dropped=self.taken - self.sent)
         elif not self._away:
             log.warning("traces.not_sent", spans=len(spans))
         self._away = result is not SpanExportResult.SUCCESS
