@@ -87,13 +87,16 @@ def test_a_traceparent_counts_with_a_good_key_alone(world: World, collector: Col
             wrong = {"Authorization": "Bearer nobody's"}
             assert alien.post("/v1/orders", json=TEXT, headers=wrong).status_code == 401
             assert alien.get("/sign-in").status_code == 200
+            assert alien.post("/orders", data=TEXT).status_code == 303
         order(world, traceparent="00-zz-zz-01")
     told = [span for span in collector.spans if span.trace == CALLER.split("-")[1]]
     roots = {span.parent for span in told if span.kind == "server"}
     assert roots == {"00f067aa0ba902b7", "1111111111111111"}
     assert len(told) == 6
     mine = [span for span in collector.spans if span.kind == "server" and span not in told]
-    assert [span.attributes["http.response.status_code"] for span in mine] == [401, 401, 200, 202]
+    assert [span.attributes["http.response.status_code"] for span in mine] == [401, 401, 200, 303, 202]
+    accepted = {span.parent for span in collector.named("accept")}
+    assert mine[3].id in accepted, "a customer's order is traced as well"
     assert {span.parent for span in mine} == {""}
     # The one that was held back until its key was looked up has its whole length.
     held = next(span for span in told if span.kind == "server")
