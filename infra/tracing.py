@@ -1,8 +1,7 @@
 """Traces: an order from its upload to the shop's webhook, as one trace of OpenTelemetry (ADR 52).
 
 Off unless `SAYCART_TRACES_URL` is set, and then each of these functions is one comparison. `otlp.py` alone
-knows OpenTelemetry, and is imported when a process starts to export: that must be the process that works,
-after any fork.
+knows OpenTelemetry, and is imported then. `start` is for the process that works, after any fork.
 
     with continued(order.traceparent), span("stage decode", {...}, kind="consumer"):
         ...
@@ -17,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
@@ -31,7 +29,6 @@ Kind = Literal["internal", "server", "client", "producer", "consumer"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_PACKAGES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http.trace_exporter")
 _PATH = "/v1/traces"
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _spans: Spans | None = None
@@ -55,11 +52,13 @@ def check(settings: Settings) -> None:
             "SAYCART_TRACES_URL is no http address",
             "It is a collector's for OTLP over HTTP, as http://127.0.0.1:4318/v1/traces.",
         )
-    if not all(_installed(name) for name in _PACKAGES):
+    try:
+        import infra.otlp  # noqa: F401 - starts nothing; by its parts it could look whole and not be
+    except ImportError as error:
         raise CannotTrace(
-            "SAYCART_TRACES_URL is set and the packages that send traces are not installed",
-            'Install them with: pip install "saycart[traces]" (in a checkout: pip install -e ".[traces]").',
-        )
+            f"SAYCART_TRACES_URL is set and what sends traces is not installed ({error.name or error})",
+            'Install it with: pip install "saycart[traces]" (in a checkout: make setup).',
+        ) from None
 
 
 def start(settings: Settings, part: str) -> None:
@@ -150,10 +149,3 @@ def serving(method: str, told: str | None, *, shows_key: bool) -> Serving | None
     """A request that has begun: its span, to be ended by its handle. `told` is its traceparent header; with
     `shows_key` it counts once the key is found to be good, and not before."""
     return None if _spans is None else _spans.serving(method, told if shows_key else None)
-
-
-def _installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:  # a package above it
-        return False

@@ -44,12 +44,15 @@ class Span:
 
 @dataclass
 class Collector:
-    """`answers` is the status that it gives; `bodies` is all that was sent, as it came."""
+    """`answers` is the status that it gives, `asked` how often it was; `bodies` is all that was sent, as it came, `keys`
+    what stood in the header `x-key`."""
 
     url: str = ""
     answers: int = 200
+    asked: int = 0
     spans: list[Span] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
+    keys: set[str | None] = field(default_factory=set)
 
     def named(self, name: str) -> list[Span]:
         return [span for span in self.spans if span.name == name]
@@ -111,9 +114,12 @@ def collecting() -> Iterator[Collector]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            if collector.answers == 200:
+            collector.keys.add(self.headers["x-key"])
+            answers = collector.answers
+            if answers == 200:
                 collector.take(body)
-            self.send_response(collector.answers)
+            collector.asked += 1
+            self.send_response(answers)
             self.send_header("content-length", "0")
             self.end_headers()
 

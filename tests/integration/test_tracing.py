@@ -235,19 +235,23 @@ def test_a_collector_that_is_away_costs_no_order_anything(
     assert len(told) <= 2, "not a line for each span or batch"
 
 
+def test_a_collector_may_want_a_key(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=of the collector")
+    with traced(collector), tracing.span("stage read", kind="consumer"):
+        pass
+    assert collector.keys == {"of the collector"}
+
+
 def test_a_collector_that_comes_back_is_told_the_rest(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(otlp, "DELAY_S", 0.02)
     with capture_logs() as lines, traced(collector):
-        assert tracing._spans is not None
-        exporter = tracing._spans._sent
         for number, answers in enumerate((400, 400, 200), 1):
             collector.answers = answers
             with tracing.span("stage read", kind="consumer"):
                 pass
-            collector.until(lambda number=number: exporter.taken == number)  # type: ignore[misc]
-            collector.until(lambda: exporter._away == (collector.answers == 400))
+            collector.until(lambda number=number: collector.asked == number)  # type: ignore[misc]
     told = [line for line in lines if line["event"].startswith("traces.")]
     assert [line["event"] for line in told] == ["traces.not_sent", "traces.sent_again", "traces.lost"]
     assert (told[1]["dropped"], told[2]["spans"], len(collector.spans)) == (2, 2, 1)
