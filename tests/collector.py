@@ -44,8 +44,8 @@ class Span:
 
 @dataclass
 class Collector:
-    """`answers` is the status that it gives, `asked` how often it was; `bodies` is all that was sent, as it came, `keys`
-    what stood in the header `x-key`."""
+    """`answers` is the status that it gives, `asked` how often it was; `bodies` is all that was sent, as it
+    came, `keys` what stood in the header `x-key`."""
 
     url: str = ""
     answers: int = 200
