@@ -329,6 +329,13 @@ class Settings(BaseSettings):
     log_json: bool = False
     """JSON lines rather than `key=value`, for collectors."""
 
+    traces_url: str = ""
+    """A collector's address for OTLP over HTTP (`http://127.0.0.1:4318/v1/traces`); see docs/tracing.md.
+    Empty: nothing is traced."""
+
+    traces_sample: float = Field(1.0, ge=0, le=1)
+    """The share of traces that is sent, of those that begin here and of each client's own."""
+
     @property
     def database(self) -> str:
         return self.database_url or f"sqlite:///{self.home / 'saycart.db'}"

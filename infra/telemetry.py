@@ -15,6 +15,8 @@ from typing import Any
 
 import structlog
 
+from infra import tracing
+
 # Errors whose words name files, addresses and states of a server, and never what a row or a body holds.
 _OF_MACHINES = {"OSError", "ImportError", "OperationalError", "TransportError", "DatabaseUnavailable"}
 
@@ -23,6 +25,7 @@ def configure_logging(level: str, *, as_json: bool) -> None:
     """Set up structlog and the standard library's loggers alike; call once a process."""
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
+        _in_trace,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.ExceptionRenderer(trace),
@@ -73,6 +76,12 @@ def _named(error: BaseException) -> str:
         return f"{kind.__name__} [{code}]"
     names = {one.__name__ for one in kind.__mro__}
     return f"{kind.__name__}: {error}" if names & _OF_MACHINES else kind.__name__
+
+
+def _in_trace(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    if (trace_id := tracing.current_trace_id()) is not None:
+        event["trace_id"] = trace_id
+    return event
 
 
 def _drop_meta(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from infra import tracing
 from infra.blobs import Blobs
 from infra.database import Database
 from infra.notices import Notices, notices
@@ -62,6 +63,7 @@ class Container:
     def __init__(self, settings: Settings) -> None:
         check_open(settings)
         check_addresses(settings)
+        check_traces(settings)
         self.settings = settings
         settings.home.mkdir(parents=True, exist_ok=True)
         self.database = Database.of(settings)
@@ -135,6 +137,7 @@ class Container:
             threads=config.whisper_threads,
         )
 
+    @tracing.traced("decode audio")
     def decode_audio(self, file: Path) -> Samples:
         """Samples of a stored recording; raises as `services.engines.audio.read`."""
         from services.engines.audio import DecodeLimits, read
@@ -355,6 +358,14 @@ def check_open(settings: Settings) -> None:
             f"SAYCART_OPEN lets every caller do everything, and the API listens on {settings.api_host}",
             hint="Take it away, or listen on 127.0.0.1.",
         )
+
+
+def check_traces(settings: Settings) -> None:
+    """Raises InputError where traces are asked for and can't be sent."""
+    try:
+        tracing.check(settings)
+    except tracing.CannotTrace as error:
+        raise InputError(str(error), hint=error.hint) from None
 
 
 def webhook_signer(settings: Settings) -> Signer | None:

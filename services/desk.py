@@ -11,6 +11,7 @@ from typing import Any
 
 import structlog
 
+from infra import tracing
 from infra.blobs import Blobs
 from infra.settings import Settings
 from schemas.access import Access
@@ -129,7 +130,8 @@ class Desk:
         from services.pipeline.review import settle_by_answer
 
         order = self.orders.get(order_id)
-        answered = self.orders.answer(order, settle_by_answer(order, answer, self.menu_of(order)))
+        with tracing.span("answer", {"saycart.order.id": order_id}, link=order.traceparent):
+            answered = self.orders.answer(order, settle_by_answer(order, answer, self.menu_of(order)))
         log.info("order.answered", order_id=order_id, question=answer.question, answer=answer.answer)
         return answered
 
@@ -144,16 +146,20 @@ class Desk:
         if review.version != decision.version:
             # Before the cart is looked at: a cart against an old reading is not worth complaining about.
             raise Conflict(f"The review is at version {review.version}, not {decision.version}")
-        decided, order = self.reviews.decide(
-            review_id,
-            reviewer=reviewer,
-            version=decision.version,
-            action=decision.action,
-            reason=decision.reason,
-            outcome=self.settle_review(self.orders.get(review.order_id), decision),
-            second_above=self.settings.second_review_above,
-            by=self.by,
-        )
+        reviewed = self.orders.get(review.order_id)
+        about = {"saycart.order.id": reviewed.id, "saycart.action": decision.action}
+        # Linked and no part of the order's own trace: it comes in a person's request, days later perhaps.
+        with tracing.span("decide review", about, link=reviewed.traceparent):
+            decided, order = self.reviews.decide(
+                review_id,
+                reviewer=reviewer,
+                version=decision.version,
+                action=decision.action,
+                reason=decision.reason,
+                outcome=self.settle_review(reviewed, decision),
+                second_above=self.settings.second_review_above,
+                by=self.by,
+            )
         name = "review.decided" if decided.status == "decided" else "review.awaits_second"
         log.info(name, order_id=order.id, review_id=review_id, action=decision.action)
         return decided

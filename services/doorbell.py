@@ -5,6 +5,7 @@ from __future__ import annotations
 import structlog
 from celery import Celery
 
+from infra import tracing
 from infra.broker import BrokerAway, messages, send
 from schemas.lifecycle import State
 from services.pipeline.flow import BY_NAME, FLOW
@@ -22,7 +23,8 @@ class CeleryDoorbell:
         """See `Doorbell.ring`."""
         stage = FLOW[state].name
         try:
-            send(self._app, f"saycart.{stage}", (order_id, stage), queue=stage, delay_s=delay_s)
+            with tracing.span(f"send {stage}", _about(order_id, stage), kind="producer"):
+                send(self._app, f"saycart.{stage}", (order_id, stage), queue=stage, delay_s=delay_s)
         except BrokerAway as error:
             log.warning("queue.away", order_id=order_id, stage=stage, error=str(error))
             return False
@@ -37,3 +39,12 @@ class CeleryDoorbell:
             log.warning("queue.not_read", error=str(error))
             return None
         return {(args[0], BY_NAME[args[1]].state) for _, args in found if args[1] in BY_NAME}
+
+
+def _about(order_id: str, stage: str) -> tracing.Attributes:
+    return {
+        "messaging.system": "redis",
+        "messaging.operation.type": "send",
+        "messaging.destination.name": stage,
+        "saycart.order.id": order_id,
+    }

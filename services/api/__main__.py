@@ -22,10 +22,12 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
+from infra import tracing
 from infra.database import DatabaseUnavailable
 from infra.private import narrow
 from infra.settings import Settings, settings
 from infra.telemetry import configure_logging
+from schemas.errors import InputError
 from services.api.app import create_app
 from services.api.guard import Config, Door
 from services.bootstrap import bootstrap
@@ -125,7 +127,11 @@ def main() -> None:
     wanted = settings()
     configure_logging(wanted.log_level, as_json=wanted.log_json)
     allow_files()
-    container = bootstrap(wanted)
+    try:
+        container = bootstrap(wanted)
+    except InputError as error:
+        sys.exit(f"{error.detail}. {error.hint}")
+    tracing.start(wanted, "api")
     narrow(wanted.home)  # in containers it is the first on the home, as the stack is elsewhere
     try:
         container.database.migrate()
@@ -138,6 +144,7 @@ def main() -> None:
         pass  # uvicorn has shut down in order, and passes Ctrl-C on
     finally:
         container.close()
+        tracing.stop()
 
 
 if __name__ == "__main__":

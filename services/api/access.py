@@ -49,6 +49,8 @@ async def credential(request: Request) -> Access:
         found = await rates.look_up(request, token.strip(), box.keys.access)
         if found is None:
             raise Unauthorized("This key is not known here, or it is over.")
+        if (traced := request.scope["state"].get("traced")) is not None:
+            traced.known()
         await rates.count(("key", found.family), ("shop", found.shop))
         pays(request, [("key_bytes", found.family), ("shop_bytes", found.shop)])
         return found

@@ -87,6 +87,9 @@ def create_app(container: Container) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
+        # FastAPI's own spans hold whole addresses, with page keys and customers' links, and it believes any
+        # caller's traceparent. Ours are made by the gate.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.container = container
     pressure = Pressure(container)

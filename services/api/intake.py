@@ -23,6 +23,7 @@ import structlog
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
+from infra import tracing
 from schemas.errors import NotFound, UnknownMenu
 from schemas.order import TextOrder
 from schemas.shape import METADATA, faults
@@ -95,7 +96,8 @@ async def accept(request: Request, box: Desk, caller: Caller) -> Accepted:
 
 
 async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) -> Accepted:
-    upload = await uploads.receive(request, box.blobs, box.settings.max_upload_bytes)
+    with tracing.span("receive recording"):
+        upload = await uploads.receive(request, box.blobs, box.settings.max_upload_bytes)
     try:
         asked = {name: value for name, value in upload.fields.items() if value}
         text = asked.get("metadata")
@@ -103,7 +105,7 @@ async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) 
         menu = await run_in_threadpool(find_menu, box, asked.get("menu"))
         language = speak(menu, asked.get("language"))
         digest = _digest(asked | {"metadata": metadata, "audio": upload.writer.sha256})
-        with uploads.disk():
+        with tracing.span("store recording"), uploads.disk():
             blob = await run_in_threadpool(upload.writer.commit)
     finally:
         # Does nothing after the commit; shielded, because a cancelled request must not leave its file.
@@ -118,6 +120,7 @@ async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) 
         metadata=metadata,
         confirm=caller.confirm,
         client=caller.backlog,
+        traceparent=tracing.current_traceparent(),
     )
     return await run_in_threadpool(_store, box, new, _idempotency(caller, key, digest))
 
@@ -133,8 +136,9 @@ async def _admitted(request: Request, box: Desk, caller: Caller) -> AsyncIterato
     """Let in by `pressure.py` for the block; gives the idempotency key, checked."""
     key = idempotency_key(request)
     pressure: Pressure = request.app.state.pressure
-    async with pressure.admitted(box.shop, caller.backlog, caller.keys, key):
-        yield key
+    with tracing.span("accept", {"saycart.shop": box.shop}):
+        async with pressure.admitted(box.shop, caller.backlog, caller.keys, key):
+            yield key
 
 
 async def _typed(box: Desk, key: str | None, text: TextOrder, caller: Caller) -> Accepted:
@@ -148,6 +152,7 @@ async def _typed(box: Desk, key: str | None, text: TextOrder, caller: Caller) ->
         metadata=text.metadata,
         confirm=caller.confirm,
         client=caller.backlog,
+        traceparent=tracing.current_traceparent(),
     )
     digest = _digest(text.model_dump())
     return await run_in_threadpool(_store, box, new, _idempotency(caller, key, digest))
@@ -157,7 +162,9 @@ def _store(box: Desk, new: NewOrder, idempotency: Idempotency | None) -> Accepte
     """One transaction; the recording goes again unless the order now owns it."""
     kept = False
     try:
-        order, created = box.orders.create(new, idempotency=idempotency)
+        with tracing.span("store order"):
+            order, created = box.orders.create(new, idempotency=idempotency)
+        tracing.note({"saycart.order.id": order.id})
         kept = created
         log.info(
             "order.accepted", order_id=order.id, created=created, source=new.audio_format or "transcript"

@@ -8,18 +8,23 @@ from __future__ import annotations
 import re
 import time
 import uuid
+from typing import TYPE_CHECKING
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from infra import tracing
 from schemas.errors import SaycartError
 from services.api import problems
 from services.api.metrics import Metrics
 from services.api.origin import HSTS, Own
 from services.api.pace import Pace, Paced
 from services.api.problems import RequestRefused
+
+if TYPE_CHECKING:
+    from infra.otlp import Serving
 
 log = structlog.get_logger(__name__)
 
@@ -42,8 +47,10 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id = _request_id(Headers(scope=scope))
+        headers = Headers(scope=scope)
+        request_id = _request_id(headers)
         scope.setdefault("state", {})["request_id"] = request_id
+        traced = scope["state"]["traced"] = None if scope["path"] in _QUIET else _traced(scope, headers)
         status = 0
         noted = False
         started = time.perf_counter()
@@ -53,6 +60,8 @@ class Gate:
             if not noted:
                 noted = True
                 self._note(scope, status, time.perf_counter() - started)
+                if traced is not None:
+                    traced.done(_route(scope), status)
 
         async def marked(message: Message) -> None:
             nonlocal status
@@ -87,10 +96,11 @@ class Gate:
                 await fault(scope, receive, marked)
             finally:
                 note()
+                if traced is not None:
+                    traced.leave()
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "other")
-        self.metrics.saw(scope["method"], route, status, seconds)
+        self.metrics.saw(scope["method"], _route(scope), status, seconds)
         if scope["path"] not in _QUIET:
             log.info(
                 "request.done",
@@ -99,6 +109,18 @@ class Gate:
                 status=status,
                 ms=round(seconds * 1000, 1),
             )
+
+
+def _route(scope: Scope) -> str:
+    """The template of the route that was found."""
+    route: str = getattr(scope.get("route"), "path", "other")
+    return route
+
+
+def _traced(scope: Scope, headers: Headers) -> Serving | None:
+    # A key alone makes a caller's trace count: see `credential`.
+    bears = headers.get("authorization", "").lower().startswith("bearer ")
+    return tracing.serving(scope["method"], headers.get("traceparent"), shows_key=bears)
 
 
 def _request_id(headers: Headers) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx
 
+from infra import tracing
 from schemas.errors import DecodeCancelled, EngineMisconfigured, EngineUnavailable
 
 CONNECT_S = 5.0
@@ -29,6 +30,10 @@ class Calls:
 
     def __init__(self, url: str, *, timeout_s: float, api_key: str = "") -> None:
         self._timeout_s = timeout_s
+        at = httpx.URL(url)
+        self._about: tracing.Attributes = {"http.request.method": "POST", "server.address": at.host}
+        if at.port is not None:
+            self._about = {**self._about, "server.port": at.port}
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._http = httpx.AsyncClient(
             base_url=url,
@@ -53,10 +58,14 @@ class Calls:
             EngineMisconfigured: any other 4xx.
             DecodeCancelled: `called_off` was set before the answer came; the connection is closed.
         """
-        sent = self._http.post(path, json=body)
-        request = asyncio.run_coroutine_threadsafe(
-            asyncio.wait_for(sent, timeout_s or self._timeout_s), _loop(os.getpid())
-        )
+        with tracing.span(f"POST {path}", self._about, kind="client"):
+            return self._post(path, body, called_off, timeout_s or self._timeout_s)
+
+    def _post(
+        self, path: str, body: dict[str, Any], called_off: threading.Event | None, timeout_s: float
+    ) -> dict[str, Any]:
+        sent = self._http.post(path, json=body, headers=tracing.headers())
+        request = asyncio.run_coroutine_threadsafe(asyncio.wait_for(sent, timeout_s), _loop(os.getpid()))
         while not futures.wait([request], POLL_S if called_off else None).done:
             if called_off and called_off.is_set():
                 request.cancel()
@@ -64,14 +73,13 @@ class Calls:
         try:
             return _document(request.result())
         except TimeoutError as error:
-            raise EngineUnavailable(
-                f"The decode server did not answer within {timeout_s or self._timeout_s:g} s"
-            ) from error
+            raise EngineUnavailable(f"The decode server did not answer within {timeout_s:g} s") from error
         except httpx.HTTPError as error:
             raise EngineUnavailable(f"The decode server did not answer: {error!r:.200}") from error
 
 
 def _document(answer: httpx.Response) -> dict[str, Any]:
+    tracing.note({"http.response.status_code": answer.status_code})
     if answer.status_code >= 500 or answer.status_code in (408, 429):
         raise EngineUnavailable(f"The decode server answered {answer.status_code}", quoted=answer.text[:200])
     if answer.status_code >= 400:

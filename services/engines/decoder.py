@@ -22,6 +22,7 @@ import httpx
 import structlog
 from llguidance import LLMatcher
 
+from infra import tracing
 from infra.caches import Alike
 from schemas.errors import (
     DecodeCancelled,
@@ -96,6 +97,7 @@ class OpenAIDecoder:
         self._sheets = Alike(fingerprint, _sheet, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
         self._has_reader: bool | None = None
 
+    @tracing.traced("decode")
     def decode(
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
     ) -> Decoded:
@@ -123,6 +125,7 @@ class OpenAIDecoder:
             seconds=time.perf_counter() - started,
         )
 
+    @tracing.traced("reader")
     def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
         """See `CartDecoder.read`."""
         if not self.reads:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from infra import tracing
 from schemas.errors import EngineMisconfigured, EngineUnavailable
 from schemas.transcript import Transcript, Word
 from services.engines.audio import RATE, Samples
@@ -170,8 +171,10 @@ class WhisperTranscriber:
                 ) from error
             self._model.encode = Encoded(self._model.encode)
 
+    @tracing.traced("hear")
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         """As the port says. `language` is the menu's (`en`, `en-US`); only its first part counts."""
+        tracing.note({"saycart.model": self._name})
         samples = recording.samples
         if self._model is not None:
             self._model.encode.forget()
@@ -193,6 +196,7 @@ class WhisperTranscriber:
             duration_s=samples.size / RATE,
         )
 
+    @tracing.traced("hear again")
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """As the port says. The hints stand before the recording as if they had been said in it."""
         segments = self.hear(

@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import structlog
 
+from infra import tracing
 from schemas.errors import (
     AudioRefused,
     DecodeCancelled,
@@ -78,7 +80,10 @@ class Runner:
         there was nothing to do."""
         order, state = self._claim(order_id, BY_NAME[stage_name]), None
         while order is not None:
-            order, state = self._run(FLOW[order.state], order)
+            stage = FLOW[order.state]
+            with _traced(order, stage):
+                order, state = self._run(stage, order)
+                tracing.note({"saycart.outcome": _outcome(stage, state)})
         return state
 
     def _claim(self, order_id: str, stage: Stage) -> OrderRecord | None:
@@ -128,6 +133,7 @@ class Runner:
             raise
         except InputError as error:
             log.info("stage.refused", code=error.code, detail=error.detail)
+            tracing.note({"error.type": error.code})
             failure = OrderError(code=error.code, message=error.detail, hint=error.hint, stage=stage.name)
             refused = isinstance(error, AudioRefused)
             return Outcome(Event.BROKE, error=failure, detail={"code": error.code}, refused=refused)
@@ -136,6 +142,7 @@ class Runner:
             return unread(error)
         except SaycartError as error:
             log.warning("stage.failed", code=error.code, detail=error.detail, retryable=error.retryable)
+            tracing.note({"error.type": error.code})
             if error.retryable and order.attempt < self.attempts:
                 self._put_back(order, error.code)
                 return None
@@ -144,6 +151,7 @@ class Runner:
             return ask_human(_reason(error), error.code, f"{error.whole}. {error.hint}")
         except Exception as error:
             log.exception("stage.fault")
+            tracing.note({"error.type": type(error).__name__})
             if order.attempt < self.attempts:
                 self._put_back(order, type(error).__name__)
                 return None
@@ -221,6 +229,29 @@ class Runner:
             self.orders.drop(order)
         except SaycartError as error:
             log.warning("stage.drop_not_counted", error=error.detail)
+
+
+@contextmanager
+def _traced(order: OrderRecord, stage: Stage) -> Iterator[None]:
+    """One attempt of a stage, in the trace of the order's acceptance, whoever rang for it."""
+    about: tracing.Attributes = {
+        "messaging.system": "redis",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": stage.name,
+        "saycart.order.id": order.id,
+        "saycart.shop": order.shop,
+        "saycart.attempt": order.attempt,
+        "saycart.waited_s": order.waited_s,
+    }
+    with tracing.continued(order.traceparent), tracing.span(f"stage {stage.name}", about, kind="consumer"):
+        yield
+
+
+def _outcome(stage: Stage, state: State | None) -> str:
+    """What an attempt came to: the order's new state, or why it has none."""
+    if state is None:
+        return "dropped"
+    return "retry" if state is stage.state else state.value
 
 
 def _patiently(call: Callable[[], T], patience_s: float) -> T:

@@ -39,6 +39,7 @@ def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, orde
         updated_at=now,
         confirm=new.confirm,
         client=new.client,
+        traceparent=new.traceparent,
     )
     session.add(row)
     session.flush()

@@ -65,6 +65,7 @@ def order_of(row: OrderRow) -> OrderRecord:
         updated_at=row.updated_at,
         confirm=row.confirm,
         erased_at=row.erased_at,
+        traceparent=row.traceparent,
     )
 
 

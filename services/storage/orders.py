@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -129,6 +131,7 @@ class OrderStore:
             seen, now = found
             # A lease that ran out: whoever had it was stopped in the middle, or hangs.
             held_before = seen.lease_owner is not None
+            due = max(seen.updated_at, seen.next_attempt_at or seen.updated_at)
             row = swap(
                 session,
                 OrderRow,
@@ -145,7 +148,7 @@ class OrderStore:
                 return None
             if held_before:
                 leases.count(session, row.id, row.version, "extra_run", expected)
-            return order_of(row)
+            return replace(order_of(row), waited_s=max(0.0, (now - due).total_seconds()))
 
     def renew(self, order: OrderRecord, lease_s: float) -> bool:
         """Hold a claimed order for `lease_s` seconds from now; False when it is no longer ours.
@@ -286,6 +289,13 @@ class OrderStore:
             query = query.join(OrderRow).where(of_shop(OrderRow, self._shop))
         with glancing(self._database) as session:
             return [event_of(row) for row in session.scalars(query.order_by(EventRow.seq))]
+
+    def traceparents(self, order_ids: Iterable[str]) -> dict[str, str | None]:
+        """Where the acceptance of each of these orders stands in its trace; None where it was not traced."""
+        query = select(OrderRow.id, OrderRow.traceparent)
+        query = query.where(OrderRow.id.in_(order_ids), of_shop(OrderRow, self._shop))
+        with glancing(self._database) as session:
+            return {order_id: found for order_id, found in session.execute(query)}
 
     def counts(self) -> dict[State, int]:
         """How many orders are in each state, zeros included."""

@@ -23,6 +23,7 @@ class NewOrder:
     """An order to be stored: either `audio` (blob key and container) or `transcript` is set.
 
     `confirm`: the customer sees the cart before the order is completed. `client`: whose backlog it adds to.
+    `traceparent`: of the span that accepts it (W3C Trace Context), where traces are on.
     """
 
     menu_id: str
@@ -34,6 +35,7 @@ class NewOrder:
     metadata: dict[str, Any] | None = None
     confirm: bool = False
     client: str | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class Idempotency:
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
     """One order row. `version` grows by one at every change; times are aware UTC datetimes. `evidence` is
-    what its words gave reason to say, as `services/pipeline/kept_evidence.py` keeps it."""
+    what its words gave reason to say, as `services/pipeline/kept_evidence.py` keeps it. `waited_s` is
+    known of an order that was claimed just now: seconds since it was due for the stage."""
 
     id: str
     shop: str
@@ -85,6 +88,8 @@ class OrderRecord:
     next_attempt_at: datetime | None = None
     confirm: bool = False
     erased_at: datetime | None = None
+    traceparent: str | None = None
+    waited_s: float = field(default=0.0, compare=False)
 
     @property
     def spoken(self) -> bool:

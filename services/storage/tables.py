@@ -138,6 +138,7 @@ class OrderRow(Base):
     confirm: Mapped[bool] = mapped_column(server_default=false())
     client: Mapped[str | None]
     erased_at: Mapped[datetime | None]
+    traceparent: Mapped[str | None]
 
 
 class EventRow(Base):

@@ -27,13 +27,14 @@ from celery.signals import (
     worker_shutting_down,
 )
 
+from infra import tracing
 from infra.broker import make_celery
 from infra.private import keep_private
 from infra.ready_file import ReadyFile
 from infra.settings import settings
 from infra.telemetry import configure_logging
-from schemas.errors import EngineMisconfigured
-from services.bootstrap import Container, bootstrap
+from schemas.errors import EngineMisconfigured, InputError
+from services.bootstrap import Container, bootstrap, check_traces
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import Runner
 from services.workers.drain import Drain
@@ -82,6 +83,10 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
 def _trust_decoder(**_: Any) -> None:
     """In the main process, before the first order: no work for a server that ignores the mask (ADR 0022)."""
     configure_logging(settings().log_level, as_json=settings().log_json)
+    try:
+        check_traces(settings())  # here and not in its children, which would be started again and again
+    except InputError as error:
+        sys.exit(f"{error.detail}. {error.hint}")
     if "decode" not in _queues:
         return
     container = bootstrap(settings())
@@ -108,6 +113,7 @@ def _remember_pool(sender: Any, **_: Any) -> None:
 def _start(**_: Any) -> None:
     global _container, _runner, _warming
     configure_logging(settings().log_level, as_json=settings().log_json)
+    tracing.start(settings(), "worker")
     _container = bootstrap(settings())
     main = os.getpid() if _threads else os.getppid()
     _runner = Runner(
@@ -177,3 +183,4 @@ def _stop(**_: Any) -> None:
         _warming.stop()
     if _container is not None:
         _container.close()
+    tracing.stop()

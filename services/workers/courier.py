@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from infra import tracing
 from infra.ready_file import ReadyFile
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
 from infra.webhooks import TOTAL_S, Answer, Poster
 from schemas.errors import InputError, StorageUnavailable
-from services.bootstrap import bootstrap, webhook_signer
+from services.bootstrap import bootstrap, check_traces, webhook_signer
 
 if TYPE_CHECKING:
     from services.storage.outbox import Message, Outbox
@@ -70,11 +71,14 @@ class Courier:
         patience: Patience,
         *,
         owner: str,
+        traces: Callable[[list[str]], dict[str, str | None]] = lambda _: {},
     ) -> None:
+        """`traces`: by order, as the order store's `traceparents`; asked for while traces are on."""
         self._outbox = outbox
         self._post = post
         self._patience = patience
         self._owner = owner
+        self._traces = traces
         self._next_forgetting = 0.0
         self._pause_s = POLL_S
 
@@ -117,7 +121,8 @@ class Courier:
         body = json.dumps(message.payload, separators=(",", ":"))
         bound = log.bind(message_id=message.id, order_id=message.order_id, attempt=message.attempt)
         began = time.monotonic()
-        answer = self._post(message.id, body)
+        with tracing.continued(self._trace_of(message)), tracing.span("tell shop", _about(message)):
+            answer = self._post(message.id, body)
         ms = round((time.monotonic() - began) * 1000)
         if not answer.error:
             noted = self._outbox.delivered(message)
@@ -130,6 +135,13 @@ class Courier:
             bound.warning(name, status=answer.status, ms=ms, retry_in_s=wait_s)
         if not noted:
             bound.warning("webhook.stale_result_dropped")
+
+    def _trace_of(self, message: Message) -> str | None:
+        """Where the message's order stands in its trace; a message is sent all the same without it."""
+        try:
+            return self._traces([message.order_id]).get(message.order_id) if tracing.on() else None
+        except StorageUnavailable:
+            return None
 
     def _hopeless(self, message: Message) -> str | None:
         """Why a message is not even tried: counted at the claim, so couriers that die of it end as well."""
@@ -155,17 +167,28 @@ class Courier:
             return []
 
 
+def _about(message: Message) -> tracing.Attributes:
+    return {
+        "saycart.order.id": message.order_id,
+        "saycart.message.id": message.id,
+        "saycart.message.type": message.type,
+        "saycart.attempt": message.attempt,
+    }
+
+
 def main() -> None:
     config = settings()
     configure_logging(config.log_level, as_json=config.log_json)
     stop = StopSignal()
     try:
         signer = webhook_signer(config)
+        check_traces(config)
     except InputError as error:
         raise SystemExit(f"{error.detail}. {error.hint}") from None
     if signer is None:
         raise SystemExit("The courier has nobody to tell: set SAYCART_WEBHOOK_URL.")
     container = bootstrap(config)
+    tracing.start(config, "courier")
     ready = ReadyFile()
 
     def stopped(pause_s: float) -> bool:
@@ -175,9 +198,11 @@ def main() -> None:
     patience = Patience(config.webhook_attempts, config.webhook_wait_s, config.webhook_wait_cap_s)
     with Poster(config.webhook_url, signer) as poster:
         owner = f"{socket.gethostname()}:{os.getpid()}"
-        Courier(container.outbox, poster.post, patience, owner=owner).run(stopped)
+        traces = container.orders.traceparents
+        Courier(container.outbox, poster.post, patience, owner=owner, traces=traces).run(stopped)
     ready.gone()
     container.close()
+    tracing.stop()
 
 
 if __name__ == "__main__":

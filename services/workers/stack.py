@@ -30,7 +30,7 @@ from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
 from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.audit import Actor
-from services.bootstrap import check_open, webhook_signer
+from services.bootstrap import check_open, check_traces, webhook_signer
 from services.engines import adapters, llama_server
 from services.readiness import check_addresses
 from services.storage.api_keys import KeyStore
@@ -91,6 +91,7 @@ class Stack:
         webhook_signer(config)
         check_open(config)
         check_addresses(config)
+        check_traces(config)
         keep_private()
         self._supervisor.claim()
         try:

@@ -16,12 +16,13 @@ from functools import partial
 
 import structlog
 
+from infra import tracing
 from infra.database import DatabaseUnavailable
 from infra.ready_file import ReadyFile
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
-from schemas.errors import StorageUnavailable
+from schemas.errors import InputError, StorageUnavailable
 from services.bootstrap import Container, bootstrap
 from services.workers.keeping import keep
 from services.workers.orphans import collect_orphans
@@ -50,13 +51,20 @@ def sweep(container: Container, idle_s: float) -> int:
             return 0
         missing = [order for order in container.orders.due(limit=LOOK, idle_s=idle_s) if order not in held]
         rung = 0
+        traces = _traces(container, [order_id for order_id, _ in missing[:RING]])
         for order_id, state in missing[:RING]:
-            if not container.doorbell.ring(order_id, state):
-                break
+            with tracing.continued(traces.get(order_id)):
+                if not container.doorbell.ring(order_id, state):
+                    break
             rung += 1
         if missing:
             log.info("sweep.rang", missing=len(missing), rung=rung, held=len(held))
         return rung
+
+
+def _traces(container: Container, order_ids: list[str]) -> dict[str, str | None]:
+    """Where each of these orders stands in its trace, so that a ring of ours shows there."""
+    return container.orders.traceparents(order_ids) if tracing.on() and order_ids else {}
 
 
 def fold(container: Container) -> int:
@@ -84,7 +92,11 @@ def _done(part: str, work: Callable[[], int]) -> int | None:
 def main() -> None:
     config = settings()
     configure_logging(config.log_level, as_json=config.log_json)
-    container = bootstrap(config)
+    try:
+        container = bootstrap(config)
+    except InputError as error:
+        raise SystemExit(f"{error.detail}. {error.hint}") from None
+    tracing.start(config, "sweeper")
     stop = StopSignal()
     ready = ReadyFile()
     # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
@@ -108,6 +120,7 @@ def main() -> None:
             break
     ready.gone()
     container.close()
+    tracing.stop()
 
 
 if __name__ == "__main__":

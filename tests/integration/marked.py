@@ -207,7 +207,7 @@ class _Strict(BaseModel):
     number: int
 
 
-def _faults(marked: Marked) -> None:
+def faults(marked: Marked) -> None:
     """Errors whose own words quote what they choked on, each where it is logged whole."""
     works, world, log = marked.works, marked.world, structlog.get_logger()
     try:
@@ -241,7 +241,7 @@ def main(home: str, database_url: str) -> None:
         made = marked.all()
         page = marked.world.link(made[0])
         assert world.http.get(page, follow_redirects=True).status_code == 200
-        _faults(marked)
+        faults(marked)
         for order_id in made:
             assert world.http.delete(f"/v1/orders/{order_id}/data").status_code == 200
         named = {"key": "customer", "value": WORD}
