@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from sqlalchemy.engine import URL
 
 from infra import dumps, private
 from infra.settings import settings
@@ -38,7 +39,7 @@ def backup(folder: Folder) -> None:
         half.mkdir(parents=True)
         heads = [str(head) for head in box.audit.heads()]
         file = half / dumps.name_of(box.database.url)
-        _dumped(lambda: dumps.dump(box.database.session_url, file))
+        _dumped(lambda: dumps.dump(_past_pooler(box), file))
         secret = box.settings.home / "secret"
         if secret.is_file():
             private.write(half / "secret", secret.read_text())
@@ -72,7 +73,7 @@ def restore(
                 )
             if dumps.sha256(file) != manifest["sha256"]:
                 raise InputError(f"{file} is not what was written there", hint="Take another backup.")
-            _dumped(lambda: dumps.load(file, box.database.session_url))
+            _dumped(lambda: dumps.load(file, _past_pooler(box)))
             if (chosen / "secret").is_file():
                 private.write(config.home / "secret", (chosen / "secret").read_text())
             copied = _copy_recordings(folder / RECORDINGS, config.blobs)
@@ -101,6 +102,12 @@ def _dumped(act: Any) -> None:
         act()
     except dumps.DumpFailed as error:
         raise InputError(str(error), hint="Nothing of this home was changed.") from None
+
+
+def _past_pooler(box: Container) -> URL:
+    if box.database.session_url is None:
+        raise InputError("A copy can't be made by way of a pooler", hint="Set SAYCART_DATABASE_DIRECT_URL.")
+    return box.database.session_url
 
 
 def _chosen(folder: Path, name: str | None) -> Path:
