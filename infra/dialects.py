@@ -21,6 +21,8 @@ from sqlalchemy.engine import URL, Connection, make_url
 log = structlog.get_logger()
 
 BUSY_S = 10
+# Connections that a process keeps, and how many more it may open.
+POOL, OVERFLOW = 5, 15
 # Seconds after which a connection in the pool is pinged before it is used again.
 RESTED_S = 1.0
 
@@ -90,8 +92,8 @@ def sqlite_engine(url: URL) -> Engine:
         json_serializer=_JSON,
         json_deserializer=_read_json,
         hide_parameters=True,  # an error is logged, and a parameter may be what a customer said
-        pool_size=5,
-        max_overflow=15,
+        pool_size=POOL,
+        max_overflow=OVERFLOW,
         pool_timeout=BUSY_S,
     )
 
@@ -134,8 +136,8 @@ def postgresql_engine(url: URL) -> Engine:
         json_serializer=_JSON,
         json_deserializer=_read_json,
         hide_parameters=True,  # an error is logged, and a parameter may be what a customer said
-        pool_size=5,
-        max_overflow=15,
+        pool_size=POOL,
+        max_overflow=OVERFLOW,
         pool_timeout=BUSY_S,
     )
 

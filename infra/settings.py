@@ -320,6 +320,13 @@ class Settings(BaseSettings):
     log_json: bool = False
     """JSON lines rather than `key=value`, for collectors."""
 
+    metrics_port: int = Field(0, ge=0, le=65_535)
+    """Where each worker, sweeper and courier answers Prometheus by itself, on machines without an API beside
+    it. 0: nowhere; the API shows the parts of its own machine."""
+
+    metrics_host: str = "127.0.0.1"
+    """Address that `metrics_port` is opened on. Whoever reaches it reads counts and times of all shops."""
+
     @property
     def database(self) -> str:
         return self.database_url or f"sqlite:///{self.home / 'saycart.db'}"

@@ -119,9 +119,9 @@ class Container:
     @cached_property
     def second_transcriber(self) -> Transcriber | None:
         name = self.settings.whisper_second
-        return self._transcriber(name) if name else None
+        return self._transcriber(name, role="second_hearing") if name else None
 
-    def _transcriber(self, name: str) -> Transcriber:
+    def _transcriber(self, name: str, role: str = "hearing") -> Transcriber:
         from infra.models import resolve
         from services.engines.whisper import WhisperTranscriber
 
@@ -131,6 +131,7 @@ class Container:
             name=name,
             device=config.whisper_device,
             threads=config.whisper_threads,
+            role=role,
         )
 
     def decode_audio(self, file: Path) -> Samples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -129,6 +130,7 @@ class OrderStore:
             seen, now = found
             # A lease that ran out: whoever had it was stopped in the middle, or hangs.
             held_before = seen.lease_owner is not None
+            due = max(at for at in (seen.updated_at, seen.lease_until, seen.next_attempt_at) if at)
             row = swap(
                 session,
                 OrderRow,
@@ -145,7 +147,7 @@ class OrderStore:
                 return None
             if held_before:
                 leases.count(session, row.id, row.version, "extra_run", expected)
-            return order_of(row)
+            return replace(order_of(row), waited_s=(now - due).total_seconds())
 
     def renew(self, order: OrderRecord, lease_s: float) -> bool:
         """Hold a claimed order for `lease_s` seconds from now; False when it is no longer ours.

@@ -85,6 +85,8 @@ class OrderRecord:
     next_attempt_at: datetime | None = None
     confirm: bool = False
     erased_at: datetime | None = None
+    waited_s: float = field(default=0.0, compare=False)
+    """Of a claimed order: seconds from when it was due to the claim."""
 
     @property
     def spoken(self) -> bool:

@@ -35,6 +35,7 @@ from schemas.errors import EngineMisconfigured
 from services.bootstrap import Container, bootstrap
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import Runner
+from services.workers import measuring
 from services.workers.drain import Drain
 from services.workers.warming import Warming
 
@@ -47,6 +48,7 @@ _container: Container | None = None
 _runner: Runner | None = None
 _queues: tuple[str, ...] = ()
 _threads = False
+_slots = 1  # of this process
 _drain: Drain | None = None
 _warming: Warming | None = None
 _PARTS = ("engines", "messages")
@@ -75,6 +77,7 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
             Path(f"{name}.{part}").unlink(missing_ok=True)
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
+    measuring.begin("+".join(_queues))
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
@@ -97,9 +100,10 @@ def _trust_decoder(**_: Any) -> None:
 @worker_init.connect  # type: ignore[untyped-decorator]
 def _remember_pool(sender: Any, **_: Any) -> None:
     """Threads have no process of their own, and so no start of their own: it is done here for all."""
-    global _threads
+    global _threads, _slots
     _threads = "thread" in str(sender.pool_cls)  # a name or a class, as the worker was started
     if _threads:
+        _slots = sender.concurrency
         _start()
 
 
@@ -108,6 +112,7 @@ def _start(**_: Any) -> None:
     global _container, _runner, _warming
     configure_logging(settings().log_level, as_json=settings().log_json)
     _container = bootstrap(settings())
+    measuring.watch(_container.database, slots=_slots)
     main = os.getpid() if _threads else os.getppid()
     _runner = Runner(
         orders=_container.orders,
@@ -138,6 +143,7 @@ def _ready(part: str) -> None:
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def _listening(**_: Any) -> None:
     """The main process takes messages, which the processes that have the engines may not be ready for yet."""
+    measuring.serve()
     _ready("messages")
 
 

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from infra import measures
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
 from infra.webhooks import TOTAL_S, Answer, Poster
 from schemas.errors import InputError, StorageUnavailable
 from services.bootstrap import bootstrap, webhook_signer
+from services.workers import measuring
 
 if TYPE_CHECKING:
     from services.storage.outbox import Message, Outbox
@@ -118,16 +120,19 @@ class Courier:
         bound = log.bind(message_id=message.id, order_id=message.order_id, attempt=message.attempt)
         began = time.monotonic()
         answer = self._post(message.id, body)
-        ms = round((time.monotonic() - began) * 1000)
+        took_s = time.monotonic() - began
+        ms = round(took_s * 1000)
         if not answer.error:
             noted = self._outbox.delivered(message)
             bound.info("webhook.delivered", type=message.type, ms=ms)
+            measures.webhook_took("delivered", took_s)
         else:
             retry_in_s = self._patience.next_s(message.attempt, answer)
             noted = self._outbox.failed(message, answer.error, retry_in_s=retry_in_s)
             name = "webhook.dead" if retry_in_s is None else "webhook.failed"
             wait_s = None if retry_in_s is None else round(retry_in_s, 1)
             bound.warning(name, status=answer.status, ms=ms, retry_in_s=wait_s)
+            measures.webhook_took(name.removeprefix("webhook."), took_s)
         if not noted:
             bound.warning("webhook.stale_result_dropped")
 
@@ -165,7 +170,10 @@ def main() -> None:
         raise SystemExit(f"{error.detail}. {error.hint}") from None
     if signer is None:
         raise SystemExit("The courier has nobody to tell: set SAYCART_WEBHOOK_URL.")
+    measuring.begin("courier")
     container = bootstrap(config)
+    measuring.watch(container.database)
+    measuring.serve()
     if ready_file := os.environ.get("SAYCART_READY_FILE"):
         Path(ready_file).touch()
     patience = Patience(config.webhook_attempts, config.webhook_wait_s, config.webhook_wait_cap_s)

@@ -18,12 +18,14 @@ from pathlib import Path
 
 import structlog
 
+from infra import measures
 from infra.database import DatabaseUnavailable
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
 from schemas.errors import StorageUnavailable
 from services.bootstrap import Container, bootstrap
+from services.workers import measuring
 from services.workers.keeping import keep
 from services.workers.orphans import collect_orphans
 
@@ -56,6 +58,7 @@ def sweep(container: Container, idle_s: float) -> int:
                 break
             rung += 1
         if missing:
+            measures.rang(rung)
             log.info("sweep.rang", missing=len(missing), rung=rung, held=len(held))
         return rung
 
@@ -73,19 +76,26 @@ def fold(container: Container) -> int:
 
 def _done(part: str, work: Callable[[], int]) -> int | None:
     """What one part of a round came to; None where it failed, which is logged."""
-    try:
-        return work()
-    except (StorageUnavailable, DatabaseUnavailable) as error:
-        log.warning("sweep.storage_away", part=part, error=str(error))
-    except Exception:
-        log.exception("sweep.fault", part=part)
-    return None
+    with measures.sweeper_took(part) as took:
+        try:
+            came_to = work()
+            took.outcome = measures.DONE
+            return came_to
+        except (StorageUnavailable, DatabaseUnavailable) as error:
+            took.outcome = StorageUnavailable.code
+            log.warning("sweep.storage_away", part=part, error=str(error))
+        except Exception:
+            log.exception("sweep.fault", part=part)
+        return None
 
 
 def main() -> None:
     config = settings()
     configure_logging(config.log_level, as_json=config.log_json)
+    measuring.begin("sweeper")
     container = bootstrap(config)
+    measuring.watch(container.database)
+    measuring.serve()
     stop = StopSignal()
     if ready_file := os.environ.get("SAYCART_READY_FILE"):
         Path(ready_file).touch()
