@@ -8,7 +8,7 @@ said: `docs/metrics.md` has the whole list.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -154,6 +154,16 @@ def problem(kind: str, code: str) -> None:
     """A stage failed, or doubts what it found; `services/pipeline/counted.py` has the kinds."""
     if _made is not None:
         _made.problems.labels(kind, code).inc()
+
+
+def expect(problems: Iterable[tuple[str, str]], troubles: Iterable[tuple[str, str]]) -> None:
+    """Show these problems and lease troubles from the start, as none: `increase` does not see a counter that
+    begins with its first one."""
+    if _made is not None:
+        for labels in problems:
+            _made.problems.labels(*labels)
+        for labels in troubles:
+            _made.leases.labels(*labels)
 
 
 def lease_trouble(stage: str, trouble: str) -> None:

@@ -37,3 +37,12 @@ def names_in(text: str) -> set[str]:
         for family in text_string_to_metric_families(text)
         for ending in endings[family.type]
     }
+
+
+def labels_in(text: str) -> dict[str, set[str]]:
+    """The labels of each name that has a sample."""
+    found: dict[str, set[str]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found

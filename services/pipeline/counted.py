@@ -24,12 +24,14 @@ from schemas.errors import (
     DecodeInvalid,
     DecodeTruncated,
     EngineError,
+    EngineUnavailable,
     InputError,
+    RecordingLost,
     SaycartError,
     StorageError,
     TooMuchToRead,
 )
-from schemas.lifecycle import SETTLED, State
+from schemas.lifecycle import SETTLED, STAGES, State
 from schemas.review import ReviewReason
 from services.storage.records import OrderRecord, Outcome
 
@@ -44,6 +46,15 @@ _KINDS: tuple[tuple[str, type[SaycartError] | tuple[type[SaycartError], ...]], .
 _HEARING = frozenset({"nothing_heard", "heard_again"})
 _ENDS = {State.IN_REVIEW: "review", State.FAILED: "error"}
 
+# What an alert looks for, though it be one in a month.
+RARE = (
+    ("fault", "internal"),
+    ("storage", RecordingLost.code),
+    ("syntax", DecodeTruncated.code),
+    ("syntax", DecodeInvalid.code),
+    ("outage", EngineUnavailable.code),
+)
+TROUBLES = tuple((stage, "let_go") for stage in STAGES.values())
 RETRY, DROPPED, NOT_STORED = "retry", "dropped", "not_stored"
 
 

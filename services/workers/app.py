@@ -27,12 +27,14 @@ from celery.signals import (
     worker_shutting_down,
 )
 
+from infra import measures
 from infra.broker import make_celery
 from infra.private import keep_private
 from infra.settings import settings
 from infra.telemetry import configure_logging
 from schemas.errors import EngineMisconfigured
 from services.bootstrap import Container, bootstrap
+from services.pipeline import counted
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import Runner
 from services.workers import measuring
@@ -78,6 +80,7 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
     measuring.begin("+".join(_queues))
+    measures.expect(counted.RARE, counted.TROUBLES)
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]

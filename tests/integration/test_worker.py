@@ -23,7 +23,7 @@ from schemas.lifecycle import State
 from services.bootstrap import Container
 from services.workers.stack import as_environment, celery_argv
 from services.workers.sweeper import sweep
-from tests.shown import shown
+from tests.shown import names_in, shown
 from tests.stand_ins import Works
 
 LEASE_S = 3.0  # three beats in it: a machine that stalls for a second loses none
@@ -185,6 +185,9 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     assert worker.measured("saycart_worker_slots", part="decode") == 1
     assert worker.measured("saycart_worker_slots_busy", part="decode") == 0
     assert worker.measured("saycart_database_connections_limit") > 0
+    text = httpx.get(worker._metrics, trust_env=False).text
+    assert 'saycart_problems_total{code="internal",kind="fault"} 0.0' in text, "increase() sees the first"
+    assert "saycart_lease_troubles_total" in names_in(text)
 
     # A child that is killed leaves what it counted, and nothing of what it had in hand.
     worker.hold(True)
