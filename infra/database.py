@@ -7,13 +7,13 @@ thrown out at once, busy_timeout or not, as soon as somebody else wrote in betwe
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from sqlalchemy import ColumnElement, DateTime, Dialect, literal_column, select, text
+from sqlalchemy import ColumnElement, DateTime, Dialect, QueuePool, event, literal_column, select, text
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
@@ -21,6 +21,8 @@ from sqlalchemy.types import TypeDecorator
 
 from infra.dialects import (
     BUSY_S,
+    OVERFLOW,
+    POOL,
     TIMEOUTS,
     DatabaseFull,
     DatabaseRefused,
@@ -294,6 +296,24 @@ class Database:
             finally:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY_S * 1000}")
             return not busy
+
+    @property
+    def lent(self) -> int:
+        """Connections of this process's pool that are in use now."""
+        pool = self._engine.pool
+        return pool.checkedout() if isinstance(pool, QueuePool) else 0
+
+    @property
+    def lends_at_most(self) -> int:
+        """Connections that its pool may open."""
+        return POOL + OVERFLOW
+
+    def on_lending(self, told: Callable[[int], None]) -> None:
+        """Have `told` called with how many connections are lent, each time that one is or comes back; from
+        any thread, and two at once may leave it one out until the next."""
+        event.listen(self._engine, "checkout", lambda *_: told(self.lent))
+        # Told just before it is back.
+        event.listen(self._engine, "checkin", lambda *_: told(max(0, self.lent - 1)))
 
     def close(self) -> None:
         """Close pooled connections; the next use opens new ones."""

@@ -26,6 +26,8 @@ TIMEOUTS = (
     f"SET LOCAL lock_timeout = '{BUSY_S}s'; SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_S}s'"
 )
 """For each transaction, where a session can't have them."""
+# Connections that a process keeps, and how many more it may open.
+POOL, OVERFLOW = 5, 15
 # Seconds after which a connection in the pool is pinged before it is used again.
 RESTED_S = 1.0
 
@@ -96,8 +98,8 @@ def sqlite_engine(url: URL) -> Engine:
         json_serializer=_JSON,
         json_deserializer=_read_json,
         hide_parameters=True,  # an error is logged, and a parameter may be what a customer said
-        pool_size=5,
-        max_overflow=15,
+        pool_size=POOL,
+        max_overflow=OVERFLOW,
         pool_timeout=BUSY_S,
     )
 
@@ -172,8 +174,8 @@ def _looked_after(url: URL, arguments: dict[str, Any], **options: Any) -> Engine
         json_serializer=_JSON,
         json_deserializer=_read_json,
         hide_parameters=True,  # an error is logged, and a parameter may be what a customer said
-        pool_size=5,
-        max_overflow=15,
+        pool_size=POOL,
+        max_overflow=OVERFLOW,
         pool_timeout=BUSY_S,
         **options,
     )

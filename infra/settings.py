@@ -336,6 +336,14 @@ class Settings(BaseSettings):
     traces_sample: float = Field(1.0, ge=0, le=1)
     """The share of traces that is sent, of those that begin here and of each client's own."""
 
+    metrics_port: int = Field(0, ge=0, le=65_535)
+    """Where each worker, sweeper and courier answers Prometheus by itself, on machines without an API beside
+    it. 0: nowhere; the API shows the parts of its own machine."""
+
+    metrics_host: str = "127.0.0.1"
+    """Address that `SAYCART_METRICS_PORT` is opened on. Whoever reaches it reads counts and times of all
+    shops."""
+
     @property
     def database(self) -> str:
         return self.database_url or f"sqlite:///{self.home / 'saycart.db'}"

@@ -123,9 +123,9 @@ class Container:
     @cached_property
     def second_transcriber(self) -> Transcriber | None:
         name = self.settings.whisper_second
-        return self._transcriber(name) if name else None
+        return self._transcriber(name, role="second_hearing") if name else None
 
-    def _transcriber(self, name: str) -> Transcriber:
+    def _transcriber(self, name: str, role: str = "hearing") -> Transcriber:
         from infra.models import resolve
         from services.engines.whisper import WhisperTranscriber
 
@@ -135,6 +135,7 @@ class Container:
             name=name,
             device=config.whisper_device,
             threads=config.whisper_threads,
+            role=role,
         )
 
     @tracing.traced("decode audio")

@@ -32,6 +32,7 @@ from services.api import (
     schema,
 )
 from services.api.bell import Bell
+from services.api.counts import Counts
 from services.api.metrics import Metrics
 from services.api.middleware import Gate
 from services.api.origin import Own
@@ -98,6 +99,7 @@ def create_app(container: Container) -> FastAPI:
     app.state.waiting = Waiting(container.watched, lambda: container.notices)
     app.state.rates = Rates(container.settings)
     app.state.metrics = Metrics(container, pressure, app.state.waiting, app.state.rates)
+    app.state.counts = Counts(container)
     app.state.pressure = pressure
     app.state.bell = Bell()
     app.state.scrapers = {}

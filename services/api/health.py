@@ -1,4 +1,4 @@
-"""`/livez`, `/readyz`, `/metrics`: for orchestrators and Prometheus."""
+"""`/livez`, `/readyz`, `/metrics`, `/metrics/database`: for orchestrators and Prometheus."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import JSONResponse, Response
 
 from services.api.access import ReadsMetrics
+from services.api.counts import Counts
 from services.api.deps import container, leaving
 from services.api.metrics import Metrics
 
@@ -45,6 +46,13 @@ def ready(request: Request) -> Response:
 
 @router.get("/metrics", response_class=Response)
 def metrics(request: Request, _box: ReadsMetrics) -> Response:
-    """Prometheus text: counts over all shops, for a key with the scope `metrics`."""
+    """Prometheus text: what this process counts over all shops, for a key with the scope `metrics`."""
     kept: Metrics = request.app.state.metrics
+    return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/metrics/database", response_class=Response)
+def database_metrics(request: Request, _box: ReadsMetrics) -> Response:
+    """Prometheus text: counts of the database, the same from every process; one of them is to be scraped."""
+    kept: Counts = request.app.state.counts
     return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)

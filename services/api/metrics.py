@@ -1,76 +1,34 @@
-"""What `/metrics` shows: requests by route template, and orders by state as the database has them."""
+"""What `/metrics` shows: what this process of the API counts, so that sums over replicas are right, and on a
+machine that runs the other parts too what those have measured. Counts of the database: `counts.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-import structlog
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from schemas.errors import IdempotencyInFlight, Overloaded, SaycartError, TooManyOrders
-from schemas.lifecycle import State
+from infra import metrics
+from schemas.errors import IdempotencyInFlight, Overloaded, TooManyOrders
 from services.api.guard import Door
 from services.api.pressure import Pressure
 from services.api.rates import Rates
 from services.api.waiting import Waiting
 from services.bootstrap import Container
 
-log = structlog.get_logger(__name__)
-
+disable_created_metrics()  # a second series for each counter, which nobody asks for
 # Seconds. Long polls end at 30, uploads at 120.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_ACCEPTED = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
-
-
-class _Orders(Collector):
-    """Asks the database at each scrape, so that a restart of the API loses no count."""
-
-    def __init__(self, container: Container) -> None:
-        self.container = container
-
-    def collect(self) -> Iterable[Metric]:
-        events = CounterMetricFamily("saycart_order_events", "events of all orders by type", labels=["type"])
-        codes = CounterMetricFamily(
-            "saycart_order_codes",
-            "failures, findings, review reasons, dropped results, extra runs",
-            labels=["kind", "code"],
-        )
-        up = GaugeMetricFamily("saycart_database_up", "1 when the orders could be counted")
-        orders = GaugeMetricFamily("saycart_orders", "orders by state", labels=["state"])
-        messages = GaugeMetricFamily("saycart_webhooks", "messages to the shop by state", labels=["state"])
-        try:
-            counts = self.container.orders.counts()
-            coded = self.container.orders.code_counts()
-            happened = self.container.orders.event_counts()
-            told = self.container.outbox.counts()
-            load = self.container.load.load()
-        except SaycartError as error:
-            log.warning("metrics.no_counts", code=error.code)
-            up.add_metric([], 0)
-            yield up
-            return
-        for state in State:
-            orders.add_metric([state.value], counts.get(state, 0))
-        for name, count in told.items():
-            messages.add_metric([name], count)
-        up.add_metric([], 1)
-        for kind, count in sorted(happened.items()):
-            events.add_metric([kind], count)
-        for (about, code), count in sorted(coded.items()):
-            codes.add_metric([about, code], count)
-        yield GaugeMetricFamily("saycart_orders_waiting", "orders that wait for workers", load.waiting)
-        yield GaugeMetricFamily(
-            "saycart_orders_per_second",
-            "orders that the workers finished, over the last minute",
-            load.per_second,
-        )
-        yield up
-        yield codes
-        yield orders
-        yield messages
-        yield events
 
 
 class _Refusals(Collector):
@@ -123,12 +81,16 @@ class Metrics:
 
     def __init__(self, container: Container, pressure: Pressure, waiting: Waiting, rates: Rates) -> None:
         self.registry = CollectorRegistry()
-        Gauge(
-            "saycart_clients_waiting",
-            "long polls and event streams of this process",
-            registry=self.registry,
-        ).set_function(lambda: waiting.watchers)
-        self.registry.register(_Orders(container))
+        database, config = container.database, container.settings
+        for name, says, value in (
+            ("clients_waiting", "long polls and event streams of this process", lambda: waiting.watchers),
+            ("clients_waiting_limit", "so many may wait; 0: any number", lambda: config.max_waits),
+            ("api_connections_busy", "connections that this process's pool lends", lambda: database.lent),
+            ("api_connections_limit", "so many it may open", lambda: database.lends_at_most),
+        ):
+            Gauge(f"saycart_{name}", says, registry=self.registry).set_function(value)
+        if (folder := metrics.shared()) is not None:
+            self.registry.register(metrics.Parts(folder))
         self.registry.register(_Refusals(pressure))
         self.registry.register(_Limited(rates))
         self.requests = Counter(
@@ -142,6 +104,13 @@ class Metrics:
             "time from the request's head to the end of the answer",
             ["method", "route"],
             buckets=_BUCKETS,
+            registry=self.registry,
+        )
+
+        self.accepted = Histogram(
+            "saycart_order_accepted_seconds",
+            "from the last byte of an order to the first of the answer that accepts it",
+            buckets=_ACCEPTED,
             registry=self.registry,
         )
 

@@ -31,7 +31,9 @@ log = structlog.get_logger(__name__)
 _SANE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,63}", re.ASCII)
 _BODILESS = frozenset({"GET", "HEAD"})
 # Asked all day by machines; a line for each would bury the orders.
-_QUIET = frozenset({"/livez", "/readyz", "/metrics"})
+_QUIET = frozenset({"/livez", "/readyz", "/metrics", "/metrics/database"})
+# Where orders come in, by an integration and from a page, and what says that one was accepted.
+_ACCEPTS = {("POST", "/v1/orders"): 202, ("POST", "/orders"): 303}
 
 
 class Gate:
@@ -54,6 +56,7 @@ class Gate:
         status = 0
         noted = False
         started = time.perf_counter()
+        paced = Paced(receive, self.pace)
 
         def note() -> None:
             nonlocal noted
@@ -67,6 +70,8 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if paced.whole_at and _ACCEPTS.get((scope["method"], scope["path"])) == status:
+                    self.metrics.accepted.observe(time.monotonic() - paced.whole_at)
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = request_id
                 if scope["app"].state.draining:
@@ -85,7 +90,7 @@ class Gate:
             try:
                 refused = _refuse(scope) or self.own.refusal(scope)
                 if refused is None:
-                    await self.app(scope, Paced(receive, self.pace), marked)
+                    await self.app(scope, paced, marked)
                 else:
                     await problems.response(Request(scope), refused)(scope, receive, marked)
             except Exception:

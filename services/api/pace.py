@@ -43,10 +43,11 @@ class Paced:
         self._receive, self._pace = receive, pace
         self._received = 0
         self._waited_s = 0.0
-        self._whole = False
+        self.whole_at: float | None = None
+        """When the last of the body came, by the monotonic clock."""
 
     async def __call__(self) -> Message:
-        if self._whole:
+        if self.whole_at is not None:
             return await self._receive()
         began = time.monotonic()
         try:
@@ -63,5 +64,6 @@ class Paced:
             ) from None
         self._waited_s += time.monotonic() - began
         self._received += len(message.get("body", b""))
-        self._whole = not message.get("more_body", False)
+        if not message.get("more_body", False):
+            self.whole_at = time.monotonic()
         return message

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from infra.measures import engine_took
 from schemas.errors import (
     AudioDamaged,
     AudioTooCostly,
@@ -73,10 +74,11 @@ def read(path: Path, limits: DecodeLimits) -> Samples:
         UnsupportedAudio, AudioTooLarge, AudioTooLong, AudioTooCostly, AudioDamaged: the recording itself.
         EngineUnavailable: as `decode`.
     """
-    container = sniff_file(path)
-    samples = decode(path, container, limits)
-    check_whole(path, container, samples.size / RATE)
-    return samples
+    with engine_took("audio_decoding"):
+        container = sniff_file(path)
+        samples = decode(path, container, limits)
+        check_whole(path, container, samples.size / RATE)
+        return samples
 
 
 def decode(path: Path, container: Container, limits: DecodeLimits) -> Samples:

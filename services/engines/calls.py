@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 
 from infra import tracing
+from infra.measures import engine_took
 from schemas.errors import DecodeCancelled, EngineMisconfigured, EngineUnavailable
 
 CONNECT_S = 5.0
@@ -50,15 +51,17 @@ class Calls:
         *,
         called_off: threading.Event | None = None,
         timeout_s: float | None = None,
+        measured_as: str = "decode_request",
     ) -> dict[str, Any]:
-        """The answer's document. `timeout_s` is for this one request, in place of the usual.
+        """The answer's document. `timeout_s` is for this one request, in place of the usual; `measured_as`
+        names it among the times of engines.
 
         Raises:
             EngineUnavailable: no answer in time, 408, 429 or 5xx, or no JSON.
             EngineMisconfigured: any other 4xx.
             DecodeCancelled: `called_off` was set before the answer came; the connection is closed.
         """
-        with tracing.span(f"POST {path}", self._about, kind="client"):
+        with tracing.span(f"POST {path}", self._about, kind="client"), engine_took(measured_as):
             return self._post(path, body, called_off, timeout_s or self._timeout_s)
 
     def _post(

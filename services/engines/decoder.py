@@ -22,7 +22,7 @@ import httpx
 import structlog
 from llguidance import LLMatcher
 
-from infra import tracing
+from infra import measures, tracing
 from infra.caches import Alike
 from schemas.errors import (
     DecodeCancelled,
@@ -52,6 +52,7 @@ KNOWN_BYTES = 64_000_000
 HEALTH_S = 2.0
 LEAST_S = 0.01
 _CHAT = "/v1/chat/completions"
+_WARMING = "warming"
 
 Document = dict[str, Any]
 
@@ -102,18 +103,27 @@ class OpenAIDecoder:
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
     ) -> Decoded:
         """See `CartDecoder.decode`."""
+        with measures.engine_took("decoder"):
+            return self._decode(evidence, called_off, whole)
+
+    def _decode(self, evidence: Evidence, called_off: threading.Event | None, whole: bool) -> Decoded:
         started = time.perf_counter()
         labels, version = self._menu(evidence)
-        chat, mask = messages(evidence, labels), build_mask(evidence, labels, version)
+        with measures.mask_took("build"):
+            chat, mask = messages(evidence, labels), build_mask(evidence, labels, version)
         if whole or self._whole:
             text, answers = self._complete(chat, mask, called_off)
         else:
-            text, answers = self._filled_in(chat, mask, build_form(evidence, labels, version), called_off)
-        if not mask.accepts(text):
+            with measures.mask_took("build"):
+                form = build_form(evidence, labels, version)
+            text, answers = self._filled_in(chat, mask, form, called_off)
+        with measures.mask_took("check"):
+            accepted = mask.accepts(text)
+        if not accepted:
             raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])
         used = [answer.get("usage") or {} for answer in answers]
         prompt = used[0] if used else {}
-        return Decoded(
+        decoded = Decoded(
             draft=labels.from_wire(text),
             engine=f"{self._dialect}:{self._model}" if answers else "none: settled",
             grammar=mask.version,
@@ -124,6 +134,14 @@ class OpenAIDecoder:
             scored=self._scored(text, answers[0], called_off) if self._score else None,
             seconds=time.perf_counter() - started,
         )
+        measures.tokens(
+            "decoder",
+            prompt=decoded.prompt_tokens,
+            cached=decoded.cached_tokens,
+            completion=decoded.completion_tokens,
+            overruled=sum(decoded.scored.overruled.values()) if decoded.scored else None,
+        )
+        return decoded
 
     @tracing.traced("reader")
     def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
@@ -137,14 +155,23 @@ class OpenAIDecoder:
             return self._calls.post(path, body, called_off=called_off, timeout_s=left)
 
         sheet = self._sheets.of(evidence.menu)
-        return reading.read(
-            evidence.transcript,
-            sheet,
-            dialect=self._dialect,
-            model=self._model,
-            adapter=self._adapter,
-            post=post,
+        with measures.engine_took("reader"):
+            found = reading.read(
+                evidence.transcript,
+                sheet,
+                dialect=self._dialect,
+                model=self._model,
+                adapter=self._adapter,
+                post=post,
+            )
+        measures.tokens(
+            "reader",
+            prompt=found.prompt_tokens,
+            cached=found.cached_tokens,
+            completion=found.completion_tokens,
+            overruled=found.overruled,
         )
+        return found
 
     def forget(self) -> None:
         """Look anew for what the server has, since another may have taken its place."""
@@ -164,11 +191,11 @@ class OpenAIDecoder:
             asked = reading.prompt(
                 "hello", sheet, dialect=self._dialect, model=self._model, adapter=self._adapter
             )
-            self._calls.post(_CHAT, asked | {"max_tokens": 1}, called_off=called_off)
+            self._calls.post(_CHAT, asked | {"max_tokens": 1}, called_off=called_off, measured_as=_WARMING)
             return
         labels, _ = self._menu(evidence)
         body = {"messages": messages(evidence, labels), "max_tokens": 1, "temperature": 0}
-        self._calls.post(_CHAT, {"model": self._model, **body}, called_off=called_off)
+        self._calls.post(_CHAT, {"model": self._model, **body}, called_off=called_off, measured_as=_WARMING)
 
     def health(self) -> str:
         """`ok`, or what its `/health` says instead."""
@@ -295,7 +322,8 @@ class OpenAIDecoder:
 
 def compiles(mask: Mask) -> None:
     """Raises `DecodeInvalid` where a server would drop the mask in silence."""
-    problem = LLMatcher.validate_grammar(mask.lark)
+    with measures.mask_took("compile"):
+        problem = LLMatcher.validate_grammar(mask.lark)
     if problem:
         raise DecodeInvalid("The mask does not compile", quoted=problem[:300])
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from infra import tracing
+from infra.measures import engine_took
 from schemas.errors import EngineMisconfigured, EngineUnavailable
 from schemas.transcript import Transcript, Word
 from services.engines.audio import RATE, Samples
@@ -129,6 +130,7 @@ class WhisperTranscriber:
         name: the name in the model lock; with the options it is the key of the confidence table.
         device: `cpu` (int8) or `cuda` (float16).
         threads: CPU threads of one transcription.
+        role: what its times are measured as; a second hearing by it adds `_again`.
     """
 
     def __init__(
@@ -138,10 +140,12 @@ class WhisperTranscriber:
         name: str,
         device: str = "cpu",
         threads: int = 2,
+        role: str = "hearing",
     ) -> None:
         self._model_path, self._device, self._threads = model, device, threads
         self._compute = COMPUTE.get(device, "default")
         self._name = name
+        self._role = role
         self._model: Any = None
         self._loading = threading.Lock()
 
@@ -179,7 +183,8 @@ class WhisperTranscriber:
         if self._model is not None:
             self._model.encode.forget()
         language = language.split("-")[0].lower()
-        segments = self.hear(samples, language)
+        with engine_took(self._role):
+            segments = self.hear(samples, language)
         kept = [segment for segment in segments if not is_phantom(segment)]
         key = self.key(language)
         # The words' own texts, so that a span of the text always is a run of words with times.
@@ -199,13 +204,15 @@ class WhisperTranscriber:
     @tracing.traced("hear again")
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """As the port says. The hints stand before the recording as if they had been said in it."""
-        segments = self.hear(
-            recording.samples,
-            first.language,
-            initial_prompt=f"Order: {', '.join(hints)}.",
-            # It tends to go on talking once the order is over.
-            max_new_tokens=_TOKENS_A_WORD * len(first.words) + _SPARE_TOKENS,
-        )
+        samples = recording.samples
+        with engine_took(f"{self._role}_again"):
+            segments = self.hear(
+                samples,
+                first.language,
+                initial_prompt=f"Order: {', '.join(hints)}.",
+                # It tends to go on talking once the order is over.
+                max_new_tokens=_TOKENS_A_WORD * len(first.words) + _SPARE_TOKENS,
+            )
         start = first.words[0].start_s - _MARGIN_S if first.words else 0.0
         end = first.words[-1].end_s + _MARGIN_S if first.words else 0.0
         words = tuple(

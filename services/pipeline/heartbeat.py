@@ -14,7 +14,9 @@ from typing import Protocol
 
 import structlog
 
+from infra import measures
 from schemas.errors import StorageUnavailable
+from schemas.lifecycle import STAGES
 from services.storage.records import OrderRecord
 
 log = structlog.get_logger()
@@ -57,15 +59,21 @@ class Heartbeat:
         while not self._stop.wait(self._lease_s / 3):
             if time.monotonic() >= self._end:
                 log.error("lease.stage_hangs", order_id=self._order.id, version=self._order.version)
+                self._trouble("let_go")
                 return
             try:
                 if not self._leases.renew(self._order, self._lease_s):
                     break
             except StorageUnavailable as error:
                 log.warning("lease.not_renewed", order_id=self._order.id, error=error.detail)
+                self._trouble("not_renewed")
             except Exception:
                 # A thread that dies in silence would lose the order; the next beat may do better.
                 log.exception("lease.fault", order_id=self._order.id)
         if not self._stop.is_set():
             self.lost.set()
             log.warning("lease.lost", order_id=self._order.id, version=self._order.version)
+            self._trouble("lost")
+
+    def _trouble(self, what: str) -> None:
+        measures.lease_trouble(STAGES[self._order.state], what)

@@ -28,7 +28,7 @@ from typing import TypeVar
 
 import structlog
 
-from infra import tracing
+from infra import measures, tracing
 from schemas.errors import (
     AudioRefused,
     DecodeCancelled,
@@ -44,6 +44,7 @@ from schemas.errors import (
 from schemas.lifecycle import Event, State, advance
 from schemas.order import OrderError
 from schemas.review import ReviewReason
+from services.pipeline import counted
 from services.pipeline.flow import BY_NAME, FLOW, Stage
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.ports import Doorbell, Tools
@@ -97,24 +98,36 @@ class Runner:
             return None
         if order is None:
             log.info("stage.nothing_to_claim", order_id=order_id, stage=stage.name)
+        else:
+            measures.waited(stage.name, order.waited_s)
         return order
 
     def _run(self, stage: Stage, order: OrderRecord) -> tuple[OrderRecord | None, State | None]:
         """Run one stage of a claimed order: the order as it is held for the next one, where that is at hand,
         and the state that it is in, None when the result counted for nothing."""
-        with structlog.contextvars.bound_contextvars(
-            order_id=order.id, stage=stage.name, attempt=order.attempt
+        with (
+            structlog.contextvars.bound_contextvars(
+                order_id=order.id, stage=stage.name, attempt=order.attempt
+            ),
+            measures.stage_took(stage.name) as took,
         ):
             try:
                 with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s) as beat:
                     outcome = self._act(stage, order, replace(self.tools, called_off=beat.lost))
-                    return self._commit(order, outcome) if outcome else (None, order.state)
+                    if outcome is None:
+                        took.outcome = counted.RETRY
+                        return None, order.state
+                    moved, held = self._commit(order, outcome)
+                    took.outcome = counted.outcome_of(moved)
+                    return moved if held else None, moved.state
             except (StaleState, DecodeCancelled):
                 # The lease ran out or the client cancelled; whoever holds the order now decides.
                 log.warning("stage.stale_result_dropped")
+                took.outcome = counted.DROPPED
                 self._count_dropped(order)
             except StorageUnavailable as error:
                 log.error("stage.result_not_stored", error=error.detail)
+                took.outcome = counted.NOT_STORED
             except Exception as error:
                 log.exception("stage.result_refused")
                 return None, self._refused(stage, order, error)
@@ -128,7 +141,8 @@ class Runner:
                 stage, order, tools, "attempts_used_up", "Workers stopped while working on this"
             )
         try:
-            return stage.step(order, tools)
+            with counted.failures():
+                return stage.step(order, tools)
         except DecodeCancelled:
             raise
         except InputError as error:
@@ -199,7 +213,8 @@ class Runner:
             return ask_human(ReviewReason.DECODER_UNAVAILABLE, code, message)
         return ask_human(ReviewReason.STAGE_FAILED, code, message)
 
-    def _commit(self, order: OrderRecord, outcome: Outcome) -> tuple[OrderRecord | None, State]:
+    def _commit(self, order: OrderRecord, outcome: Outcome) -> tuple[OrderRecord, bool]:
+        """The order as it is stored, and whether it is held for the stage that follows."""
         after = FLOW.get(advance(order.state, outcome.event))
         hold_s = self.lease_s if after is not None and after.at_hand else None
         try:
@@ -210,13 +225,12 @@ class Runner:
             if (moved.version, moved.state) != (order.version + 1, advance(order.state, outcome.event)):
                 raise
         log.info("stage.done", state=moved.state.value)
+        counted.committed(moved, outcome)
         if outcome.refused:
             self.tools.remove_recording(order.id)
-        if hold_s is not None:
-            return moved, moved.state
-        if after is not None:
+        if hold_s is None and after is not None:
             self.doorbell.ring(order.id, after.state)
-        return None, moved.state
+        return moved, hold_s is not None
 
     @property
     def _patience_s(self) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, case, func, select
 
 from infra.database import Database
 from schemas.lifecycle import WAITING, State
 from services.storage.changes import glancing, reading
+from services.storage.leases import claimable
 from services.storage.tables import IdempotencyRow, OrderRow
 
 # Seconds over which throughput is measured.
@@ -33,6 +35,21 @@ class Load:
     @property
     def per_second(self) -> float:
         return self.left / WINDOW_S
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Of the orders that wait for one stage: for how long the oldest has been untouched that a worker may
+    claim, how many are held, and for how long the longest; seconds, 0 where there is none."""
+
+    oldest_s: float = 0.0
+    held: int = 0
+    longest_held_s: float = 0.0
+
+
+def _age_s(now: datetime, at: datetime | None) -> float:
+    """Seconds since then, 0 for never."""
+    return max(0.0, (now - at).total_seconds()) if at is not None else 0.0
 
 
 class LoadStore:
@@ -61,6 +78,28 @@ class LoadStore:
         # Orders of older versions have no client.
         by_client = {(shop, client): n for (shop, client), n in counted.items() if client is not None}
         return Load(by_shop.total(), by_shop, by_client, left or 0)
+
+    def backlog(self) -> dict[State, Backlog]:
+        """What waits for each stage; one look at each order that waits."""
+        with reading(self._database) as session:
+            now = self._database.now(session)
+            free = and_(*claimable(now))
+            held = OrderRow.lease_until > now
+            rows = session.execute(
+                select(
+                    OrderRow.state,
+                    func.min(case((free, OrderRow.updated_at))),
+                    func.count(case((held, 1))),
+                    # A renewal leaves it as it is, so that it tells of the claim.
+                    func.min(case((held, OrderRow.updated_at))),
+                )
+                .where(OrderRow.state.in_(_WAITING))
+                .group_by(OrderRow.state)
+            ).all()
+        found = dict.fromkeys(WAITING, Backlog())
+        for state, oldest, count, longest in rows:
+            found[State(state)] = Backlog(_age_s(now, oldest), count, _age_s(now, longest))
+        return found
 
     def knows_key(self, shop: str, client: str, key: str) -> bool:
         """Whether an order of the shop was stored under this Idempotency-Key."""

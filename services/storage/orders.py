@@ -131,7 +131,7 @@ class OrderStore:
             seen, now = found
             # A lease that ran out: whoever had it was stopped in the middle, or hangs.
             held_before = seen.lease_owner is not None
-            due = max(seen.updated_at, seen.next_attempt_at or seen.updated_at)
+            due = max(at for at in (seen.updated_at, seen.lease_until, seen.next_attempt_at) if at)
             row = swap(
                 session,
                 OrderRow,

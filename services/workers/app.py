@@ -27,7 +27,7 @@ from celery.signals import (
     worker_shutting_down,
 )
 
-from infra import tracing
+from infra import measures, tracing
 from infra.broker import make_celery
 from infra.private import keep_private
 from infra.ready_file import ReadyFile
@@ -35,8 +35,10 @@ from infra.settings import settings
 from infra.telemetry import configure_logging
 from schemas.errors import EngineMisconfigured, InputError
 from services.bootstrap import Container, bootstrap, check_traces
+from services.pipeline import counted
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import Runner
+from services.workers import measuring
 from services.workers.drain import Drain
 from services.workers.warming import Warming
 
@@ -49,6 +51,7 @@ _container: Container | None = None
 _runner: Runner | None = None
 _queues: tuple[str, ...] = ()
 _threads = False
+_slots = 1  # of this process
 _drain: Drain | None = None
 _warming: Warming | None = None
 _PARTS = ("engines", "messages")
@@ -77,6 +80,8 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
             Path(f"{name}.{part}").unlink(missing_ok=True)
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
+    measuring.begin("+".join(_queues))
+    measures.expect(counted.RARE, counted.TROUBLES)
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
@@ -103,9 +108,10 @@ def _trust_decoder(**_: Any) -> None:
 @worker_init.connect  # type: ignore[untyped-decorator]
 def _remember_pool(sender: Any, **_: Any) -> None:
     """Threads have no process of their own, and so no start of their own: it is done here for all."""
-    global _threads
+    global _threads, _slots
     _threads = "thread" in str(sender.pool_cls)  # a name or a class, as the worker was started
     if _threads:
+        _slots = sender.concurrency
         _start()
 
 
@@ -115,6 +121,7 @@ def _start(**_: Any) -> None:
     configure_logging(settings().log_level, as_json=settings().log_json)
     tracing.start(settings(), "worker")
     _container = bootstrap(settings())
+    measuring.watch(_container.database, slots=_slots)
     main = os.getpid() if _threads else os.getppid()
     _runner = Runner(
         orders=_container.orders,
@@ -145,6 +152,7 @@ def _ready(part: str) -> None:
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def _listening(**_: Any) -> None:
     """The main process takes messages, which the processes that have the engines may not be ready for yet."""
+    measuring.serve()
     _ready("messages")
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from infra import tracing
+from infra import measures, tracing
 from infra.ready_file import ReadyFile
 from infra.settings import settings
 from infra.signals import StopSignal
@@ -26,6 +26,7 @@ from infra.telemetry import configure_logging
 from infra.webhooks import TOTAL_S, Answer, Poster
 from schemas.errors import InputError, StorageUnavailable
 from services.bootstrap import bootstrap, check_traces, webhook_signer
+from services.workers import measuring
 
 if TYPE_CHECKING:
     from services.storage.outbox import Message, Outbox
@@ -123,16 +124,19 @@ class Courier:
         began = time.monotonic()
         with tracing.continued(self._trace_of(message)), tracing.span("tell shop", _about(message)):
             answer = self._post(message.id, body)
-        ms = round((time.monotonic() - began) * 1000)
+        took_s = time.monotonic() - began
+        ms = round(took_s * 1000)
         if not answer.error:
             noted = self._outbox.delivered(message)
             bound.info("webhook.delivered", type=message.type, ms=ms)
+            measures.webhook_took("delivered", took_s)
         else:
             retry_in_s = self._patience.next_s(message.attempt, answer)
             noted = self._outbox.failed(message, answer.error, retry_in_s=retry_in_s)
             name = "webhook.dead" if retry_in_s is None else "webhook.failed"
             wait_s = None if retry_in_s is None else round(retry_in_s, 1)
             bound.warning(name, status=answer.status, ms=ms, retry_in_s=wait_s)
+            measures.webhook_took(name.removeprefix("webhook."), took_s)
         if not noted:
             bound.warning("webhook.stale_result_dropped")
 
@@ -187,8 +191,11 @@ def main() -> None:
         raise SystemExit(f"{error.detail}. {error.hint}") from None
     if signer is None:
         raise SystemExit("The courier has nobody to tell: set SAYCART_WEBHOOK_URL.")
+    measuring.begin("courier")
     container = bootstrap(config)
     tracing.start(config, "courier")
+    measuring.watch(container.database)
+    measuring.serve()
     ready = ReadyFile()
 
     def stopped(pause_s: float) -> bool:

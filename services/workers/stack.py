@@ -20,6 +20,7 @@ from types import TracebackType
 
 import httpx
 
+from infra import metrics
 from infra.database import Database
 from infra.home import keep_key, kept_key
 from infra.models import resolve
@@ -96,6 +97,7 @@ class Stack:
         self._supervisor.claim()
         try:
             narrow(config.home)
+            metrics.emptied(_metrics_folder(config))
             self._listener = _api_listener(config)
             database = Database.of(config)
             try:
@@ -176,8 +178,11 @@ class Stack:
             url = f"http://127.0.0.1:{port}"
             children.append(llm_child(config, port, self.log_path("llm")))
             config = config.model_copy(update={"llm_url": url, "llm_dialect": "llama.cpp"})
+        # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
+        config = config.model_copy(update={"metrics_port": 0})
         self.settings = config
         environment = as_environment(config) | llama_server.OPENMP_ENV
+        environment |= {metrics.FOLDER: str(_metrics_folder(config))}
         queue = tuple(child.name for child in children if child.name == "redis")
         model = tuple(child.name for child in children if child.name == "llm")
         for name, queues in WORKERS.items():
@@ -252,7 +257,12 @@ def api_child(
         log_path=config.home / "logs" / "api.log",
         ready=lambda: file.exists() and answers(),
         ready_timeout_s=ready_timeout_s,
-        env={**as_environment(config), "SAYCART_READY_FILE": str(file), "SAYCART_API_FD": str(number)},
+        env={
+            **as_environment(config),
+            "SAYCART_READY_FILE": str(file),
+            "SAYCART_API_FD": str(number),
+            metrics.FOLDER: str(_metrics_folder(config)),
+        },
         needs=needs,
         stop_s=_API_STOP_S,
         prepare=lambda: file.unlink(missing_ok=True),
@@ -269,6 +279,10 @@ def _api_listener(config: Settings) -> socket.socket:
             f"The API can't serve on port {config.api_port} of {config.api_host}: {error.strerror}.",
             "Stop what listens there, or choose another with SAYCART_API_PORT or SAYCART_API_HOST.",
         ) from error
+
+
+def _metrics_folder(config: Settings) -> Path:
+    return config.home / "run" / "metrics"
 
 
 def _ready_file(config: Settings, name: str) -> Path:

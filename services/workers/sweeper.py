@@ -16,7 +16,7 @@ from functools import partial
 
 import structlog
 
-from infra import tracing
+from infra import measures, tracing
 from infra.database import DatabaseUnavailable
 from infra.ready_file import ReadyFile
 from infra.settings import settings
@@ -24,6 +24,7 @@ from infra.signals import StopSignal
 from infra.telemetry import configure_logging
 from schemas.errors import InputError, StorageUnavailable
 from services.bootstrap import Container, bootstrap
+from services.workers import measuring
 from services.workers.keeping import keep
 from services.workers.orphans import collect_orphans
 
@@ -58,6 +59,7 @@ def sweep(container: Container, idle_s: float) -> int:
                     break
             rung += 1
         if missing:
+            measures.rang(rung)
             log.info("sweep.rang", missing=len(missing), rung=rung, held=len(held))
         return rung
 
@@ -80,23 +82,30 @@ def fold(container: Container) -> int:
 
 def _done(part: str, work: Callable[[], int]) -> int | None:
     """What one part of a round came to; None where it failed, which is logged."""
-    try:
-        return work()
-    except (StorageUnavailable, DatabaseUnavailable) as error:
-        log.warning("sweep.storage_away", part=part, error=str(error))
-    except Exception:
-        log.exception("sweep.fault", part=part)
-    return None
+    with measures.sweeper_took(part) as took:
+        try:
+            came_to = work()
+            took.outcome = measures.DONE
+            return came_to
+        except (StorageUnavailable, DatabaseUnavailable) as error:
+            took.outcome = StorageUnavailable.code
+            log.warning("sweep.storage_away", part=part, error=str(error))
+        except Exception:
+            log.exception("sweep.fault", part=part)
+        return None
 
 
 def main() -> None:
     config = settings()
     configure_logging(config.log_level, as_json=config.log_json)
+    measuring.begin("sweeper")
     try:
         container = bootstrap(config)
     except InputError as error:
         raise SystemExit(f"{error.detail}. {error.hint}") from None
     tracing.start(config, "sweeper")
+    measuring.watch(container.database)
+    measuring.serve()
     stop = StopSignal()
     ready = ReadyFile()
     # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.

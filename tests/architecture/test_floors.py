@@ -59,7 +59,21 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
             f"services.pipeline.{module}",
             "services.storage.records",
         ): "plain values; records import no database"
-        for module in ("flow", "heartbeat", "judge", "kept_evidence", "ports", "review", "runner", "stages")
+        for module in (
+            "counted",
+            "flow",
+            "heartbeat",
+            "judge",
+            "kept_evidence",
+            "ports",
+            "review",
+            "runner",
+            "stages",
+        )
+    },
+    **{
+        (f"services.pipeline.{module}", "infra.measures"): "counts what was done; does nothing where unasked"
+        for module in ("counted", "heartbeat", "runner")
     },
     ("services.pipeline.reading", "infra.caches"): "a cache in memory, and nothing of a machine",
     (

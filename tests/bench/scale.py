@@ -38,7 +38,7 @@ from tests.credentials import UNLIMITED_ENV, header_at
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import CAFE, TESTER, sample_menu
 
-PAGES = ("/", "/v1/menus", "/menu", "/metrics", "/review/stats")
+PAGES = ("/", "/v1/menus", "/menu", "/metrics/database", "/review/stats")
 LONG = "/review/stats?days=30"  # only folded: 150,000 decisions of a million orders would be read each time
 REQUESTS, SECONDS = 50, 8.0  # of one page at most; a slow one is asked less often, but three times
 READY_S = 30.0
@@ -102,7 +102,7 @@ def fold(tallies: TallyStore) -> dict[str, Any]:
 def metrics(http: httpx.Client) -> list[str]:
     """What is counted of orders and messages, as lines."""
     names = ("saycart_orders{", "saycart_order_events_total", "saycart_order_codes_total", "saycart_webhooks")
-    return [line for line in http.get("/metrics").text.splitlines() if line.startswith(names)]
+    return [line for line in http.get("/metrics/database").text.splitlines() if line.startswith(names)]
 
 
 @contextmanager

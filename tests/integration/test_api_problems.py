@@ -82,7 +82,7 @@ def test_a_fault_of_ours_tells_nothing(lone_world: World, monkeypatch: pytest.Mo
 
 def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
     away = Database(NOWHERE)
-    assert own_world.http.get("/metrics").status_code == 200
+    assert own_world.http.get("/metrics/database").status_code == 200
     own_world.parts.database, own_world.parts.orders = away, OrderStore(away, "main")
     for answer in (upload(own_world), own_world.http.post("/v1/orders", json=TEXT)):
         found = expect_problem(answer, 503, "storage_unavailable")
@@ -96,9 +96,10 @@ def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
     expect_problem(own_world.http.get("/v1/orders"), 503, "storage_unavailable")
     own_world.parts.keys = KeyStore(away, "main")
     expect_problem(own_world.http.get("/v1/orders"), 503, "storage_unavailable")
-    shown = own_world.http.get("/metrics")
+    shown = own_world.http.get("/metrics/database")
     assert shown.status_code == 200
     assert "saycart_database_up 0.0" in shown.text
+    assert "saycart_orders" not in shown.text
     away.close()
 
 
@@ -187,7 +188,7 @@ def test_health_and_metrics(own_world: World) -> None:
     assert own_world.http.get("/readyz").status_code == 503
     own_world.server._app.state.draining = False
     own_world.http.get("/v1/orders/ord_none")
-    shown = own_world.http.get("/metrics").text
+    shown = own_world.http.get("/metrics").text + own_world.http.get("/metrics/database").text
     assert 'saycart_orders{state="transcribed"} 1.0' in shown
     assert 'saycart_orders{state="completed"} 0.0' in shown
     assert 'saycart_webhooks{state="dead"} 0.0' in shown
@@ -243,6 +244,7 @@ def test_the_openapi_document_is_whole(world: World) -> None:
         "GET /livez",
         "GET /readyz",
         "GET /metrics",
+        "GET /metrics/database",
     } == listed
     names = document["components"]["schemas"]
 

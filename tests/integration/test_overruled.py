@@ -7,9 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from prometheus_client import CollectorRegistry
+
+from infra import measures
 from infra.blobs import Blobs
 from infra.database import Database
 from services.engines.labels import Labels
+from tests.shown import shown_by
 from tests.staged_server import Answer, completion, staged_server
 from tests.stand_ins import CAFE, RIGHT, Works
 
@@ -36,7 +40,12 @@ def test_it_is_kept_with_the_order_and_counted(database: Database, tmp_path: Pat
     order_id, runner = world.to_decode(), world.runner()
     with staged_server(vllm) as server:
         decoder = server.decoder("vllm", score=True)
-        replace(runner, tools=replace(runner.tools, decoder=lambda: decoder)).run(order_id, "decode")
+        measures.open_in(registry := CollectorRegistry(), "decode")
+        try:
+            replace(runner, tools=replace(runner.tools, decoder=lambda: decoder)).run(order_id, "decode")
+        finally:
+            measures.close()
+    assert shown_by(registry)("saycart_overruled_tokens_total", engine="decoder") == 2
     engine = world.orders.get(order_id).engine
     assert engine["overruled"] == 2
     assert engine["overruled_fields"] == {"": 1, "/lines/0/sku": 1}

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 import redis
 
@@ -22,12 +23,14 @@ from schemas.lifecycle import State
 from services.bootstrap import Container
 from services.workers.stack import as_environment, celery_argv
 from services.workers.sweeper import sweep
+from tests.shown import names_in, shown
 from tests.stand_ins import Works
 
 LEASE_S = 3.0  # three beats in it: a machine that stalls for a second loses none
 # Long enough for any stage here, however slow the machine; or so short that one that is held never ends.
 PATIENT_S, SHORT_S = 60.0, 1.0
 APP = "services.workers.app"
+STAGES = "saycart_stage_seconds_count"
 STARTED_S, SOON_S = 90, 60
 # What the database has no part in is tried once.
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -47,7 +50,9 @@ class Worker:
             redis_url=server.url,
             stage_lease_s=LEASE_S,
             worker_drain_s=drain_s,
+            metrics_port=any_free(),
         )
+        self._metrics = f"http://127.0.0.1:{settings.metrics_port}/metrics"
         self.parts = Container(settings)
         self.world = Works(self.parts.database, Blobs(home / "blobs"))
         self.redis = redis.Redis.from_url(server.operator_url)
@@ -80,6 +85,10 @@ class Worker:
             assert self.process.poll() is None, self.log()
             assert time.monotonic() < end, self.log()
             time.sleep(0.02)
+
+    def measured(self, name: str, **labels: str) -> float:
+        """What its own port tells Prometheus."""
+        return shown(httpx.get(self._metrics, trust_env=False, timeout=SOON_S).text)(name, **labels)
 
     def hold(self, on: bool) -> None:
         file = self.home / "hold"
@@ -151,6 +160,8 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     worker.hold(False)
     os.killpg(worker.process.pid, signal.SIGCONT)
     worker.until(lambda: world.orders.code_counts().get(("dropped", "decode")) == 1)
+    assert worker.measured(STAGES, stage="decode", outcome="dropped") == 1
+    assert worker.measured("saycart_lease_troubles_total", trouble="lost") <= 1
     assert world.types(long) == ["received", "transcribed", "read", "decoded", "accepted"]
     assert [event.worker for event in world.orders.events(long)] == [None, None, "worker-1", "other", "other"]
     assert world.orders.code_counts()["extra_run", "decode"] == 1
@@ -165,10 +176,35 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     assert event.worker is not None
     assert f":{worker.process.pid}:" in event.worker
 
+    # Its metrics say so, though the work is done in a child of the process that is asked.
+    for stage in ("decode", "validate"):
+        assert worker.measured(STAGES, stage=stage, outcome="done") == 5
+    assert worker.measured("saycart_order_settled_seconds_count", source="typed", state="completed") == 5
+    assert worker.measured("saycart_queue_wait_seconds_count", stage="decode") == 6
+    assert worker.measured("saycart_stage_seconds_sum", outcome="dropped") > LEASE_S
+    assert worker.measured("saycart_worker_slots", part="decode") == 1
+    assert worker.measured("saycart_worker_slots_busy", part="decode") == 0
+    assert worker.measured("saycart_database_connections_limit") > 0
+    text = httpx.get(worker._metrics, trust_env=False).text
+    assert 'saycart_problems_total{code="internal",kind="fault"} 0.0' in text, "increase() sees the first"
+    assert "saycart_lease_troubles_total" in names_in(text)
+
+    # A child that is killed leaves what it counted, and nothing of what it had in hand.
+    worker.hold(True)
+    poison = worker.order()
+    worker.until(lambda: worker.asked() == 7)
+    assert worker.measured("saycart_worker_slots_busy", part="decode") == 1
+    os.kill(int(str(world.orders.get(poison).lease_owner).rpartition(":")[2]), signal.SIGKILL)
+    worker.until(lambda: worker.measured("saycart_worker_slots_busy", part="decode") == 0)
+    assert worker.measured(STAGES, stage="decode", outcome="done") == 5
+    worker.until(lambda: worker.measured("saycart_worker_slots", part="decode") == 1)
+    worker.hold(False)
+    world.orders.cancel(poison)
+
     # Told to stop with a decode that does not end: it gives the order back, with its attempt, and rings.
     worker.hold(True)
     last = worker.order()
-    worker.until(lambda: worker.asked() == 7)
+    worker.until(lambda: worker.asked() == 8)
     assert worker.told_to_stop() == 0
     given_back = world.orders.get(last)
     assert (given_back.state, given_back.lease_owner, given_back.attempt) == (State.READ, None, 0)
@@ -202,6 +238,7 @@ def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker])
     orders = [worker.order() for _ in range(8)]
     worker.until(lambda: worker.asked() == 8)
     assert {worker.state(order_id) for order_id in orders} == {State.READ}
+    assert worker.measured("saycart_worker_slots_busy") == worker.measured("saycart_worker_slots") == 8
     worker.hold(False)
     worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.COMPLETED})
     worker.until(lambda: worker.redis.hlen("unacked") == 0)

@@ -18,6 +18,7 @@ INTERNAL = {
     "SAYCART_READY_FILE": "services/workers/app.py",
     "SAYCART_CHILD_OF": "infra/processes.py",
     "SAYCART_API_FD": "services/api/__main__.py",
+    "SAYCART_METRICS_DIR": "infra/metrics.py",
 }
 
 
