@@ -12,10 +12,11 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Token
 from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
 
 import requests
 import structlog
@@ -30,9 +31,11 @@ from opentelemetry.sdk.trace.sampling import Decision, ParentBased, TraceIdRatio
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from infra.tracing import Attributes, Kind
-
 log = structlog.get_logger()
+
+# As `tracing.py` has them, which alone imports this file.
+Attributes = Mapping[str, str | int | float | bool]
+Kind = Literal["internal", "server", "client", "producer", "consumer"]
 
 WAITING = 2048
 """Spans that wait to be sent, at most: some hundred orders."""

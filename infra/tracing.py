@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from infra.otlp import Serving, Spans
     from infra.settings import Settings
 
-Value = str | int | float | bool
-Attributes = Mapping[str, Value]
+Attributes = Mapping[str, str | int | float | bool]
 Kind = Literal["internal", "server", "client", "producer", "consumer"]
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -46,7 +46,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     # They join the API and the pages to one process, so they stand above both.
     "services.api.app": ("schemas", "services.bootstrap", "services.api", "services.web"),
-    "services.api.__main__": ("infra", "services.bootstrap", "services.api", "services.api.app"),
+    "services.api.__main__": ("schemas", "infra", "services.bootstrap", "services.api", "services.api.app"),
     "services.cli": (
         "schemas", "infra", "services.bootstrap", "services.evaluation", "services.workers",
     ),
@@ -75,6 +75,10 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         (f"services.pipeline.{module}", "infra.measures"): "counts what was done; does nothing where unasked"
         for module in ("counted", "heartbeat", "runner")
     },
+    (
+        "services.pipeline.runner",
+        "infra.tracing",
+    ): "names what is done; one comparison where nothing is traced",
     ("services.pipeline.reading", "infra.caches"): "a cache in memory, and nothing of a machine",
     (
         "services.pipeline.runner",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from schemas.lifecycle import Event, State
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.bootstrap import Container
+from services.pipeline import runner as module
 from services.pipeline.ports import Doorbell
 from services.pipeline.runner import BACKOFF_MOST_S, BACKOFF_S, Runner
 from services.workers.sweeper import sweep
@@ -189,7 +190,8 @@ def test_a_retry_does_not_run_before_it_is_due(world: Works, monkeypatch: pytest
 
 def test_waits_grow_are_jittered_and_bounded(world: Works, monkeypatch: pytest.MonkeyPatch) -> None:
     spans: list[tuple[float, float]] = []
-    monkeypatch.setattr(random, "uniform", lambda low, high: spans.append((low, high)) or 0.0)
+    drawn = SimpleNamespace(uniform=lambda low, high: spans.append((low, high)) or 0.0)
+    monkeypatch.setattr(module, "random", drawn)  # and nobody else's
     world.decoder.script = [AWAY]
     runner = Runner(world.orders, world.bell, world.runner().tools, "w", attempts=8, lease_s=60)
     order_id = world.to_decode()
