@@ -325,7 +325,8 @@ class Settings(BaseSettings):
     it. 0: nowhere; the API shows the parts of its own machine."""
 
     metrics_host: str = "127.0.0.1"
-    """Address that `SAYCART_METRICS_PORT` is opened on. Whoever reaches it reads counts and times of all shops."""
+    """Address that `SAYCART_METRICS_PORT` is opened on. Whoever reaches it reads counts and times of all
+    shops."""
 
     @property
     def database(self) -> str:
