@@ -24,7 +24,7 @@ from services.api.rates import Rates
 from services.api.waiting import Waiting
 from services.bootstrap import Container
 
-disable_created_metrics()  # a second series for each counter, which nobody asks for
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, which nobody asks for
 # Seconds. Long polls end at 30, uploads at 120.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _ACCEPTED = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10)
