@@ -34,6 +34,7 @@ log = structlog.get_logger(__name__)
 
 FOLDER, _MODE = "SAYCART_METRICS_DIR", "PROMETHEUS_MULTIPROC_DIR"
 _LOCK = "reading.lock"
+_PREFIX = "saycart-metrics-"
 _OF_THE_DEAD = "0"  # in place of a process id
 
 
@@ -139,7 +140,13 @@ def _lives(pid: int) -> bool:
 
 
 def _own_folder() -> Path:
-    folder, owner = Path(tempfile.mkdtemp(prefix="saycart-metrics-")), os.getpid()
+    # Those of processes that were killed, or that a drain ended, lie there still.
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        pid = left.name.removeprefix(_PREFIX).partition("-")[0]
+        if pid.isdecimal() and not _lives(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+    owner = os.getpid()
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner}-"))
 
     def remove() -> None:
         if os.getpid() == owner:  # and not by its children, which inherit this

@@ -78,7 +78,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     (
         "services.pipeline.runner",
         "infra.tracing",
-    ): "names what is done; one comparison where nothing is traced",
+    ): "names what is done; one comparison when off",
     ("services.pipeline.reading", "infra.caches"): "a cache in memory, and nothing of a machine",
     (
         "services.pipeline.runner",

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import ExitStack
 from datetime import timedelta
@@ -85,6 +86,20 @@ def test_the_dead_leave_their_counts_and_nothing_in_hand(tmp_path: Path) -> None
     (tmp_path / "histogram_1.db").touch()  # of one that was killed as it began
     assert read(tmp_path)(STAGES) == 3
     assert list(metrics.emptied(tmp_path).iterdir()) == []
+
+
+def test_a_killed_parts_own_folder_goes_when_another_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    first = metrics._own_folder()
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    left = first.rename(tmp_path / f"saycart-metrics-{gone.pid}-x")
+    mine, again = metrics._own_folder(), metrics._own_folder()
+    assert not left.exists()
+    assert mine.exists()
+    assert again.exists()
 
 
 def test_a_port_that_is_taken_costs_no_orders(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_an_outage_is_waited_out(world: Works) -> None:
 
 
 def test_a_retry_does_not_run_before_it_is_due(world: Works, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(random, "uniform", lambda low, high: BACKOFF_MOST_S)
+    monkeypatch.setattr(module, "random", SimpleNamespace(uniform=lambda low, high: BACKOFF_MOST_S))
     world.decoder.script = [AWAY, RIGHT]
     order_id = world.to_decode()
     runner = world.runner()
