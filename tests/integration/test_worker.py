@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.ports import any_free
 from infra.redis_server import EmbeddedRedis
@@ -49,7 +49,7 @@ class Worker:
             worker_drain_s=drain_s,
         )
         self.parts = Container(settings)
-        self.world = Works(self.parts.database, Blobs(home / "blobs"))
+        self.world = Works(self.parts.database, BlobFolder(home / "blobs"))
         self.redis = redis.Redis.from_url(server.operator_url)
         self._ready = home / "ready"
         # As the stack starts it, but for the decoder.
