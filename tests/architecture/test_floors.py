@@ -40,7 +40,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
         "services.recordings",
     ),
-    "services.workers": ("schemas", "infra", "services.bootstrap", "services.pipeline", "services.recordings"),
+    "services.workers": (
+        "schemas", "infra", "services.bootstrap", "services.pipeline", "services.recordings",
+    ),
     "services.api": (
         "schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline", "services.recordings",
     ),
