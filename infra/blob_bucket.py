@@ -4,8 +4,8 @@ An upload is spooled to a file without a name, and put in one request when it is
 nothing has yet: never over another. A recording that is heard lies in such a file too. A file without a name
 is gone with its process, however that ends, so nothing is left on any machine.
 
-`obstore` is imported by the first call and not before. Its threads do not survive a fork: the workers make
-their stores in the processes that use them.
+This module is imported where a bucket is named and not else. The threads of `obstore` begin with its first
+request and do not survive a fork: the workers make their stores in the processes that use them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import S3Store
+
 from infra.blob_folder import space
 from infra.blobs import StoreAway, is_key, name_of
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, S3Config, S3Store
+    from obstore.store import ClientConfig, S3Config
 
 # Of one request, whose body is at most an upload, or a piece below. A caller waits for the put meanwhile.
 _CONNECT, _REQUEST = timedelta(seconds=2), timedelta(seconds=15)
@@ -65,9 +69,6 @@ class BlobBucket:
 
     @cached_property
     def _store(self) -> S3Store:
-        from obstore.exceptions import BaseError
-        from obstore.store import S3Store
-
         config: S3Config = {}
         client: ClientConfig = {"connect_timeout": _CONNECT, "timeout": _REQUEST}
         if self._endpoint:
@@ -87,8 +88,6 @@ class BlobBucket:
     def check(self) -> None:
         """See `Blobs.check`: puts a probe twice, and removes it. The second must be refused, since a server
         that ignores the condition would write over what is there."""
-        from obstore.exceptions import AlreadyExistsError
-
         name = f"probe/{secrets.token_hex(16)}"
         with _answered():
             self.put(name, b"probe")
@@ -107,8 +106,6 @@ class BlobBucket:
 
     def opened(self, key: str) -> OpenedObject:
         """See `Blobs.opened`."""
-        import obstore
-
         name = name_of(key)
         with _answered():
             return OpenedObject(self._store, name, obstore.head(self._store, name)["size"])
@@ -116,8 +113,6 @@ class BlobBucket:
     @contextmanager
     def local(self, key: str) -> Iterator[Path]:
         """See `Blobs.local`: a copy without a name, which this process alone can open."""
-        import obstore
-
         with self._unnamed() as file:
             with _answered():
                 for piece in obstore.get(self._store, name_of(key)).stream(_PIECE):
@@ -126,8 +121,6 @@ class BlobBucket:
 
     def link(self, key: str, seconds: int) -> str:
         """See `Blobs.link`. Asks no server, so it may be to what is not there."""
-        import obstore
-
         with _answered():
             return obstore.sign(self._store, "GET", name_of(key), timedelta(seconds=seconds))
 
@@ -137,8 +130,6 @@ class BlobBucket:
 
     def older_than(self, seconds: float) -> Iterator[str]:
         """See `Blobs.older_than`, by the server's clock and ours. A thousand objects are one request."""
-        import obstore
-
         until = datetime.now(UTC) - timedelta(seconds=seconds)
         with _answered():
             for objects in obstore.list(self._store):
@@ -152,20 +143,14 @@ class BlobBucket:
 
     def put(self, name: str, content: IO[bytes] | bytes, media_type: str = "") -> None:
         """A new object in one request; raises `AlreadyExistsError` where there is one of that name."""
-        import obstore
-
         told = {"Cache-Control": _NOT_CACHED} | ({"Content-Type": media_type} if media_type else {})
         obstore.put(self._store, name, content, attributes=told, mode="create", use_multipart=False)
 
     def digest(self, name: str) -> str:
         """SHA-256 of an object, in hex."""
-        import obstore
-
         return hashlib.sha256(obstore.get(self._store, name).bytes()).hexdigest()
 
     def _delete(self, name: str) -> None:
-        import obstore
-
         try:
             with _answered():
                 obstore.delete(self._store, name)
@@ -201,8 +186,6 @@ class BucketWriter:
     def commit(self, media_type: str = "application/octet-stream") -> str:
         """See `BlobWriter.commit`. A put whose answer was lost may have counted all the same: that object
         belongs to no order, and the sweeper removes it."""
-        from obstore.exceptions import AlreadyExistsError
-
         name = name_of(self._key)
         with self._or_discard(), _answered():
             self._spool.seek(0)
@@ -243,8 +226,6 @@ class OpenedObject:
 
     def pieces(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """See `Opened.pieces`."""
-        import obstore
-
         stop = self.size if stop is None else stop
         while start < stop:
             with _answered():
@@ -268,8 +249,6 @@ def _fill(file: FileIO, data: bytes) -> None:
 def _answered() -> Iterator[None]:
     """Raises StoreAway for whatever the server, or the way to it, had to say but `not found` and `exists
     already`."""
-    from obstore.exceptions import AlreadyExistsError, BaseError
-
     try:
         yield
     except AlreadyExistsError:

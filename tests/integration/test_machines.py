@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,17 +14,18 @@ from typing import Any
 import httpx
 import pytest
 from api_world import World, expect_problem, running, wav
+from structlog.testing import capture_logs
 
 from infra.settings import Settings
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
 from schemas.review import ReviewReason
+from services.api import __main__ as api_main
 from services.bootstrap import Container
 from services.engines.ports import Recording
 from services.pipeline.runner import Runner
 from services.storage.orders import OrderStore
 from services.workers.orphans import collect_orphans
-from services.workers.stack import as_environment
 from tests.object_store import ObjectStore
 from tests.stand_ins import ATTEMPTS, Bell, ScriptedTranscriber, speech
 
@@ -56,7 +54,9 @@ class Worker:
     def __init__(self, home: Path, taken_in: World) -> None:
         shared = taken_in.parts.settings
         self.home = home
-        self.box = Container(shared.model_copy(update={"home": home, "whisper_second": ""}))
+        self.box = Container(
+            shared.model_copy(update={"home": home, "whisper_second": "", "check_settled": 0})
+        )
         self.orders = OrderStore(self.box.database, "main")
         self.ears, self.bell = Ears(), Bell()
         tools = replace(self.box.tools, transcriber=lambda: self.ears)
@@ -309,20 +309,18 @@ def test_orphans_go_from_the_bucket(
     ]
 
 
+@pytest.mark.parametrize(("url", "why"), [("s3://never-made", "NoSuchBucket"), ("ftp://x", "is not s3://")])
 def test_an_api_without_its_bucket_says_so_and_does_not_start(
-    object_store: ObjectStore, migrated_sqlite: Path, tmp_path: Path
+    url: str, why: str, object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copy(migrated_sqlite, tmp_path / "saycart.db")
-    given = Settings(home=tmp_path, **of(object_store, "never-made"))
-    done = subprocess.run(
-        [sys.executable, "-m", "services.api"],
-        env={**os.environ, **as_environment(given)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 1
-    said = done.stdout + done.stderr
-    assert "api.not_started" in said
-    assert "NoSuchBucket" in said
-    assert "Traceback" not in said
+    given = Settings(home=tmp_path, recordings_url=url, recordings_endpoint=object_store.url)
+    monkeypatch.setattr(api_main, "settings", lambda: given)
+    # These would change all tests that follow.
+    monkeypatch.setattr(api_main, "configure_logging", lambda *_, **__: None)
+    monkeypatch.setattr(api_main, "allow_files", lambda: None)
+    monkeypatch.setattr(api_main, "server", None)
+    with capture_logs() as said, pytest.raises(SystemExit) as ended:
+        api_main.main()
+    assert ended.value.code == 1
+    (line,) = [each for each in said if each["event"] == "api.not_started"]
+    assert why in line["error"]
