@@ -1,26 +1,18 @@
-"""Recordings on disk: streamed in, synced, then renamed into place under an id of ours.
+"""Recordings, wherever they are kept: what a store of them offers.
 
-A key exists only for a file that is whole and on disk. What a killed process leaves lies in `tmp/`, held by
-nobody, and is cleared when the next one starts, or by the sweeper.
+A key exists only for a recording that is whole and durable, and what it names never changes. Two stores are
+such: a folder (`blob_folder.py`) and a bucket that machines share (`blob_bucket.py`).
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import hashlib
-import os
 import re
-import secrets
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
+from typing import Protocol, Self
 
 _KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
-# A file this young may belong to a writer that has opened it and is about to lock it.
-_YOUNG_S = 60
 
 
 class DiskFull(Exception):
@@ -28,149 +20,133 @@ class DiskFull(Exception):
 
 
 class NotABlob(ValueError):
-    """A key that is not shaped like ours: never turned into a path."""
+    """A key that is not shaped like ours: never turned into a path or the name of an object."""
 
 
-class Blobs:
-    """A folder of immutable files, `<first two of key>/<key>`. Many processes may use it at once."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._tmp = root / "tmp"
-        with _space():
-            self._tmp.mkdir(parents=True, exist_ok=True)
-        self.clear_leftovers()
-
-    def open(self) -> BlobWriter:
-        """A writer for one new file; use it in a `with`, which discards what was not committed.
-
-        Raises:
-            DiskFull: no space for even an empty file.
-        """
-        return BlobWriter(self._root, self._tmp)
-
-    def path(self, key: str) -> Path:
-        """Where the file of a key is, whether or not it exists.
-
-        Raises:
-            NotABlob: not a key of ours, such as `../../etc/passwd`.
-        """
-        if not _KEY.fullmatch(key):
-            raise NotABlob("not a blob key")
-        return self._root / key[:2] / key
-
-    def delete(self, key: str) -> None:
-        """Remove a file; one that is gone already is fine, and who has it open reads it to its end.
-
-        Raises:
-            NotABlob: as in `path`.
-        """
-        self.path(key).unlink(missing_ok=True)
-
-    def older_than(self, seconds: float) -> Iterator[str]:
-        """Keys of the files that were written longer ago than that."""
-        for file in self._root.glob("??/*"):
-            with suppress(FileNotFoundError):  # removed meanwhile
-                if _KEY.fullmatch(file.name) and time.time() - file.stat().st_mtime > seconds:
-                    yield file.name
-
-    def clear_leftovers(self) -> None:
-        """Remove what killed writers have left half written; living ones hold theirs."""
-        for file in self._tmp.iterdir():
-            with suppress(OSError):  # another process clears too, or the writer has just committed
-                if time.time() - file.stat().st_mtime < _YOUNG_S:
-                    continue
-                with file.open("rb") as handle:
-                    # Refused while a living writer holds it, in whichever process.
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    file.unlink()
+class StoreAway(OSError):
+    """The store does not answer, or refuses: it may have the recording all the same. Only a bucket raises it;
+    what a folder's disk can't do is the system's own OSError."""
 
 
-class BlobWriter:
-    """One file being written. `size` is in bytes, `sha256` in hex, both of what was written so far."""
+class BlobWriter(Protocol):
+    """One recording being written; use it in a `with`, which discards what was not committed. `size` is in
+    bytes, `sha256` in hex, both of what was written so far."""
 
-    def __init__(self, root: Path, tmp: Path) -> None:
-        self._root = root
-        self._key = secrets.token_hex(16)
-        self._tmp = tmp / self._key
-        self._hash = hashlib.sha256()
-        self.size = 0
-        with _space():
-            self._file = self._tmp.open("xb", buffering=0)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+    size: int
 
     @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
+    def sha256(self) -> str: ...
 
     def write(self, data: bytes) -> None:
         """Append.
 
         Raises:
-            DiskFull: no space left; the file is discarded.
+            DiskFull: no space left; what was written is discarded.
         """
-        view = memoryview(data)
-        with self._or_discard():
-            while view:
-                view = view[self._file.write(view) or 0 :]
-        self._hash.update(data)
-        self.size += len(data)
+        ...
 
-    def commit(self) -> str:
-        """Make the file durable and give its key.
+    def commit(self, media_type: str = "application/octet-stream") -> str:
+        """Make it durable and give its key. `media_type` is for stores that serve it themselves.
 
         Raises:
-            DiskFull: no space left; the file is discarded.
+            DiskFull: no space left; it is discarded.
+            OSError: the store did not take it; it is discarded.
         """
-        final = self._root / self._key[:2] / self._key
-        with self._or_discard():
-            os.fsync(self._file.fileno())
-            if not final.parent.is_dir():
-                final.parent.mkdir(exist_ok=True)
-                _sync_directory(self._root)
-            self._tmp.rename(final)
-            # Without this the name may be lost in a power cut, though the bytes are safe.
-            _sync_directory(final.parent)
-        self._file.close()
-        return self._key
+        ...
 
     def discard(self) -> None:
         """Drop what was written; does nothing after a commit or a second time."""
-        if not self._file.closed:
-            self._tmp.unlink(missing_ok=True)
-            self._file.close()
+        ...
 
-    def __enter__(self) -> BlobWriter:
-        return self
+    def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.discard()
-
-    @contextmanager
-    def _or_discard(self) -> Iterator[None]:
-        try:
-            with _space():
-                yield
-        except BaseException:
-            self.discard()
-            raise
+    def __exit__(self, *error: object) -> None: ...
 
 
-@contextmanager
-def _space() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(str(error)) from error
-        raise
+class Opened(Protocol):
+    """A recording to be read; `size` in bytes. From a folder it is read to its end even if it is removed
+    meanwhile, from a bucket the next piece is not found."""
+
+    size: int
+
+    def pieces(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """The bytes from `start` up to, not with, `stop`; to the end where that is None.
+
+        Raises:
+            FileNotFoundError: it was removed meanwhile.
+            OSError: the store does not answer.
+        """
+        ...
+
+    def close(self) -> None: ...
 
 
-def _sync_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+class Blobs(Protocol):
+    """A store. Many processes, on many machines where they share it, may use it at once.
+
+    Whatever takes a key raises NotABlob for one that is not of ours, such as `../../etc/passwd`, and OSError
+    where the store can't do it now.
+    """
+
+    def check(self) -> None:
+        """See that it can be written to, before the first order.
+
+        Raises:
+            OSError: it can't.
+        """
+        ...
+
+    def open(self) -> BlobWriter:
+        """A writer for one new recording.
+
+        Raises:
+            DiskFull: no space for even an empty file.
+        """
+        ...
+
+    def opened(self, key: str) -> Opened:
+        """The recording, to be read here.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        ...
+
+    def local(self, key: str) -> AbstractContextManager[Path]:
+        """The recording as a file of this machine, for the length of a `with`, to be opened by this process.
+
+        Raises:
+            FileNotFoundError: it is not there.
+        """
+        ...
+
+    def link(self, key: str, seconds: int) -> str | None:
+        """An address that plays the recording for so long, to whoever has it; None where there is none."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Remove a recording; one that is gone already is fine."""
+        ...
+
+    def older_than(self, seconds: float) -> Iterator[str]:
+        """Keys of the recordings that were written longer ago than that."""
+        ...
+
+    def clear_leftovers(self) -> None:
+        """Remove what killed writers have left half written; living ones hold theirs."""
+        ...
+
+
+def name_of(key: str) -> str:
+    """Where a key is in any store: `<first two of it>/<key>`, so that a copy of one is another.
+
+    Raises:
+        NotABlob: not a key of ours.
+    """
+    if not is_key(key):
+        raise NotABlob("not a blob key")
+    return f"{key[:2]}/{key}"
+
+
+def is_key(name: str) -> bool:
+    return bool(_KEY.fullmatch(name))

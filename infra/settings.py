@@ -28,6 +28,17 @@ class Settings(BaseSettings):
     models_dir: Path = user_cache_path("saycart") / "models"
     """Where weights are kept; shared by every checkout, so that they are fetched once."""
 
+    recordings_url: str = ""
+    """Where recordings are kept. Empty: a folder in `home`. `s3://BUCKET/PREFIX`: a bucket, which several
+    machines can share; keys and region come from AWS's own variables (`AWS_ACCESS_KEY_ID` and so on)."""
+
+    recordings_endpoint: str = ""
+    """The server of that bucket, `https://...`, where it is not AWS."""
+
+    recordings_links: bool = False
+    """Answer `GET /v1/orders/{id}/audio` with a link into the bucket that is good for a minute (307), and not
+    with the sound itself. Pages play it through the API all the same."""
+
     database_url: str = Field("", validation_alias=AliasChoices("DATABASE_URL", "database_url"))
     """SQLAlchemy URL. Empty: SQLite (WAL) in `home`. PostgreSQL: `postgresql+psycopg://...`."""
 
@@ -350,6 +361,7 @@ class Settings(BaseSettings):
 
     @property
     def blobs(self) -> Path:
+        """The folder of recordings; with a bucket, that of unfinished ones alone."""
         return self.home / "recordings"
 
 

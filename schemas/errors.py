@@ -34,6 +34,7 @@
         ├── RecordingLost               not where it was stored: worth another try, then a human asks again
         ├── StaleState                  a compare-and-set found another state or version: drop the work
         └── StorageUnavailable          database or disk cannot take it now: worth another try
+            ├── RecordingsAway              the store of recordings does not answer: likewise
             └── StorageFull                 no space left: worth another try once somebody made room
 
 Each class states `code` (stable, shown to clients), `retryable`, and `hint` (what to do about it).
@@ -312,7 +313,7 @@ class RecordingLost(StorageError):
 
     code = "recording_lost"
     retryable = True
-    hint = "Does every machine see the same SAYCART_HOME? If the file is gone, ask for the order again."
+    hint = "Have all machines one store (SAYCART_RECORDINGS_URL)? If it is gone, ask for the order again."
 
 
 class StaleState(StorageError):
@@ -324,6 +325,13 @@ class StorageUnavailable(StorageError):
     code = "storage_unavailable"
     retryable = True
     hint = "Nothing was stored; try again shortly."
+
+
+class RecordingsAway(StorageUnavailable):
+    """Unlike `RecordingLost` nobody knows whether the recording is there; it is tried again likewise."""
+
+    code = "recordings_away"
+    hint = "Try again shortly. Does the store that SAYCART_RECORDINGS_URL names answer this machine?"
 
 
 class StorageFull(StorageUnavailable):

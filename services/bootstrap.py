@@ -4,7 +4,7 @@ the API needs no Whisper and a Whisper worker no web framework."""
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -22,6 +22,7 @@ from schemas.webhook import types_named
 from services.engines.ports import Recording, Transcriber
 from services.pipeline.ports import Doorbell, Tools
 from services.readiness import Finding, check_addresses, found, queue_state
+from services.recordings import at_hand, store_of
 from services.storage.api_keys import KeyStore
 from services.storage.audit import AuditLog
 from services.storage.load import LoadStore
@@ -89,7 +90,7 @@ class Container:
 
     @cached_property
     def blobs(self) -> Blobs:
-        return Blobs(self.settings.blobs)
+        return store_of(self.settings)
 
     @cached_property
     def signing_keys(self) -> list[str]:
@@ -204,7 +205,7 @@ class Container:
             decoder=lambda: self.decoder,
             fallback_decoder=lambda: self.fallback_decoder,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
-            recording=self.blobs.path,
+            recording=partial(at_hand, self.blobs),
             remove_recording=self.remove_recordings,
             decode_audio=self.decode_audio,
             second_transcriber=lambda: self.second_transcriber,

@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from infra import tracing
-from infra.blobs import Blobs
+from infra.blobs import Blobs, Opened
 from infra.settings import Settings
 from schemas.access import Access
 from schemas.audit import Actor
@@ -22,6 +22,7 @@ from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
 from services.bootstrap import Container
 from services.pipeline.ports import Doorbell
+from services.recordings import reading
 from services.storage.customers import CustomerStore
 from services.storage.erasure import ErasureStore
 from services.storage.menus import MenuStore
@@ -68,6 +69,11 @@ class Desk:
     @property
     def blobs(self) -> Blobs:
         return self._box.blobs
+
+    def recording(self, key: str) -> Opened:
+        """A recording, to be read; raises as `services.recordings.reading`."""
+        with reading():
+            return self.blobs.opened(key)
 
     @property
     def doorbell(self) -> Doorbell:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from threading import Barrier
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,6 +22,9 @@ from tests.postgresql import PostgreSQL
 
 # Session fixtures: one stack for every folder of tests that asks for it.
 from tests.running_stack import client, settle, stack  # noqa: F401 (fixtures, asked for by name)
+
+if TYPE_CHECKING:
+    from tests.object_store import ObjectStore
 
 NUMBERS = count(1)
 
@@ -128,3 +131,24 @@ def race() -> Callable[..., list[Any]]:
             return list(pool.map(one, range(threads)))
 
     return together
+
+
+@pytest.fixture(scope="session")
+def object_store_server() -> Iterator[ObjectStore]:
+    """The session's S3 server, started when first asked for: its library takes two seconds to load."""
+    from tests.object_store import ObjectStore
+
+    server = ObjectStore()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def object_store(object_store_server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    """The S3 server, with the keys to it in the environment."""
+    from tests.object_store import KEYS
+
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    object_store_server.asked.clear()
+    return object_store_server

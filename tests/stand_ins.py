@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ from services.engines.ports import Decoded, Reading, Recording
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
+from services.recordings import at_hand
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.records import NewOrder, OrderRecord
@@ -322,7 +324,7 @@ class Works:
             second_transcriber=lambda: self.second,
             agreement=lambda _first, _second: AGREEMENT,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
-            recording=self.blobs.path,
+            recording=partial(at_hand, self.blobs),
             remove_recording=self.remove_recording,
             decode_audio=unheard,
             asr_threshold=0.72,

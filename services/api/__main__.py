@@ -23,6 +23,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from infra import tracing
+from infra.blobs import DiskFull
 from infra.database import DatabaseUnavailable
 from infra.private import narrow
 from infra.settings import Settings, settings
@@ -123,7 +124,8 @@ def server(app: FastAPI, wanted: Settings) -> Server:
 
 
 def main() -> None:
-    """Exit status 1 when the database can't be brought up to date: whoever supervises us tries again."""
+    """Exit status 1 when the database can't be brought up to date, or no recording be kept: whoever
+    supervises us tries again."""
     wanted = settings()
     configure_logging(wanted.log_level, as_json=wanted.log_json)
     allow_files()
@@ -135,8 +137,12 @@ def main() -> None:
     narrow(wanted.home)  # in containers it is the first on the home, as the stack is elsewhere
     try:
         container.database.migrate()
-    except DatabaseUnavailable as error:
+        container.blobs.check()
+    except (DatabaseUnavailable, DiskFull, OSError) as error:
         log.error("api.not_started", error=str(error))
+        sys.exit(1)
+    except InputError as error:
+        log.error("api.not_started", error=f"{error.detail}. {error.hint}")
         sys.exit(1)
     try:
         server(create_app(container), wanted).run(sockets=inherited())

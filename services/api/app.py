@@ -69,7 +69,7 @@ def create_app(container: Container) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        # A folder that can't be written to shows now, and not at the first order.
+        # A folder that can't be written to shows now, and not at the first order. A bucket was tried before.
         container.blobs.open().discard()
         # Made on first use, and its imports take a second that no order should wait for.
         _ = container.doorbell

@@ -2,7 +2,7 @@
 
 0. Too much waits already, or the key is in use right now: refused (`pressure.py`), and no body is read.
 1. The recording streams into a temporary file (`uploads.py`), and everything about the request is checked.
-2. fsync and rename: the recording is durable under our own id.
+2. fsync and rename, or a put into the bucket: the recording is durable under our own id.
 3. One transaction: the order and its idempotency row.
 4. 202. Only then the doorbell rings; with Redis down, the sweeper finds the order later.
 
@@ -34,6 +34,7 @@ from services.api.deps import address
 from services.api.pressure import Pressure, page_client
 from services.api.problems import RequestRefused, invalid
 from services.desk import Desk
+from services.engines.containers import Container
 from services.storage.records import Idempotency, MenuVersion, NewOrder, OrderRecord
 
 log = structlog.get_logger(__name__)
@@ -106,7 +107,8 @@ async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) 
         language = speak(menu, asked.get("language"))
         digest = _digest(asked | {"metadata": metadata, "audio": upload.writer.sha256})
         with tracing.span("store recording"), uploads.disk():
-            blob = await run_in_threadpool(upload.writer.commit)
+            sound = Container(upload.audio_format).media_type
+            blob = await run_in_threadpool(upload.writer.commit, sound)
     finally:
         # Does nothing after the commit; shielded, because a cancelled request must not leave its file.
         with anyio.CancelScope(shield=True):

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from io import RawIOBase
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from schemas.errors import NotFound
+from schemas.errors import NotFound, RecordingLost
 from services.api import present
 from services.desk import Desk
-
-_CHUNK = 1 << 18
+from services.recordings import begun
 
 
 def pieces(box: Desk, order_ids: Iterable[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -26,16 +26,15 @@ def pieces(box: Desk, order_ids: Iterable[str]) -> Iterator[tuple[str, Iterator[
     yield "orders.jsonl", _lines(box, order_ids, sounds)
     for name, key in sounds:
         try:
-            file = box.blobs.path(key).open("rb")
-        except FileNotFoundError:
+            sound = box.recording(key)
+        except RecordingLost:
             continue
-        with file:
-            yield f"recordings/{name}", _chunks(file)
-
-
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    while chunk := file.read(_CHUNK):
-        yield chunk
+        with closing(sound):
+            try:
+                chunks = begun(sound)
+            except RecordingLost:
+                continue
+            yield f"recordings/{name}", chunks
 
 
 def _lines(box: Desk, order_ids: Iterable[str], sounds: list[tuple[str, str]]) -> Iterator[bytes]:

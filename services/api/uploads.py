@@ -157,7 +157,7 @@ def disk() -> Iterator[None]:
     except DiskFull as error:
         raise StorageFull("There is no room for the recording.") from error
     except OSError as error:
-        raise StorageUnavailable("The recording could not be written.") from error
+        raise StorageUnavailable(f"The recording could not be written: {error}") from error
 
 
 async def receive(request: Request, blobs: Blobs, limit: int) -> Upload:

@@ -43,12 +43,16 @@ def backup(folder: Folder) -> None:
         secret = box.settings.home / "secret"
         if secret.is_file():
             private.write(half / "secret", secret.read_text())
-        copied = _copy_recordings(box.settings.blobs, folder / RECORDINGS)
-        removed = _let_go(box, folder / RECORDINGS)
+        copied, removed = 0, 0
+        if not box.settings.recordings_url:
+            copied = _copy_recordings(box.settings.blobs, folder / RECORDINGS)
+            removed = _let_go(box, folder / RECORDINGS)
         manifest = {"made_at": made.name, "sha256": dumps.sha256(file), "audit_heads": heads}
         private.write(half / MANIFEST, json.dumps(manifest, indent=1) + "\n")
         half.rename(made)
         files = f"{copied} new, {removed} that no order has any more removed"
+        if box.settings.recordings_url:
+            files = "in their bucket, which is not copied"
         console.print(f"{escape(str(made))}: the database; recordings: {files}")
 
 
@@ -76,7 +80,7 @@ def restore(
             _dumped(lambda: dumps.load(file, _past_pooler(box)))
             if (chosen / "secret").is_file():
                 private.write(config.home / "secret", (chosen / "secret").read_text())
-            copied = _copy_recordings(folder / RECORDINGS, config.blobs)
+            copied = 0 if config.recordings_url else _copy_recordings(folder / RECORDINGS, config.blobs)
             box.database.migrate()
             # Who held an order when the copy was made does not work on this one.
             freed = box.orders.free_leases()

@@ -43,7 +43,7 @@ def doctor(
         from services.cli.doctor_engine import report
 
         raise typer.Exit(report(console, settings(), tokenizer=tokenizer, ask=probe, as_json=json_))
-    checks = [_python, _packages, _libraries, _models, _database, _queue, _stack]
+    checks = [_python, _packages, _libraries, _models, _database, _recordings, _queue, _stack]
     if probe:
         checks.append(_decoder)
     missing = 0
@@ -109,6 +109,19 @@ def _database(config: Settings) -> Iterator[Check]:
         return "answers"
 
     yield from _tried("database", ping, "Check DATABASE_URL.")
+
+
+def _recordings(config: Settings) -> Iterator[Check]:
+    if not config.recordings_url:
+        yield "recordings", "a folder", ""
+        return
+    from services.recordings import store_of
+
+    def tried() -> str:
+        store_of(config).check()
+        return f"{config.recordings_url} takes them"
+
+    yield from _tried("recordings", tried, "Check SAYCART_RECORDINGS_URL, and the credentials of the bucket.")
 
 
 def _queue(config: Settings) -> Iterator[Check]:

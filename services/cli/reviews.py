@@ -44,7 +44,8 @@ def export(
             count = _write(out, gold_rows(settled))
             console.print(f"{count} corrected of {len(settled)} settled orders in {out}")
             if settled:
-                console.print(f"[dim]Recordings are below {box.settings.blobs} (--audio-dir of eval).[/]")
+                where = box.settings.recordings_url or box.settings.blobs
+                console.print(f"[dim]Recordings are below {where} (--audio-dir of eval takes a folder).[/]")
             if aliases is not None:
                 count = _write(
                     aliases, proposed(settled, lambda menu_id: box.menus.of(shop).get(menu_id).menu)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,7 +76,7 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         tools,
         check_settled=0,  # a server's standing check is no part of how good a cart is
         menu=lambda shop, _id, version: MenuVersion(shop, menu, version, "", _EPOCH),
-        recording=lambda key: (audio_dir or Path()) / key,
+        recording=lambda key: nullcontext((audio_dir or Path()) / key),
     )
     order = _order(row, menu, spoken=spoken)
     reasons: list[str] = []

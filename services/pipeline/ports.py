@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -39,7 +40,8 @@ class Tools:
     fallback_decoder: Callable[[], CartDecoder | None]
     menu: Callable[[str, str, int], MenuVersion]
     """By shop, id and version."""
-    recording: Callable[[str], Path]
+    recording: Callable[[str], AbstractContextManager[Path]]
+    """A recording as a file, for the length of a `with`; raises RecordingLost, StorageUnavailable."""
     decode_audio: Callable[[Path], npt.NDArray[np.float32]]
     """The samples of a recording, as `Recording` keeps them."""
     second_transcriber: Callable[[], Transcriber | None]

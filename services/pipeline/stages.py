@@ -12,14 +12,14 @@ import structlog
 
 from schemas.cart import CartDraft, Finding
 from schemas.compare import canonical_draft
-from schemas.errors import DecodeCancelled, EngineError, RecordingLost, StorageUnavailable, TooMuchToRead
+from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, TooMuchToRead
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.wording import told
 from services.engines.ports import Decoded, Reading, Recording, Scored
 from services.pipeline.agreement import Verdict, compare, findings_of
-from services.pipeline.hearing import hear
+from services.pipeline.hearing import Heard, hear
 from services.pipeline.judge import judge_drafted
 from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
 from services.pipeline.one_cart import written
@@ -39,13 +39,9 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     """Hear the recording. Silence needs no decoding: it goes to a human as it is."""
     if order.audio_key is None:
         raise ValueError("An order without a transcript must have a recording")
-    recording = Recording(tools.recording(order.audio_key), tools.decode_audio)
-    if not recording.file.exists():
-        raise RecordingLost("The recording of this order can't be found")
     started = time.perf_counter()
-    menu = tools.menu(order.shop, order.menu_id, order.menu_version)
-    found = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
-    found = with_witness(recording, found, menu.menu, menu.version, tools.second_transcriber, tools.agreement)
+    with tools.recording(order.audio_key) as file:
+        found = _hear(Recording(file, tools.decode_audio), order, tools)
     transcript = found.transcript
     timings = {"transcribe": time.perf_counter() - started}
     if found.unread is not None:
@@ -61,6 +57,12 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
         )
     evidence = kept(found.evidence) if found.evidence is not None else None
     return Outcome(Event.TRANSCRIBED, transcript=transcript, evidence=evidence, timings=timings)
+
+
+def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
+    menu = tools.menu(order.shop, order.menu_id, order.menu_version)
+    found = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
+    return with_witness(recording, found, menu.menu, menu.version, tools.second_transcriber, tools.agreement)
 
 
 def read(order: OrderRecord, tools: Tools) -> Outcome:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import structlog
 from sqlalchemy import delete, select
 
-from infra.blobs import NotABlob
+from infra.blobs import NotABlob, StoreAway
 from infra.database import Database
 from services.storage.changes import glancing, writing
 from services.storage.tables import RemovalRow
@@ -36,11 +36,19 @@ class RemovalStore:
         """Have `remove` take away each file that was let go of, of one order or of all; how many it did.
 
         `remove` must not mind a file that is gone. One that it can't remove (OSError) is logged and stays
-        for the next time.
+        for the next time; so do all others where the store is away, which each would wait for.
         """
-        done, last = 0, ""
-        while keys := self._after(last, order_id):
-            removed = [key for key in keys if _gone(remove, key)]
+        done, last, away = 0, "", False
+        while not away and (keys := self._after(last, order_id)):
+            removed = list[str]()
+            for key in keys:
+                try:
+                    if _gone(remove, key):
+                        removed.append(key)
+                except StoreAway:
+                    log.warning("recording.store_away", exc_info=True)
+                    away = True
+                    break
             if removed:
                 with writing(self._database) as (session, _):
                     session.execute(delete(RemovalRow).where(RemovalRow.key.in_(removed)))
@@ -60,6 +68,8 @@ def _gone(remove: Callable[[str], None], key: str) -> bool:
         remove(key)
     except NotABlob:
         return True  # it never named a file
+    except StoreAway:
+        raise
     except OSError:
         log.warning("recording.not_removed", exc_info=True)
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import structlog
 
 from services.bootstrap import Container
+from services.recordings import reading
 
 log = structlog.get_logger()
 
@@ -18,13 +19,16 @@ def collect_orphans(container: Container) -> int:
     The age keeps off uploads whose transaction is still to come: those end within minutes.
 
     Raises:
-        StorageUnavailable: orders can't be asked; nothing was removed.
+        StorageUnavailable: orders or the store of recordings can't be asked.
     """
-    container.blobs.clear_leftovers()
-    old = container.blobs.older_than(container.settings.orphan_hours * _HOUR_S)
-    orphans = container.load.unknown_recordings(old)
-    for key in orphans:
-        container.blobs.delete(key)
+    blobs = container.blobs
+    blobs.clear_leftovers()
+    with reading():
+        orphans = container.load.unknown_recordings(
+            blobs.older_than(container.settings.orphan_hours * _HOUR_S)
+        )
+        for key in orphans:
+            blobs.delete(key)
     if orphans:
         log.info("recording.collected", orphans=len(orphans))
     return len(orphans)

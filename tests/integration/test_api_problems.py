@@ -13,7 +13,7 @@ import httpx
 import pytest
 from api_world import MENU, World, expect_problem, running, wav
 
-from infra.blobs import BlobWriter
+from infra.blob_folder import FolderWriter
 from infra.database import Database, DatabaseUnavailable
 from schemas.errors import EngineUnavailable, StorageUnavailable
 from services.api.problems import TITLES
@@ -124,14 +124,14 @@ def test_a_full_disk_is_507_and_leaves_nothing(
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    def write(self: BlobWriter, _: bytes) -> None:
+    def write(self: FolderWriter, _: bytes) -> None:
         with self._or_discard():
             full()
 
     if at == "sync":
         monkeypatch.setattr(os, "fsync", full)
     else:
-        monkeypatch.setattr(BlobWriter, "write", write)
+        monkeypatch.setattr(FolderWriter, "write", write)
     answer = upload(lone_world)
     assert expect_problem(answer, 507, "storage_full")["retryable"]
     assert "retry-after" in answer.headers

@@ -7,6 +7,7 @@ import json
 import shutil
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from click.testing import Result
 from sqlalchemy import select
 from typer.testing import CliRunner
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.settings import Settings
 from schemas.transcript import Transcript
@@ -66,7 +67,7 @@ def place(
 
 def spoken(box: Container, sound: bytes) -> tuple[str, str]:
     """An order that came as a recording, and the recording's key."""
-    with Blobs(box.settings.blobs).open() as writer:
+    with BlobFolder(box.settings.blobs).open() as writer:
         writer.write(sound)
         key = writer.commit()
     order, _ = OrderStore(box.database, "main").create(
@@ -121,7 +122,8 @@ def test_all_that_was_accepted_before_a_backup_is_there_after_a_restore(
     restored = told(found)
     assert before.keys() <= restored.keys() <= before.keys() | set(late)
     for order_id, sound in sounds.items():
-        assert found.blobs.path(restored[order_id].audio_key).read_bytes() == sound
+        with closing(found.blobs.opened(str(restored[order_id].audio_key))) as kept:
+            assert b"".join(kept.pieces()) == sound
     # Nobody holds what a worker held then: it is free to be taken up.
     assert restored[held.id].lease_owner is None
     assert {order_id for order_id, _ in found.orders.due(limit=1000, idle_s=0)} >= before.keys()
@@ -151,6 +153,16 @@ def test_recordings_are_copied_once_and_go_with_the_order_that_had_them(
     kept = {file.name for file in (folder / "recordings").glob("??/*")}
     assert (gone_key in kept, lost_key in kept) == (False, True)
     box.close()
+
+
+def test_recordings_in_a_bucket_are_left_there_and_that_is_said(
+    place: Callable[[str], Place], tmp_path: Path
+) -> None:
+    old = place("old")
+    old.config = old.config.model_copy(update={"recordings_url": "s3://somewhere/else"})
+    done = old.saycart("backup", tmp_path / "backups")
+    assert (done.exit_code, "not copied" in done.output) == (0, True), done.output
+    assert not (tmp_path / "backups" / "recordings").exists()
 
 
 def test_what_is_no_whole_backup_or_would_overwrite_is_refused(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from schemas.lifecycle import State
 from services.engines.labels import Labels
@@ -21,7 +21,7 @@ LEASE_S = 0.6  # a heartbeat each third of it
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["the first decoder", "the alternative one"])
 def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path, elsewhere: bool) -> None:
-    world = Works(database, Blobs(tmp_path / "blobs"))
+    world = Works(database, BlobFolder(tmp_path / "blobs"))
     order_id, begun = world.to_decode(), threading.Event()
 
     with staged_server(lambda body: completion("")) as server:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.settings import REPOSITORY
 from schemas.cart import CartDraft
@@ -39,7 +39,7 @@ LATTE = {
 
 @pytest.fixture
 def works(database: Database, tmp_path: Path) -> Works:
-    return Works(database, Blobs(tmp_path / "recordings"))
+    return Works(database, BlobFolder(tmp_path / "recordings"))
 
 
 def settled(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.settings import Settings
 from schemas.errors import AudioDamaged, AudioRefused, AudioTooCostly, AudioTooLong
@@ -61,7 +61,7 @@ class Ears:
 def test_the_order_ends_once_and_soon(database: Database, tmp_path: Path, name: str) -> None:
     content, error = COSTLY[name]
     data = content()
-    world, ears, limits = Works(database, Blobs(tmp_path / "blobs")), Ears(), DecodeLimits()
+    world, ears, limits = Works(database, BlobFolder(tmp_path / "blobs")), Ears(), DecodeLimits()
     with world.blobs.open() as writer:
         writer.write(data)
         key = writer.commit()

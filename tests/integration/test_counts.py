@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from schemas.cart import CartDraft
 from schemas.errors import DecodeTruncated
@@ -16,7 +16,7 @@ from tests.stand_ins import AWAY, RIGHT, ScriptedDecoder, Works
 
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, Blobs(tmp_path / "blobs"))
+    return Works(database, BlobFolder(tmp_path / "blobs"))
 
 
 def test_failures_findings_and_reasons_are_counted_apart(world: Works) -> None:

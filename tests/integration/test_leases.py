@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from schemas.errors import EngineUnavailable, StorageUnavailable
 from schemas.lifecycle import State
@@ -29,7 +29,7 @@ GONE = StorageUnavailable("The database can't take it now")
 
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, Blobs(tmp_path / "blobs"))
+    return Works(database, BlobFolder(tmp_path / "blobs"))
 
 
 def held(world: Works, lease_s: float = 60) -> OrderRecord:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from schemas.lifecycle import State
 from schemas.review import ReviewReason
@@ -15,7 +15,7 @@ from tests.stand_ins import ATTEMPTS, Works
 
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, Blobs(tmp_path / "blobs"))
+    return Works(database, BlobFolder(tmp_path / "blobs"))
 
 
 def recording_of(world: Works, order_id: str) -> Path:

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from infra import measures
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.settings import REPOSITORY, Settings
 from schemas.cart import CartDraft
@@ -57,7 +57,7 @@ def measured() -> Iterator[Measured]:
 
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, Blobs(tmp_path / "blobs"))
+    return Works(database, BlobFolder(tmp_path / "blobs"))
 
 
 def test_an_order_that_goes_through(world: Works, measured: Measured) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from infra import measures
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from services.engines.labels import Labels
 from tests.shown import shown_by
@@ -36,7 +36,7 @@ def test_it_is_kept_with_the_order_and_counted(database: Database, tmp_path: Pat
         document["choices"][0]["token_ids"] = [7] * len(pieces)
         return 200, json.dumps(document).encode()
 
-    world = Works(database, Blobs(tmp_path / "blobs"))
+    world = Works(database, BlobFolder(tmp_path / "blobs"))
     order_id, runner = world.to_decode(), world.runner()
     with staged_server(vllm) as server:
         decoder = server.decoder("vllm", score=True)
@@ -55,7 +55,7 @@ def test_it_is_kept_with_the_order_and_counted(database: Database, tmp_path: Pat
 
 
 def test_an_order_that_was_not_scored_says_nothing_of_it(database: Database, tmp_path: Path) -> None:
-    world = Works(database, Blobs(tmp_path / "blobs"))
+    world = Works(database, BlobFolder(tmp_path / "blobs"))
     order_id = world.to_decode()
     world.runner().run(order_id, "decode")
     assert not {"overruled", "unmasked_probability"} & set(world.orders.get(order_id).engine)

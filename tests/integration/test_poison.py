@@ -12,7 +12,7 @@ import pytest
 import structlog
 from api_world import World
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.webhooks import Answer
 from schemas.errors import StorageUnavailable
@@ -49,7 +49,7 @@ DEEP, DEEPER = ('{"a":' * n + "{}" + "}" * n for n in (256, 5_000))
 def works(database: Database, tmp_path: Path) -> Iterator[Works]:
     before = structlog.get_config()
     structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
-    yield Works(database, Blobs(tmp_path / "blobs"))
+    yield Works(database, BlobFolder(tmp_path / "blobs"))
     structlog.configure(**before)
 
 

@@ -14,7 +14,7 @@ import pytest
 from api_world import World, expect_problem, own_world, wav
 from sqlalchemy import select, text
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from schemas.errors import AudioDamaged, AudioTooCostly, Conflict
 from schemas.lifecycle import Event, State
@@ -36,7 +36,7 @@ REFUSED = OrderError(code="audio_damaged", message="cut off", hint="Send it agai
 
 @pytest.fixture
 def works(database: Database, tmp_path: Path) -> Works:
-    return Works(database, Blobs(tmp_path / "blobs"))
+    return Works(database, BlobFolder(tmp_path / "blobs"))
 
 
 def spoken(world: World) -> str:
@@ -125,15 +125,15 @@ def test_what_a_crash_left_is_found(own_world: World, monkeypatch: pytest.Monkey
     assert waiting(box.database) == 0
 
     # A disk that refuses: the order is cancelled all the same, and the file goes when it lets it.
-    order, real = spoken(own_world), Blobs.delete
+    order, real = spoken(own_world), BlobFolder.delete
 
-    def refusing(self: Blobs, key: str) -> None:
+    def refusing(self: BlobFolder, key: str) -> None:
         raise PermissionError(key)
 
-    monkeypatch.setattr(Blobs, "delete", refusing)
+    monkeypatch.setattr(BlobFolder, "delete", refusing)
     assert own_world.http.post(f"/v1/orders/{order}/cancel").json()["status"] == "cancelled"
     assert (len(own_world.recordings), waiting(box.database)) == (1, 1)
-    monkeypatch.setattr(Blobs, "delete", real)
+    monkeypatch.setattr(BlobFolder, "delete", real)
     assert box.remove_recordings() == 1
     assert own_world.recordings == []
 
@@ -317,7 +317,7 @@ def test_what_an_earlier_release_kept_is_removed_after_the_update(empty_url: str
                 values = {"id": name, "state": state, "key": keys[name], "error": error}
                 session.execute(text(row), values)
         database.migrate()
-        works = Works(database, Blobs(tmp_path / "blobs"))
+        works = Works(database, BlobFolder(tmp_path / "blobs"))
         removed: list[str] = []
         assert works.removals.carry_out(removed.append) == 2
         assert removed == [keys["cancelled"], keys["refused"]]

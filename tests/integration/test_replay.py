@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.ports import any_free
 from infra.settings import Settings
@@ -27,7 +27,7 @@ from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, TESTER, ScriptedDecoder, Wo
 
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, Blobs(tmp_path / "blobs"))
+    return Works(database, BlobFolder(tmp_path / "blobs"))
 
 
 def in_review(world: Works, *, spoken: bool = False) -> str:

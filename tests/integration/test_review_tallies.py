@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from test_corrections import LATTE, MUFFIN, settled
 from test_tallies import plans
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from schemas.corrections import corrections
 from services.storage import folding, review_tallies
@@ -72,7 +72,7 @@ def counted(database: Database, hours: int) -> Decided:
 def test_statistics_equal_a_full_count_however_far_they_are_folded(
     database: Database, tmp_path: Path, seed: int
 ) -> None:
-    works, rng = Works(database, Blobs(tmp_path)), random.Random(seed)
+    works, rng = Works(database, BlobFolder(tmp_path)), random.Random(seed)
     tallies = TallyStore(database)
     for _ in range(25):
         decide(works, rng)
@@ -89,7 +89,7 @@ def test_statistics_equal_a_full_count_however_far_they_are_folded(
 
 
 def test_folded_decisions_are_not_read_again(database: Database, tmp_path: Path) -> None:
-    works, tallies = Works(database, Blobs(tmp_path)), TallyStore(database)
+    works, tallies = Works(database, BlobFolder(tmp_path)), TallyStore(database)
     rng = random.Random(5)
     for _ in range(5):
         decide(works, rng)
@@ -107,7 +107,7 @@ def test_folded_decisions_are_not_read_again(database: Database, tmp_path: Path)
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # whose plans do not go by sizes
 def test_decisions_are_read_by_their_time_and_their_review(database: Database, tmp_path: Path) -> None:
-    works, rng = Works(database, Blobs(tmp_path)), random.Random(1)
+    works, rng = Works(database, BlobFolder(tmp_path)), random.Random(1)
     for _ in range(3):
         decide(works, rng)
     with plans(database) as steps:

@@ -13,7 +13,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.settings import Settings
 from schemas.cart import CartDraft
@@ -50,7 +50,7 @@ def world(database: Database, tmp_path: Path) -> Iterator[Works]:
     # Tracebacks with every local take seconds; what is logged is looked at where it matters.
     before = structlog.get_config()
     structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
-    yield Works(database, Blobs(tmp_path / "blobs"))
+    yield Works(database, BlobFolder(tmp_path / "blobs"))
     structlog.configure(**before)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from schemas.cart import CartDraft
 from schemas.compare import canonical_draft
@@ -24,7 +24,7 @@ OTHER = CartDraft.model_validate(
 
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, Blobs(tmp_path / "blobs"))
+    return Works(database, BlobFolder(tmp_path / "blobs"))
 
 
 @pytest.mark.parametrize("skip", [True, False])

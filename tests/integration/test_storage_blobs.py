@@ -11,20 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from infra import blobs as module
-from infra.blobs import Blobs, DiskFull, NotABlob
+from infra import blob_folder as module
+from infra.blob_folder import BlobFolder
+from infra.blobs import DiskFull, NotABlob
 
 
 @pytest.fixture
-def blobs(tmp_path: Path) -> Blobs:
-    return Blobs(tmp_path / "recordings")
+def blobs(tmp_path: Path) -> BlobFolder:
+    return BlobFolder(tmp_path / "recordings")
 
 
-def files(blobs: Blobs) -> list[Path]:
+def files(blobs: BlobFolder) -> list[Path]:
     return [path for path in blobs._root.rglob("*") if path.is_file()]
 
 
-def test_what_was_written_is_there(blobs: Blobs) -> None:
+def test_what_was_written_is_there(blobs: BlobFolder) -> None:
     with blobs.open() as writer:
         writer.write(b"one ")
         writer.write(b"two")
@@ -39,7 +40,7 @@ def test_what_was_written_is_there(blobs: Blobs) -> None:
     assert files(blobs) == []
 
 
-def test_what_was_not_committed_is_gone(blobs: Blobs) -> None:
+def test_what_was_not_committed_is_gone(blobs: BlobFolder) -> None:
     with blobs.open() as writer:
         writer.write(b"half")
     with blobs.open() as writer:
@@ -53,24 +54,24 @@ def test_what_was_not_committed_is_gone(blobs: Blobs) -> None:
     "key",
     ["", "..", "../../etc/passwd", "/etc/passwd", "a" * 31, "A" * 32, "a" * 32 + "\n", "a" * 31 + "/", "tmp"],
 )
-def test_only_our_keys_are_paths(blobs: Blobs, key: str) -> None:
+def test_only_our_keys_are_paths(blobs: BlobFolder, key: str) -> None:
     for use in (blobs.path, blobs.delete):
         with pytest.raises(NotABlob):
             use(key)
 
 
-def test_leftovers_of_the_dead_are_cleared(blobs: Blobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leftovers_of_the_dead_are_cleared(blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
-        "import os, sys; from pathlib import Path; from infra.blobs import Blobs\n"
-        "w = Blobs(Path(sys.argv[1])).open(); w.write(b'x'); os._exit(9)"
+        "import os, sys; from pathlib import Path; from infra.blob_folder import BlobFolder\n"
+        "w = BlobFolder(Path(sys.argv[1])).open(); w.write(b'x'); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", code, blobs._root]).returncode == 9
     living = blobs.open()
     assert len(files(blobs)) == 2
-    Blobs(blobs._root)
+    BlobFolder(blobs._root)
     assert len(files(blobs)) == 2, "young files are left alone, locked or not"
     monkeypatch.setattr(module, "_YOUNG_S", -1)
-    Blobs(blobs._root)
+    BlobFolder(blobs._root)
     assert len(files(blobs)) == 1, "the dead writer's file is gone, the living one's is not"
     key = living.commit()
     assert files(blobs) == [blobs.path(key)]
@@ -78,7 +79,7 @@ def test_leftovers_of_the_dead_are_cleared(blobs: Blobs, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("where", ["write", "fsync"])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk(blobs: Blobs, monkeypatch: pytest.MonkeyPatch, where: str, code: int) -> None:
+def test_a_full_disk(blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch, where: str, code: int) -> None:
     def full(_handle: object) -> None:
         raise OSError(code, os.strerror(code))
 
@@ -100,7 +101,7 @@ def test_a_full_disk(blobs: Blobs, monkeypatch: pytest.MonkeyPatch, where: str, 
         assert blobs.path(writer.commit()).read_bytes() == b""
 
 
-def test_other_errors_stay_what_they_are(blobs: Blobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_stay_what_they_are(blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_handle: object) -> None:
         raise OSError(errno.EIO, "broken")
 

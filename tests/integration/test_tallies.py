@@ -15,7 +15,7 @@ from alembic.config import Config
 from sqlalchemy import event, func, select, update
 from sqlalchemy.engine import Engine
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import MIGRATIONS, Database
 from schemas.cart import CartDraft
 from schemas.errors import Conflict, DecodeTruncated, StaleState
@@ -37,7 +37,7 @@ class History:
 
     def __init__(self, database: Database, folder: Path, seed: int) -> None:
         self.database = database
-        self.works = Works(database, Blobs(folder / "blobs"))
+        self.works = Works(database, BlobFolder(folder / "blobs"))
         self.works.orders._tells = TELLS
         self.tallies, self.outbox = TallyStore(database), Outbox(database)
         self.rng = random.Random(seed)

@@ -18,7 +18,7 @@ from api_world import MENU, World
 from structlog.testing import capture_logs
 
 from infra import otlp, tracing
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.settings import REPOSITORY, Settings
 from infra.telemetry import configure_logging
@@ -258,7 +258,7 @@ def test_a_collector_that_comes_back_is_told_the_rest(
 
 
 def test_traces_cost_no_message_to_the_database(database: Database, tmp_path: Path) -> None:
-    works = Works(database, Blobs(tmp_path))
+    works = Works(database, BlobFolder(tmp_path))
 
     def messages() -> dict[str, int]:
         with counted(database) as found:

@@ -11,7 +11,7 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.ports import any_free
 from infra.redis_server import EmbeddedRedis
@@ -45,7 +45,7 @@ class Quiet(Container):
 def test_a_settled_order_of_text_is_few_messages(
     database: Database, database_url: str, tmp_path: Path, key: str | None
 ) -> None:
-    world = Works(database, Blobs(tmp_path / "blobs"), skip_settled=True)
+    world = Works(database, BlobFolder(tmp_path / "blobs"), skip_settled=True)
     parts = Quiet(Settings(home=tmp_path, database_url=database_url))
     headers = {"Idempotency-Key": key} if key else {}
     try:
@@ -78,7 +78,7 @@ def server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
 def test_a_settled_order_of_text_is_few_redis_commands(
     database: Database, database_url: str, tmp_path: Path, server: EmbeddedRedis
 ) -> None:
-    world = Works(database, Blobs(tmp_path / "blobs"))
+    world = Works(database, BlobFolder(tmp_path / "blobs"))
     config = Settings(
         home=tmp_path, database_url=database_url, redis_url=server.url, reader="open", check_settled=0
     )

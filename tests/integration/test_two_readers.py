@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from schemas.compare import canonical_draft
 from schemas.errors import EngineUnavailable
@@ -30,7 +30,7 @@ def reading(text: str, probability: float) -> Reading:
 
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
-    made = Works(database, Blobs(tmp_path / "blobs"))
+    made = Works(database, BlobFolder(tmp_path / "blobs"))
     made.skip_settled, made.reader = True, "all"
     return made
 

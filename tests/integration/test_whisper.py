@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import wave
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -13,7 +14,7 @@ import pytest
 from faster_whisper import WhisperModel
 from faster_whisper.audio import decode_audio
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.models import resolve
 from infra.settings import REPOSITORY, Settings, settings
@@ -164,12 +165,12 @@ def test_an_order_is_decoded_once_however_often_it_is_heard(
     children, hearings = Mock(wraps=audio_parent.run), Mock(wraps=WhisperModel.transcribe)
     monkeypatch.setattr(audio_parent, "run", children)
     monkeypatch.setattr(WhisperModel, "transcribe", lambda *given, **more: hearings(*given, **more))
-    works = Works(made_in(tmp_path), Blobs(tmp_path / "blobs"))
+    works = Works(made_in(tmp_path), BlobFolder(tmp_path / "blobs"))
     works.menus.put(sample_menu("harbor-coffee"), by=TESTER)
     parts = bootstrap(Settings(home=tmp_path))
     tools = replace(
         parts.tools,
-        recording=lambda _key: RECORDINGS / sample,
+        recording=lambda _key: nullcontext(RECORDINGS / sample),
         menu=lambda shop, menu_id, version: works.menus.of(shop).get(menu_id, version),
     )
     order = replace(works.orders.get(works.spoken()), menu_id="harbor-coffee")

@@ -13,7 +13,7 @@ import httpx
 import pytest
 import redis
 
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.database import Database
 from infra.ports import any_free
 from infra.redis_server import EmbeddedRedis
@@ -54,7 +54,7 @@ class Worker:
         )
         self._metrics = f"http://127.0.0.1:{settings.metrics_port}/metrics"
         self.parts = Container(settings)
-        self.world = Works(self.parts.database, Blobs(home / "blobs"))
+        self.world = Works(self.parts.database, BlobFolder(home / "blobs"))
         self.redis = redis.Redis.from_url(server.operator_url)
         self._ready = home / "ready"
         # As the stack starts it, but for the decoder.

@@ -19,7 +19,7 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from infra import measures
-from infra.blobs import Blobs
+from infra.blob_folder import BlobFolder
 from infra.settings import REPOSITORY, Settings
 from services.api.counts import _Counts
 from services.api.metrics import Metrics
@@ -88,7 +88,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     door: Any = SimpleNamespace(ended={"head": 1})
     api.watch(door)
     api.saw("GET", "/", 200, 0.1)
-    works = Works(box.database, Blobs(home / "blobs"))
+    works = Works(box.database, BlobFolder(home / "blobs"))
     works.decoder.script = [AWAY]
     works.until_settled(works.typed())
     registry.register(_Counts(box))

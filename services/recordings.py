@@ -1,0 +1,83 @@
+"""The store of recordings that the settings name, and what its errors mean for an order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infra.blobs import DiskFull
+from schemas.errors import InputError, RecordingLost, RecordingsAway, StorageFull
+
+if TYPE_CHECKING:
+    from infra.blobs import Blobs, Opened
+    from infra.settings import Settings
+
+
+def store_of(settings: Settings) -> Blobs:
+    """A folder, or a bucket; asks no server.
+
+    Raises:
+        InputError: the setting names no store.
+    """
+    if not settings.recordings_url:
+        from infra.blob_folder import BlobFolder
+
+        return BlobFolder(settings.blobs)
+    from infra.blob_bucket import BadAddress, BlobBucket
+
+    try:
+        return BlobBucket(settings.recordings_url, settings.recordings_endpoint, settings.blobs / "tmp")
+    except BadAddress as error:
+        raise InputError(
+            f"SAYCART_RECORDINGS_URL can't be used: {error}",
+            hint="For example s3://recordings/saycart, and SAYCART_RECORDINGS_ENDPOINT=https://s3.example.",
+        ) from None
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What a recording that can't be read means.
+
+    Raises:
+        RecordingLost: it is not there.
+        RecordingsAway: the store does not answer.
+        StorageFull: it came, and there is no room for it here.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise RecordingLost("The recording of this order can't be found") from error
+    except DiskFull as error:
+        raise StorageFull("There is no room for a copy of the recording") from error
+    except OSError as error:
+        raise RecordingsAway(f"The recording can't be read now: {error}") from error
+
+
+def begun(sound: Opened, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+    """As `Opened.pieces`, with the first piece fetched before anything is given: nothing is promised of what
+    is gone, or can't be read. Raises as `reading`, the same later on."""
+    pieces = sound.pieces(start, stop)
+    with reading():
+        first = next(pieces, b"")
+    return _whole(first, pieces)
+
+
+def _whole(first: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    with reading():
+        yield from pieces
+
+
+@contextmanager
+def at_hand(blobs: Blobs, key: str) -> Iterator[Path]:
+    """A recording as a file of this machine, for the length of a `with`; raises as `reading`, but for what
+    happens inside the `with`."""
+    local = blobs.local(key)
+    with reading():
+        file = local.__enter__()
+    try:
+        yield file
+    finally:
+        local.__exit__(None, None, None)
