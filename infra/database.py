@@ -1,4 +1,4 @@
-"""The database: transactions, clock, named locks and migrations, alike on SQLite and PostgreSQL.
+"""The database: transactions, clock, named locks, alike on SQLite and PostgreSQL.
 
 A write on SQLite begins with BEGIN IMMEDIATE: a transaction that reads first and then upgrades to writing is
 thrown out at once, busy_timeout or not, as soon as somebody else wrote in between.
@@ -10,15 +10,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from filelock import FileLock, Timeout
 from sqlalchemy import ColumnElement, DateTime, Dialect, literal_column, select, text
-from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeDecorator
 
+from infra import migrating
 from infra.dialects import (
     BUSY_S,
     DatabaseFull,
@@ -29,11 +28,9 @@ from infra.dialects import (
     postgresql_engine,
     sqlite_engine,
 )
+from infra.revisions import Standing, standing
 
 __all__ = ["Database", "DatabaseFull", "DatabaseRefused", "DatabaseUnavailable", "UtcDateTime"]
-
-MIGRATE_S = 120
-MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -211,46 +208,19 @@ class Database:
         with self.read() as session:
             session.execute(text("SELECT 1"))
 
-    def migrate(self, revision: str = "head") -> None:
-        """Bring the tables to the newest version, or up to an older one, for tests of what follows it. Safe
-        from many processes at once: one works, all wait.
+    def migrate(self, revision: str = "head") -> tuple[str, str]:
+        """Bring the tables to the newest version, or up to an older one, for tests of what follows it; from
+        which revision to which. Safe from many processes at once. Raises as `infra.migrating.migrate`."""
+        return migrating.migrate(self._engine, revision)
+
+    def standing(self) -> Standing:
+        """What the tables are to this release.
 
         Raises:
-            DatabaseUnavailable: not reachable, or another process migrates for more than 120 s.
+            DatabaseUnavailable: see there.
         """
-        if not self.is_sqlite:
-            with neutral_errors(), self._writer.begin() as connection:
-                connection.execute(text(f"SET LOCAL lock_timeout = '{MIGRATE_S}s'"))
-                connection.execute(
-                    text("SELECT pg_advisory_xact_lock(hashtextextended('saycart:migrate', 0))")
-                )
-                self._upgrade(connection, revision)
-            return
-        file = Path(str(self.url.database))
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with (
-                FileLock(f"{file}.migrate.lock", timeout=MIGRATE_S),
-                neutral_errors(),
-                self._engine.connect() as connection,
-            ):
-                # WAL is a property of the file, kept for good. Switching is refused while others are
-                # connected, whatever the busy_timeout, so it belongs under this lock. With foreign keys
-                # looked after SQLite adds no column that is one, and drops no table that others name.
-                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-                connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-                connection.commit()
-                try:
-                    with connection.execution_options(saycart_begin="BEGIN IMMEDIATE").begin():
-                        self._upgrade(connection, revision)
-                        if broken := connection.exec_driver_sql("PRAGMA foreign_key_check").first():
-                            raise DatabaseRefused(f"a row of {broken[0]} names one that is not there")
-                finally:
-                    connection.invalidate()  # the next one looks after foreign keys again
-        except Timeout:
-            raise DatabaseUnavailable(f"another process migrates for more than {MIGRATE_S} s") from None
-        except OSError as error:
-            raise DatabaseUnavailable(f"no place for the database: {error}") from error
+        with self.read() as session:
+            return standing(session.connection())
 
     def empty_log(self) -> bool:
         """Write SQLite's log (WAL) into its file and cut it, so that nothing which was erased is left in it;
@@ -285,14 +255,3 @@ class Database:
             yield
         finally:
             self._writing.release()
-
-    @staticmethod
-    def _upgrade(connection: Connection, revision: str) -> None:
-        # Imported late: only the process that migrates pays for it, not each worker and each command.
-        from alembic import command
-        from alembic.config import Config
-
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
