@@ -31,6 +31,10 @@ class Settings(BaseSettings):
     database_url: str = Field("", validation_alias=AliasChoices("DATABASE_URL", "database_url"))
     """SQLAlchemy URL. Empty: SQLite (WAL) in `home`. PostgreSQL: `postgresql+psycopg://...`."""
 
+    migrate_at_start: bool = True
+    """The API and commands bring the tables up to date when they start. False: `saycart migrate` does, run
+    once before the rest; parts wait for it a minute."""
+
     redis_url: str = Field("", validation_alias=AliasChoices("REDIS_URL", "redis_url"))
     """Broker. Empty: the embedded redis-server, started and supervised by us on loopback."""
 

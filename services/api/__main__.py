@@ -23,9 +23,11 @@ import uvicorn
 from fastapi import FastAPI
 
 from infra.database import DatabaseUnavailable
+from infra.migrating import prepare
 from infra.private import narrow
 from infra.settings import Settings, settings
 from infra.telemetry import configure_logging
+from schemas.errors import SaycartError
 from services.api.app import create_app
 from services.api.guard import Config, Door
 from services.bootstrap import bootstrap
@@ -121,16 +123,16 @@ def server(app: FastAPI, wanted: Settings) -> Server:
 
 
 def main() -> None:
-    """Exit status 1 when the database can't be brought up to date: whoever supervises us tries again."""
+    """Exit status 1 when the database can't be brought up to date, or is not by somebody else: whoever supervises us tries again."""
     wanted = settings()
     configure_logging(wanted.log_level, as_json=wanted.log_json)
     allow_files()
     container = bootstrap(wanted)
     narrow(wanted.home)  # in containers it is the first on the home, as the stack is elsewhere
     try:
-        container.database.migrate()
-    except DatabaseUnavailable as error:
-        log.error("api.not_started", error=str(error))
+        prepare(container.database, at_start=wanted.migrate_at_start)
+    except (DatabaseUnavailable, SaycartError) as error:
+        log.error("api.not_started", error=str(error), hint=getattr(error, "hint", None))
         sys.exit(1)
     try:
         server(create_app(container), wanted).run(sockets=inherited())

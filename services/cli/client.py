@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from infra.home import kept_key
+from infra.migrating import prepare
 from infra.settings import settings
 from schemas.audit import MAX_CHARS, Actor
 from schemas.errors import SaycartError
@@ -82,7 +83,7 @@ def opened() -> Iterator[Container]:
     """The parts over a database that is up to date, for commands that need no running stack."""
     box = bootstrap(settings())
     try:
-        box.database.migrate()
+        prepare(box.database, at_start=box.settings.migrate_at_start, await_s=0)
         yield box
     finally:
         box.close()

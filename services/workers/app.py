@@ -28,10 +28,11 @@ from celery.signals import (
 )
 
 from infra.broker import make_celery
+from infra.migrating import prepare
 from infra.private import keep_private
 from infra.settings import settings
 from infra.telemetry import configure_logging
-from schemas.errors import EngineMisconfigured
+from schemas.errors import EngineMisconfigured, SaycartError
 from services.bootstrap import Container, bootstrap
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import Runner
@@ -78,9 +79,21 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
+def _await_tables(**_: Any) -> None:
+    """In the main process, before anything that takes time: no order for a worker that can't read it."""
+    configure_logging(settings().log_level, as_json=settings().log_json)
+    container = bootstrap(settings())
+    try:
+        prepare(container.database, at_start=False)
+    except SaycartError as error:
+        sys.exit(f"No orders are taken: {error.detail}. {error.hint}")
+    finally:
+        container.close()
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
 def _trust_decoder(**_: Any) -> None:
     """In the main process, before the first order: no work for a server that ignores the mask (ADR 0022)."""
-    configure_logging(settings().log_level, as_json=settings().log_json)
     if "decode" not in _queues:
         return
     container = bootstrap(settings())

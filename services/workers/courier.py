@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from infra.migrating import prepare
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
 from infra.webhooks import TOTAL_S, Answer, Poster
-from schemas.errors import InputError, StorageUnavailable
+from schemas.errors import InputError, SaycartError, StorageUnavailable
 from services.bootstrap import bootstrap, webhook_signer
 
 if TYPE_CHECKING:
@@ -166,6 +167,10 @@ def main() -> None:
     if signer is None:
         raise SystemExit("The courier has nobody to tell: set SAYCART_WEBHOOK_URL.")
     container = bootstrap(config)
+    try:
+        prepare(container.database, at_start=False, pause=stop.wait)
+    except SaycartError as error:
+        raise SystemExit(f"{error.detail}. {error.hint}") from None
     if ready_file := os.environ.get("SAYCART_READY_FILE"):
         Path(ready_file).touch()
     patience = Patience(config.webhook_attempts, config.webhook_wait_s, config.webhook_wait_cap_s)

@@ -11,6 +11,7 @@ shops have kept for long enough (ADR 0044).
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -19,10 +20,11 @@ from pathlib import Path
 import structlog
 
 from infra.database import DatabaseUnavailable
+from infra.migrating import prepare
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
-from schemas.errors import StorageUnavailable
+from schemas.errors import SaycartError, StorageUnavailable
 from services.bootstrap import Container, bootstrap
 from services.workers.keeping import keep
 from services.workers.orphans import collect_orphans
@@ -87,6 +89,10 @@ def main() -> None:
     configure_logging(config.log_level, as_json=config.log_json)
     container = bootstrap(config)
     stop = StopSignal()
+    try:
+        prepare(container.database, at_start=False, pause=stop.wait)
+    except SaycartError as error:
+        sys.exit(f"{error.detail}. {error.hint}")
     if ready_file := os.environ.get("SAYCART_READY_FILE"):
         Path(ready_file).touch()
     # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
