@@ -123,7 +123,8 @@ def server(app: FastAPI, wanted: Settings) -> Server:
 
 
 def main() -> None:
-    """Exit status 1 when the database can't be brought up to date, or is not by somebody else: whoever supervises us tries again."""
+    """Exit status 1 when the database can't be brought up to date, or nobody else has done it in time:
+    whoever supervises us tries again."""
     wanted = settings()
     configure_logging(wanted.log_level, as_json=wanted.log_json)
     allow_files()

@@ -143,6 +143,12 @@ def event_of(row: EventRow) -> StoredEvent:
     )
 
 
+def words_of(row: OrderRow) -> str:
+    """What the order's customer said, without reading each word of it; empty where nothing can be told."""
+    said = (_document(row.transcript) or {}).get("text")
+    return said if isinstance(said, str) else ""
+
+
 def cart_of(document: Any) -> Cart | None:
     return _model(Cart, document)
 
