@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import structlog
 from filelock import FileLock, Timeout
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError, PendingRollbackError
 
 from infra.dialects import DatabaseRefused, DatabaseUnavailable, neutral_errors
 from infra.revisions import MIGRATIONS, Standing, known, standing
@@ -153,6 +153,8 @@ def _patiently(connection: Connection, revision: str) -> tuple[str, str]:
             connection.exec_driver_sql(f"SET lock_timeout = '{LOCK_TIMEOUT_MS}ms'")
             connection.commit()
             return first, _upgrade(connection, revision)
+        except PendingRollbackError as error:  # what Alembic makes of a session that was cut off
+            raise DatabaseUnavailable("cut off in the middle; a migration can be run again") from error
         except OperationalError as error:
             connection.rollback()
             if getattr(error.orig, "sqlstate", None) not in _PASSING or time.monotonic() >= until:
