@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 from sqlalchemy import ColumnElement, DateTime, Dialect, literal_column, select, text
@@ -219,6 +220,8 @@ class Database:
         Raises:
             DatabaseUnavailable: see there.
         """
+        if self.is_sqlite and not Path(str(self.url.database)).exists():
+            return Standing("", "older")  # nor is a file made by looking
         with self.read() as session:
             return standing(session.connection())
 

@@ -1,11 +1,10 @@
-"""Tables of an older and of a later release; a migration beside readers and writers, cut off and run again."""
+"""Tables of an older and of a later release; migrations beside readers and writers, cut off, run again."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,9 +15,14 @@ from typing import Any
 import httpx
 import pytest
 from api_world import wait_until
+from click.testing import Result
 from sqlalchemy import text
 from structlog.testing import capture_logs
+from typer.testing import CliRunner
 
+import services.cli.client
+import services.cli.main
+import services.cli.migrate
 from infra import migrating
 from infra.database import Database, DatabaseUnavailable
 from infra.migrating import prepare
@@ -129,34 +133,40 @@ def test_who_comes_too_early_waits_or_says_what_to_do(empty: Database) -> None:
     assert [one["event"] for one in told] == ["database.too_old"]
 
 
-def saycart(settings: Settings, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "services.cli.main", *words]
-    return subprocess.run(command, env=environment(settings), capture_output=True, text=True, timeout=60)
+@pytest.fixture
+def saycart(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """`saycart` with these words, in this process, for these settings."""
+
+    def run(settings: Settings, *words: str) -> Result:
+        for command in (services.cli.migrate, services.cli.client):
+            monkeypatch.setattr(command, "settings", lambda: settings)
+        return CliRunner().invoke(services.cli.main.app, words, env={"COLUMNS": "200"})
+
+    return run
 
 
-def environment(settings: Settings) -> dict[str, str]:
-    return {**os.environ, **as_environment(settings), "COLUMNS": "200"}
-
-
-def test_the_job_and_an_api_that_waits_for_it(tmp_path: Path) -> None:
+def test_the_job_and_an_api_that_waits_for_it(tmp_path: Path, saycart: Callable[..., Result]) -> None:
     settings = Settings(
         home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0", migrate_at_start=False
     )
     log = tmp_path / "api.log"
     with log.open("wb") as output:
         api = subprocess.Popen(
-            [sys.executable, "-m", "services.api"], env=environment(settings), stdout=output, stderr=output
+            [sys.executable, "-m", "services.api"],
+            env=os.environ | as_environment(settings),
+            stdout=output,
+            stderr=output,
         )
     try:
         needed = saycart(settings, "migrate", "--check")
-        assert (needed.returncode, "is needed" in needed.stdout) == (3, True), needed
+        assert (needed.exit_code, "is needed" in needed.output) == (3, True), needed.output
         refused = saycart(settings, "shops", "list")
-        assert (refused.returncode, "saycart migrate" in refused.stderr) == (1, True), refused
+        assert (refused.exit_code, "saycart migrate" in refused.output) == (1, True), refused.output
         wait_until(lambda: b"database.too_old" in log.read_bytes(), 30)
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"http://127.0.0.1:{settings.api_port}/livez", trust_env=False)
-        assert f"went from none to {HEAD}" in saycart(settings, "migrate").stdout
-        assert saycart(settings, "migrate", "--check").returncode == 0
+        assert f"went from none to {HEAD}" in saycart(settings, "migrate").output
+        assert saycart(settings, "migrate", "--check").exit_code == 0
         wait_until(lambda: answers(f"http://127.0.0.1:{settings.api_port}/livez"), 30)
     finally:
         api.terminate()
@@ -199,7 +209,7 @@ def waits(told: list[Any]) -> int:
 
 def test_a_migration_that_has_to_wait_keeps_nobody_waiting(server: Database, tmp_path: Path) -> None:
     """A long transaction holds the table. Whoever comes after a waiting ALTER TABLE would stand behind it."""
-    orders, stopped = OrderStore(server, "main"), threading.Event()
+    orders = OrderStore(server, "main")
     with migration(server, tmp_path, TIP) as start, capture_logs() as told:
         with holding(server, "SELECT count(*) FROM orders"):
             job = start()
@@ -207,7 +217,6 @@ def test_a_migration_that_has_to_wait_keeps_nobody_waiting(server: Database, tmp
             for _ in range(20):
                 orders.get(orders.create(NEW)[0].id)
             assert not job.done()
-        stopped.set()
         assert job.result(60) == (HEAD, LATER)
     assert "tip" in columns(server)
 
