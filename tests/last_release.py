@@ -17,8 +17,8 @@ where it is as long as the contraction of that release's columns has not come.""
 
 
 def unpack(folder: Path) -> Path:
-    """Its `infra`, `schemas` and `services` below `folder`; skips the test where the clone does not go back so
-    far, or is no clone."""
+    """Its `infra`, `schemas` and `services` below `folder`; skips the test where the clone does not go back
+    so far, or is no clone."""
     packed = subprocess.run(
         ["git", "archive", LAST, "infra/*.py", "infra/migrations", "schemas", "services"],
         cwd=REPOSITORY,

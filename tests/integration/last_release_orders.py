@@ -1,7 +1,7 @@
 """Run by the last release's interpreter path, on tables of ours: takes orders as its API and its workers do.
 
-Its one argument is the database's URL, its output the orders that it made, by state. It imports nothing of
-ours: what is on the path is the last release.
+Its arguments are a folder and databases' URLs, its output the orders that it made in each, by what became of
+them. It imports nothing of ours: what is on the path is the last release.
 """
 
 import json
@@ -31,26 +31,21 @@ MENU = {
 }  # fmt: skip
 LINE = {"kind": "item", "heard": "a tea", "sku": "tea", "quantity": 1}
 DRAFT = CartDraft.model_validate({"lines": [LINE]})
-PRICED = LINE | {
-    "heard": {"text": "a tea"},
-    "name": "tea",
-    "unit_price": 300,
-    "line_total": 300,
-    "confidence": 1,
-}
+PRICED = LINE | {"heard": {"text": "a tea"}, "name": "tea", "line_total": 300, "confidence": 1}
 CART = Cart.model_validate(
     {"currency": "USD", "menu": {"id": "cafe", "version": 1}, "total": 300, "lines": [PRICED]}
 )
 
 
-def main(url: str, home: Path) -> None:
+def take(url: str, home: Path) -> dict[str, str]:
     box = bootstrap(Settings(home=home, database_url=url, redis_url="redis://127.0.0.1:1/0"))
     by = Actor("operator:tests")
     box.menus.of(MAIN_SHOP).put(Menu.parse(MENU), by=by)
     box.staff.add("ada", "correct horse battery", by=by)
     _, token = KeyStore(box.database, EVERY_SHOP).add(MAIN_SHOP, "till", ALL_SCOPES, by=by, person="ada")
-    made = {}
-    with TestClient(create_app(box), headers={"Authorization": f"Bearer {token}"}) as http:
+    made = dict[str, str]()
+    shown = {"Authorization": f"Bearer {token}"}
+    with TestClient(create_app(box), base_url="http://127.0.0.1", headers=shown) as http:
 
         def order() -> str:
             answer = http.post("/v1/orders", json={"transcript": "a tea", "menu": "cafe"})
@@ -89,7 +84,8 @@ def main(url: str, home: Path) -> None:
     for what in ("recordings", "words", "orders"):
         getattr(RetentionStore(box.database, MAIN_SHOP), what)(86_400.0)
     box.close()
-    print(json.dumps(made))
+    return made
 
 
-main(sys.argv[1], Path(sys.argv[2]))
+folder, *urls = sys.argv[1:]
+print(json.dumps([take(url, Path(folder) / str(number)) for number, url in enumerate(urls)]))

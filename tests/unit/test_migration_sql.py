@@ -17,8 +17,8 @@ from tests.later_release import later_release
 LINTED_FROM = "0013"
 # Rule of squawk -> why it is off.
 OFF = {
-    "prefer-robust-stmts": "it asks for IF NOT EXISTS, which a constraint does not have: steps.py looks first, "
-    "and what is no step of its own runs in a transaction",
+    "prefer-robust-stmts": "it asks for IF NOT EXISTS, which a constraint does not have: steps.py looks "
+    "first, and what is no step of its own runs in a transaction",
     "require-statement-timeout": "what holds a lock is over in an instant or waits for one, which the lock "
     "timeout ends; what takes long (CONCURRENTLY, VALIDATE, rows that are filled in) may",
 }
