@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +20,10 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError, PendingRollbackError
 
 from infra.dialects import DatabaseRefused, DatabaseUnavailable, neutral_errors
-from infra.revisions import MIGRATIONS, Standing, known, standing
-from schemas.errors import TablesTooOld
+from infra.revisions import MIGRATIONS, TablesTooOld, say_newer, standing
 
 if TYPE_CHECKING:
     from alembic.config import Config
-
-    from infra.database import Database
 
 log = structlog.get_logger()
 
@@ -38,8 +34,6 @@ LOCK_TIMEOUT_MS = 500
 # Seconds between two tries, drawn at random; and after which it is given up.
 PAUSE_S = (0.5, 2.0)
 TRY_S = 600
-# Seconds for which a part waits at its start for tables that are too old, and between two looks.
-AWAIT_S, LOOK_S = 60.0, 2.0
 _POLL_S = 0.2
 _NAME = "hashtextextended('saycart:migrate', 0)"
 # Not available within the lock timeout; chosen as the victim of a deadlock.
@@ -57,48 +51,6 @@ def migrate(engine: Engine, revision: str = "head") -> tuple[str, str]:
         TablesTooNew: of a later release that does not let this one work on them.
     """
     return _on_sqlite(engine, revision) if engine.dialect.name == "sqlite" else _on_server(engine, revision)
-
-
-def prepare(
-    database: Database,
-    *,
-    at_start: bool,
-    await_s: float = AWAIT_S,
-    pause: Callable[[float], object] = time.sleep,
-) -> None:
-    """What a part does about the tables before it works: brings them up to date where that is done
-    `at_start`, or else waits up to `await_s` seconds for `saycart migrate` to have done it.
-
-    A database that is away is no matter of this, unless it is to be migrated: parts wait for it as they work.
-    `pause(seconds)` ends the wait by anything true.
-
-    Raises:
-        TablesTooOld: still.
-        TablesTooNew: see `migrate`.
-        DatabaseUnavailable: likewise.
-    """
-    if at_start:
-        database.migrate()
-        return
-    until, told = time.monotonic() + await_s, False
-    while True:
-        try:
-            found = database.standing()
-            found.check()
-            if found.is_ == "newer":
-                _say_newer(found)
-            return
-        except DatabaseUnavailable as error:
-            log.warning("database.not_checked", error=str(error))
-            return
-        except TablesTooOld as error:
-            if time.monotonic() >= until:
-                raise
-            if not told:
-                log.warning("database.too_old", waits_s=await_s, error=error.detail, hint=error.hint)
-                told = True
-            if pause(LOOK_S):
-                raise
 
 
 def as_sql(after: str) -> None:
@@ -199,7 +151,7 @@ def _upgrade(connection: Connection, revision: str) -> str:
     found = standing(connection)
     if found.is_ in ("newer", "too_new"):
         found.check()
-        _say_newer(found)
+        say_newer(found)
         return found.at
     if found.is_ == "current":
         return found.at
@@ -212,10 +164,6 @@ def _upgrade(connection: Connection, revision: str) -> str:
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
     return standing(connection).at
-
-
-def _say_newer(found: Standing) -> None:
-    log.warning("database.newer", at=found.at, ours=known()[-1])
 
 
 def _config() -> Config:

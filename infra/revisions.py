@@ -10,10 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+import structlog
 from sqlalchemy import column, inspect, select, table
 from sqlalchemy.engine import Connection
 
-from schemas.errors import TablesTooNew, TablesTooOld
+log = structlog.get_logger()
 
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 FIRST_KEPT = "0014"
@@ -21,6 +22,25 @@ FIRST_KEPT = "0014"
 
 _CURRENT = table("alembic_version", column("version_num"))
 _KEPT = table("schema_versions", column("revision"), column("serves_from"))
+
+
+class TablesUnfit(Exception):
+    """The tables are of another release, and this one can't work on them. `hint` says how to mend it."""
+
+    hint = ""
+
+    def __init__(self, detail: str, *, hint: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.hint = self.hint if hint is None else hint
+
+
+class TablesTooOld(TablesUnfit):
+    hint = "Run `saycart migrate`, once for all machines; whoever waits for it goes on by itself."
+
+
+class TablesTooNew(TablesUnfit):
+    hint = "Run the newer release here too, or restore a backup from before its `saycart migrate`."
 
 
 @cache
@@ -71,3 +91,8 @@ def standing(connection: Connection) -> Standing:
     # Each one that came after ours must let ours work: one of them may have taken away what we need.
     serves = at in later and all(serves_from in known() for serves_from in later.values())
     return Standing(at, "newer" if serves else "too_new")
+
+
+def say_newer(found: Standing) -> None:
+    """Log that a later release has changed the tables."""
+    log.warning("database.newer", at=found.at, ours=known()[-1])

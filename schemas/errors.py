@@ -32,8 +32,6 @@
     │   └── DecodeCancelled             called off, since the order was cancelled or another worker has it
     └── StorageError
         ├── RecordingLost               not where it was stored: worth another try, then a human asks again
-        ├── TablesTooOld                made by an older release: to be migrated
-        ├── TablesTooNew                made by a newer one that keeps this one out
         ├── StaleState                  a compare-and-set found another state or version: drop the work
         └── StorageUnavailable          database or disk cannot take it now: worth another try
             └── StorageFull                 no space left: worth another try once somebody made room
@@ -320,16 +318,6 @@ class RecordingLost(StorageError):
 class StaleState(StorageError):
     code = "stale_state"
     hint = "Another worker moved the order on; this result is dropped."
-
-
-class TablesTooOld(StorageError):
-    code = "tables_too_old"
-    hint = "Run `saycart migrate`, once for all machines; whoever waits for it goes on by itself."
-
-
-class TablesTooNew(StorageError):
-    code = "tables_too_new"
-    hint = "Run the newer release here too, or restore a backup from before its `saycart migrate`."
 
 
 class StorageUnavailable(StorageError):

@@ -23,11 +23,11 @@ import uvicorn
 from fastapi import FastAPI
 
 from infra.database import DatabaseUnavailable
-from infra.migrating import prepare
+from infra.prepare import prepare
 from infra.private import narrow
+from infra.revisions import TablesUnfit
 from infra.settings import Settings, settings
 from infra.telemetry import configure_logging
-from schemas.errors import SaycartError
 from services.api.app import create_app
 from services.api.guard import Config, Door
 from services.bootstrap import bootstrap
@@ -132,7 +132,7 @@ def main() -> None:
     narrow(wanted.home)  # in containers it is the first on the home, as the stack is elsewhere
     try:
         prepare(container.database, at_start=wanted.migrate_at_start)
-    except (DatabaseUnavailable, SaycartError) as error:
+    except (DatabaseUnavailable, TablesUnfit) as error:
         log.error("api.not_started", error=str(error), hint=getattr(error, "hint", None))
         sys.exit(1)
     try:

@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from infra.home import kept_key
-from infra.migrating import prepare
+from infra.prepare import prepare
+from infra.revisions import TablesUnfit
 from infra.settings import settings
 from schemas.audit import MAX_CHARS, Actor
 from schemas.errors import SaycartError
@@ -99,8 +100,8 @@ def told() -> Iterator[Console]:
         problem.print(f"[bold red]error[/] No saycart answers there: {escape(str(error))}")
         problem.print("[dim]hint[/]  Start it with `saycart run`, or name another with --url.")
         raise typer.Exit(1) from None
-    except (SaycartError, OSError) as error:
+    except (SaycartError, TablesUnfit, OSError) as error:
         problem.print(f"[bold red]error[/] {escape(str(error))}", soft_wrap=True)
-        if isinstance(error, SaycartError):
+        if isinstance(error, SaycartError | TablesUnfit):
             problem.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True)
         raise typer.Exit(1) from None

@@ -42,15 +42,6 @@ class ShopRow(Base):
     keep_orders_days: Mapped[int | None]
 
 
-class SchemaVersionRow(Base):
-    """A revision of these tables, and the oldest whose release may still work on them: see ADR 49."""
-
-    __tablename__ = "schema_versions"
-
-    revision: Mapped[str] = mapped_column(primary_key=True)
-    serves_from: Mapped[str]
-
-
 def _shop(**more: Any) -> Mapped[str]:
     # The default is for parts of the release before, while an upgrade rolls; ours always name the shop.
     return mapped_column(ForeignKey("shops.id"), server_default=MAIN_SHOP, **more)

@@ -28,11 +28,12 @@ from celery.signals import (
 )
 
 from infra.broker import make_celery
-from infra.migrating import prepare
+from infra.prepare import prepare
 from infra.private import keep_private
+from infra.revisions import TablesUnfit
 from infra.settings import settings
 from infra.telemetry import configure_logging
-from schemas.errors import EngineMisconfigured, SaycartError
+from schemas.errors import EngineMisconfigured
 from services.bootstrap import Container, bootstrap
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import Runner
@@ -85,7 +86,7 @@ def _await_tables(**_: Any) -> None:
     container = bootstrap(settings())
     try:
         prepare(container.database, at_start=False)
-    except SaycartError as error:
+    except TablesUnfit as error:
         sys.exit(f"No orders are taken: {error.detail}. {error.hint}")
     finally:
         container.close()

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from infra.migrating import prepare
+from infra.prepare import prepare
+from infra.revisions import TablesUnfit
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
 from infra.webhooks import TOTAL_S, Answer, Poster
-from schemas.errors import InputError, SaycartError, StorageUnavailable
+from schemas.errors import InputError, StorageUnavailable
 from services.bootstrap import bootstrap, webhook_signer
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def main() -> None:
     container = bootstrap(config)
     try:
         prepare(container.database, at_start=False, pause=stop.wait)
-    except SaycartError as error:
+    except TablesUnfit as error:
         raise SystemExit(f"{error.detail}. {error.hint}") from None
     if ready_file := os.environ.get("SAYCART_READY_FILE"):
         Path(ready_file).touch()

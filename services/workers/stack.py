@@ -22,9 +22,9 @@ import httpx
 
 from infra.database import Database
 from infra.home import keep_key, kept_key
-from infra.migrating import prepare
 from infra.models import resolve
 from infra.ports import PortBook, any_free, free, listen
+from infra.prepare import prepare
 from infra.private import keep_private, narrow
 from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings

@@ -20,11 +20,12 @@ from pathlib import Path
 import structlog
 
 from infra.database import DatabaseUnavailable
-from infra.migrating import prepare
+from infra.prepare import prepare
+from infra.revisions import TablesUnfit
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
-from schemas.errors import SaycartError, StorageUnavailable
+from schemas.errors import StorageUnavailable
 from services.bootstrap import Container, bootstrap
 from services.workers.keeping import keep
 from services.workers.orphans import collect_orphans
@@ -91,7 +92,7 @@ def main() -> None:
     stop = StopSignal()
     try:
         prepare(container.database, at_start=False, pause=stop.wait)
-    except SaycartError as error:
+    except TablesUnfit as error:
         sys.exit(f"{error.detail}. {error.hint}")
     if ready_file := os.environ.get("SAYCART_READY_FILE"):
         Path(ready_file).touch()

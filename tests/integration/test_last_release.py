@@ -1,4 +1,4 @@
-"""The last release works on the newest tables, as it must while an upgrade rolls; what it left can be read."""
+"""The last release works on the newest tables, as it must while an upgrade rolls; what it left is read."""
 
 from __future__ import annotations
 

@@ -25,11 +25,10 @@ import services.cli.main
 import services.cli.migrate
 from infra import migrating
 from infra.database import Database, DatabaseUnavailable
-from infra.migrating import prepare
 from infra.ports import any_free
-from infra.revisions import Standing, known
+from infra.prepare import prepare
+from infra.revisions import Standing, TablesTooNew, TablesTooOld, known
 from infra.settings import Settings
-from schemas.errors import TablesTooNew, TablesTooOld
 from schemas.transcript import Transcript
 from services.storage.orders import OrderStore
 from services.storage.records import NewOrder

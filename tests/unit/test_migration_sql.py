@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from infra.migrating import as_sql
-from infra.revisions import MIGRATIONS, known
-from schemas.errors import TablesTooOld
+from infra.revisions import MIGRATIONS, TablesTooOld, known
 from tests.later_release import later_release
 
 LINTED_FROM = "0013"
