@@ -1,4 +1,4 @@
-"""The database: transactions, clock, named locks and migrations, alike on SQLite and PostgreSQL.
+"""The database: transactions, clock, named locks, alike on SQLite and PostgreSQL.
 
 A write on SQLite begins with BEGIN IMMEDIATE: a transaction that reads first and then upgrades to writing is
 thrown out at once, busy_timeout or not, as soon as somebody else wrote in between.
@@ -14,11 +14,11 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 from sqlalchemy import ColumnElement, DateTime, Dialect, QueuePool, event, literal_column, select, text
-from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeDecorator
 
+from infra import migrating
 from infra.dialects import (
     BUSY_S,
     OVERFLOW,
@@ -33,14 +33,13 @@ from infra.dialects import (
     postgresql_engine,
     sqlite_engine,
 )
+from infra.revisions import Standing, TablesTooOld, standing
 from infra.settings import Settings
 
 __all__ = ["Database", "DatabaseFull", "DatabaseRefused", "DatabaseUnavailable", "UtcDateTime"]
 
-MIGRATE_S = 120
 # Seconds after which PostgreSQL takes a named lock from a holder of whom nothing is heard any more.
 LOCK_S = 600
-MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -239,46 +238,37 @@ class Database:
         with self.read() as session:
             session.execute(text("SELECT 1"))
 
-    def migrate(self, revision: str = "head") -> None:
-        """Bring the tables to the newest version, or up to an older one, for tests of what follows it. Safe
-        from many processes at once: one works, all wait.
+    def migrate(self, revision: str = "head") -> tuple[str, str]:
+        """Bring the tables to the newest version, or up to an older one, for tests of what follows it; from
+        which revision to which. Safe from many processes at once. Behind a pooler whose direct address is not
+        known only what needs nothing done passes. Raises as `infra.migrating.migrate`."""
+        if self.session_url == self.url:
+            return migrating.migrate(self._engine, revision)
+        if self.session_url is None:  # its lock is a session's, which a pooler would give to others
+            found = self.standing()
+            if found.is_ == "older":
+                raise TablesTooOld(
+                    "The tables can't be brought up to date by way of a pooler",
+                    hint="Set SAYCART_DATABASE_DIRECT_URL, PostgreSQL's own address.",
+                )
+            found.check()
+            return found.at, found.at
+        past = postgresql_engine(self.session_url)
+        try:
+            return migrating.migrate(past, revision)
+        finally:
+            past.dispose()
+
+    def standing(self) -> Standing:
+        """What the tables are to this release.
 
         Raises:
-            DatabaseUnavailable: not reachable, or another process migrates for more than 120 s.
+            DatabaseUnavailable: see there.
         """
-        if not self.is_sqlite:
-            with neutral_errors(), self._past_pooler().begin() as connection:
-                connection.execute(text(f"SET LOCAL lock_timeout = '{MIGRATE_S}s'"))
-                connection.execute(
-                    text("SELECT pg_advisory_xact_lock(hashtextextended('saycart:migrate', 0))")
-                )
-                self._upgrade(connection, revision)
-            return
-        file = Path(str(self.url.database))
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with (
-                FileLock(f"{file}.migrate.lock", timeout=MIGRATE_S),
-                neutral_errors(),
-                self._engine.connect() as connection,
-            ):
-                # WAL is a property of the file, kept for good. Switching is refused while others are
-                # connected, whatever the busy_timeout, so it belongs under this lock. With foreign keys
-                # looked after SQLite adds no column that is one, and drops no table that others name.
-                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-                connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-                connection.commit()
-                try:
-                    with connection.execution_options(saycart_begin="BEGIN IMMEDIATE").begin():
-                        self._upgrade(connection, revision)
-                        if broken := connection.exec_driver_sql("PRAGMA foreign_key_check").first():
-                            raise DatabaseRefused(f"a row of {broken[0]} names one that is not there")
-                finally:
-                    connection.invalidate()  # the next one looks after foreign keys again
-        except Timeout:
-            raise DatabaseUnavailable(f"another process migrates for more than {MIGRATE_S} s") from None
-        except OSError as error:
-            raise DatabaseUnavailable(f"no place for the database: {error}") from error
+        if self.is_sqlite and not Path(str(self.url.database)).exists():
+            return Standing("", "older")  # nor is a file made by looking
+        with self.read() as session:
+            return standing(session.connection())
 
     def empty_log(self) -> bool:
         """Write SQLite's log (WAL) into its file and cut it, so that nothing which was erased is left in it;
@@ -331,20 +321,3 @@ class Database:
             yield
         finally:
             self._writing.release()
-
-    def _past_pooler(self) -> Engine:
-        """What migrates: a migration may take longer than a pooler lets anybody have a session."""
-        if self.session_url is None or self.session_url == self.url:
-            return self._writer
-        return postgresql_engine(self.session_url).execution_options(isolation_level="READ COMMITTED")
-
-    @staticmethod
-    def _upgrade(connection: Connection, revision: str) -> None:
-        # Imported late: only the process that migrates pays for it, not each worker and each command.
-        from alembic import command
-        from alembic.config import Config
-
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)

@@ -48,7 +48,11 @@ class Settings(BaseSettings):
 
     database_direct_url: str = ""
     """With a pooler: PostgreSQL's own address, to hear of changes and to migrate. Empty: changes are asked
-    for twice a second while somebody waits, and migrations go through the pooler."""
+    for twice a second while somebody waits, and nothing can migrate."""
+
+    migrate_at_start: bool = True
+    """The API and commands bring the tables up to date when they start. False: `saycart migrate` does, run
+    once before the rest; parts wait for it a minute."""
 
     redis_url: str = Field("", validation_alias=AliasChoices("REDIS_URL", "redis_url"))
     """Broker. Empty: the embedded redis-server, started and supervised by us on loopback. With Sentinel:

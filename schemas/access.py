@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -24,6 +25,11 @@ class Scope(StrEnum):
     METRICS = "metrics"
     ADMIN = "admin"
 
+    @classmethod
+    def stored(cls, values: Iterable[object]) -> frozenset[Scope]:
+        """What a row says, without those that a later release has given: nothing here asks for them."""
+        return frozenset(scope for scope in cls if scope in set(map(str, values)))
+
 
 class Role(StrEnum):
     """What a person is to the shop; each holds what those before it hold."""
@@ -31,6 +37,11 @@ class Role(StrEnum):
     REVIEWER = "reviewer"
     MANAGER = "manager"
     ADMIN = "admin"
+
+    @classmethod
+    def stored(cls, value: str) -> Role | None:
+        """What a row says; None for a role of a later release, which holds nothing here."""
+        return cls(value) if value in set(cls) else None
 
 
 _REVIEWER = frozenset({Scope.ORDERS_READ, Scope.REVIEWS, Scope.MENUS_READ})
@@ -69,6 +80,7 @@ class Access:
             raise ValueError("a credential belongs to one shop")
 
 
-def of_person(shop: str, name: str, role: Role) -> Access:
-    """What somebody's account comes to."""
-    return Access(shop=shop, actor=f"staff:{name}", scopes=ROLE_SCOPES[role], person=name)
+def of_person(shop: str, name: str, role: Role | None) -> Access:
+    """What somebody's account comes to; nothing, where their role is not known here."""
+    scopes = ROLE_SCOPES[role] if role else frozenset[Scope]()
+    return Access(shop=shop, actor=f"staff:{name}", scopes=scopes, person=name)

@@ -23,6 +23,13 @@ class State(StrEnum):
     REJECTED = "rejected"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+    """Never stored: a state that a later release has written. Nothing here moves such an order."""
+
+    @classmethod
+    def stored(cls, value: str) -> State:
+        """What a row says; `UNKNOWN` for what this release has no name for."""
+        return cls._value2member_map_.get(value, cls.UNKNOWN)  # type: ignore[return-value]
 
 
 class Event(StrEnum):
@@ -56,6 +63,7 @@ STATUS = {
     State.REJECTED: "rejected",
     State.FAILED: "error",
     State.CANCELLED: "cancelled",
+    State.UNKNOWN: "unknown",
 }
 
 # What an order in each state waits for.
@@ -110,4 +118,10 @@ def advance(state: State, event: Event) -> State:
     try:
         return TRANSITIONS[state, event]
     except KeyError:
+        if state is State.UNKNOWN:
+            raise StaleState(
+                "A later release has put this order where this one, which does not know it, leaves it alone: "
+                "it is unknown here",
+                hint="Ask a part of the later release, or wait until all are.",
+            ) from None
         raise StaleState(f"An order that is {state.value} can't become {event.value}") from None

@@ -72,7 +72,9 @@ class Review(BaseModel):
 
     id: str
     order_id: str
-    status: Literal["open", "claimed", "decided", "withdrawn"]
+    status: Literal["open", "claimed", "decided", "withdrawn", "unknown"] = Field(
+        description="`unknown`: as a later release left it, which settles it"
+    )
     reasons: list[ReviewReason]
     version: int
     claimed_by: str | None = None

@@ -25,7 +25,9 @@ from fastapi import FastAPI
 from infra import tracing
 from infra.blobs import DiskFull
 from infra.database import DatabaseUnavailable
+from infra.prepare import prepare
 from infra.private import narrow
+from infra.revisions import TablesUnfit
 from infra.settings import Settings, settings
 from infra.telemetry import configure_logging
 from schemas.errors import InputError
@@ -124,8 +126,8 @@ def server(app: FastAPI, wanted: Settings) -> Server:
 
 
 def main() -> None:
-    """Exit status 1 when the database can't be brought up to date, or no recording be kept: whoever
-    supervises us tries again."""
+    """Exit status 1 when the database can't be brought up to date, nobody else has done it in time, or no
+    recording can be kept: whoever supervises us tries again."""
     wanted = settings()
     configure_logging(wanted.log_level, as_json=wanted.log_json)
     allow_files()
@@ -136,10 +138,10 @@ def main() -> None:
     tracing.start(wanted, "api")
     narrow(wanted.home)  # in containers it is the first on the home, as the stack is elsewhere
     try:
-        container.database.migrate()
+        prepare(container.database, at_start=wanted.migrate_at_start)
         container.blobs.check()
-    except (DatabaseUnavailable, DiskFull, OSError) as error:
-        log.error("api.not_started", error=str(error))
+    except (DatabaseUnavailable, TablesUnfit, DiskFull, OSError) as error:
+        log.error("api.not_started", error=str(error), hint=getattr(error, "hint", None))
         sys.exit(1)
     except InputError as error:
         log.error("api.not_started", error=f"{error.detail}. {error.hint}")

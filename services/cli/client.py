@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from infra.home import kept_key
+from infra.prepare import prepare
+from infra.revisions import TablesUnfit
 from infra.settings import settings
 from schemas.audit import MAX_CHARS, Actor
 from schemas.errors import SaycartError
@@ -82,7 +84,7 @@ def opened() -> Iterator[Container]:
     """The parts over a database that is up to date, for commands that need no running stack."""
     box = bootstrap(settings())
     try:
-        box.database.migrate()
+        prepare(box.database, at_start=box.settings.migrate_at_start, await_s=0)
         yield box
     finally:
         box.close()
@@ -98,8 +100,8 @@ def told() -> Iterator[Console]:
         problem.print(f"[bold red]error[/] No saycart answers there: {escape(str(error))}")
         problem.print("[dim]hint[/]  Start it with `saycart run`, or name another with --url.")
         raise typer.Exit(1) from None
-    except (SaycartError, OSError) as error:
+    except (SaycartError, TablesUnfit, OSError) as error:
         problem.print(f"[bold red]error[/] {escape(str(error))}", soft_wrap=True)
-        if isinstance(error, SaycartError):
+        if isinstance(error, SaycartError | TablesUnfit):
             problem.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True)
         raise typer.Exit(1) from None

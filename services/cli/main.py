@@ -11,6 +11,7 @@ from services.cli import (
     evaluate,
     keys,
     menu,
+    migrate,
     models,
     order,
     privacy,
@@ -47,6 +48,7 @@ app.add_typer(
 )
 app.add_typer(models.app, name="models", help="Fetch and check model weights.")
 app.add_typer(evaluate.app, name="eval", help="Score the pipeline on gold rows, in process.")
+app.command("migrate")(migrate.migrate)
 app.command("doctor")(doctor.doctor)
 
 

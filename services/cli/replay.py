@@ -9,11 +9,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from infra.settings import settings
 from schemas.errors import InputError, SaycartError
 from schemas.review import ReviewReason
-from services.bootstrap import Container, bootstrap
-from services.cli.client import told
+from services.bootstrap import Container
+from services.cli.client import opened, told
 
 # What a machine, and not the order itself, is the reason for: another try may go otherwise.
 MACHINE_REASONS = (
@@ -47,16 +46,12 @@ def replay(
         if since is not None and not failed:
             raise InputError("--since goes with --failed")
         since_s, reason = seconds(since), _reason(because)
-        box = bootstrap(settings())
-        try:
-            box.database.migrate()
+        with opened() as box:
             if reason is not None:
                 chosen = box.orders.doubted(reason)
             else:
                 chosen = box.orders.failed(since_s) if failed else list(dict.fromkeys(orders or ()))
             done = sum(_replayed(box, order_id, console) for order_id in chosen)
-        finally:
-            box.close()
         console.print(f"{done} of {len(chosen)} orders replayed")
     if done < len(chosen):
         raise typer.Exit(1)

@@ -9,10 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from infra.settings import settings
 from schemas.access import MAIN_SHOP
-from services.bootstrap import bootstrap
-from services.cli.client import told
+from services.cli.client import opened, told
 from services.storage.review_log import ReviewLog
 
 app = typer.Typer(no_args_is_help=True)
@@ -36,23 +34,16 @@ def export(
     from services.evaluation.corrections import aliases as proposed
     from services.evaluation.corrections import gold_rows
 
-    with told() as console:
-        box = bootstrap(settings())
-        try:
-            box.database.migrate()
-            settled = ReviewLog(box.database, shop).settled(within_s=None if days is None else days * 86_400)
-            count = _write(out, gold_rows(settled))
-            console.print(f"{count} corrected of {len(settled)} settled orders in {out}")
-            if settled:
-                where = box.settings.recordings_url or box.settings.blobs
-                console.print(f"[dim]Recordings are below {where} (--audio-dir of eval takes a folder).[/]")
-            if aliases is not None:
-                count = _write(
-                    aliases, proposed(settled, lambda menu_id: box.menus.of(shop).get(menu_id).menu)
-                )
-                console.print(f"{count} proposed aliases in {aliases}; look at each before it enters a menu")
-        finally:
-            box.close()
+    with told() as console, opened() as box:
+        settled = ReviewLog(box.database, shop).settled(within_s=None if days is None else days * 86_400)
+        count = _write(out, gold_rows(settled))
+        console.print(f"{count} corrected of {len(settled)} settled orders in {out}")
+        if settled:
+            where = box.settings.recordings_url or box.settings.blobs
+            console.print(f"[dim]Recordings are below {where} (--audio-dir of eval takes a folder).[/]")
+        if aliases is not None:
+            count = _write(aliases, proposed(settled, lambda menu_id: box.menus.of(shop).get(menu_id).menu))
+            console.print(f"{count} proposed aliases in {aliases}; look at each before it enters a menu")
 
 
 def _write(file: Path, rows: Iterable[dict[str, Any]]) -> int:

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from infra.home import FILE as KEY_FILE
 from infra.models import ModelError
+from infra.revisions import TablesUnfit
 from infra.settings import Settings, settings
 from infra.supervisor import Change, ChildFailed, SupervisorError
 from schemas.errors import SaycartError
@@ -168,7 +169,7 @@ def _guarded(work: Callable[[Console], bool]) -> None:
     console = Console(highlight=False)
     try:
         fine = work(console)
-    except (SupervisorError, ModelError, SaycartError) as error:
+    except (SupervisorError, ModelError, SaycartError, TablesUnfit) as error:
         problem = Console(stderr=True, highlight=False)
         if isinstance(error, ChildFailed) and error.tail:
             problem.print(f"[dim]{escape(error.tail)}[/]", soft_wrap=True)

@@ -42,7 +42,7 @@ def list_() -> None:
         for one in box.staff.list():
             ended = one.disabled_at.strftime("%Y-%m-%d %H:%M") if one.disabled_at else ""
             step, since = "on" if one.second_step else "", one.created_at.strftime("%Y-%m-%d %H:%M")
-            table.add_row(one.name, one.shop, one.role, since, step, ended)
+            table.add_row(one.name, one.shop, one.role or "unknown", since, step, ended)
         console.print(table)
 
 

@@ -165,7 +165,7 @@ class KeyStore:
         row, person = found
         if row.secret_hash is None or not hmac.compare_digest(row.secret_hash, _hash(secret)):
             return None
-        scopes = frozenset(Scope(scope) for scope in row.scopes)
+        scopes = Scope.stored(row.scopes)
         return Access(
             shop=row.shop_id, actor=f"key:{row.id}", scopes=scopes, person=person, family=f"key:{row.family}"
         )
@@ -267,7 +267,7 @@ def _key(row: ApiKeyRow, person: str | None) -> ApiKey:
         id=row.id,
         shop=row.shop_id,
         name=row.name,
-        scopes=frozenset(Scope(scope) for scope in row.scopes),
+        scopes=Scope.stored(row.scopes),
         is_page=row.secret_hash is None,
         person=person,
         created_at=row.created_at,

@@ -71,9 +71,9 @@ class ErasureStore:
             row = owned(session.get(OrderRow, order_id, with_for_update=True), self._shop)
             if row is None:
                 raise NotFound(f"No order {order_id}")
-            if State(row.state) not in TERMINAL:
+            if (state := State.stored(row.state)) not in TERMINAL:
                 raise Conflict(
-                    f"The order is {STATUS[State(row.state)]}",
+                    f"The order is {STATUS[state]}",
                     hint="Cancel it first, or wait until it has ended; then erase it.",
                 )
             if row.erased_at is not None and row.audio_key is None:

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, or_, update
 from sqlalchemy.orm import Session
 
-from schemas.lifecycle import STAGES, State
+from schemas.lifecycle import STAGES, WAITING, State
 from services.storage.changes import swap
 from services.storage.records import OrderRecord
 from services.storage.tables import CodeRow, OrderRow
@@ -55,7 +55,8 @@ def free(
     """Give held orders back. The version grows, so that a result that turns up after all is dropped."""
     freed = session.execute(
         update(OrderRow)
-        .where(*which)
+        # What waits in a state of a later release is that one's to free.
+        .where(OrderRow.state.in_([state.value for state in WAITING]), *which)
         .values(lease_owner=None, lease_until=None, version=OrderRow.version + 1, updated_at=now, **columns)
         .returning(OrderRow.id, OrderRow.version, OrderRow.state)
     ).all()

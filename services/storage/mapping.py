@@ -34,13 +34,14 @@ M = TypeVar("M", bound=BaseModel)
 
 # States that earlier releases had, in histories that they wrote.
 _FORMER = {"validated": State.DECODED.value}
+_STATUSES = frozenset({"open", "claimed", "decided", "withdrawn"})
 
 
 def order_of(row: OrderRow) -> OrderRecord:
     return OrderRecord(
         id=row.id,
         shop=row.shop_id,
-        state=State(row.state),
+        state=State.stored(row.state),
         version=row.version,
         menu_id=row.menu_id,
         menu_version=row.menu_version,
@@ -48,14 +49,14 @@ def order_of(row: OrderRow) -> OrderRecord:
         audio_key=row.audio_key,
         audio_format=row.audio_format,
         transcript=_model(Transcript, row.transcript),
-        evidence=row.evidence,
+        evidence=_document(row.evidence),
         draft=_model(CartDraft, row.draft),
         cart=_model(Cart, row.cart),
-        findings=tuple(f for finding in row.findings or () if (f := _model(Finding, finding)) is not None),
+        findings=tuple(f for finding in _items(row.findings) if (f := _model(Finding, finding)) is not None),
         reasons=_reasons(row.reasons),
         error=_model(OrderError, row.error),
         metadata=_shown(row.metadata_),
-        timings=row.timings or {},
+        timings=_numbers(row.timings),
         engine=_shown(row.engine) or {},
         attempt=row.attempt,
         lease_owner=row.lease_owner,
@@ -94,7 +95,7 @@ def review_of(row: ReviewRow) -> ReviewRecord:
         id=row.id,
         shop=row.shop_id,
         order_id=row.order_id,
-        status=row.status,
+        status=row.status if row.status in _STATUSES else "unknown",
         reasons=_reasons(row.reasons),
         version=row.version,
         claimed_by=row.claimed_by,
@@ -134,12 +135,22 @@ def event_of(row: EventRow) -> StoredEvent:
         seq=row.seq,
         at=row.at,
         type=row.type,
-        state=State(_FORMER.get(row.state, row.state)),
+        state=State.stored(_FORMER.get(row.state, row.state)),
         detail=_shown(row.detail) or {},
         stage=row.stage,
         attempt=row.attempt,
         worker=row.worker,
     )
+
+
+def words_of(row: OrderRow) -> str:
+    """What the order's customer said, without reading each word of it; empty where nothing can be told."""
+    said = (_document(row.transcript) or {}).get("text")
+    return said if isinstance(said, str) else ""
+
+
+def cart_of(document: Any) -> Cart | None:
+    return _model(Cart, document)
 
 
 def document_of(model: BaseModel | None) -> dict[str, Any] | None:
@@ -162,9 +173,22 @@ def _shown(document: dict[str, Any] | None) -> dict[str, Any] | None:
     return None
 
 
+def _document(stored: Any) -> dict[str, Any] | None:
+    return stored if isinstance(stored, dict) else None
+
+
+def _items(stored: Any) -> list[Any]:
+    return stored if isinstance(stored, list) else []
+
+
+def _numbers(stored: Any) -> dict[str, float]:
+    found = (_document(stored) or {}).items()
+    return {name: value for name, value in found if isinstance(value, int | float)}
+
+
 def _reasons(stored: list[Any] | None) -> tuple[ReviewReason, ...]:
     known = {reason.value: reason for reason in ReviewReason}
-    return tuple(known[reason] for reason in stored or () if reason in known)
+    return tuple(known[str(reason)] for reason in _items(stored) if str(reason) in known)
 
 
 def codes_of(outcome: Outcome) -> list[tuple[str, str]]:

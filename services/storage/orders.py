@@ -95,21 +95,23 @@ class OrderStore:
         Raises:
             InputError: an unknown status, or not a cursor of ours.
         """
+        states = list[State]()
         query = select(OrderRow).where(of_shop(OrderRow, self._shop)).limit(limit + 1)
         query = query.order_by(OrderRow.created_at.desc(), OrderRow.id.desc())
         if status is not None:
-            states = [state.value for state, shown in STATUS.items() if shown == status]
+            states = [state for state, shown in STATUS.items() if shown == status]
             if not states:
                 raise InputError(
                     f"No status {status!r}", hint=f"One of {', '.join(dict.fromkeys(STATUS.values()))}."
                 )
-            query = query.where(OrderRow.state.in_(states))
         if cursor is not None:
             at, key = parse_cursor(cursor)
             query = query.where(
                 tuple_(OrderRow.created_at, OrderRow.id) < tuple_(literal(at, UtcDateTime), literal(key))
             )
         with reading(self._database) as session:
+            if status is not None:
+                query = query.where(OrderRow.state.in_(tallies.named(session, states)))
             orders = [order_of(row) for row in session.scalars(query)]
         if len(orders) <= limit:
             return orders, None

@@ -21,9 +21,9 @@ from sqlalchemy import Row, case, func, select
 from sqlalchemy.orm import Session
 
 from schemas.access import EVERY_SHOP
-from schemas.cart import Cart
 from schemas.corrections import corrections
 from services.storage.folding import Source, Stretch, mark
+from services.storage.mapping import cart_of
 from services.storage.records import Decided
 from services.storage.scoping import of_shop
 from services.storage.tables import ReviewRecordRow, ReviewRow, ReviewTallyRow
@@ -60,10 +60,14 @@ def decided(session: Session, shop: str, now: datetime, hours: int) -> Decided:
         by_hour=by_hour,
         actions=found["action"],
         people=found["by"],
-        waits_s=Counter({int(code): count for code, count in found["wait"].items()}),
-        works_s=Counter({int(code): count for code, count in found["work"].items()}),
+        waits_s=_seconds(found["wait"]),
+        works_s=_seconds(found["work"]),
         changes=found["change"],
     )
+
+
+def _seconds(counted: Counter[str]) -> Counter[int]:
+    return Counter({int(code): count for code, count in counted.items() if code.isdecimal()})
 
 
 def two_digits(seconds: float) -> int:
@@ -105,8 +109,8 @@ def _facts(row: Row[Any], began_at: datetime | None) -> Iterator[tuple[str, str]
     yield "wait", str(two_digits((row.at - row.created_at).total_seconds()))
     if began_at is not None:
         yield "work", str(two_digits((row.at - began_at).total_seconds()))
-    if row.before is not None and row.after is not None:
-        before, after = Cart.model_validate(row.before), Cart.model_validate(row.after)
+    before, after = cart_of(row.before), cart_of(row.after)
+    if before is not None and after is not None:
         yield from (("change", change) for change in corrections(before, after))
 
 

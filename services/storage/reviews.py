@@ -20,7 +20,7 @@ from schemas.review import Standing
 from services.storage.audit_reviews import told_decision
 from services.storage.changes import move, reading, swap, writing
 from services.storage.ids import cursor_after, parse_cursor
-from services.storage.mapping import columns_of, order_of, review_of
+from services.storage.mapping import columns_of, order_of, review_of, words_of
 from services.storage.records import OrderRecord, Outcome, Queue, QueueEntry, ReviewRecord
 from services.storage.review_log import record_act
 from services.storage.scoping import of_shop, owned
@@ -80,7 +80,7 @@ class ReviewStore:
             entries = [
                 QueueEntry(
                     review=review_of(review),
-                    words=(order.transcript or {}).get("text", ""),
+                    words=words_of(order),
                     menu_id=order.menu_id,
                     spoken=order.audio_key is not None,
                 )

@@ -199,7 +199,7 @@ def _session(row: StaffSessionRow, staff: StaffRow, confirmed_at: datetime | Non
         staff_id=staff.id,
         name=staff.name,
         second_step=confirmed_at is not None,
-        access=of_person(staff.shop_id, staff.name, Role(staff.role)),
+        access=of_person(staff.shop_id, staff.name, Role.stored(staff.role)),
         started_at=row.created_at,
         used_at=row.used_at,
         ends_at=row.expires_at,

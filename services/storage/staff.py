@@ -33,7 +33,7 @@ class Staff:
     id: str
     shop: str
     name: str
-    role: Role
+    role: Role | None
     created_at: datetime
     disabled_at: datetime | None
     second_step: bool = False
@@ -196,4 +196,6 @@ def _hashed(password: str) -> str:
 
 
 def _staff(row: StaffRow, *, second_step: bool = False) -> Staff:
-    return Staff(row.id, row.shop_id, row.name, Role(row.role), row.created_at, row.disabled_at, second_step)
+    return Staff(
+        row.id, row.shop_id, row.name, Role.stored(row.role), row.created_at, row.disabled_at, second_step
+    )

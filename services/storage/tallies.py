@@ -14,10 +14,10 @@ without an event and are few.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, and_, func, select, text
 from sqlalchemy.orm import Session
 
 from infra.database import Database
@@ -29,6 +29,12 @@ from services.storage.records import Decided
 from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow, TallyRow
 
 STEP = 5000
+# From one state to the next in the index: a look for each, however many orders there are.
+_STATES = text(
+    "WITH RECURSIVE found(state) AS (SELECT min(state) FROM orders UNION ALL SELECT (SELECT min(state) FROM "
+    "orders WHERE state > found.state) FROM found WHERE found.state IS NOT NULL) "
+    "SELECT state FROM found WHERE state IS NOT NULL"
+)
 
 Tally = Counter[tuple[str, str]]
 """(kind, code) to how many."""
@@ -56,9 +62,23 @@ def states(session: Session) -> dict[State, int]:
     found = {state: 0 for state in State}
     for event, state in FINAL_BY.items():
         found[state] += happened.get(event.value, 0)
-    live = [state.value for state in State if state not in FINAL]
+    live = named(session, [state for state in State if state not in FINAL])
     query = select(OrderRow.state, func.count()).where(OrderRow.state.in_(live)).group_by(OrderRow.state)
-    return found | {State(state): count for state, count in session.execute(query)}
+    counted = session.execute(query).all()
+    return found | {
+        state: sum(count for stored, count in counted if State.stored(stored) is state)
+        for state in State
+        if state not in FINAL
+    }
+
+
+def named(session: Session, states: Collection[State]) -> list[str]:
+    """The states as rows have them: for `UNKNOWN` whatever stands there that this release does not know."""
+    wanted = [state.value for state in states if state is not State.UNKNOWN]
+    if State.UNKNOWN not in states:
+        return wanted
+    found = session.scalars(_STATES)
+    return wanted + [state for state in found if State.stored(state) is State.UNKNOWN]
 
 
 def events(session: Session) -> dict[str, int]:

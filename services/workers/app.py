@@ -29,8 +29,10 @@ from celery.signals import (
 
 from infra import measures, tracing
 from infra.broker import make_celery
+from infra.prepare import prepare
 from infra.private import keep_private
 from infra.ready_file import ReadyFile
+from infra.revisions import TablesUnfit
 from infra.settings import settings
 from infra.telemetry import configure_logging
 from schemas.errors import EngineMisconfigured, InputError
@@ -85,9 +87,21 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
+def _await_tables(**_: Any) -> None:
+    """In the main process, before anything that takes time: no order for a worker that can't read it."""
+    configure_logging(settings().log_level, as_json=settings().log_json)
+    container = bootstrap(settings())
+    try:
+        prepare(container.database, at_start=False)
+    except TablesUnfit as error:
+        sys.exit(f"No orders are taken: {error.detail}. {error.hint}")
+    finally:
+        container.close()
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
 def _trust_decoder(**_: Any) -> None:
     """In the main process, before the first order: no work for a server that ignores the mask (ADR 0022)."""
-    configure_logging(settings().log_level, as_json=settings().log_json)
     try:
         check_traces(settings())  # here and not in its children, which would be started again and again
     except InputError as error:

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from infra import measures, tracing
+from infra.prepare import prepare
 from infra.ready_file import ReadyFile
+from infra.revisions import TablesUnfit
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
@@ -196,6 +198,10 @@ def main() -> None:
     tracing.start(config, "courier")
     measuring.watch(container.database)
     measuring.serve()
+    try:
+        prepare(container.database, at_start=False, pause=stop.wait)
+    except TablesUnfit as error:
+        raise SystemExit(f"{error.detail}. {error.hint}") from None
     ready = ReadyFile()
 
     def stopped(pause_s: float) -> bool:

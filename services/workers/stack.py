@@ -25,6 +25,7 @@ from infra.database import Database
 from infra.home import keep_key, kept_key
 from infra.models import resolve
 from infra.ports import PortBook, any_free, free, listen
+from infra.prepare import prepare
 from infra.private import keep_private, narrow
 from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
@@ -86,7 +87,9 @@ class Stack:
             SupervisorError: home in use, API port taken, a part that does not start.
             InputError: a webhook URL without a usable secret.
             ModelError: the weights of the embedded language model are not here.
-            StorageUnavailable: the database can't be migrated.
+            DatabaseUnavailable: the database can't be migrated.
+            TablesTooNew: it is a later release's.
+            TablesTooOld: it is to be migrated, and not at a start.
         """
         config = self.settings
         webhook_signer(config)
@@ -101,7 +104,7 @@ class Stack:
             self._listener = _api_listener(config)
             database = Database.of(config)
             try:
-                database.migrate()
+                prepare(database, at_start=config.migrate_at_start, await_s=0)
                 if not config.database_url:
                     # This home is ours alone: whoever held an order in its database is dead.
                     OrderStore(database, EVERY_SHOP).free_leases()

@@ -18,7 +18,9 @@ import structlog
 
 from infra import measures, tracing
 from infra.database import DatabaseUnavailable
+from infra.prepare import prepare
 from infra.ready_file import ReadyFile
+from infra.revisions import TablesUnfit
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
@@ -107,6 +109,10 @@ def main() -> None:
     measuring.watch(container.database)
     measuring.serve()
     stop = StopSignal()
+    try:
+        prepare(container.database, at_start=False, pause=stop.wait)
+    except TablesUnfit as error:
+        raise SystemExit(f"{error.detail}. {error.hint}") from None
     ready = ReadyFile()
     # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
     idle_s, next_forgetting, next_keeping = 0.0, 0.0, 0.0

@@ -58,6 +58,7 @@ from test_tallies import (  # noqa: F401
 
 from infra.database import Database, DatabaseUnavailable
 from infra.notices import PolledNotices, PostgresqlNotices, notices
+from infra.revisions import TablesTooOld
 from infra.settings import Settings
 from services.storage.watched import CHANNEL
 from tests.pgbouncer import PROGRAM, PgBouncer
@@ -195,11 +196,17 @@ def test_a_lock_is_free_when_its_holder_dies(database: Database, database_url: s
     raise AssertionError("still taken")
 
 
-def test_migrations_through_it_and_past_it(bouncer: PgBouncer, postgresql: PostgreSQL) -> None:
-    for name, direct in (("through_pooler", ""), ("past_pooler", postgresql.url("past_pooler"))):
-        postgresql.create(name)
-        made = Database(bouncer.url(name), pooled=True, direct=direct)
-        made.migrate()
+def test_migrations_go_past_it_and_never_through(bouncer: PgBouncer, postgresql: PostgreSQL) -> None:
+    postgresql.create("migrated")
+    through = Database(bouncer.url("migrated"), pooled=True)
+    with pytest.raises(TablesTooOld) as refused:
+        through.migrate()
+    assert "DIRECT_URL" in refused.value.hint
+    past = Database(bouncer.url("migrated"), pooled=True, direct=postgresql.url("migrated"))
+    first, last = past.migrate()
+    assert first != last
+    assert through.migrate() == past.migrate() == (last, last)  # nothing is left to do
+    for made in (through, past):
         made.ping()
         made.close()
 

@@ -16,7 +16,7 @@ from infra.settings import Settings
 from schemas.errors import Conflict, DecodeTruncated, InputError, NotFound
 from schemas.lifecycle import Event, State
 from schemas.review import ReviewReason, Standing
-from services.cli import replay
+from services.cli import client
 from services.cli.main import app
 from services.pipeline.price import price_cart
 from services.storage.changes import writing
@@ -171,7 +171,7 @@ def command(world: Works, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
         database_url=world.database.url.render_as_string(hide_password=False),
         redis_url=f"redis://127.0.0.1:{any_free()}/0",
     )
-    monkeypatch.setattr(replay, "settings", lambda: config)
+    monkeypatch.setattr(client, "settings", lambda: config)
     return lambda *words: CliRunner().invoke(app, ["replay", *words])
 
 

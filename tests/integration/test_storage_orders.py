@@ -101,7 +101,7 @@ def test_a_nul_is_the_callers_mistake(orders: OrderStore) -> None:
 
 
 def test_every_move_of_the_table_and_no_other(orders: OrderStore) -> None:
-    for state, event in itertools.product(State, Event):
+    for state, event in itertools.product(PATHS, Event):
         order = order_in(orders, state)
         history = orders.events(order.id)
         if (state, event) in TRANSITIONS:
@@ -217,7 +217,7 @@ def test_due_finds_what_nobody_holds(orders: OrderStore) -> None:
     waiting = [order_in(orders, state).id for state in State if state in WAITING]
     claimed(orders)
     lapsed = claimed(orders, lease_s=0).id
-    for state in State:
+    for state in PATHS:
         if state not in WAITING:
             order_in(orders, state)
     assert [order_id for order_id, _ in orders.due(limit=50, idle_s=0)] == [*waiting, lapsed]
@@ -228,7 +228,7 @@ def test_due_finds_what_nobody_holds(orders: OrderStore) -> None:
     assert (counts[State.TRANSCRIBED], counts[State.COMPLETED], sum(counts.values())) == (
         3,
         1,
-        len(State) + 2,
+        len(PATHS) + 2,
     )
 
 
@@ -336,7 +336,7 @@ def test_pages_are_stable_while_orders_come_in(orders: OrderStore) -> None:
 
 
 def test_pages_by_status(orders: OrderStore) -> None:
-    by_state = {state: order_in(orders, state).id for state in State}
+    by_state = {state: order_in(orders, state).id for state in PATHS}
     page, cursor = orders.page(status="processing", cursor=None, limit=2)
     rest, end = orders.page(status="processing", cursor=cursor, limit=2)
     wanted = [by_state[state] for state in (State.DECODED, State.READ, State.TRANSCRIBED)]

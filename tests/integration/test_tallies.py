@@ -16,7 +16,8 @@ from sqlalchemy import event, func, select, update
 from sqlalchemy.engine import Engine
 
 from infra.blob_folder import BlobFolder
-from infra.database import MIGRATIONS, Database
+from infra.database import Database
+from infra.revisions import MIGRATIONS
 from schemas.cart import CartDraft
 from schemas.errors import Conflict, DecodeTruncated, StaleState
 from schemas.lifecycle import WAITING, State

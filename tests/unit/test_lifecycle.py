@@ -25,7 +25,7 @@ from services.pipeline.flow import BY_NAME, FLOW, next_stage
 
 CONTRACT_STATUSES = {
     "queued", "processing", "needs_confirmation", "needs_review", "completed", "rejected", "error",
-    "cancelled",
+    "cancelled", "unknown",
 }  # fmt: skip
 REPLAYS = {Event.REPLAYED, Event.REPLAYED_FROM_AUDIO}
 HAPPY = (Event.TRANSCRIBED, Event.READ, Event.DECODED, Event.ACCEPTED)
@@ -71,7 +71,7 @@ def test_a_replay_leads_from_a_fault_to_where_work_is_waiting() -> None:
 
 def test_every_state_is_reached_and_every_waiting_one_can_be_left() -> None:
     reached = {State.RECEIVED} | set(TRANSITIONS.values())
-    assert reached == set(State)
+    assert reached == set(State) - {State.UNKNOWN}
     for state in WAITING:
         leaves = {event for s, event in TRANSITIONS if s is state}
         assert {Event.DOUBTED, Event.BROKE, Event.CANCELLED} < leaves
@@ -93,7 +93,7 @@ def test_no_cycle() -> None:
 
 
 def test_the_sets_part_the_states() -> None:
-    assert set(State) == WAITING | SETTLED
+    assert set(State) - {State.UNKNOWN} == WAITING | SETTLED
     assert not WAITING & SETTLED
     assert {State.IN_REVIEW, State.PROPOSED} == SETTLED - TERMINAL
 
@@ -123,7 +123,12 @@ def test_the_flow_has_one_stage_for_each_waiting_state() -> None:
     }
     for state in State:
         stage = next_stage(state)
-        assert (stage is None) == (state in SETTLED)
+        assert (stage is None) == (state in SETTLED | {State.UNKNOWN})
+
+
+def test_a_state_of_a_later_release_is_unknown_and_nothing_leads_from_or_to_it() -> None:
+    assert [State.stored(value) for value in ("read", "boxed")] == [State.READ, State.UNKNOWN]
+    assert State.UNKNOWN not in {state for state, _ in TRANSITIONS} | set(TRANSITIONS.values())
 
 
 def test_a_stage_ends_in_its_past_participle() -> None:

@@ -1,0 +1,136 @@
+"""Steps of migrations that change tables in use, from 0013 on (ADR 49).
+
+On PostgreSQL each runs outside the migration's transaction, holds no lock longer than an instant, and is
+passed over where it was done already: a migration that was killed or gave up is run again from its begin. On
+SQLite, where nobody else writes meanwhile, they are plain statements inside the transaction. Without a
+database (`--sql`) all are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+from infra import migrating
+
+_VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)"
+_CONSTRAINT = "SELECT 1 FROM pg_constraint WHERE conname = :name AND conrelid = to_regclass(:table)"
+
+
+def add_column(table: str, column: sa.Column[Any]) -> None:
+    """Add a column without writing the table anew; it may be NOT NULL with a `server_default`.
+
+    Raises:
+        ValueError: NOT NULL without a default, which rows that are there can't meet; a default that is
+            computed for each row; a foreign key, which `add_foreign_key` adds.
+    """
+    if column.foreign_keys:
+        raise ValueError(f"{column.name}: a foreign key is added by itself, with add_foreign_key")
+    default = getattr(column.server_default, "arg", None)
+    if default is None and not column.nullable:
+        raise ValueError(f"{column.name}: NOT NULL needs a server_default for the rows that are there")
+    if isinstance(default, sa.Function) or (isinstance(default, sa.TextClause) and "(" in default.text):
+        raise ValueError(f"{column.name}: a default that is computed writes each row anew")
+    if _in_transaction():
+        op.add_column(table, column)
+    elif _printed() or column.name not in {c["name"] for c in sa.inspect(op.get_bind()).get_columns(table)}:
+        with _alone():
+            op.add_column(table, column, if_not_exists=True)
+
+
+def drop_column(table: str, column: str) -> None:
+    """Drop a column: a contraction, so only once no release that serves knows it."""
+    if _in_transaction():
+        op.drop_column(table, column)
+    elif _printed() or column in {c["name"] for c in sa.inspect(op.get_bind()).get_columns(table)}:
+        with _alone():
+            op.drop_column(table, column, if_exists=True)
+
+
+def add_index(
+    name: str, table: str, columns: Sequence[str | sa.TextClause], *, unique: bool = False, where: str = ""
+) -> None:
+    """Make an index beside readers and writers. One that a crash left INVALID is dropped and made again."""
+    condition = sa.text(where) if where else None
+    if _in_transaction():
+        op.create_index(name, table, columns, unique=unique, sqlite_where=condition)
+        return
+    if not _printed():
+        valid = op.get_bind().execute(sa.text(_VALID), {"name": name}).scalar_one_or_none()
+        if valid:
+            return
+        if valid is not None:
+            drop_index(name, table)
+    with _alone(waits=True):
+        op.create_index(
+            name,
+            table,
+            columns,
+            unique=unique,
+            postgresql_where=condition,
+            postgresql_concurrently=True,
+            if_not_exists=True,
+        )
+
+
+def drop_index(name: str, table: str) -> None:
+    """Drop an index beside readers and writers."""
+    if _in_transaction():
+        op.drop_index(name, table)
+        return
+    with _alone(waits=True):
+        op.drop_index(name, table, postgresql_concurrently=True, if_exists=True)
+
+
+def add_check(name: str, table: str, condition: str) -> None:
+    """Add a constraint, and look at the rows that are there without keeping anybody from them."""
+    if _in_transaction():
+        with op.batch_alter_table(table) as batch:
+            batch.create_check_constraint(name, sa.text(condition))
+        return
+    _validated(name, table, f"CHECK ({condition})")
+
+
+def add_foreign_key(name: str, table: str, column: str, target: str) -> None:
+    """Likewise; `target` is `table.column`."""
+    other, key = target.split(".")
+    if _in_transaction():
+        with op.batch_alter_table(table) as batch:
+            batch.create_foreign_key(name, other, [column], [key])
+        return
+    _validated(name, table, f"FOREIGN KEY ({column}) REFERENCES {other} ({key})")
+
+
+def _validated(name: str, table: str, definition: str) -> None:
+    there = None
+    if not _printed():
+        there = op.get_bind().execute(sa.text(_CONSTRAINT), {"name": name, "table": table}).scalar()
+    with _alone():
+        if not there:
+            op.execute(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition} NOT VALID")
+        op.execute(f"ALTER TABLE {table} VALIDATE CONSTRAINT {name}")
+
+
+@contextmanager
+def _alone(*, waits: bool = False) -> Iterator[None]:
+    """Each statement a transaction of its own. `waits`: as long as it takes, where nobody stands behind it:
+    CONCURRENTLY waits for all transactions that were there before it, and keeps no reader or writer out."""
+    with op.get_context().autocommit_block():
+        if waits:
+            op.execute("SET lock_timeout = 0")
+        yield
+        # After an error the session is not used any further, or the whole is tried again and sets it anew.
+        if waits:
+            op.execute(f"SET lock_timeout = '{migrating.LOCK_TIMEOUT_MS}ms'")
+
+
+def _in_transaction() -> bool:
+    return op.get_context().dialect.name == "sqlite"
+
+
+def _printed() -> bool:
+    return op.get_context().as_sql

@@ -1,0 +1,56 @@
+"""`saycart migrate`: brings the database's tables up to date, as a job of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from infra.database import Database, DatabaseUnavailable
+from infra.migrating import as_sql
+from infra.settings import settings
+from schemas.errors import InputError, StorageUnavailable
+from services.cli.client import told
+
+NEEDED = 3
+"""Exit status of `--check` when there is something to do; 1 is for whatever went wrong."""
+
+
+def migrate(
+    check: Annotated[
+        bool, typer.Option("--check", help="only say whether it is needed: then exit status 3")
+    ] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="only print what it would run on PostgreSQL")] = False,
+) -> None:
+    """Bring the tables up to date. Safe beside running parts, on many machines at once, and again."""
+    with told() as console, _database() as database:
+        if check and sql:
+            raise InputError("Either --check or --sql")
+        if not check and not sql:
+            before, after = database.migrate()
+            went = f"went from {before or 'none'} to {after}." if before != after else f"are at {after}."
+            console.print(f"The tables {went}")
+            return
+        found = database.standing()
+        if found.is_ == "too_new":
+            found.check()
+        if sql and found.is_ == "older":
+            as_sql(found.at)
+        elif found.is_ == "older":
+            console.print(f"The tables are at {found.at or 'none'}: `saycart migrate` is needed.")
+            raise typer.Exit(NEEDED)
+        elif check:
+            console.print(f"The tables are at {found.at}: nothing to do.")
+
+
+@contextmanager
+def _database() -> Iterator[Database]:
+    database = Database(settings().database)
+    try:
+        yield database
+    except DatabaseUnavailable as error:
+        raise StorageUnavailable(str(error), hint="Is DATABASE_URL right, and its server up?") from error
+    finally:
+        database.close()
