@@ -82,7 +82,7 @@ sbom: $(SUPPLY)/.installed ## write docs/sbom.cdx.json anew: CycloneDX, of packa
 # --strict: pip-audit else calls a package that it could not look up no finding, and exits with 0.
 AUDIT := --strict --disable-pip --progress-spinner off --desc off
 audit-packages: $(SUPPLY)/.installed ## known faults of every locked package (needs PyPI's JSON API; ARGS="-s osv" asks osv.dev)
-	@failed=0; for lock in requirements*.lock tests/golden/speak/requirements.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
+	@failed=0; for lock in requirements*.lock tests/golden/speak/requirements.lock infra/docker/cuda.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
 
 clean: ## remove the virtual environment and what a stack wrote; weights are kept
 	rm -rf $(VENV) .saycart

@@ -10,6 +10,7 @@ from services.cli import (
     evaluate,
     keys,
     menu,
+    migrate,
     models,
     order,
     privacy,
@@ -27,6 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command("migrate")(migrate.migrate)
 app.command("run")(stack.run)
 app.command("demo")(stack.demo)
 app.command("order")(order.order)
