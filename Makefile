@@ -17,7 +17,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack fuzz random-weights vllm-cpu test-vllm train train-score clean help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack test-containers fuzz random-weights vllm-cpu test-vllm train train-score clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -138,6 +138,9 @@ field-table: setup ## fit the confidence of fields anew (DATA and HEARD: folder 
 
 ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
 	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)
+
+test-containers: setup ## build the images, start docker-compose.yml and speak an order into it, kill, upgrade (a Docker engine; a quarter of an hour; docs/containers.md)
+	@SAYCART_TEST_CONTAINERS=1 $(BIN)/python -m pytest tests/containers -x $(ARGS)
 
 fuzz: setup ## the mask against a second account of what it should allow, N examples of each test (N=2000)
 	@$(BIN)/saycart models fetch --tests
