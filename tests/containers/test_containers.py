@@ -122,23 +122,29 @@ def test_a_part_is_closed_in(composed: Composed, seen: Seen, service: str) -> No
     seen.setdefault("memory after the start", {})[service] = memory.split(" / ")[0].strip()
 
 
-def test_a_spoken_order_becomes_a_cart(composed: Composed, key: str, seen: Seen) -> None:
+def test_spoken_orders_are_heard_and_read_by_the_models(composed: Composed, key: str, seen: Seen) -> None:
+    """The words of the first leave something open, so the language model is asked, and then a human."""
     till = Till(composed.url, key, "spoken")
-    began = time.monotonic()
-    spoken = till.say("hc-01")
-    till.settled(ENDS_S)
-    assert till.wrong() == []
-    order = spoken.order
-    assert order is not None
-    assert order.cart is not None
-    assert order.transcript is not None
-    seen["spoken order"] = {
-        "heard": order.transcript.text,
-        "cart": [f"{line.quantity} {line.name} {line.size}" for line in order.cart.lines],
-        "total in minor units": order.cart.total,
-        "by": order.engine,
-        "s": round(time.monotonic() - began),
-    }
+    for name in ("hc-12", "hc-01"):
+        began = time.monotonic()
+        till.say(name)
+        till.settled(ENDS_S)
+        assert till.wrong() == []
+        order = till.samples[-1].order
+        assert order is not None
+        assert order.transcript is not None
+        seen.setdefault("spoken orders", {})[name] = {
+            "heard": order.transcript.text,
+            "status": order.status,
+            "lines": [f"{line.quantity} {line.name} {line.size}" for line in order.cart.lines]
+            if order.cart
+            else [],
+            "total in minor units": order.cart.total if order.cart else None,
+            "by": order.engine,
+            "s": round(time.monotonic() - began),
+        }
+    assert seen["spoken orders"]["hc-12"]["by"]["decoder"] == "llama.cpp:qwen2.5-coder-1.5b-orders"
+    assert seen["spoken orders"]["hc-01"]["status"] == "completed"
 
 
 def test_settings_of_the_shell_reach_the_workers(composed: Composed) -> None:
