@@ -22,8 +22,8 @@ from services.engines.confidence import calibrated
 from services.engines.memory import keep_memory
 from services.engines.ports import Recording
 
-# ONNX Runtime, which finds the speech for faster-whisper, else tells its maker about each use, under an id that
-# it keeps in the home. It reads this when it is imported, which `load` does.
+# ONNX Runtime, which finds the speech for faster-whisper, else tells its maker about each use, under an id of
+# this machine. It reads this when it is imported, which `load` does.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 OPTIONS: dict[str, Any] = {
