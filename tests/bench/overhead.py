@@ -34,7 +34,8 @@ from schemas.lifecycle import SETTLED, STATUS
 from services.evaluation.statistics import quantile
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
-from services.workers.stack import WORKERS, as_environment, celery_argv
+from services.workers.stack import as_environment
+from services.workers.worker import WORKERS, celery_argv
 from tests.credentials import UNLIMITED, header_for
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import CAFE, SAID, TESTER

@@ -23,7 +23,8 @@ from services.bootstrap import bootstrap
 from services.engines.decoder import PROBE_WORD
 from services.engines.labels import Labels
 from services.storage.menus import MenuStore
-from services.workers.stack import WORKERS, as_environment, celery_argv
+from services.workers.stack import as_environment
+from services.workers.worker import WORKERS, celery_argv
 from tests.staged_server import Answer, completion, is_probe, staged_server
 from tests.stand_ins import CAFE, RIGHT, TESTER, Works
 

@@ -19,7 +19,8 @@ from infra.ports import any_free
 from infra.private import narrow
 from infra.redis_server import EmbeddedRedis
 from infra.settings import Settings
-from services.workers.stack import as_environment, celery_argv
+from services.workers.stack import as_environment
+from services.workers.worker import celery_argv
 from tests.credentials import header_at
 
 # As a shell with `umask 0` starts them: what closes the files is our own doing.

@@ -21,8 +21,9 @@ from infra.settings import Settings
 from infra.supervisor import Supervisor
 from schemas.lifecycle import State
 from services.bootstrap import Container
-from services.workers.stack import as_environment, celery_argv
+from services.workers.stack import as_environment
 from services.workers.sweeper import sweep
+from services.workers.worker import celery_argv
 from tests.shown import names_in, shown
 from tests.stand_ins import Works
 

@@ -20,6 +20,7 @@ LOCKS = {
     "requirements-vllm.lock": "vllm",
     "requirements-supply.lock": "supply",
     "tests/golden/speak/requirements.lock": "speak",
+    "infra/docker/cuda.lock": "cuda",
 }
 # The pages' scripts are part of a default install; those of the browser tests are not.
 VENDORED = {"services/web/static/vendor": "default", "tests/browser/vendor": "tests"}

@@ -93,7 +93,7 @@ def test_every_lock_is_known() -> None:
 def test_every_package_of_a_lock_has_hashes(lock: str) -> None:
     text = (REPOSITORY / lock).read_text()
     pins = locks.pins(lock)
-    assert len(pins) > 4
+    assert len(pins) > 1
     assert [pin.name for pin in pins if not pin.hashes] == []
     assert sum(len(pin.hashes) for pin in pins) == text.count("--hash="), "a hash was not read"
     assert not re.search(r"https?://|--(extra-)?index-url|--find-links|--trusted-host", text)
@@ -107,5 +107,10 @@ def test_a_lock_holds_pins_and_nothing_else(line: str) -> None:
 
 def test_the_built_images_start_from_the_lock_alone() -> None:
     dockerfile = (REPOSITORY / "infra/docker/Dockerfile").read_text()
-    assert set(re.findall(r"-r (\S+)", dockerfile)) == {"api.lock", "full.lock"}
+    assert set(re.findall(r"-r (\S+)", dockerfile)) == {
+        "common.lock",
+        "hearing.lock",
+        "llm.lock",
+        "cuda.lock",
+    }
     assert re.findall(r"^ADD |https?://", dockerfile, re.MULTILINE) == []

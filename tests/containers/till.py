@@ -1,0 +1,138 @@
+"""A till: sends orders as a program at a counter does, again while the API is away, and follows them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from schemas import lifecycle
+from schemas.order import Order
+from services.cli.samples import RECORDINGS, Sample, load_menus, load_samples
+
+SETTLED = {lifecycle.STATUS[state] for state in lifecycle.SETTLED}
+GIVE_UP_S = 180.0
+
+
+@dataclass
+class Till:
+    """Orders of one client. `samples` are those that were accepted; the rest counts what it cost."""
+
+    url: str
+    key: str
+    name: str = "till"
+    samples: list[Sample] = field(default_factory=list)
+    retries: int = 0
+    longest_away_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._client = httpx.Client(
+            base_url=self.url, headers={"Authorization": f"Bearer {self.key}"}, timeout=60.0, trust_env=False
+        )
+        self._numbers = itertools.count(1)
+
+    def bring_menus(self) -> None:
+        for menu_id, menu in load_menus().items():
+            self._client.put(f"/v1/menus/{menu_id}", json=menu).raise_for_status()
+
+    def say(self, sample_id: str) -> Sample:
+        """Order one of the shipped recordings."""
+        sample = _sample(sample_id)
+        sound = (RECORDINGS / sample.row["audio"]).read_bytes()
+        return self._order(sample, files={"audio": sound}, data={"menu": sample.row["menu"]})
+
+    def type(self, sample_id: str) -> Sample:
+        """Order the words of one of the shipped recordings."""
+        sample = _sample(sample_id)
+        return self._order(sample, json={"menu": sample.row["menu"], "transcript": sample.row["utterance"]})
+
+    def settled(self, timeout_s: float) -> None:
+        """Follow every order to its end, or until `timeout_s` seconds are over."""
+        until = time.monotonic() + timeout_s
+        for sample in self.samples:
+            while (
+                sample.order is not None and sample.order.status not in SETTLED and time.monotonic() < until
+            ):
+                answer = self._tried(
+                    lambda o=sample.order: self._client.get(f"/v1/orders/{o.id}", params={"wait": 5})
+                )
+                sample.order = Order.model_validate(answer.json())
+
+    def wrong(self) -> list[dict[str, Any]]:
+        """What did not come out as its gold cart says."""
+        return [
+            {
+                "sample": s.row["id"],
+                "order": s.order and s.order.model_dump(mode="json", exclude={"transcript"}),
+            }
+            for s in self.samples
+            if not s.right
+        ]
+
+    def ids_at_api(self) -> list[str]:
+        """Every order that the API has of this shop."""
+        found, cursor = list[str](), None
+        while True:
+            params = {"limit": "100", **({"cursor": cursor} if cursor else {})}
+            page = self._client.get("/v1/orders", params=params).raise_for_status().json()
+            found += [order["id"] for order in page["orders"]]
+            if not (cursor := page.get("next_cursor")):
+                return found
+
+    def _order(self, sample: Sample, **body: Any) -> Sample:
+        headers = {"Idempotency-Key": f"{self.name}-{next(self._numbers)}"}
+        answer = self._tried(lambda: self._client.post("/v1/orders", headers=headers, **body))
+        sample.order = Order.model_validate(answer.json())
+        self.samples.append(sample)
+        return sample
+
+    def _tried(self, call: Callable[[], httpx.Response]) -> httpx.Response:
+        """The answer, once there is one that is no outage."""
+        began, tries = time.monotonic(), 0
+        while True:
+            try:
+                answer = call()
+                if answer.status_code < 500:
+                    if tries:
+                        self.longest_away_s = max(self.longest_away_s, time.monotonic() - began)
+                    return answer.raise_for_status()
+            except httpx.TransportError:
+                if time.monotonic() - began > GIVE_UP_S:
+                    raise
+            tries += 1
+            self.retries += 1
+            time.sleep(0.1)
+
+
+class Lunch:
+    """Tills that order all the time, one after the other, for as long as the block runs."""
+
+    def __init__(self, till: Till, samples: list[str], every_s: float) -> None:
+        self._till, self._samples, self._every_s = till, itertools.cycle(samples), every_s
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.failed: list[str] = []
+
+    def __enter__(self) -> Lunch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(self._every_s):
+            try:
+                self._till.type(next(self._samples))
+            except Exception as error:
+                self.failed.append(repr(error))
+
+
+def _sample(sample_id: str) -> Sample:
+    return next(sample for sample in load_samples() if sample.row["id"] == sample_id)
