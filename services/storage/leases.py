@@ -11,13 +11,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, or_, update
+from sqlalchemy import ColumnElement, or_, text, update
 from sqlalchemy.orm import Session
 
 from schemas.lifecycle import STAGES, State
 from services.storage.changes import swap
 from services.storage.records import OrderRecord
-from services.storage.tables import CodeRow, OrderRow
+from services.storage.tables import WAITS, CodeRow, OrderRow
 
 KINDS = ("dropped", "extra_run")
 
@@ -55,7 +55,7 @@ def free(
     """Give held orders back. The version grows, so that a result that turns up after all is dropped."""
     freed = session.execute(
         update(OrderRow)
-        .where(*which)
+        .where(text(WAITS), *which)  # no other is held; else every order would be read
         .values(lease_owner=None, lease_until=None, version=OrderRow.version + 1, updated_at=now, **columns)
         .returning(OrderRow.id, OrderRow.version, OrderRow.state)
     ).all()
