@@ -117,8 +117,8 @@ class OrderStore:
     def claim(self, order_id: str, expected: State, *, owner: str, lease_s: float) -> OrderRecord | None:
         """Take an order for `lease_s` seconds, if it is in `expected`, due, and nobody holds it; else None.
 
-        The attempt is counted here, so that a worker killed in the middle has used one up. `updated_at` stays,
-        for indexes hold it: nothing has happened to the order but its lease.
+        The attempt is counted here, so that a worker killed in the middle has used one up.
+        `updated_at` stays, for it is in indexes, and nothing has happened to the order but its lease.
         """
         with changing(self._database) as session:
             query = select(OrderRow, self._database.clock()).where(

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, func, literal, null, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, case, func, literal, null, or_, select, tuple_, update
 from sqlalchemy.orm import Session, aliased
 
 from infra.database import UtcDateTime
@@ -31,15 +31,19 @@ def is_open(row: Any = OutboxRow) -> ColumnElement[bool]:
     return and_(row.delivered_at.is_(None), row.dead_at.is_(None))
 
 
+def _is_open_of_order(row: Any) -> ColumnElement[bool]:
+    return func.coalesce(row.delivered_at, row.dead_at).is_(None)
+
+
 def is_first() -> ColumnElement[bool]:
     """No earlier message of its order is open. As a value and not as NOT EXISTS: PostgreSQL would turn that
     into a join, and may plan it over all that is open."""
     other = aliased(OutboxRow)
-    first = select(other.seq).where(other.order_id == OutboxRow.order_id, is_open(other))
+    first = select(other.seq).where(other.order_id == OutboxRow.order_id, _is_open_of_order(other))
     return OutboxRow.seq == first.order_by(other.seq).limit(1).correlate(OutboxRow).scalar_subquery()
 
 
-def due(now: datetime) -> Select[tuple[str]]:
+def due(now: datetime) -> Select[Any]:
     """Ids of the messages that may go now, longest due first."""
     return (
         select(OutboxRow.id)
@@ -57,33 +61,39 @@ def due(now: datetime) -> Select[tuple[str]]:
 def due_when_added(order_id: str, now: datetime) -> ColumnElement[datetime | None]:
     """`due_at` of an order's new last message, for the statement that stores it."""
     other = aliased(OutboxRow)
-    first = select(other.id).where(other.order_id == order_id, is_open(other)).order_by(other.seq).limit(1)
+    first = select(other.id).where(other.order_id == order_id, _is_open_of_order(other))
     # Held to the end on PostgreSQL: whoever closes it sees the new message, or has closed it by now.
-    waits_for = first.with_for_update(read=True).correlate(None).scalar_subquery()
+    waits_for = (
+        first.order_by(other.seq).limit(1).with_for_update(read=True).correlate(None).scalar_subquery()
+    )
     return case((waits_for.is_(None), literal(now, UtcDateTime)), else_=null())
 
 
 def hand_on(session: Session, closed: OutboxRow) -> None:
     """Let the message behind one that was closed in this transaction go."""
-    behind = select(OutboxRow.id).where(
-        OutboxRow.order_id == closed.order_id, OutboxRow.seq > closed.seq, is_open()
+    other = aliased(OutboxRow)
+    behind = select(other.id).where(
+        other.order_id == closed.order_id, other.seq > closed.seq, _is_open_of_order(other)
     )
-    following = behind.order_by(OutboxRow.seq).limit(1).scalar_subquery()
+    following = behind.order_by(other.seq).limit(1).scalar_subquery()
     statement = update(OutboxRow).where(OutboxRow.id == following, OutboxRow.due_at.is_(None))
     session.execute(statement.values(due_at=_DUE), execution_options=_QUIETLY)
 
 
 def line_up(session: Session, order_ids: Sequence[str]) -> None:
     """Put the open messages of these orders in their order again, after some were opened."""
+    other = aliased(OutboxRow)
     for start in range(0, len(order_ids), CHUNK):
-        mine = OutboxRow.order_id.in_(order_ids[start : start + CHUNK])
-        statement = (
-            update(OutboxRow).where(mine, is_open()).values(due_at=case((is_first(), _DUE), else_=null()))
+        these = order_ids[start : start + CHUNK]
+        firsts = select(other.order_id, func.min(other.seq)).where(other.order_id.in_(these), is_open(other))
+        is_one = tuple_(OutboxRow.order_id, OutboxRow.seq).in_(firsts.group_by(other.order_id))
+        statement = update(OutboxRow).where(OutboxRow.order_id.in_(these), is_open())
+        session.execute(
+            statement.values(due_at=case((is_one, _DUE), else_=null())), execution_options=_QUIETLY
         )
-        session.execute(statement, execution_options=_QUIETLY)
 
 
-def forgotten() -> Select[tuple[str]]:
+def forgotten() -> Select[Any]:
     """Ids of messages that nothing is in front of, and that nobody let go."""
     query = select(OutboxRow.id).where(is_open(), OutboxRow.due_at.is_(None), is_first())
     return query.order_by(OutboxRow.order_id, OutboxRow.seq).limit(CHUNK)

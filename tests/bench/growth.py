@@ -38,8 +38,8 @@ _MESSAGE = """
 """
 _LINED_UP = """
     UPDATE outbox SET due_at = CASE
-        WHEN seq = (SELECT min(seq) FROM outbox AS other WHERE other.order_id = outbox.order_id
-                    AND other.delivered_at IS NULL AND other.dead_at IS NULL)
+        WHEN (order_id, seq) IN (SELECT order_id, min(seq) FROM outbox
+                                 WHERE delivered_at IS NULL AND dead_at IS NULL GROUP BY order_id)
         THEN coalesce(lease_until, next_attempt_at, created_at) END
     WHERE delivered_at IS NULL AND dead_at IS NULL
 """
@@ -47,8 +47,8 @@ _WAIT = """
     INSERT INTO orders (id, shop_id, state, version, menu_id, menu_version, language, transcript, findings,
         reasons, timings, engine, attempt, created_at, updated_at, confirm, client)
     SELECT 'ord_waits' || lpad(CAST(n AS text), 8, '0'), shop_id, 'transcribed', 2, menu_id, menu_version,
-        language, transcript, '[]', '[]', '{}', '{}', 0, now() - interval '1 minute', now() - interval '1 minute',
-        false, '10.0.0.' || n % 50
+        language, transcript, '[]', '[]', '{}', '{}', 0, now() - interval '1 minute',
+        now() - interval '1 minute', false, '10.0.0.' || n % 50
     FROM (SELECT * FROM orders LIMIT 1) AS one, generate_series(1, :count) AS n
 """
 
@@ -57,6 +57,10 @@ def add_waiting(database: Database, messages: int) -> list[str]:
     """Add what waits; ids of the orders that do."""
     pairs = messages // 2
     with database.write() as session:
+        # Of a run before this one.
+        for table, name in (("outbox", "msg_away"), ("order_codes", "ord_waits"), ("orders", "ord_waits")):
+            column = "order_id" if table == "order_codes" else "id"
+            session.execute(text(f"DELETE FROM {table} WHERE {column} LIKE '{name}%'"))
         for kind, seq, attempt, wait, count, skip in (
             ("a", 90, 3, "1 hour", pairs, 0),
             ("b", 91, 0, None, pairs, 0),

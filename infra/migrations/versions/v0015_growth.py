@@ -17,14 +17,16 @@ _LEFT = "state NOT IN ('received', 'transcribed', 'read', 'decoded')"
 _MAY_GO_ON = "state IN ('proposed', 'in_review', 'failed')"
 _UNDECIDED = "status IN ('open', 'claimed')"
 _OPEN = "delivered_at IS NULL AND dead_at IS NULL"
+# As `_OPEN`, for queries about one order: see `tables.py`.
+_OPEN_OF_ORDER = "coalesce(delivered_at, dead_at) IS NULL"
 _DEAD, _DELIVERED = "dead_at IS NOT NULL", "delivered_at IS NOT NULL"
 # What waits behind an open message of its order has none; all others keep the default, or what they wait for.
-_DUE = f"""
+_DUE = """
     UPDATE outbox SET due_at = CASE
-        WHEN seq = (SELECT min(seq) FROM outbox AS other WHERE other.order_id = outbox.order_id
-                    AND other.delivered_at IS NULL AND other.dead_at IS NULL)
+        WHEN (order_id, seq) IN (SELECT order_id, min(seq) FROM outbox
+                                 WHERE delivered_at IS NULL AND dead_at IS NULL GROUP BY order_id)
         THEN coalesce(lease_until, next_attempt_at, created_at) END
-    WHERE {_OPEN}
+    WHERE delivered_at IS NULL AND dead_at IS NULL
 """
 
 
@@ -35,7 +37,7 @@ def _where(condition: str) -> dict[str, Any]:
 def upgrade() -> None:
     due_at = sa.Column("due_at", sa.DateTime(timezone=True), server_default="1970-01-01 00:00:00+00")
     op.add_column("outbox", due_at)
-    op.create_index("ix_outbox_open", "outbox", ["order_id", "seq"], **_where(_OPEN))
+    op.create_index("ix_outbox_open", "outbox", ["order_id", "seq"], **_where(_OPEN_OF_ORDER))
     op.execute(_DUE)
     op.create_index("ix_outbox_due_at", "outbox", ["due_at", "id"], **_where(_OPEN))
     op.create_index("ix_outbox_waiting", "outbox", ["created_at", "id"], **_where(_OPEN))
