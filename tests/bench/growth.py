@@ -20,11 +20,13 @@ from sqlalchemy import Engine, event, text
 
 from infra.database import Database
 from schemas.access import EVERY_SHOP
-from schemas.lifecycle import State
+from schemas.lifecycle import Event, State
+from schemas.transcript import Transcript
 from services.evaluation.statistics import quantile
 from services.storage.load import LoadStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
+from services.storage.records import NewOrder, Outcome
 from services.storage.reviews import ReviewStore
 from services.storage.tallies import TallyStore
 
@@ -128,6 +130,40 @@ def timed(call: Callable[[], object]) -> dict[str, Any]:
     return {"p50_ms": round(quantile(taken, 0.5), 1), "p95_ms": round(quantile(taken, 0.95), 1)}
 
 
+def life(database: Database, orders: int = 300) -> dict[str, float]:
+    """What an order that is heard costs the server, at one claim and one heartbeat a stage: changes of its
+    row, how many of them changed no index, and bytes of log (WAL)."""
+    words = Transcript(text="two small lattes with oat milk, please", confidence=1.0)
+    asked = text(
+        "SELECT n_tup_upd, n_tup_hot_upd, pg_current_wal_insert_lsn() - '0/0' "
+        "FROM pg_stat_user_tables WHERE relname = 'orders'"
+    )
+
+    def seen() -> list[float]:
+        database.close()  # a server process tells its counts when it ends
+        time.sleep(1)
+        with database.read() as session:
+            return [float(one) for one in session.execute(asked).one()]
+
+    before = seen()
+    store = OrderStore(database, "main")
+    path = (
+        (State.RECEIVED, Event.TRANSCRIBED),
+        (State.TRANSCRIBED, Event.READ),
+        (State.READ, Event.DECODED),
+        (State.DECODED, Event.ACCEPTED),
+    )
+    for _ in range(orders):
+        placed, _ = store.create(NewOrder("cafe", 1, "en", audio_key="none", audio_format="wav"))
+        for state, done in path:
+            held = store.claim(placed.id, state, owner="bench", lease_s=60)
+            assert held is not None
+            assert store.renew(held, 60)
+            store.commit(held, Outcome(done, transcript=words if done is Event.TRANSCRIBED else None))
+    updates, hot, log = (round((after - was) / orders, 1) for was, after in zip(before, seen(), strict=True))
+    return {"updates": updates, "of_them_hot": hot, "wal_bytes": log}
+
+
 def blocks(database: Database, call: Callable[[], object]) -> int:
     """Blocks that the SELECTs of one call touch."""
     asked: list[tuple[str, Any]] = []
@@ -158,7 +194,7 @@ def main() -> None:
     parser.add_argument("--waiting", type=int, default=200_000)
     args = parser.parse_args()
     database = Database(args.url)
-    print(json.dumps(measure(database, args.waiting), indent=1))
+    print(json.dumps({"life": life(database)} | measure(database, args.waiting), indent=1))
     database.close()
 
 
