@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, func, literal, null, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, and_, case, func, literal, null, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from infra.database import UtcDateTime
@@ -83,14 +83,14 @@ def hand_on(session: Session, closed: OutboxRow) -> None:
 def line_up(session: Session, order_ids: Sequence[str]) -> None:
     """Put the open messages of these orders in their order again, after some were opened."""
     other = aliased(OutboxRow)
+    in_front = select(other.id).where(
+        other.order_id == OutboxRow.order_id, other.seq < OutboxRow.seq, _is_open_of_order(other)
+    )
     for start in range(0, len(order_ids), CHUNK):
-        these = order_ids[start : start + CHUNK]
-        firsts = select(other.order_id, func.min(other.seq)).where(other.order_id.in_(these), is_open(other))
-        is_one = tuple_(OutboxRow.order_id, OutboxRow.seq).in_(firsts.group_by(other.order_id))
-        statement = update(OutboxRow).where(OutboxRow.order_id.in_(these), is_open())
-        session.execute(
-            statement.values(due_at=case((is_one, _DUE), else_=null())), execution_options=_QUIETLY
-        )
+        mine = update(OutboxRow).where(OutboxRow.order_id.in_(order_ids[start : start + CHUNK]), is_open())
+        session.execute(mine.values(due_at=_DUE), execution_options=_QUIETLY)
+        behind = mine.where(in_front.correlate(OutboxRow).exists())
+        session.execute(behind.values(due_at=null()), execution_options=_QUIETLY)
 
 
 def forgotten() -> Select[Any]:

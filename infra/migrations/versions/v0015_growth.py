@@ -20,13 +20,18 @@ _OPEN = "delivered_at IS NULL AND dead_at IS NULL"
 # As `_OPEN`, for queries about one order: see `tables.py`.
 _OPEN_OF_ORDER = "coalesce(delivered_at, dead_at) IS NULL"
 _DEAD, _DELIVERED = "dead_at IS NOT NULL", "delivered_at IS NOT NULL"
-# What waits behind an open message of its order has none; all others keep the default, or what they wait for.
+# All that is open is due once its wait or its lease is over, but for what waits behind another of its order.
+# As two updates: as a CASE over "is it the first?" PostgreSQL took 12 minutes for 200,000.
 _DUE = """
-    UPDATE outbox SET due_at = CASE
-        WHEN (order_id, seq) IN (SELECT order_id, min(seq) FROM outbox
-                                 WHERE delivered_at IS NULL AND dead_at IS NULL GROUP BY order_id)
-        THEN coalesce(lease_until, next_attempt_at, created_at) END
+    UPDATE outbox SET due_at = coalesce(lease_until, next_attempt_at, created_at)
     WHERE delivered_at IS NULL AND dead_at IS NULL
+"""
+_BEHIND = """
+    UPDATE outbox SET due_at = NULL
+    WHERE delivered_at IS NULL AND dead_at IS NULL AND EXISTS (
+        SELECT 1 FROM outbox AS other WHERE other.order_id = outbox.order_id AND other.seq < outbox.seq
+        AND coalesce(other.delivered_at, other.dead_at) IS NULL
+    )
 """
 
 
@@ -39,6 +44,7 @@ def upgrade() -> None:
     op.add_column("outbox", due_at)
     op.create_index("ix_outbox_open", "outbox", ["order_id", "seq"], **_where(_OPEN_OF_ORDER))
     op.execute(_DUE)
+    op.execute(_BEHIND)
     op.create_index("ix_outbox_due_at", "outbox", ["due_at", "id"], **_where(_OPEN))
     op.create_index("ix_outbox_waiting", "outbox", ["created_at", "id"], **_where(_OPEN))
     op.create_index("ix_outbox_dead", "outbox", ["created_at", "id"], **_where(_DEAD))
