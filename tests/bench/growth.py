@@ -77,7 +77,7 @@ def measure(database: Database, waiting: int) -> dict[str, Any]:
     """Each call's times and blocks."""
     left = iter(add_waiting(database, waiting))
     with database._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("ANALYZE")
+        connection.exec_driver_sql("VACUUM ANALYZE")
     orders, outbox = OrderStore(database, "main"), Outbox(database)
     every = OrderStore(database, EVERY_SHOP)
     reviews, load, tallies = ReviewStore(database, "main"), LoadStore(database), TallyStore(database)
