@@ -70,7 +70,10 @@ def measure(url: str, orders: int, menus: int, analyze: Callable[[], None]) -> d
         found["after_folding"] = {page: ask(http, page) for page in (*PAGES, LONG)}
         assert metrics(http) == shown, "the tallies say something else than the full count"
     if not database.is_sqlite:
-        found["life"], found["storage"] = growth.life(database), growth.measure(database, min(WAITING, orders))
+        found["life"], found["storage"] = (
+            growth.life(database),
+            growth.measure(database, min(WAITING, orders)),
+        )
     database.close()
     return found
 
