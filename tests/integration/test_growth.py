@@ -199,10 +199,20 @@ def test_a_message_that_comes_while_the_one_before_is_closed_goes(
     order = proposed(orders)
     [first] = outbox.claim(owner="c", limit=9, lease_s=60)
     closing = threading.Thread(target=outbox.delivered, args=[first])
+    blocked = text(
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
     with changes.writing(database) as (session, now):
         changes.move(session, now, order, Event.CONFIRMED, tells=ALL)
         closing.start()
-        time.sleep(0.3)  # it waits for this transaction, or is done before it
+        end = time.monotonic() + 20
+        # It waits for this transaction, or is done before it.
+        while closing.is_alive() and time.monotonic() < end:
+            with database.read() as other:
+                if other.scalar(blocked):
+                    break
+            time.sleep(0.02)
     closing.join(20)
     assert claimed(outbox) == [(order.id, first.seq + 1)]
 
