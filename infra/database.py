@@ -153,7 +153,8 @@ class Database:
         """The database's clock, `ago_s` seconds back, to be asked for beside something else."""
         if self.is_sqlite:
             return literal_column(f"strftime('%Y-%m-%d %H:%M:%f', 'now', '-{ago_s:d} seconds')", UtcDateTime)
-        return literal_column(f"(clock_timestamp() - interval '{ago_s:d} seconds')", UtcDateTime)
+        # Not clock_timestamp(): it may give another value for each row, so that no index is searched by it.
+        return literal_column(f"(statement_timestamp() - interval '{ago_s:d} seconds')", UtcDateTime)
 
     def now(self, session: Session) -> datetime:
         """The database's clock, UTC: leases are compared by one clock, however many machines there are."""

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 log = structlog.get_logger()
 
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
-FIRST_KEPT = "0014"
+FIRST_KEPT = "0013"
 """The revision that made `schema_versions`; each from here on has its row there."""
 
 _CURRENT = table("alembic_version", column("version_num"))

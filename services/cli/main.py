@@ -49,7 +49,6 @@ app.add_typer(
 )
 app.add_typer(models.app, name="models", help="Fetch and check model weights.")
 app.add_typer(evaluate.app, name="eval", help="Score the pipeline on gold rows, in process.")
-app.command("migrate")(migrate.migrate)
 app.command("doctor")(doctor.doctor)
 
 

@@ -19,14 +19,18 @@ app = typer.Typer(no_args_is_help=True)
 def list_(
     dead: Annotated[bool, typer.Option("--dead", help="those that were given up")] = False,
     limit: Annotated[int, typer.Option(min=1, help="at most so many, oldest first")] = 50,
+    after: Annotated[str | None, typer.Option(help="where the list before this one ended")] = None,
 ) -> None:
     """Show messages that wait."""
     with told() as console, opened() as box:
         table = Table("message", "order", "seq", "type", "tries", "last error", box=None)
-        for one in box.outbox.list(dead=dead, limit=limit):
+        shown = box.outbox.list(dead=dead, limit=limit, after=after)
+        for one in shown:
             error = escape(one.last_error or "")
             table.add_row(one.id, one.order_id, str(one.seq), one.type, str(one.attempt), error)
         console.print(table)
+        if len(shown) == limit:
+            console.print(f"more: --after {shown[-1].cursor}", soft_wrap=True)
         console.print(", ".join(f"{count} {name}" for name, count in box.outbox.counts().items()))
 
 

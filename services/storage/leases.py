@@ -11,13 +11,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, or_, update
+from sqlalchemy import ColumnElement, or_, text, update
 from sqlalchemy.orm import Session
 
-from schemas.lifecycle import STAGES, WAITING, State
+from schemas.lifecycle import STAGES, State
 from services.storage.changes import swap
 from services.storage.records import OrderRecord
-from services.storage.tables import CodeRow, OrderRow
+from services.storage.tables import WAITS, CodeRow, OrderRow
 
 KINDS = ("dropped", "extra_run")
 
@@ -55,8 +55,8 @@ def free(
     """Give held orders back. The version grows, so that a result that turns up after all is dropped."""
     freed = session.execute(
         update(OrderRow)
-        # What waits in a state of a later release is that one's to free.
-        .where(OrderRow.state.in_([state.value for state in WAITING]), *which)
+        # No other is held, and what waits in a state of a later release is that one's to free.
+        .where(text(WAITS), *which)
         .values(lease_owner=None, lease_until=None, version=OrderRow.version + 1, updated_at=now, **columns)
         .returning(OrderRow.id, OrderRow.version, OrderRow.state)
     ).all()

@@ -7,19 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import and_, case, func, select
+from sqlalchemy import and_, case, func, select, text
 
 from infra.database import Database
-from schemas.lifecycle import WAITING, State
 from services.storage.changes import glancing, reading
 from services.storage.leases import claimable
-from services.storage.tables import IdempotencyRow, OrderRow
+from services.storage.tables import LEFT, WAITS, IdempotencyRow, OrderRow
 
 # Seconds over which throughput is measured.
 WINDOW_S = 60
 _CHUNK = 1000
-_WAITING = [state.value for state in WAITING]
-_LEFT = [state.value for state in State if state not in WAITING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +60,12 @@ class LoadStore:
         left."""
         clients = (
             select(OrderRow.shop_id, OrderRow.client, func.count())
-            .where(OrderRow.state.in_(_WAITING))
+            .where(text(WAITS))
             .group_by(OrderRow.shop_id, OrderRow.client)
         )
-        # Over orders and not over events: these have an index by state and time.
+        # Over orders and not over events: of these there are six times as many.
         since = self._database.clock(WINDOW_S)
-        done = select(func.count()).where(OrderRow.state.in_(_LEFT), OrderRow.updated_at >= since)
+        done = select(func.count()).select_from(OrderRow).where(text(LEFT), OrderRow.updated_at >= since)
         with glancing(self._database) as session:
             counted = {(shop, client): count for shop, client, count in session.execute(clients)}
             left = session.scalar(done)
@@ -93,7 +90,7 @@ class LoadStore:
                     # A renewal leaves it as it is, so that it tells of the claim.
                     func.min(case((held, OrderRow.updated_at))),
                 )
-                .where(OrderRow.state.in_(_WAITING))
+                .where(text(WAITS))
                 .group_by(OrderRow.state)
             ).all()
         found = dict.fromkeys(WAITING, Backlog())

@@ -10,6 +10,7 @@ from schemas.cart import MenuRef
 from schemas.lifecycle import STATUS
 from schemas.webhook import TYPES, WebhookMessage, WebhookOrder
 from services.storage.ids import new_id
+from services.storage.outbox_order import due_when_added
 from services.storage.records import OrderRecord
 from services.storage.tables import OutboxRow
 
@@ -46,5 +47,6 @@ def tell(session: Session, now: datetime, order: OrderRecord, types: frozenset[s
             version=1,
             attempt=0,
             created_at=now,
+            due_at=due_when_added(order.id, now),
         )
     )

@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, literal, select, tuple_
+from sqlalchemy import delete, literal, select, text, tuple_
 
 from infra.database import Database, UtcDateTime
 from schemas.access import EVERY_SHOP
 from schemas.errors import Conflict, InputError, NotFound, StaleState
-from schemas.lifecycle import STATUS, TERMINAL, WAITING, Event, State, advance
+from schemas.lifecycle import STATUS, TERMINAL, Event, State, advance
 from schemas.order import OrderError
 from schemas.review import ReviewReason
 from services.storage import leases, replays, tallies
@@ -32,7 +32,7 @@ from services.storage.intake import KeyTaken, first_order, insert_key, insert_or
 from services.storage.mapping import codes_of, columns_of, document_of, event_of, order_of
 from services.storage.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
 from services.storage.scoping import of_shop, owned
-from services.storage.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
+from services.storage.tables import WAITS, EventRow, IdempotencyRow, OrderRow, ReviewRow
 
 MAX_SEQ = 2**31 - 1
 
@@ -122,6 +122,7 @@ class OrderStore:
         """Take an order for `lease_s` seconds, if it is in `expected`, due, and nobody holds it; else None.
 
         The attempt is counted here, so that a worker killed in the middle has used one up.
+        `updated_at` stays, for it is in indexes, and nothing has happened to the order but its lease.
         """
         with changing(self._database) as session:
             query = select(OrderRow, self._database.clock()).where(
@@ -144,7 +145,6 @@ class OrderStore:
                 attempt=OrderRow.attempt + 1,
                 lease_owner=owner,
                 lease_until=now + timedelta(seconds=lease_s),
-                updated_at=now,
             )
             if row is None:
                 return None
@@ -275,7 +275,7 @@ class OrderStore:
             rows = session.execute(
                 select(OrderRow.id, OrderRow.state)
                 .where(
-                    OrderRow.state.in_([state.value for state in WAITING]),
+                    text(WAITS),
                     OrderRow.updated_at <= now - timedelta(seconds=idle_s),
                     *leases.claimable(now),
                 )

@@ -1,7 +1,7 @@
 """The outbox: messages to the shop's system, each delivered at least once, those of one order in order.
 
-A message is due when nobody holds it, its wait is over, and no earlier one of its order is still waiting.
-It ends delivered or dead; `replay` makes it due again under the same id.
+A message is due when nobody holds it, its wait is over, and no earlier one of its order is still waiting:
+see `outbox_order.py`. It ends delivered or dead; `replay` makes it due again under the same id.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, update
-from sqlalchemy.orm import aliased
+from sqlalchemy import delete, func, literal, select, tuple_, update
 
-from infra.database import Database
+from infra.database import Database, UtcDateTime
 from schemas.errors import NotFound
-from services.storage import folding, tallies
-from services.storage.changes import reading, swap, writing
+from services.storage import folding, outbox_order, tallies
+from services.storage.changes import glancing, reading, swap, writing
+from services.storage.ids import cursor_after, parse_cursor
+from services.storage.outbox_order import is_open
 from services.storage.tables import OutboxRow
 
 MAX_ERROR_CHARS = 300
@@ -41,6 +42,11 @@ class Message:
     delivered_at: datetime | None
     dead_at: datetime | None
 
+    @property
+    def cursor(self) -> str:
+        """Where a list goes on after this message."""
+        return cursor_after(self.created_at, self.id)
+
 
 class Outbox:
     """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
@@ -49,43 +55,44 @@ class Outbox:
         self._database = database
 
     def claim(self, *, owner: str, limit: int, lease_s: float) -> builtins.list[Message]:
-        """Take up to `limit` due messages for `lease_s` seconds, oldest first.
+        """Take up to `limit` due messages for `lease_s` seconds, longest due first; what another courier is
+        taking is passed by.
 
         The attempt is counted here, so that a courier killed in the middle has used one up.
         """
-        # Looked for in a read first: an idle courier would else take SQLite's one writer twice a second.
-        with reading(self._database) as session:
-            now = self._database.now(session)
-            query = select(OutboxRow.id, OutboxRow.version).where(_due(now))
-            seen = session.execute(query.order_by(OutboxRow.created_at, OutboxRow.id).limit(limit)).all()
-        if not seen:
-            return []
+        # Looked for first: an idle courier would else take SQLite's one writer twice a second.
+        with glancing(self._database) as session:
+            if session.scalar(outbox_order.due(self._database.now(session)).limit(1)) is None:
+                return []
         with writing(self._database) as (session, now):
-            rows = [
-                swap(
-                    session,
-                    OutboxRow,
-                    key,
-                    version,
-                    attempt=OutboxRow.attempt + 1,
-                    lease_owner=owner,
-                    lease_until=now + timedelta(seconds=lease_s),
-                )
-                # In the order of ids: two couriers that take the same rows then never wait in a circle.
-                for key, version in sorted((key, version) for key, version in seen)
-            ]
-            return [_message(row) for row in rows if row is not None]
+            free = outbox_order.due(now).limit(limit).with_for_update(skip_locked=True)
+            ids = session.scalars(free).all()
+            until = now + timedelta(seconds=lease_s)
+            held = {"lease_owner": owner, "lease_until": until, "due_at": until}
+            statement = (
+                update(OutboxRow)
+                .where(OutboxRow.id.in_(ids))
+                .values(attempt=OutboxRow.attempt + 1, version=OutboxRow.version + 1, **held)
+                .returning(OutboxRow)
+                .execution_options(synchronize_session=False, populate_existing=True)
+            )
+            taken = {row.id: _message(row) for row in session.scalars(statement)} if ids else {}
+            return [taken[key] for key in ids]
 
     def delivered(self, message: Message) -> bool:
         """Close a claimed message; False when somebody else has changed it since."""
         with writing(self._database) as (session, now):
             free = {"lease_owner": None, "lease_until": None, "next_attempt_at": None, "last_error": None}
-            row = swap(session, OutboxRow, message.id, message.version, delivered_at=now, **free)
+            closed = {"delivered_at": now, "due_at": None}
+            row = swap(session, OutboxRow, message.id, message.version, **closed, **free)
+            if row is not None:
+                outbox_order.hand_on(session, row)
             return row is not None
 
     def failed(self, message: Message, error: str, *, retry_in_s: float | None) -> bool:
         """Put a claimed message back, due in `retry_in_s` seconds; None: dead. False as in `delivered`."""
         with writing(self._database) as (session, now):
+            again = None if retry_in_s is None else now + timedelta(seconds=retry_in_s)
             row = swap(
                 session,
                 OutboxRow,
@@ -93,16 +100,29 @@ class Outbox:
                 message.version,
                 lease_owner=None,
                 lease_until=None,
-                next_attempt_at=None if retry_in_s is None else now + timedelta(seconds=retry_in_s),
-                dead_at=now if retry_in_s is None else None,
+                next_attempt_at=again,
+                due_at=again,
+                dead_at=now if again is None else None,
                 last_error=_storable(error),
             )
+            if row is not None and again is None:
+                outbox_order.hand_on(session, row)
             return row is not None
 
-    def list(self, *, dead: bool, limit: int) -> builtins.list[Message]:
-        """The oldest messages that are dead, or else that still wait."""
-        end = OutboxRow.dead_at.is_not(None) if dead else _open(OutboxRow)
+    def list(self, *, dead: bool, limit: int, after: str | None = None) -> builtins.list[Message]:
+        """The oldest messages that are dead, or else that still wait; `after` is the `cursor` of the last one
+        that was seen.
+
+        Raises:
+            InputError: not a cursor of ours.
+        """
+        end = OutboxRow.dead_at.is_not(None) if dead else is_open()
         query = select(OutboxRow).where(end).order_by(OutboxRow.created_at, OutboxRow.id).limit(limit)
+        if after is not None:
+            at, key = parse_cursor(after)
+            query = query.where(
+                tuple_(OutboxRow.created_at, OutboxRow.id) > tuple_(literal(at, UtcDateTime), literal(key))
+            )
         with reading(self._database) as session:
             return [_message(row) for row in session.scalars(query)]
 
@@ -119,19 +139,30 @@ class Outbox:
             self._database.lock(session, folding.LOCK)
             told = select(OutboxRow.delivered_at).where(chosen, OutboxRow.delivered_at.is_not(None))
             tallies.undeliver(self._database, session, list(session.scalars(told)))
-            statement = update(OutboxRow).where(chosen).values({**fresh, **free}).returning(OutboxRow.id)
-            found = sorted(session.scalars(statement))
+            statement = update(OutboxRow).where(chosen).values({**fresh, **free})
+            opened = session.execute(statement.returning(OutboxRow.id, OutboxRow.order_id)).all()
+            found = sorted(key for key, _ in opened)
             if missing := sorted(set(ids or ()) - set(found)):
                 raise NotFound(
                     f"No message {', '.join(missing)}", hint="`saycart webhooks list --dead` shows them."
                 )
+            outbox_order.line_up(session, sorted({order_id for _, order_id in opened}))
             return found
+
+    def mend(self) -> int:
+        """Let go what waits behind nothing: a courier of the release before closed what was in front of it,
+        and told nobody. How many there were."""
+        with reading(self._database) as session:
+            found = session.scalars(outbox_order.forgotten()).all()
+        if found:
+            with writing(self._database) as (session, _):
+                outbox_order.let_go(session, found)
+        return len(found)
 
     def counts(self) -> dict[str, int]:
         """How many messages are delivered (and not yet forgotten), waiting and dead."""
-        waiting = select(func.count()).where(_open(OutboxRow))
-        # No message is both; said so that the index is used, whose first column it is.
-        dead = select(func.count()).where(OutboxRow.delivered_at.is_(None), OutboxRow.dead_at.is_not(None))
+        waiting = select(func.count()).select_from(OutboxRow).where(is_open())
+        dead = select(func.count()).where(OutboxRow.dead_at.is_not(None))
         with reading(self._database) as session:
             return {
                 "delivered": tallies.delivered(session),
@@ -154,23 +185,6 @@ class Outbox:
             gone = session.scalars(delete(OutboxRow).where(old).returning(OutboxRow.delivered_at)).all()
             tallies.undeliver(self._database, session, list(gone))
             return len(gone)
-
-
-def _open(row: type[OutboxRow]) -> ColumnElement[bool]:
-    return and_(row.delivered_at.is_(None), row.dead_at.is_(None))
-
-
-def _due(now: datetime) -> ColumnElement[bool]:
-    earlier = aliased(OutboxRow)
-    waits_for = exists().where(
-        earlier.order_id == OutboxRow.order_id, earlier.seq < OutboxRow.seq, _open(earlier)
-    )
-    return and_(
-        _open(OutboxRow),
-        or_(OutboxRow.lease_until.is_(None), OutboxRow.lease_until <= now),
-        or_(OutboxRow.next_attempt_at.is_(None), OutboxRow.next_attempt_at <= now),
-        ~waits_for,
-    )
 
 
 def _storable(error: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, not_, or_, select
+from sqlalchemy import ColumnElement, and_, not_, or_, select, text
 from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict
@@ -18,7 +18,7 @@ from schemas.review import ReviewReason
 from services.storage.changes import move, withdraw_review
 from services.storage.mapping import order_of
 from services.storage.records import OrderRecord
-from services.storage.tables import OrderRow, ReviewRow
+from services.storage.tables import MAY_GO_ON, UNDECIDED, OrderRow, ReviewRow
 
 _CLEARED: dict[str, Any] = {
     "evidence": None, "draft": None, "cart": None, "findings": [], "reasons": [], "error": None
@@ -58,7 +58,7 @@ def replay(session: Session, now: datetime, row: OrderRow) -> OrderRecord:
 
 def failed(session: Session, after: datetime | None) -> list[str]:
     """Ids of orders that ended in an error, since `after` where it is given."""
-    query = select(OrderRow.id).where(OrderRow.state == State.FAILED.value)
+    query = select(OrderRow.id).where(text(MAY_GO_ON), OrderRow.state == State.FAILED.value)
     if after is not None:
         query = query.where(OrderRow.updated_at >= after)
     return list(session.scalars(query.order_by(OrderRow.updated_at, OrderRow.id)))
@@ -68,7 +68,7 @@ def doubted(session: Session, now: datetime, reason: ReviewReason) -> list[str]:
     """Ids of orders whose open review gives `reason`."""
     query = (
         select(ReviewRow.order_id, ReviewRow.reasons)
-        .where(ReviewRow.status.in_(["open", "claimed"]), not_(_held(now)))
+        .where(text(UNDECIDED), not_(_held(now)))
         .order_by(ReviewRow.created_at, ReviewRow.id)
     )
     return [order_id for order_id, reasons in session.execute(query) if reason.value in reasons]

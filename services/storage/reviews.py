@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, func, literal, or_, select, tuple_
+from sqlalchemy import ColumnElement, and_, func, literal, or_, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from infra.database import Database, UtcDateTime
@@ -24,7 +24,7 @@ from services.storage.mapping import columns_of, order_of, review_of, words_of
 from services.storage.records import OrderRecord, Outcome, Queue, QueueEntry, ReviewRecord
 from services.storage.review_log import record_act
 from services.storage.scoping import of_shop, owned
-from services.storage.tables import OrderRow, ReviewRow
+from services.storage.tables import UNDECIDED, OrderRow, ReviewRow
 
 
 class ReviewStore:
@@ -265,12 +265,13 @@ class ReviewStore:
         return self._existing(session.get(ReviewRow, review_id, with_for_update=True), review_id)
 
 
-_UNDECIDED = ReviewRow.status.in_(["open", "claimed"])
+# As text, as the index of what waits has it.
+_UNDECIDED = text(UNDECIDED)
 
 
 def _free(now: datetime) -> ColumnElement[bool]:
     """Nobody holds it: open, or claimed by somebody whose lease has run out."""
-    return or_(ReviewRow.status == "open", and_(ReviewRow.status == "claimed", ReviewRow.lease_until <= now))
+    return and_(_UNDECIDED, or_(ReviewRow.status == "open", ReviewRow.lease_until <= now))
 
 
 def value_of(review: ReviewRecord) -> int:

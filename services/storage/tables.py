@@ -16,6 +16,18 @@ from schemas.access import MAIN_SHOP
 _JSON = JSON(none_as_null=True)
 # As text, in indexes and in queries alike: a partial index serves only a query that repeats its condition.
 ENDED = "state IN ('completed', 'rejected', 'failed', 'cancelled')"
+WAITS = "state IN ('received', 'transcribed', 'read', 'decoded')"
+LEFT = "state NOT IN ('received', 'transcribed', 'read', 'decoded')"
+MAY_GO_ON = "state IN ('proposed', 'in_review', 'failed')"
+# States of a later release, which this one does not know.
+OTHER = (
+    "state NOT IN ('received', 'transcribed', 'read', 'decoded', 'proposed', 'in_review', 'failed', "
+    "'completed', 'rejected', 'cancelled')"
+)
+UNDECIDED = "status IN ('open', 'claimed')"
+# The same twice. PostgreSQL may guess that nothing is open and then takes all indexes of what is for equally
+# good: what asks for the messages of one order is worded so that the index by order alone serves it.
+OPEN, OPEN_OF_ORDER = "delivered_at IS NULL AND dead_at IS NULL", "coalesce(delivered_at, dead_at) IS NULL"
 HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS NULL AND {ENDED}"
 Document = dict[str, Any]
 
@@ -100,11 +112,16 @@ class MenuRow(Base):
 class OrderRow(Base):
     __tablename__ = "orders"
     __table_args__ = (
-        Index("ix_orders_due", "state", "updated_at"),
+        # A claim and a heartbeat change no column that is in any of these, so that PostgreSQL changes the row
+        # in its page and no index (HOT).
+        Index("ix_orders_waiting", "updated_at", "id", **_where(WAITS)),
+        Index("ix_orders_waiting_clients", "shop_id", "client", "state", **_where(WAITS)),
+        Index("ix_orders_left", "updated_at", **_where(LEFT)),
+        Index("ix_orders_may_go_on", "state", "updated_at", **_where(MAY_GO_ON)),
+        Index("ix_orders_other", "state", **_where(OTHER)),
         Index("ix_orders_listing", "created_at", "id"),
         Index("ix_orders_shop_listing", "shop_id", "created_at", "id"),
         Index("ix_orders_status_listing", "shop_id", "state", "created_at", "id"),
-        Index("ix_orders_client", "shop_id", "client", "state"),
         # What retention still has to do: an order enters when it ends, and leaves once that is done.
         Index("ix_orders_with_recording", "shop_id", "updated_at", **_where(HAS_RECORDING)),
         Index("ix_orders_with_words", "shop_id", "updated_at", **_where(HAS_WORDS)),
@@ -160,7 +177,7 @@ class ReviewRow(Base):
     __tablename__ = "reviews"
     __table_args__ = (
         Index("ix_reviews_order", "order_id", unique=True),
-        Index("ix_reviews_queue", "shop_id", "status", "created_at", "id"),
+        Index("ix_reviews_undecided", "shop_id", "created_at", "id", **_where(UNDECIDED)),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -320,7 +337,12 @@ class OutboxRow(Base):
     __tablename__ = "outbox"
     __table_args__ = (
         Index("ix_outbox_order", "order_id", "seq", unique=True),
-        Index("ix_outbox_due", "delivered_at", "dead_at", "next_attempt_at"),
+        # Of the few that are open, and so as small as they are: who may go, who is first, who is oldest.
+        Index("ix_outbox_due_at", "due_at", "id", **_where(OPEN)),
+        Index("ix_outbox_open", "order_id", "seq", **_where(OPEN_OF_ORDER)),
+        Index("ix_outbox_waiting", "created_at", "id", **_where(OPEN)),
+        Index("ix_outbox_dead", "created_at", "id", **_where("dead_at IS NOT NULL")),
+        Index("ix_outbox_delivered", "delivered_at", **_where("delivered_at IS NOT NULL")),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -337,6 +359,8 @@ class OutboxRow(Base):
     created_at: Mapped[datetime]
     delivered_at: Mapped[datetime | None]
     dead_at: Mapped[datetime | None]
+    # See `outbox_order.py`. The default is for parts of the release before, while an upgrade rolls.
+    due_at: Mapped[datetime | None] = mapped_column(server_default="1970-01-01 00:00:00+00")
 
 
 class RemovalRow(Base):

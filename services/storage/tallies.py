@@ -17,24 +17,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, func, select, text
+from sqlalchemy import ColumnElement, and_, func, select, text, union_all
 from sqlalchemy.orm import Session
 
 from infra.database import Database
-from schemas.lifecycle import FINAL, FINAL_BY, State
+from schemas.lifecycle import FINAL_BY, State
 from services.storage import folding, leases, review_tallies
 from services.storage.changes import reading
 from services.storage.folding import Source, Stretch, mark
 from services.storage.records import Decided
-from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow, TallyRow
+from services.storage.tables import MAY_GO_ON, OTHER, WAITS, CodeRow, EventRow, OrderRow, OutboxRow, TallyRow
 
 STEP = 5000
-# From one state to the next in the index: a look for each, however many orders there are.
-_STATES = text(
-    "WITH RECURSIVE found(state) AS (SELECT min(state) FROM orders UNION ALL SELECT (SELECT min(state) FROM "
-    "orders WHERE state > found.state) FROM found WHERE found.state IS NOT NULL) "
-    "SELECT state FROM found WHERE state IS NOT NULL"
-)
 
 Tally = Counter[tuple[str, str]]
 """(kind, code) to how many."""
@@ -62,14 +56,14 @@ def states(session: Session) -> dict[State, int]:
     found = {state: 0 for state in State}
     for event, state in FINAL_BY.items():
         found[state] += happened.get(event.value, 0)
-    live = named(session, [state for state in State if state not in FINAL])
-    query = select(OrderRow.state, func.count()).where(OrderRow.state.in_(live)).group_by(OrderRow.state)
-    counted = session.execute(query).all()
-    return found | {
-        state: sum(count for stored, count in counted if State.stored(stored) is state)
-        for state in State
-        if state not in FINAL
-    }
+    # Counts by the indexes that have these conditions; together they are all states but `FINAL`.
+    live = [
+        select(OrderRow.state, func.count()).where(text(which)).group_by(OrderRow.state)
+        for which in (WAITS, MAY_GO_ON, OTHER)
+    ]
+    for stored, count in session.execute(union_all(*live)):
+        found[State.stored(stored)] += count
+    return found
 
 
 def named(session: Session, states: Collection[State]) -> list[str]:
@@ -77,8 +71,7 @@ def named(session: Session, states: Collection[State]) -> list[str]:
     wanted = [state.value for state in states if state is not State.UNKNOWN]
     if State.UNKNOWN not in states:
         return wanted
-    found = session.scalars(_STATES)
-    return wanted + [state for state in found if State.stored(state) is State.UNKNOWN]
+    return wanted + list(session.scalars(select(OrderRow.state).where(text(OTHER)).distinct()))
 
 
 def events(session: Session) -> dict[str, int]:

@@ -61,7 +61,7 @@ def fill(database: Database, orders: int) -> dict[str, int]:
     rows = made(orders, until, zone="" if database.is_sqlite else "+00")
     with database.write() as session:
         connection: Any = session.connection().connection.driver_connection
-        write = _into_sqlite if database.is_sqlite else _into_postgresql
+        write = _into_sqlite if database.is_sqlite else into_postgresql
         if not database.is_sqlite:
             # References hold by how the rows are made; looking each up would take most of the time.
             connection.execute("SET LOCAL session_replication_role = replica")
@@ -73,14 +73,14 @@ def fill(database: Database, orders: int) -> dict[str, int]:
     return added
 
 
-def made(orders: int, until: datetime, zone: str) -> Iterator[Row]:
-    """The rows of all tables, in the order in which they may be stored."""
+def made(orders: int, until: datetime, zone: str, days: float = DAYS) -> Iterator[Row]:
+    """The rows of all tables, in the order in which they may be stored; the orders came over so many days."""
     heard = speech(SAID)
     proposed = price_cart(RIGHT, CAFE, 1, heard, [])
     transcript, draft, cart = (json.dumps(document_of(one)) for one in (heard, RIGHT, proposed))
     corrected = [json.dumps(document_of(price_cart(one, CAFE, 1, heard, []))) for one in _corrections()]
     message = json.dumps({"type": "order.completed", "data": {"cart": document_of(proposed)}})
-    step = timedelta(days=DAYS) / orders
+    step = timedelta(days=days) / orders
 
     def stamp(moment: datetime) -> str:
         return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f") + zone
@@ -154,8 +154,11 @@ def _into_sqlite(connection: Any, table: str, rows: list[tuple[Any, ...]]) -> No
     connection.executemany(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", rows)
 
 
-def _into_postgresql(connection: psycopg.Connection, table: str, rows: list[tuple[Any, ...]]) -> None:
+def into_postgresql(
+    connection: psycopg.Connection, table: str, rows: list[tuple[Any, ...]], before: str = ""
+) -> None:
+    """COPY rows into a table, or into the one that has its name with `before` in front."""
     names = ", ".join(f'"{name}"' for name in COLUMNS[table].split())
-    with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+    with connection.cursor() as cursor, cursor.copy(f"COPY {before}{table} ({names}) FROM STDIN") as copy:
         for row in rows:
             copy.write_row(row)

@@ -5,7 +5,8 @@
 Fills an empty database in bulk (`many_orders.py`), starts the real API (`python -m services.api`: uvicorn in
 a process of its own), and asks one page after the other over loopback, one request at a time: first with
 nothing folded, as after an upgrade, then with all closed history in the tallies. PostgreSQL has been vacuumed
-and analyzed, as its autovacuum does in time; SQLite is as the product leaves it.
+and analyzed, as its autovacuum does in time; SQLite is as the product leaves it. PostgreSQL copies a seed by
+itself (`copies.py`); there the calls of storage follow, with much that waits (`growth.py`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from services.evaluation.statistics import quantile
 from services.storage.menus import MenuStore
 from services.storage.staff import StaffStore
 from services.storage.tallies import TallyStore
+from tests.bench import growth
+from tests.bench.copies import SEED, fill_by_copies
 from tests.bench.many_orders import fill
 from tests.credentials import UNLIMITED_ENV, header_at
 from tests.postgresql import PostgreSQL
@@ -42,6 +45,7 @@ PAGES = ("/", "/v1/menus", "/menu", "/metrics/database", "/review/stats")
 LONG = "/review/stats?days=30"  # only folded: 150,000 decisions of a million orders would be read each time
 REQUESTS, SECONDS = 50, 8.0  # of one page at most; a slow one is asked less often, but three times
 READY_S = 30.0
+WAITING = 200_000  # messages to a shop that is away
 SAMPLES = ("harbor-coffee", "copper-skillet")
 OUT = Path("docs/benchmarks/scale.json")
 PASSWORD = "only for this bench"
@@ -54,7 +58,8 @@ def measure(url: str, orders: int, menus: int, analyze: Callable[[], None]) -> d
     found: dict[str, Any] = {"orders": orders, "menus": menus}
     _menus(MenuStore(database, "main"), menus)
     StaffStore(database).add("Ann", PASSWORD, role=Role.ADMIN)
-    found["fill_s"], found["rows"] = timed(lambda: fill(database, orders))
+    copied = not database.is_sqlite and orders > SEED
+    found["fill_s"], found["rows"] = timed(lambda: (fill_by_copies if copied else fill)(database, orders))
     analyze()
     with serving(url) as http:
         found["before_folding"] = {page: ask(http, page) for page in PAGES}
@@ -64,6 +69,11 @@ def measure(url: str, orders: int, menus: int, analyze: Callable[[], None]) -> d
         analyze()
         found["after_folding"] = {page: ask(http, page) for page in (*PAGES, LONG)}
         assert metrics(http) == shown, "the tallies say something else than the full count"
+    if not database.is_sqlite:
+        found["life"], found["storage"] = (
+            growth.life(database),
+            growth.measure(database, min(WAITING, orders)),
+        )
     database.close()
     return found
 
@@ -119,7 +129,9 @@ def serving(url: str) -> Iterator[httpx.Client]:
                 base_url=f"http://127.0.0.1:{port}", headers=header_at(url), timeout=300
             ) as http:
                 _until_ready(api, http)
-                http.post("/sign-in", data={"name": "Ann", "password": PASSWORD, "next": "/review"})
+                told = {"name": "Ann", "password": PASSWORD, "next": "/review"}
+                answer = http.post("/sign-in", data=told, headers={"Origin": str(http.base_url).rstrip("/")})
+                assert answer.status_code == 303, answer.text
                 yield http
         finally:
             api.terminate()

@@ -298,7 +298,10 @@ def test_neither_a_scrape_nor_a_fold_goes_through_a_whole_table(history: History
         for ask in (orders.counts, orders.event_counts, orders.code_counts, history.outbox.counts, load.load):
             ask()
     assert len(steps) > 20
-    assert not [step for step in steps if step[1].startswith("SCAN") and step[1] != "SCAN tallies"]
+    # Nor through an index, but for the one that holds no more than what waits.
+    small = ("SCAN tallies", "SCAN orders USING COVERING INDEX ix_orders_waiting_clients")
+    found = [step for step in steps if step[1].startswith("SCAN") and step[1] not in small]
+    assert not found
 
 
 def test_what_was_there_before_the_tallies_is_folded_by_the_migration(history: History) -> None:

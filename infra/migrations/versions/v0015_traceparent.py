@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from alembic import op
 
-revision = "0017"
+from infra.migrations.steps import add_column, drop_column
+
+revision = "0015"
 down_revision = "0014"
 branch_labels = None
 depends_on = None
+serves_from = "0012"
 
 
 def upgrade() -> None:
-    op.add_column("orders", sa.Column("traceparent", sa.String))
+    add_column("orders", sa.Column("traceparent", sa.String))
 
 
 def downgrade() -> None:
-    op.drop_column("orders", "traceparent")
+    drop_column("orders", "traceparent")

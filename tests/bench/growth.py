@@ -1,0 +1,199 @@
+"""What storage does by itself with much data: p50 and p95 of each call, and the blocks that its reads touch.
+
+    python -m tests.bench.growth URL [--waiting 200000]    # a filled PostgreSQL, such as make bench-scale's
+
+Beside finished orders there are so many messages to a shop that is away (each order has one that is put off
+and one behind it), a thousand that are due, and two thousand orders that wait for workers. Blocks are those
+of 8 kB that EXPLAIN (ANALYZE, BUFFERS) counts for each SELECT of the call; they don't depend on what else the
+machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Engine, event, text
+
+from infra.database import Database
+from schemas.access import EVERY_SHOP
+from schemas.lifecycle import Event, State
+from schemas.transcript import Transcript
+from services.evaluation.statistics import quantile
+from services.storage.load import LoadStore
+from services.storage.orders import OrderStore
+from services.storage.outbox import Outbox
+from services.storage.records import NewOrder, Outcome
+from services.storage.reviews import ReviewStore
+from services.storage.tallies import TallyStore
+
+TIMES, DUE, WAITING = 100, 1000, 2000
+_MESSAGE = """
+    INSERT INTO outbox (id, order_id, seq, type, payload, version, attempt, created_at, next_attempt_at)
+    SELECT 'msg_away' || n || :kind, id, :seq, 'order.completed', '{}', 1, :attempt,
+           now() - interval '2 hours' + n * interval '10 milliseconds', now() + CAST(:wait AS interval)
+    FROM (SELECT id, row_number() OVER () AS n FROM
+          (SELECT id FROM orders WHERE state = 'completed' LIMIT :count OFFSET :skip) AS one) AS two
+"""
+_LINED_UP = """
+    UPDATE outbox SET due_at = CASE WHEN seq = 91 THEN NULL ELSE coalesce(next_attempt_at, created_at) END
+    WHERE delivered_at IS NULL AND dead_at IS NULL
+"""
+_WAIT = """
+    INSERT INTO orders (id, shop_id, state, version, menu_id, menu_version, language, transcript, findings,
+        reasons, timings, engine, attempt, created_at, updated_at, confirm, client)
+    SELECT 'ord_waits' || lpad(CAST(n AS text), 8, '0'), shop_id, 'transcribed', 2, menu_id, menu_version,
+        language, transcript, '[]', '[]', '{}', '{}', 0, now() - interval '1 minute',
+        now() - interval '1 minute', false, '10.0.0.' || n % 50
+    FROM (SELECT * FROM orders LIMIT 1) AS one, generate_series(1, :count) AS n
+"""
+
+
+def add_waiting(database: Database, messages: int) -> list[str]:
+    """Add what waits; ids of the orders that do."""
+    pairs = messages // 2
+    with database.write() as session:
+        # Of a run before this one.
+        for table, name in (("outbox", "msg_away"), ("order_codes", "ord_waits"), ("orders", "ord_waits")):
+            column = "order_id" if table == "order_codes" else "id"
+            session.execute(text(f"DELETE FROM {table} WHERE {column} LIKE '{name}%'"))
+        for kind, seq, attempt, wait, count, skip in (
+            ("a", 90, 3, "1 hour", pairs, 0),
+            ("b", 91, 0, None, pairs, 0),
+            ("c", 92, 0, None, DUE, pairs),
+        ):
+            told = {"kind": kind, "seq": seq, "attempt": attempt, "wait": wait, "count": count, "skip": skip}
+            session.execute(text(_MESSAGE), told)
+        if session.scalar(text("SELECT count(*) FROM pg_attribute WHERE attname = 'due_at'")):
+            session.execute(text(_LINED_UP))
+        session.execute(text(_WAIT), {"count": WAITING})
+        return list(session.scalars(text("SELECT id FROM orders WHERE id LIKE 'ord_waits%'")))
+
+
+def measure(database: Database, waiting: int) -> dict[str, Any]:
+    """Each call's times and blocks."""
+    left = iter(add_waiting(database, waiting))
+    with database._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("VACUUM ANALYZE")
+    orders, outbox = OrderStore(database, "main"), Outbox(database)
+    every = OrderStore(database, EVERY_SHOP)
+    reviews, load, tallies = ReviewStore(database, "main"), LoadStore(database), TallyStore(database)
+    first, cursor = orders.page(status=None, cursor=None, limit=50)
+    key = first[-1].id
+
+    def claim_messages() -> None:
+        assert len(outbox.claim(owner="bench", limit=8, lease_s=600)) == 8
+
+    def claim_order() -> None:
+        assert every.claim(next(left), State.TRANSCRIBED, owner="bench", lease_s=600)
+
+    calls: dict[str, Callable[[], object]] = {
+        "order: get": lambda: orders.get(key),
+        "order: claim": claim_order,
+        "orders: first page": lambda: orders.page(status=None, cursor=None, limit=50),
+        "orders: page by cursor": lambda: orders.page(status=None, cursor=cursor, limit=50),
+        "orders: completed": lambda: orders.page(status="completed", cursor=cursor, limit=50),
+        "orders: processing": lambda: orders.page(status="processing", cursor=None, limit=50),
+        "sweep: due": lambda: every.due(limit=1, idle_s=10),
+        "backlog": load.load,
+        "metrics: states": every.counts,
+        "metrics: events": every.event_counts,
+        "metrics: codes": every.code_counts,
+        "metrics: messages": outbox.counts,
+        "reviews: list": lambda: reviews.list(limit=50, cursor=None, include_claimed=False),
+        "statistics: a week": lambda: tallies.decided("main", 168),
+        "outbox: list": lambda: outbox.list(dead=False, limit=50),
+        "outbox: claim of 8": claim_messages,
+    }
+    found = {}
+    for name, call in calls.items():
+        found[name] = timed(call) | {"blocks": blocks(database, call)}
+        print(f"{name:24}", json.dumps(found[name]), flush=True)
+    return found
+
+
+def timed(call: Callable[[], object]) -> dict[str, Any]:
+    """p50 and p95 in ms, of fewer calls where one is slow."""
+    call()
+    taken: list[float] = []
+    until = time.monotonic() + 10
+    while len(taken) < TIMES and (len(taken) < 5 or time.monotonic() < until):
+        began = time.perf_counter()
+        call()
+        taken.append((time.perf_counter() - began) * 1000)
+    return {"p50_ms": round(quantile(taken, 0.5), 1), "p95_ms": round(quantile(taken, 0.95), 1)}
+
+
+def life(database: Database, orders: int = 300) -> dict[str, float]:
+    """What an order that is heard costs the server, at one claim and one heartbeat a stage: changes of its
+    row, how many of them changed no index, and bytes of log (WAL)."""
+    words = Transcript(text="two small lattes with oat milk, please", confidence=1.0)
+    asked = text(
+        "SELECT n_tup_upd, n_tup_hot_upd, pg_current_wal_insert_lsn() - '0/0' "
+        "FROM pg_stat_user_tables WHERE relname = 'orders'"
+    )
+
+    def seen() -> list[float]:
+        database.close()  # a server process tells its counts when it ends
+        time.sleep(1)
+        with database.read() as session:
+            return [float(one) for one in session.execute(asked).one()]
+
+    before = seen()
+    store = OrderStore(database, "main")
+    path = (
+        (State.RECEIVED, Event.TRANSCRIBED),
+        (State.TRANSCRIBED, Event.READ),
+        (State.READ, Event.DECODED),
+        (State.DECODED, Event.ACCEPTED),
+    )
+    for _ in range(orders):
+        placed, _ = store.create(NewOrder("cafe", 1, "en", audio_key="none", audio_format="wav"))
+        for state, done in path:
+            held = store.claim(placed.id, state, owner="bench", lease_s=60)
+            assert held is not None
+            assert store.renew(held, 60)
+            store.commit(held, Outcome(done, transcript=words if done is Event.TRANSCRIBED else None))
+    updates, hot, log = (round((after - was) / orders, 1) for was, after in zip(before, seen(), strict=True))
+    return {"updates": updates, "of_them_hot": hot, "wal_bytes": log}
+
+
+def blocks(database: Database, call: Callable[[], object]) -> int:
+    """Blocks that the SELECTs of one call touch."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
+        if statement.startswith("SELECT") and "FROM" in statement:
+            asked.append((statement, values))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        call()
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    total = 0
+    with database.write() as session:
+        for statement, values in asked:
+            explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}"
+            [plan] = session.connection().exec_driver_sql(explain, values).scalar_one()
+            total += plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
+    return total
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("url")
+    parser.add_argument("--waiting", type=int, default=200_000)
+    args = parser.parse_args()
+    database = Database(args.url)
+    print(json.dumps({"life": life(database)} | measure(database, args.waiting), indent=1))
+    database.close()
+
+
+if __name__ == "__main__":
+    main()
