@@ -12,7 +12,7 @@ from infra.settings import Settings
 from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.audit import Actor
 from services.storage.api_keys import KeyStore
-from services.storage.tables import StaffRow
+from services.storage.tables_staff import StaffRow
 
 Header = dict[str, str]
 

@@ -26,7 +26,8 @@ from schemas.errors import Conflict, InputError, NotFound
 from services.storage.audit import record
 from services.storage.changes import glancing, reading, writing
 from services.storage.scoping import of_shop, owned
-from services.storage.tables import ApiKeyRow, ShopRow, StaffRow
+from services.storage.tables import ApiKeyRow, ShopRow
+from services.storage.tables_staff import StaffRow
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32
 _ID_CHARS, _PAGE_ID_CHARS = 10, 20

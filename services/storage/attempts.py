@@ -20,7 +20,7 @@ from infra.addresses import counted_as
 from infra.database import Database
 from schemas.errors import TooManyAttempts
 from services.storage.changes import writing
-from services.storage.tables import SignInRow
+from services.storage.tables_staff import SignInRow
 
 FIRST_WAIT_S = 2
 # A row without an attempt for so long is removed; by then all of it is forgiven.

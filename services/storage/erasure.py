@@ -41,15 +41,8 @@ from services.storage.changes import let_go, writing
 from services.storage.mapping import order_of
 from services.storage.records import OrderRecord
 from services.storage.scoping import owned
-from services.storage.tables import (
-    Base,
-    EventRow,
-    IdempotencyRow,
-    OrderRow,
-    OutboxRow,
-    ReviewRecordRow,
-    ReviewRow,
-)
+from services.storage.table_base import Base
+from services.storage.tables import EventRow, IdempotencyRow, OrderRow, OutboxRow, ReviewRecordRow, ReviewRow
 
 
 class ErasureStore:

@@ -18,7 +18,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from infra.database import Database, UtcDateTime
 from services.storage.changes import reading, writing
-from services.storage.tables import Base, TallyMarkRow
+from services.storage.table_base import Base
+from services.storage.tables import TallyMarkRow
 
 # Seconds before a row may be folded. Rows of transactions that still run are waited for besides; this is for
 # what the database can't know: a clock that is set back, and parts that see no other part's transactions.

@@ -10,6 +10,7 @@ from datetime import datetime
 from sqlalchemy import and_, case, func, select, text
 
 from infra.database import Database
+from schemas.lifecycle import WAITING, State
 from services.storage.changes import glancing, reading
 from services.storage.leases import claimable
 from services.storage.tables import LEFT, WAITS, IdempotencyRow, OrderRow

@@ -172,7 +172,7 @@ class Outbox:
 
     def oldest_s(self) -> float:
         """Seconds since the oldest message that waits was written; 0 when none does."""
-        oldest = select(OutboxRow.created_at).where(_open(OutboxRow)).order_by(OutboxRow.created_at).limit(1)
+        oldest = select(OutboxRow.created_at).where(is_open()).order_by(OutboxRow.created_at).limit(1)
         with reading(self._database) as session:
             now, written = self._database.now(session), session.scalar(oldest)
             return max(0.0, (now - written).total_seconds()) if written is not None else 0.0

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, true
 
 from schemas.access import EVERY_SHOP
-from services.storage.tables import Base
+from services.storage.table_base import Base
 
 Row = TypeVar("Row", bound=Base)
 

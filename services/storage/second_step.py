@@ -23,7 +23,7 @@ from schemas.errors import Conflict, InputError
 from schemas.staff import StaffSession
 from services.storage.changes import reading, writing
 from services.storage.sessions import end_sessions, existing, held
-from services.storage.tables import StaffRecoveryRow, StaffTotpRow
+from services.storage.tables_staff import StaffRecoveryRow, StaffTotpRow
 
 STEP_S = 30
 RECOVERY_CODES = 10

@@ -21,7 +21,13 @@ from schemas.errors import NotFound, StorageUnavailable
 from schemas.staff import StaffSession, Visit
 from services.storage.changes import reading, writing
 from services.storage.ids import new_id
-from services.storage.tables import StaffChallengeRow, StaffDeviceRow, StaffRow, StaffSessionRow, StaffTotpRow
+from services.storage.tables_staff import (
+    StaffChallengeRow,
+    StaffDeviceRow,
+    StaffRow,
+    StaffSessionRow,
+    StaffTotpRow,
+)
 
 # That a session was used is written down at most so often: a read should stay a read.
 NOTED_EVERY_S = 60.0

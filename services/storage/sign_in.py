@@ -20,7 +20,7 @@ from services.storage.changes import reading, writing
 from services.storage.second_step import has_second_step, spend
 from services.storage.sessions import begin_session, hash_token, named, new_token
 from services.storage.staff import MAX_NAME_CHARS, MAX_PASSWORD_CHARS
-from services.storage.tables import StaffChallengeRow, StaffDeviceRow, StaffRow
+from services.storage.tables_staff import StaffChallengeRow, StaffDeviceRow, StaffRow
 
 # Time to find the phone.
 CHALLENGE_S = 300

@@ -20,7 +20,8 @@ from services.storage.audit import record
 from services.storage.changes import reading, writing
 from services.storage.ids import new_id
 from services.storage.sessions import end_sessions, existing, held, named
-from services.storage.tables import ShopRow, StaffRow, StaffTotpRow
+from services.storage.tables import ShopRow
+from services.storage.tables_staff import StaffRow, StaffTotpRow
 
 MAX_NAME_CHARS = 80
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 10, 200

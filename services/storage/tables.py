@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, false, text
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy import BigInteger, ForeignKey, Index, false
+from sqlalchemy.orm import Mapped, mapped_column
 
-from infra.database import UtcDateTime
-from schemas.access import MAIN_SHOP
+from services.storage.table_base import Base, Document, shop, where
 
-# JSON and not JSONB: it keeps the order of keys, which in a menu's prices is the order of its sizes.
-# None is SQL NULL, so that "has no cart" is one thing to ask for.
-_JSON = JSON(none_as_null=True)
+# Keys of what is here name accounts: whoever has one of the two has both.
+from services.storage.tables_staff import StaffRow  # noqa: F401
+
 # As text, in indexes and in queries alike: a partial index serves only a query that repeats its condition.
 ENDED = "state IN ('completed', 'rejected', 'failed', 'cancelled')"
 WAITS = "state IN ('received', 'transcribed', 'read', 'decoded')"
@@ -29,15 +28,6 @@ UNDECIDED = "status IN ('open', 'claimed')"
 # good: what asks for the messages of one order is worded so that the index by order alone serves it.
 OPEN, OPEN_OF_ORDER = "delivered_at IS NULL AND dead_at IS NULL", "coalesce(delivered_at, dead_at) IS NULL"
 HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS NULL AND {ENDED}"
-Document = dict[str, Any]
-
-
-class Base(DeclarativeBase):
-    type_annotation_map = {datetime: UtcDateTime, Document: _JSON, list[Any]: _JSON}  # noqa: RUF012 (read once by SQLAlchemy)
-
-
-def _where(condition: str) -> dict[str, Any]:
-    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
 
 class ShopRow(Base):
@@ -53,11 +43,6 @@ class ShopRow(Base):
     keep_transcripts_days: Mapped[int | None]
     keep_orders_days: Mapped[int | None]
     menus_of: Mapped[str | None]
-
-
-def _shop(**more: Any) -> Mapped[str]:
-    # The default is for parts of the release before, while an upgrade rolls; ours always name the shop.
-    return mapped_column(ForeignKey("shops.id"), server_default=MAIN_SHOP, **more)
 
 
 class ApiKeyRow(Base):
@@ -94,7 +79,7 @@ class MenuRow(Base):
         ),
     )
 
-    shop_id: Mapped[str] = _shop(primary_key=True)
+    shop_id: Mapped[str] = shop(primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     digest: Mapped[str]
@@ -114,21 +99,21 @@ class OrderRow(Base):
     __table_args__ = (
         # A claim and a heartbeat change no column that is in any of these, so that PostgreSQL changes the row
         # in its page and no index (HOT).
-        Index("ix_orders_waiting", "updated_at", "id", **_where(WAITS)),
-        Index("ix_orders_waiting_clients", "shop_id", "client", "state", **_where(WAITS)),
-        Index("ix_orders_left", "updated_at", **_where(LEFT)),
-        Index("ix_orders_may_go_on", "state", "updated_at", **_where(MAY_GO_ON)),
-        Index("ix_orders_other", "state", **_where(OTHER)),
+        Index("ix_orders_waiting", "updated_at", "id", **where(WAITS)),
+        Index("ix_orders_waiting_clients", "shop_id", "client", "state", **where(WAITS)),
+        Index("ix_orders_left", "updated_at", **where(LEFT)),
+        Index("ix_orders_may_go_on", "state", "updated_at", **where(MAY_GO_ON)),
+        Index("ix_orders_other", "state", **where(OTHER)),
         Index("ix_orders_listing", "created_at", "id"),
         Index("ix_orders_shop_listing", "shop_id", "created_at", "id"),
         Index("ix_orders_status_listing", "shop_id", "state", "created_at", "id"),
         # What retention still has to do: an order enters when it ends, and leaves once that is done.
-        Index("ix_orders_with_recording", "shop_id", "updated_at", **_where(HAS_RECORDING)),
-        Index("ix_orders_with_words", "shop_id", "updated_at", **_where(HAS_WORDS)),
+        Index("ix_orders_with_recording", "shop_id", "updated_at", **where(HAS_RECORDING)),
+        Index("ix_orders_with_words", "shop_id", "updated_at", **where(HAS_WORDS)),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    shop_id: Mapped[str] = _shop()
+    shop_id: Mapped[str] = shop()
     state: Mapped[str]
     version: Mapped[int]
     menu_id: Mapped[str]
@@ -177,11 +162,11 @@ class ReviewRow(Base):
     __tablename__ = "reviews"
     __table_args__ = (
         Index("ix_reviews_order", "order_id", unique=True),
-        Index("ix_reviews_undecided", "shop_id", "created_at", "id", **_where(UNDECIDED)),
+        Index("ix_reviews_undecided", "shop_id", "created_at", "id", **where(UNDECIDED)),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    shop_id: Mapped[str] = _shop()
+    shop_id: Mapped[str] = shop()
     order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
     status: Mapped[str]
     reasons: Mapped[list[Any]]
@@ -217,95 +202,6 @@ class ReviewRecordRow(Base):
     detail: Mapped[Document]
 
 
-class StaffRow(Base):
-    __tablename__ = "staff"
-    __table_args__ = (Index("ix_staff_name", "name", unique=True),)
-
-    id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str]
-    password_hash: Mapped[str]
-    created_at: Mapped[datetime]
-    disabled_at: Mapped[datetime | None]
-    shop_id: Mapped[str] = _shop()
-    role: Mapped[str] = mapped_column(server_default="admin")
-
-
-class StaffSessionRow(Base):
-    """Somebody who is signed in. `id` is for lists; the token's hash is what the cookie is looked up by."""
-
-    __tablename__ = "staff_sessions"
-    __table_args__ = (Index("ix_staff_sessions_staff", "staff_id"),)
-
-    token_hash: Mapped[str] = mapped_column(primary_key=True)
-    id: Mapped[str]
-    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
-    created_at: Mapped[datetime]
-    used_at: Mapped[datetime]
-    expires_at: Mapped[datetime]
-    address: Mapped[str]
-    browser: Mapped[str]
-
-
-class StaffChallengeRow(Base):
-    """Somebody whose password was right, and whose code is still wanted. A table of its own and no kind of
-    session: no query for sessions can take one for signed in."""
-
-    __tablename__ = "staff_challenges"
-    __table_args__ = (Index("ix_staff_challenges_staff", "staff_id"),)
-
-    token_hash: Mapped[str] = mapped_column(primary_key=True)
-    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
-    expires_at: Mapped[datetime]
-
-
-class StaffDeviceRow(Base):
-    """A browser in which an account has signed in before: see ADR 39."""
-
-    __tablename__ = "staff_devices"
-    __table_args__ = (Index("ix_staff_devices_staff", "staff_id"),)
-
-    token_hash: Mapped[str] = mapped_column(primary_key=True)
-    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
-    used_at: Mapped[datetime]
-
-
-class StaffTotpRow(Base):
-    """An account's secret for time-based codes; in use once `confirmed_at` is set.
-
-    The secret stands here as it is: codes are computed from it, so no hash would do, and a key to decrypt it
-    with would lie in the same home, readable by the same user. It has a table of its own so that nothing that
-    lists or shows accounts can carry it along.
-    """
-
-    __tablename__ = "staff_totp"
-
-    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"), primary_key=True)
-    secret: Mapped[str]
-    begun_by: Mapped[str]  # the session that may see the secret and confirm it
-    confirmed_at: Mapped[datetime | None]
-    last_step: Mapped[int | None] = mapped_column(BigInteger)  # of the newest code that was taken
-
-
-class StaffRecoveryRow(Base):
-    """A code that does once what one from the phone does. 80 random bits, so a plain SHA-256 hides it."""
-
-    __tablename__ = "staff_recovery_codes"
-
-    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"), primary_key=True)
-    code_hash: Mapped[str] = mapped_column(primary_key=True)
-
-
-class SignInRow(Base):
-    """Attempts that count against one thing: an address, a name, both together, or a known device."""
-
-    __tablename__ = "sign_in_attempts"
-    __table_args__ = (Index("ix_sign_in_attempts_age", "last_at"),)
-
-    key: Mapped[str] = mapped_column(primary_key=True)
-    attempts: Mapped[int]
-    last_at: Mapped[datetime]
-
-
 class CodeRow(Base):
     """What an event was about, in stable codes, so that it can be counted: see `mapping.codes_of`."""
 
@@ -322,7 +218,7 @@ class IdempotencyRow(Base):
     __tablename__ = "idempotency"
     __table_args__ = (Index("ix_idempotency_age", "created_at"), Index("ix_idempotency_order", "order_id"))
 
-    shop_id: Mapped[str] = _shop(primary_key=True)
+    shop_id: Mapped[str] = shop(primary_key=True)
     client: Mapped[str] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(primary_key=True)
     body_hash: Mapped[str]
@@ -338,11 +234,11 @@ class OutboxRow(Base):
     __table_args__ = (
         Index("ix_outbox_order", "order_id", "seq", unique=True),
         # Of the few that are open, and so as small as they are: who may go, who is first, who is oldest.
-        Index("ix_outbox_due_at", "due_at", "id", **_where(OPEN)),
-        Index("ix_outbox_open", "order_id", "seq", **_where(OPEN_OF_ORDER)),
-        Index("ix_outbox_waiting", "created_at", "id", **_where(OPEN)),
-        Index("ix_outbox_dead", "created_at", "id", **_where("dead_at IS NOT NULL")),
-        Index("ix_outbox_delivered", "delivered_at", **_where("delivered_at IS NOT NULL")),
+        Index("ix_outbox_due_at", "due_at", "id", **where(OPEN)),
+        Index("ix_outbox_open", "order_id", "seq", **where(OPEN_OF_ORDER)),
+        Index("ix_outbox_waiting", "created_at", "id", **where(OPEN)),
+        Index("ix_outbox_dead", "created_at", "id", **where("dead_at IS NOT NULL")),
+        Index("ix_outbox_delivered", "delivered_at", **where("delivered_at IS NOT NULL")),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -398,7 +294,7 @@ class ReviewTallyRow(Base):
 
     __tablename__ = "review_tallies"
 
-    shop_id: Mapped[str] = _shop(primary_key=True)
+    shop_id: Mapped[str] = shop(primary_key=True)
     hour: Mapped[datetime] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(primary_key=True)
     code: Mapped[str] = mapped_column(primary_key=True)

@@ -24,7 +24,8 @@ from services.storage.audit import AuditLog, record
 from services.storage.changes import writing
 from services.storage.menus import MenuStore
 from services.storage.staff import StaffStore
-from services.storage.tables import AuditRow, MenuRow, StaffRow
+from services.storage.tables import AuditRow, MenuRow
+from services.storage.tables_staff import StaffRow
 
 PASSWORD = "correct horse battery"
 

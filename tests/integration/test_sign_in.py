@@ -22,7 +22,7 @@ from services.storage import attempts
 from services.storage.attempts import BY_NAME, CODES, FORGET_S, NARROW, WIDE, Attempts
 from services.storage.sign_in import SignIns
 from services.storage.staff import StaffStore
-from services.storage.tables import SignInRow
+from services.storage.tables_staff import SignInRow
 
 WRONG = "a wrong guess"
 

@@ -22,7 +22,7 @@ from schemas.access import Role
 from schemas.staff import StaffSession
 from services.storage import attempts
 from services.storage.attempts import NARROW
-from services.storage.tables import StaffSessionRow
+from services.storage.tables_staff import StaffSessionRow
 from services.web.staff import COOKIE, safe_next
 from services.web.visits import DEVICE_COOKIE, browser_of
 

@@ -18,7 +18,7 @@ from schemas.staff import Entered, StaffSession, Visit
 from services.storage.sessions import NOTED_EVERY_S, SessionStore, end_sessions, held
 from services.storage.sign_in import SignIns
 from services.storage.staff import StaffStore
-from services.storage.tables import StaffSessionRow
+from services.storage.tables_staff import StaffSessionRow
 
 
 @pytest.fixture(autouse=True)

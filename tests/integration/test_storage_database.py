@@ -23,7 +23,8 @@ from schemas.errors import StorageFull, StorageUnavailable
 from schemas.transcript import Transcript
 from services.storage.orders import OrderStore
 from services.storage.records import NewOrder
-from services.storage.tables import Base, MenuRow
+from services.storage.table_base import Base
+from services.storage.tables import MenuRow
 
 NEW = NewOrder("cafe", 1, "en", transcript=Transcript(text="tea", confidence=1))
 HEADER = {"name": "", "currency": "", "language": "", "items": 0, "sold_out": 0}

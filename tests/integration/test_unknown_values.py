@@ -22,7 +22,7 @@ from schemas.review import ReviewReason
 from services.storage import folding
 from services.storage.erasure import ErasureStore
 from services.storage.retention import RetentionStore
-from services.storage.tables import Base
+from services.storage.table_base import Base
 from tests.stand_ins import TESTER
 
 own_world = api_world.own_world

@@ -60,13 +60,13 @@ def upgrade() -> None:
     drop_index("ix_orders_due", "orders")
     drop_index("ix_orders_client", "orders")
     drop_index("ix_reviews_queue", "reviews")
-    if op.get_bind().dialect.name == "postgresql":
+    if op.get_context().dialect.name == "postgresql":
         # Room in each page for the version of a row that a claim makes; pages that are full stay so.
         op.execute("ALTER TABLE orders SET (fillfactor = 80)")
 
 
 def downgrade() -> None:
-    if op.get_bind().dialect.name == "postgresql":
+    if op.get_context().dialect.name == "postgresql":
         op.execute("ALTER TABLE orders RESET (fillfactor)")
     add_index("ix_reviews_queue", "reviews", ["shop_id", "status", "created_at", "id"])
     add_index("ix_orders_client", "orders", ["shop_id", "client", "state"])
