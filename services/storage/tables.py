@@ -91,7 +91,7 @@ class MenuRow(Base):
     items: Mapped[int]
     sold_out: Mapped[int]
     base_shop: Mapped[str | None]
-    base_version: Mapped[int | None]
+    base_version: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class OrderRow(Base):

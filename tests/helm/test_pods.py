@@ -20,8 +20,6 @@ from services.workers.stack import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render
 from tests.helm.tools import HELMS
 
-# Written by another branch of this release.
-AWAITED = {"services.workers.worker"}
 FINISHES = {"migrate", "weights"}
 
 
@@ -147,7 +145,7 @@ def test_commands_are_modules_of_ours(chart: Rendered) -> None:
                 continue
             python, flag, module, *words = container["command"]
             assert [python, flag] == ["python", "-m"]
-            assert module in AWAITED or find_spec(module), module
+            assert find_spec(module), module
             if pod.part in WORKERS and container is pod.main:
                 assert [module, *words] == ["services.workers.worker", pod.part]
 

@@ -10,14 +10,6 @@ import pytest
 from infra.settings import Settings
 from tests.helm.charts import CHART, Rendered
 
-# Settings that other branches of this release make.
-AWAITED = {
-    "SAYCART_RECORDINGS_URL", "SAYCART_RECORDINGS_ENDPOINT", "SAYCART_RECORDINGS_LINKS",
-    "SAYCART_MIGRATE_AT_START", "SAYCART_DATABASE_POOLER",
-    "SAYCART_DATABASE_DIRECT_URL", "SAYCART_METRICS_HOST", "SAYCART_METRICS_PORT",
-}  # fmt: skip
-KNOWN = {f"SAYCART_{field.upper()}" for field in Settings.model_fields} | AWAITED
-NOT_SETTINGS = {"SAYCART_READY_FILE"}
 SECRETS: dict[str, set[str]] = {
     "DATABASE_URL": {"api", "transcribe", "decode", "read", "sweeper", "courier", "migrate"},
     "REDIS_URL": {"api", "transcribe", "decode", "read", "sweeper"},

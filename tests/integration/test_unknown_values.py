@@ -136,7 +136,13 @@ class Shop:
 
     def addresses(self) -> list[str]:
         """Every list and page; orders and reviews by themselves, one of each kind."""
-        lists = ["/v1/orders", "/v1/reviews?include_claimed=true", "/metrics", "/review/queue", "/review"]
+        lists = [
+            "/v1/orders",
+            "/v1/reviews?include_claimed=true",
+            "/metrics/database",
+            "/review/queue",
+            "/review",
+        ]
         pages = ["/review/stats", "/account", *(f"/orders/{order}" for order in self.shown)]
         pages += [f"/review/{review}" for review in self.reviews]
         orders = [f"/v1/orders/{self.reviewed[0]}", f"/v1/orders/{self.shown[-1]}"]
@@ -190,7 +196,7 @@ def problems(shop: Shop, columns: Collection[str] = ()) -> list[str]:
             wrong.append(f"{address}: {answer.status_code} {answer.text[:80]}")
         if address == "/v1/orders" and {one["id"] for one in answer.json()["orders"]} != shop.orders:
             wrong.append("orders are missing from the list")
-        if address == "/metrics" and "saycart_database_up 1" not in answer.text:
+        if address == "/metrics/database" and "saycart_database_up 1" not in answer.text:
             wrong.append("nothing is counted")
     for name, part in work(shop):
         try:
@@ -249,7 +255,7 @@ def test_an_order_in_an_unknown_state_is_seen_and_left_alone(shop: Shop) -> None
     assert http.get(f"/v1/orders/{order_id}").json()["status"] == "unknown"
     listed = http.get("/v1/orders", params={"status": "unknown"}).json()["orders"]
     assert [order["id"] for order in listed] == [order_id]
-    assert 'saycart_orders{state="unknown"} 1.0' in http.get("/metrics").text
+    assert 'saycart_orders{state="unknown"} 1.0' in http.get("/metrics/database").text
     assert "can’t be shown at this moment" in http.get(f"/orders/{order_id}").text
     assert http.post(f"/v1/orders/{order_id}/cancel").status_code == 409
     for refused in (

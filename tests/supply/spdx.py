@@ -54,6 +54,7 @@ _WORDS = {
     "New BSD": "BSD-3-Clause",
     **{word: word for word in ALLOWED},
     "CC0-1.0 OR Apache-2.0": "CC0-1.0 OR Apache-2.0",
+    "Apache-2.0 OR MIT": "Apache-2.0 OR MIT",
     "MIT OR Apache-2.0": "MIT OR Apache-2.0",
     "MPL-2.0 AND MIT": "MPL-2.0 AND MIT",
 }

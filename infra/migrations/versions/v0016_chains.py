@@ -17,7 +17,7 @@ def upgrade() -> None:
     # No foreign key: it would be checked under a lock on both tables, and shops are never removed.
     add_column("shops", sa.Column("menus_of", sa.String))
     add_column("menus", sa.Column("base_shop", sa.String))
-    add_column("menus", sa.Column("base_version", sa.Integer))
+    add_column("menus", sa.Column("base_version", sa.BigInteger))
 
 
 def downgrade() -> None:
