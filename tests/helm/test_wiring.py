@@ -10,6 +10,8 @@ import pytest
 from infra.settings import Settings
 from tests.helm.charts import CHART, Rendered
 
+KNOWN = {f"SAYCART_{field.upper()}" for field in Settings.model_fields}
+NOT_SETTINGS = {"SAYCART_READY_FILE"}
 SECRETS: dict[str, set[str]] = {
     "DATABASE_URL": {"api", "transcribe", "decode", "read", "sweeper", "courier", "migrate"},
     "REDIS_URL": {"api", "transcribe", "decode", "read", "sweeper"},
