@@ -24,8 +24,9 @@ from infra.settings import Settings
 from infra.supervisor import Supervisor
 from schemas.lifecycle import State
 from services.bootstrap import Container
-from services.workers.stack import as_environment, celery_argv
+from services.workers.stack import as_environment
 from services.workers.sweeper import sweep
+from services.workers.worker import celery_argv
 from tests.collector import Collector, collecting, traced
 from tests.integration.test_courier import SECRET
 from tests.stand_ins import CAFE, SAID, TESTER
