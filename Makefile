@@ -9,6 +9,7 @@ BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
 TRAIN  ?= .venv-train
 SUPPLY ?= .venv-supply
+LOCUST ?= .venv-load
 # Of a machine with a GPU: another Python, which has torch for it and the rest of requirements-train.lock.
 TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
@@ -17,7 +18,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -60,6 +61,7 @@ lock: ## write the locks anew from pyproject.toml, for every Python that it allo
 	$(UV_LOCK) --universal --python-version 3.11 --group train --no-emit-package torch -o requirements-train.lock
 	echo "$(TORCH_CPU)" >>requirements-train.lock
 	$(UV_LOCK) --universal --python-version 3.11 --group supply -o requirements-supply.lock
+	$(UV_LOCK) --universal --python-version 3.11 --group load --no-emit-package pywin32 -o requirements-load.lock
 	cd tests/golden/speak && $(UV_LOCK) --no-config --universal --python-version 3.11 requirements.in -o requirements.lock
 
 lock-vllm: ## write the hashes of requirements-vllm.lock anew, after a pin in it was changed by hand (needs uv)
@@ -117,6 +119,14 @@ bench-overhead: setup ## SQL messages, Redis commands and time of an order besid
 
 bench-scale: setup ## pages and metrics with 500 menus and a million finished orders, SQLite and PostgreSQL (some minutes; ARGS="--orders 100000" for fewer)
 	@$(BIN)/python -m tests.bench.scale $(ARGS)
+
+load: setup $(LOCUST)/.installed ## orders a second that everything but the engines bears, at random arrivals, on PostgreSQL (20 minutes; docs/sizing.md)
+	@$(BIN)/python -m tests.load --locust $(LOCUST)/bin/locust $(ARGS)
+
+$(LOCUST)/.installed: requirements-load.lock
+	@test -x $(LOCUST)/bin/python || $(PYTHON) -m venv $(LOCUST)
+	@$(LOCUST)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-load.lock
+	@touch $@
 
 bench-chain: setup ## what the menus of a chain of 500 shops take and how long, SQLite and PostgreSQL (some minutes)
 	@$(BIN)/python -m tests.bench.chain $(ARGS)

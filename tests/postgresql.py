@@ -44,6 +44,12 @@ class PostgreSQL:
             self.stop()
             raise
 
+    @property
+    def pid(self) -> int:
+        """Of the server, whose children its sessions are."""
+        assert self._process is not None
+        return self._process.pid
+
     def url(self, name: str) -> str:
         return f"postgresql+psycopg://postgres@{self._listen}/{name}" + (
             "" if self._listen else f"?host={self.home}"

@@ -19,6 +19,7 @@ LOCKS = {
     "requirements-train.lock": "train",
     "requirements-vllm.lock": "vllm",
     "requirements-supply.lock": "supply",
+    "requirements-load.lock": "load",
     "tests/golden/speak/requirements.lock": "speak",
     "infra/docker/cuda.lock": "cuda",
 }

@@ -1,0 +1,154 @@
+"""How many orders a second everything but the engines bears: `make load`.
+
+    python -m tests.load [--rates 2 5 10 20] [--seconds 60] [--minutes 10] [--out docs/benchmarks/load.json]
+
+The real API, queue, workers and PostgreSQL as processes of one machine, a chain's shops with a key each,
+orders that come at random and never wait for each other (Locust, in an environment of its own), engines that
+only take their time (`engines.py`). Rates are tried upwards until one misses an objective; then the highest
+that held is kept up for `--minutes`. The side that sends works on the same machine, and its processor time is
+told apart.
+
+Objectives: accepted within 100 ms (p99), settled within 5 s of its upload (p95), none refused, none lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from schemas.lifecycle import WAITING
+from services.evaluation.statistics import quantile
+from services.storage.tables import OrderRow
+from tests.load.stack import Running, running
+
+OUT = Path("docs/benchmarks/load.json")
+LOCUSTFILE = Path(__file__).with_name("locustfile.py")
+ACCEPTED_P99_S, SETTLED_P95_S = 0.1, 5.0
+SEED = 20_261_123
+
+
+def measured(
+    stack: Running, locust: Path, home: Path, rate: float, seconds: float, spoken: float
+) -> dict[str, Any]:
+    """Figures of one rate, kept up for so many seconds."""
+    out = home / "seen.json"
+    out.unlink(missing_ok=True)
+    plan = {
+        "rate": rate, "seconds": seconds, "spoken": spoken, "seed": SEED, "keys": stack.keys, "out": str(out),
+    }  # fmt: skip
+    (home / "plan.json").write_text(json.dumps(plan))
+    before, began = stack.used(), time.perf_counter()
+    own = os.times()
+    done = subprocess.run(
+        [locust, "-f", LOCUSTFILE, "--headless", "-u", "1", "-r", "1", "--host", stack.url, "--only-summary"],
+        env={**os.environ, "LOAD_PLAN": str(home / "plan.json")},
+        capture_output=True,
+        text=True,
+        timeout=seconds + 400,
+    )
+    if not out.exists():
+        raise SystemExit(f"Locust ended with {done.returncode}: {done.stderr[-2000:]}")
+    took = time.perf_counter() - began
+    sender = sum(os.times()[2:4]) - sum(own[2:4])
+    used = {name: total - before[name] for name, total in stack.used().items()}
+    return figures(json.loads(out.read_text()), rate, took, used | {"locust": sender}, lost(stack))
+
+
+def figures(
+    seen: list[dict[str, Any]], rate: float, took_s: float, used: dict[str, float], lost: int
+) -> dict[str, Any]:
+    """What one rate came to. An order that was not accepted, or not settled in time, counts as never done."""
+    accepted = [one for one in seen if one.get("status") == 202]
+    settled = [one.get("settled_s", float("inf")) for one in seen]
+    spent = sum(used.values())
+    return {
+        "rate": rate,
+        "orders": len(seen),
+        "refused": len(seen) - len(accepted),
+        "never_settled": sum(one.get("settled_s") is None for one in accepted),
+        "left_waiting": lost,
+        "ends": dict(Counter(one.get("end") for one in accepted)),
+        "accepted_s": _spread([one["accepted_s"] for one in seen if "accepted_s" in one]),
+        "settled_s": _spread(settled),
+        "cores_busy": round(spent / took_s, 2),
+        "ms_of_processor_an_order": {
+            name: round(1000 * seconds / len(seen), 2) for name, seconds in sorted(used.items())
+        },
+    }
+
+
+def holds(found: dict[str, Any]) -> bool:
+    """Whether a rate keeps the objectives."""
+    slow = found["accepted_s"]["p99"] > ACCEPTED_P99_S or found["settled_s"]["p95"] > SETTLED_P95_S
+    return not (slow or found["refused"] or found["never_settled"] or found["left_waiting"])
+
+
+def lost(stack: Running) -> int:
+    """Orders in the database that nobody works on any more, though all that were sent were waited for."""
+    waiting = [state.value for state in WAITING]
+    with stack.database.read() as session:
+        return len(session.scalars(select(OrderRow.id).where(OrderRow.state.in_(waiting))).all())
+
+
+def _spread(seconds: list[float]) -> dict[str, float]:
+    return {f"p{share}": round(quantile(seconds, share / 100), 3) for share in (50, 95, 99)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make load")
+    parser.add_argument("--locust", type=Path, default=Path(".venv-load/bin/locust"))
+    parser.add_argument("--rates", nargs="+", type=float, default=[2, 5, 10, 15, 20, 30])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument(
+        "--minutes", type=float, default=10, help="at the highest rate that held; 0: not at all"
+    )
+    parser.add_argument("--spoken", type=float, default=0.5, help="share of the orders that come as audio")
+    parser.add_argument("--shops", type=int, default=100)
+    parser.add_argument("--hear-s", type=float, default=0.5, help="median of a hearing")
+    parser.add_argument("--read-s", type=float, default=0.8, help="median of a model's answer")
+    parser.add_argument("--out", type=Path, default=OUT)
+    chosen = parser.parse_args()
+    found: dict[str, Any] = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+        "engines": {"hear_s": chosen.hear_s, "read_s": chosen.read_s},
+        "spoken": chosen.spoken,
+        "shops": chosen.shops,
+        "objectives": {"accepted_p99_s": ACCEPTED_P99_S, "settled_p95_s": SETTLED_P95_S},
+        "rates": [],
+    }
+    with (
+        tempfile.TemporaryDirectory(prefix="saycart-load-") as folder,
+        running(Path(folder), chosen.shops, chosen.hear_s, chosen.read_s) as stack,
+    ):
+        home, best = Path(folder), 0.0
+        measured(stack, chosen.locust, home, 2, 10, chosen.spoken)  # caches, connections, plans
+        for rate in chosen.rates:
+            one = measured(stack, chosen.locust, home, rate, chosen.seconds, chosen.spoken)
+            found["rates"].append(one)
+            print(json.dumps(one), flush=True)
+            if not holds(one):
+                break
+            best = rate
+        if best and chosen.minutes:
+            found["kept_up"] = measured(stack, chosen.locust, home, best, 60 * chosen.minutes, chosen.spoken)
+            print(json.dumps(found["kept_up"]), flush=True)
+    found["highest_that_held"] = best
+    chosen.out.write_text(json.dumps(found, indent=1) + "\n")
+    sys.exit(0 if best else 1)
+
+
+if __name__ == "__main__":
+    main()

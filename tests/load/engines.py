@@ -1,0 +1,101 @@
+"""The product's Celery worker with engines that only take their time: `celery -A tests.load.engines ...`.
+
+What surrounds them is the product's: queue, database, recordings, the confined child that decodes audio,
+reading by the rules, checks. The engines themselves sleep, as a worker does that waits for a server on
+another machine, and answer what the gold files say. How long they sleep is drawn around medians that
+`LOAD_HEAR_S` and `LOAD_READ_S` give: log-normal, with its 95th percentile at twice the median.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import random
+import threading
+import time
+from functools import cache
+from typing import Any
+
+from schemas.cart import CartDraft
+from schemas.evidence import Evidence
+from schemas.transcript import Transcript
+from services.bootstrap import Container
+from services.engines.ports import Decoded, Reading, Recording
+from services.pipeline.retrieve import clean
+from services.workers.app import app
+from tests.load.orders import RECORDINGS, rows
+from tests.stand_ins import speech
+
+__all__ = ["app"]
+
+HEAR_S = float(os.environ.get("LOAD_HEAR_S", "1.0"))
+READ_S = float(os.environ.get("LOAD_READ_S", "2.0"))
+# So that one order in twenty takes twice the median and more.
+_SIGMA = math.log(2) / 1.645
+
+
+def take(median_s: float) -> float:
+    """Sleep as long as an engine might take; seconds."""
+    seconds = median_s * math.exp(random.gauss(0, _SIGMA))
+    time.sleep(seconds)
+    return seconds
+
+
+@cache
+def _gold() -> dict[str, list[dict[str, Any]]]:
+    return {clean(row["utterance"]): row["cart"]["lines"] for row in rows()}
+
+
+@cache
+def _said() -> dict[str, str]:
+    """What is said in a recording, by the digest of its bytes."""
+    listed = json.loads((RECORDINGS / "manifest.json").read_text())["recordings"]
+    return {one["sha256"]: one["text"] for one in listed}
+
+
+class Ears:
+    """`Transcriber`: the recording is decoded as ever, and what it says is known."""
+
+    def load(self) -> None: ...
+
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
+        said = _said()[hashlib.sha256(recording.file.read_bytes()).hexdigest()]
+        if not len(recording.samples):
+            raise ValueError("nothing was decoded")
+        take(HEAR_S)
+        return speech(said)
+
+    def hear_again(self, recording: Recording, first: Transcript, hints: object) -> Transcript:
+        take(HEAR_S)
+        return first
+
+
+class Reader:
+    """`CartDecoder`: the learned reader comes to the gold cart. It decodes nothing beside that."""
+
+    name = "load"
+
+    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading:
+        seconds = take(READ_S)
+        lines = tuple({"kind": "item", **line} for line in _gold().get(evidence.transcript, ()))
+        return Reading(lines, "", -0.01, 0, self.name, 900, 20, 800, seconds)
+
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
+        seconds = take(READ_S)
+        return Decoded(CartDraft(lines=()), self.name, "load", 900, 20, seconds=seconds)
+
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None: ...
+
+    def prove(self) -> None: ...
+
+    def state(self, patience_s: float) -> str:
+        return "ok"
+
+
+Container.transcriber = property(lambda _: Ears())  # type: ignore[assignment, misc]
+Container.second_transcriber = property(lambda _: None)  # type: ignore[assignment, misc]
+Container.decoder = property(lambda _: Reader())  # type: ignore[assignment, misc]

@@ -1,0 +1,33 @@
+"""What customers say under load: tuned golden text and the shipped recordings. Standard library only, so that
+the side that sends them needs nothing of saycart's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDINGS = ROOT / "infra" / "samples" / "recordings"
+SPOKEN = RECORDINGS / "gold.jsonl"
+WRITTEN = (
+    ROOT / "tests" / "golden" / "harbor-coffee-tuned.jsonl",
+    ROOT / "tests" / "golden" / "copper-skillet-tuned.jsonl",
+)
+
+
+def rows() -> list[dict[str, Any]]:
+    """Every gold row, spoken ones first."""
+    return [json.loads(line) for file in (SPOKEN, *WRITTEN) for line in file.read_text().splitlines()]
+
+
+def written() -> list[dict[str, str]]:
+    """Orders of text: menu and transcript."""
+    found = [json.loads(line) for file in WRITTEN for line in file.read_text().splitlines()]
+    return [{"menu": row["menu"], "transcript": row["utterance"]} for row in found]
+
+
+def spoken() -> list[dict[str, str]]:
+    """Spoken orders: menu and file."""
+    found = [json.loads(line) for line in SPOKEN.read_text().splitlines()]
+    return [{"menu": row["menu"], "file": str(RECORDINGS / row["audio"])} for row in found]

@@ -1,0 +1,143 @@
+"""Everything but the engines, in processes of its own, and what each of them used of the processors."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra.database import Database
+from infra.ports import any_free
+from infra.redis_server import EmbeddedRedis
+from infra.settings import Settings
+from infra.supervisor import Child, Supervisor
+from schemas.access import EVERY_SHOP, MAIN_SHOP, Scope
+from schemas.menu import Menu
+from services.cli.samples import load_menus
+from services.storage.api_keys import KeyStore
+from services.storage.menus import MenuStore
+from services.storage.shops import ShopStore
+from services.workers.stack import as_environment
+from services.workers.worker import WORKERS, celery_argv
+from tests.credentials import UNLIMITED
+from tests.postgresql import PostgreSQL
+from tests.stand_ins import TESTER
+
+TICK = os.sysconf("SC_CLK_TCK")
+# Orders that may be at an engine at once; it waits for an answer, so threads cost little.
+IN_FLIGHT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A stack that serves at `url` the orders of `keys`, one a shop. `pids` by part."""
+
+    url: str
+    keys: list[str]
+    database: Database
+    pids: dict[str, int]
+
+    def used(self) -> dict[str, float]:
+        """Seconds of processor time that each part has used so far, with its children."""
+        table = _processes()
+        return {name: _used(pid, table) for name, pid in self.pids.items()}
+
+
+@contextmanager
+def running(home: Path, shops: int, hear_s: float, read_s: float) -> Iterator[Running]:
+    """PostgreSQL, Redis, one API, a worker a stage, sweeper; a chain of `shops` with the sample menus."""
+    server, listener = PostgreSQL(), socket.create_server(("127.0.0.1", 0), backlog=2048)
+    redis = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
+    config = Settings(
+        home=home,
+        database_url=server.create("load"),
+        redis_url=redis.url,
+        llm_url="http://127.0.0.1:9",  # the worker's own engines stand in for it
+        log_level="WARNING",
+        max_backlog=0,
+        shop_backlog=0,
+        client_backlog=0,
+        address_connections=0,
+        address_waits=0,
+        max_waits=0,
+        **UNLIMITED,
+    )
+    database, supervisor = Database(config.database), Supervisor(home / "stack")
+    try:
+        database.migrate()
+        keys = _shops(database, shops)
+        times = {"LOAD_HEAR_S": str(hear_s), "LOAD_READ_S": str(read_s)}
+        supervisor.start([redis.child("redis"), *_children(config, home, listener, times)])
+        names = ["redis", *WORKERS, "sweeper", "api"]
+        pids = {name: pid for name in names if (pid := supervisor.pid(name)) is not None}
+        pids["postgresql"] = server.pid
+        yield Running(f"http://127.0.0.1:{listener.getsockname()[1]}", keys, database, pids)
+    finally:
+        supervisor.stop()
+        database.close()
+        listener.close()
+        server.stop()
+
+
+def _shops(database: Database, shops: int) -> list[str]:
+    menus = MenuStore(database, MAIN_SHOP)
+    for document in load_menus().values():
+        menus.put(Menu.parse(document), by=TESTER)
+    stores, keys = ShopStore(database), []
+    for number in range(shops):
+        name = f"shop-{number}"
+        stores.add(name, name, by=TESTER, menus_of=MAIN_SHOP)
+        scopes = (Scope.ORDERS_READ, Scope.ORDERS_WRITE)
+        keys.append(KeyStore(database, EVERY_SHOP).add(name, "till", scopes, by=TESTER)[1])
+    return keys
+
+
+def _children(config: Settings, home: Path, listener: socket.socket, times: dict[str, str]) -> list[Child]:
+    env = as_environment(config) | times
+
+    def child(name: str, argv: tuple[str, ...], fds: tuple[int, ...] = (), **more: str) -> Child:
+        ready = home / f"{name}.ready"
+        return Child(
+            name=name,
+            argv=argv,
+            log_path=home / f"{name}.log",
+            ready=ready.exists,
+            ready_timeout_s=120,
+            env={**env, "SAYCART_READY_FILE": str(ready), **more},
+            needs=("redis",),
+            pass_fds=fds,
+        )
+
+    workers = []
+    for name, queues in WORKERS.items():
+        threads = 1 if name == "read" else IN_FLIGHT
+        argv = celery_argv(name, queues, threads, "WARNING")
+        workers.append(
+            child(name, tuple(word.replace("services.workers.app", "tests.load.engines") for word in argv))
+        )
+    number = listener.fileno()
+    api = child("api", (sys.executable, "-m", "services.api"), (number,), SAYCART_API_FD=str(number))
+    return [*workers, child("sweeper", (sys.executable, "-m", "services.workers.sweeper")), api]
+
+
+def _processes() -> dict[int, tuple[int, float]]:
+    """Of each process its parent, and the seconds that it and its dead children have used."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        found[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / TICK)
+    return found
+
+
+def _used(pid: int, table: dict[int, tuple[int, float]]) -> float:
+    own = table.get(pid, (0, 0.0))[1]
+    return own + sum(_used(child, table) for child, (parent, _) in table.items() if parent == pid)
