@@ -66,7 +66,7 @@ class _Counts(Collector):
         held = GaugeMetricFamily("saycart_orders_held", "orders that a worker holds", labels=["stage"])
         longest = GaugeMetricFamily(
             "saycart_lease_oldest_seconds",
-            "age of the claim that a worker has held for longest",
+            "for how long an order that a worker holds has not moved on, with its wait before, at most",
             labels=["stage"],
         )
         backlog = self.container.load.backlog()

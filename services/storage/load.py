@@ -38,7 +38,8 @@ class Load:
 @dataclass(frozen=True, slots=True)
 class Backlog:
     """Of the orders that wait for one stage: for how long the oldest has been untouched that a worker may
-    claim, how many are held, and for how long the longest; seconds, 0 where there is none."""
+    claim, how many are held, and for how long the one of these that moved on longest ago has not; seconds, 0
+    where there is none."""
 
     oldest_s: float = 0.0
     held: int = 0
@@ -88,7 +89,7 @@ class LoadStore:
                     OrderRow.state,
                     func.min(case((free, OrderRow.updated_at))),
                     func.count(case((held, 1))),
-                    # A renewal leaves it as it is, so that it tells of the claim.
+                    # Neither a claim nor a renewal is in it: it tells since when the order has not moved on.
                     func.min(case((held, OrderRow.updated_at))),
                 )
                 .where(text(WAITS))
