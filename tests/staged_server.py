@@ -51,7 +51,7 @@ def is_probe(body: dict[str, Any]) -> bool:
 class StagedServer:
     """Answers every request by `answer`; remembers path, headers and body of each. `gone` is set when a
     client has left before its answer. `health` is the status of `/health`, `looked_at` set once it was asked
-    for."""
+    for; `adapters` are status and body of `/lora-adapters`."""
 
     answer: Callable[[dict[str, Any]], Answer]
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -59,6 +59,7 @@ class StagedServer:
     authorizations: list[str | None] = field(default_factory=list)
     gone: threading.Event = field(default_factory=threading.Event)
     health: int = 200
+    adapters: Answer = (404, b"")
     looked_at: threading.Event = field(default_factory=threading.Event)
     url: str = ""
 
@@ -74,7 +75,8 @@ def staged_server(answer: Callable[[dict[str, Any]], Answer]) -> Iterator[Staged
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             staged.looked_at.set()
-            self._send(staged.health if self.path == "/health" else 404, b"")
+            answers = {"/health": (staged.health, b""), "/lora-adapters": staged.adapters}
+            self._send(*answers.get(self.path, (404, b"")))
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -145,8 +145,11 @@ class OpenAIDecoder:
 
     @tracing.traced("reader")
     def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
-        """See `CartDecoder.read`."""
+        """See `CartDecoder.read`; a server that does not say whether it has the reader is unavailable: an order
+        is not to go without its second reading because a server was busy."""
         if not self.reads:
+            if self._adapter and self._has_reader is None:
+                raise EngineUnavailable("The decode server did not say whether it has the learned reader")
             return None
         until = time.monotonic() + self._timeout_s
 

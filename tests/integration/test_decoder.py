@@ -54,6 +54,19 @@ def test_a_cart_comes_back_as_a_draft(server: StagedServer) -> None:
     assert server.paths == ["/v1/chat/completions"]
 
 
+def test_a_server_that_does_not_say_whether_it_has_the_reader_is_asked_again_and_not_done_without(
+    server: StagedServer,
+) -> None:
+    server.adapters = (503, b"")  # it loads its model, or is too busy to answer in time
+    decoder = server.decoder(adapter="orders")
+    for _ in range(2):
+        with pytest.raises(EngineUnavailable, match="reader"):
+            decoder.read(EVIDENCE)
+    server.adapters = (200, b"[]")
+    assert decoder.read(EVIDENCE) is None  # now it did say, and has none
+    assert server.decoder().read(EVIDENCE) is None  # nobody asks for one
+
+
 def test_an_empty_cart_is_a_cart(server: StagedServer) -> None:
     server.answer = model('{"lines":[]}')
     nothing_ordered = retrieve("hello, how are you", CAFE, 1)
