@@ -75,6 +75,7 @@ def staged_server(answer: Callable[[dict[str, Any]], Answer]) -> Iterator[Staged
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             staged.looked_at.set()
+            staged.authorizations.append(self.headers.get("Authorization"))
             answers = {"/health": (staged.health, b""), "/lora-adapters": staged.adapters}
             self._send(*answers.get(self.path, (404, b"")))
 

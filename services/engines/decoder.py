@@ -93,6 +93,7 @@ class OpenAIDecoder:
         self._whole = whole or score
         self._timeout_s = timeout_s
         self._calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
+        self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._adapter = adapter
         self._labels = Alike(fingerprint, Labels, lambda menu: 2 * written_bytes(menu), KNOWN_BYTES)
         self._sheets = Alike(fingerprint, _sheet, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
@@ -145,8 +146,8 @@ class OpenAIDecoder:
 
     @tracing.traced("reader")
     def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
-        """See `CartDecoder.read`; a server that does not say whether it has the reader is unavailable: an order
-        is not to go without its second reading because a server was busy."""
+        """See `CartDecoder.read`. A server that does not say whether it has the reader is unavailable: no
+        order goes without its second reading because a server was busy."""
         if not self.reads:
             if self._adapter and self._has_reader is None:
                 raise EngineUnavailable("The decode server did not say whether it has the learned reader")
@@ -233,7 +234,8 @@ class OpenAIDecoder:
 
     def _look_for_reader(self) -> bool | None:
         def get(path: str) -> Any:
-            return httpx.get(f"{self.url}{path}", timeout=HEALTH_S, trust_env=False).raise_for_status().json()
+            answer = httpx.get(f"{self.url}{path}", headers=self._key, timeout=HEALTH_S, trust_env=False)
+            return answer.raise_for_status().json()
 
         try:
             found = reading.present(self._dialect, self._adapter, get)

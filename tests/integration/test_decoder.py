@@ -58,12 +58,13 @@ def test_a_server_that_does_not_say_whether_it_has_the_reader_is_asked_again_and
     server: StagedServer,
 ) -> None:
     server.adapters = (503, b"")  # it loads its model, or is too busy to answer in time
-    decoder = server.decoder(adapter="orders")
+    decoder = server.decoder(adapter="orders", api_key="secret")
     for _ in range(2):
         with pytest.raises(EngineUnavailable, match="reader"):
             decoder.read(EVIDENCE)
     server.adapters = (200, b"[]")
     assert decoder.read(EVIDENCE) is None  # now it did say, and has none
+    assert set(server.authorizations) == {"Bearer secret"}
     assert server.decoder().read(EVIDENCE) is None  # nobody asks for one
 
 
