@@ -8,6 +8,7 @@ the main process before the first message is taken.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 from contextlib import nullcontext
@@ -126,11 +127,30 @@ def _remember_pool(sender: Any, **_: Any) -> None:
     _threads = "thread" in str(sender.pool_cls)  # a name or a class, as the worker was started
     if _threads:
         _slots = sender.concurrency
-        _start()
+        try:
+            _start()
+        except Exception as error:
+            sys.exit(_why(error))
 
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]
-def _start(**_: Any) -> None:
+def _start_child(**_: Any) -> None:
+    """Celery only logs what a receiver of its signals raises, and would hand orders to a process that can do
+    nothing with them: the whole worker ends instead, and whoever supervises it starts it again."""
+    try:
+        _start()
+    except Exception as error:
+        log.critical("worker.not_started", error=_why(error), exc_info=True)
+        os.kill(os.getppid(), signal.SIGTERM)
+        os._exit(1)
+
+
+def _why(error: Exception) -> str:
+    detail, hint = getattr(error, "detail", type(error).__name__), getattr(error, "hint", "")
+    return f"No orders are taken: {detail}. {hint}".strip()
+
+
+def _start() -> None:
     global _container, _runner, _warming
     configure_logging(settings().log_level, as_json=settings().log_json)
     tracing.start(settings(), "worker")

@@ -259,3 +259,32 @@ def test_an_idle_worker_goes_at_once(start: Callable[..., Worker]) -> None:
     worker = start(PATIENT_S, threads=2)
     assert worker.told_to_stop() == 0
     assert "gave_back" not in worker.log()
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_worker_that_can_not_load_its_engine_ends_and_takes_no_order(
+    database_url: str, tmp_path: Path, threads: int
+) -> None:
+    server = EmbeddedRedis(tmp_path / "redis", any_free(), tmp_path / "redis.log")
+    supervisor = Supervisor(tmp_path)
+    supervisor.start([server.child()])
+    settings = Settings(
+        home=tmp_path,
+        database_url=database_url,
+        redis_url=server.url,
+        whisper_model=str(tmp_path / "no-weights"),
+    )
+    ready = tmp_path / "ready"
+    try:
+        done = subprocess.run(
+            celery_argv("transcribe", "transcribe", threads, "INFO"),
+            env={**os.environ, **as_environment(settings), "SAYCART_READY_FILE": str(ready)},
+            capture_output=True,
+            text=True,
+            timeout=STARTED_S,
+        )
+    finally:
+        supervisor.stop()
+    assert "No orders are taken" in done.stderr, done.stderr[-2000:]
+    assert not ready.exists()
