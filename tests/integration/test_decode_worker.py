@@ -122,10 +122,11 @@ def test_it_serves_when_the_server_masks_or_may_yet_come(
         try:
             assert process.stdout is not None
             assert any("worker.ready" in line for line in process.stdout), "it ended, or never got ready"
+            _until((tmp_path / "ready").exists, process)
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=TIMEOUT_S)
         finally:
             late.cancel()
             process.kill()
     assert server.bodies, "it did not ask for the proof"
-    assert (tmp_path / "ready").exists()
+    assert not (tmp_path / "ready").exists(), "it still says that it can work"

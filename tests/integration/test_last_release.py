@@ -75,7 +75,7 @@ def test_what_the_last_release_took_is_read_and_goes_on(
         listed = {order["id"] for order in world.http.get("/v1/orders").json()["orders"]}
         assert listed == set(orders.values())
         assert world.http.get("/v1/reviews").json()["reviews"][0]["order_id"] == orders["in_review"]
-        assert "saycart_database_up 1" in world.http.get("/metrics").text
+        assert "saycart_database_up 1" in world.http.get("/metrics/database").text
         fold(world.parts)
         waiting = OrderStore(world.parts.database, EVERY_SHOP).due(limit=10, idle_s=0)
         assert {order for order, _ in waiting} == {orders["transcribed"], orders["decoded"]}
