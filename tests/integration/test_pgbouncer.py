@@ -197,12 +197,12 @@ def test_a_lock_is_free_when_its_holder_dies(database: Database, database_url: s
 
 
 def test_migrations_go_past_it_and_never_through(bouncer: PgBouncer, postgresql: PostgreSQL) -> None:
-    postgresql.create("migrated")
-    through = Database(bouncer.url("migrated"), pooled=True)
+    postgresql.create("past_pooler")
+    through = Database(bouncer.url("past_pooler"), pooled=True)
     with pytest.raises(TablesTooOld) as refused:
         through.migrate()
     assert "DIRECT_URL" in refused.value.hint
-    past = Database(bouncer.url("migrated"), pooled=True, direct=postgresql.url("migrated"))
+    past = Database(bouncer.url("past_pooler"), pooled=True, direct=postgresql.url("past_pooler"))
     first, last = past.migrate()
     assert first != last
     assert through.migrate() == past.migrate() == (last, last)  # nothing is left to do

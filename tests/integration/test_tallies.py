@@ -298,10 +298,10 @@ def test_neither_a_scrape_nor_a_fold_goes_through_a_whole_table(history: History
         for ask in (orders.counts, orders.event_counts, orders.code_counts, history.outbox.counts, load.load):
             ask()
     assert len(steps) > 20
-    # Nor through an index, but for the one that holds no more than what waits.
-    small = ("SCAN tallies", "SCAN orders USING COVERING INDEX ix_orders_waiting_clients")
-    found = [step for step in steps if step[1].startswith("SCAN") and step[1] not in small]
-    assert not found
+    # Nor through an index, but for those that hold no more than what waits, is dead, or is of a later release.
+    small = ("waiting_clients", "other", "waiting", "dead")
+    scans = {step[1].removeprefix("SCAN ") for step in steps if step[1].startswith("SCAN")} - {"tallies"}
+    assert {scan.rpartition(" INDEX ix_")[2].partition("_")[2] for scan in scans} <= set(small), scans
 
 
 def test_what_was_there_before_the_tallies_is_folded_by_the_migration(history: History) -> None:
@@ -320,9 +320,13 @@ def test_what_was_there_before_the_tallies_is_folded_by_the_migration(history: H
         if history.database.is_sqlite:
             connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
             connection.commit()
-        with connection.begin():
-            config.attributes["connection"] = connection
+        config.attributes["connection"] = connection
+        if history.database.is_sqlite:
+            with connection.begin():
+                command.downgrade(config, "0004")
+        else:  # where each step is a transaction of its own
             command.downgrade(config, "0004")
+            connection.commit()
         connection.invalidate()
     history.database.migrate()
     assert 0 < folded(history.database) < (before or 0), "the last minute stays to be counted"
