@@ -61,6 +61,10 @@ class Collector:
         [found] = self.named(name)
         return found
 
+    def told_of(self, *requests: str) -> None:
+        """Wait for these: a request's span ends after its answer, which a client may have before."""
+        self.until(lambda: all(self.named(name) for name in requests))
+
     def of(self, order_id: str) -> list[Span]:
         """Those that name an order, in the order of their beginning."""
         found = [span for span in self.spans if span.attributes.get("saycart.order.id") == order_id]

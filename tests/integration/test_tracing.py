@@ -159,6 +159,7 @@ def test_a_review_is_linked_to_the_orders_trace(world: World, collector: Collect
             headers=world.bearing("bob"),
         )
         assert decided.status_code == 200, decided.text
+        collector.told_of("POST /v1/reviews/{review_id}/decision")
     accept, decision = collector.one("accept"), collector.one("decide review")
     asked = collector.one("POST /v1/reviews/{review_id}/decision")
     assert decision.links == (accept.id,)
