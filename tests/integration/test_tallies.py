@@ -298,7 +298,7 @@ def test_neither_a_scrape_nor_a_fold_goes_through_a_whole_table(history: History
         for ask in (orders.counts, orders.event_counts, orders.code_counts, history.outbox.counts, load.load):
             ask()
     assert len(steps) > 20
-    # Nor through an index, but for those that hold no more than what waits, is dead, or is of a later release.
+    # Nor through an index, but for those that hold what waits, is dead, or is of a later release.
     small = ("waiting_clients", "other", "waiting", "dead")
     scans = {step[1].removeprefix("SCAN ") for step in steps if step[1].startswith("SCAN")} - {"tallies"}
     assert {scan.rpartition(" INDEX ix_")[2].partition("_")[2] for scan in scans} <= set(small), scans
