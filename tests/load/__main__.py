@@ -77,6 +77,7 @@ def figures(
         "rate": rate,
         "orders": len(seen),
         "refused": len(seen) - len(accepted),
+        "statuses": dict(Counter(str(one.get("status")) for one in seen)),
         "never_settled": sum(one.get("settled_s") is None for one in accepted),
         "left_waiting": lost,
         "ends": dict(Counter(one.get("end") for one in accepted)),
