@@ -50,6 +50,8 @@ PROBE_WORD = "quixotry"
 # Of names and of sheets each, which take about twice and four times what a menu's document does.
 KNOWN_BYTES = 64_000_000
 HEALTH_S = 2.0
+# For the question whether there is a reader, on which an order waits: a server that decodes answers late.
+READER_S = 10.0
 LEAST_S = 0.01
 _CHAT = "/v1/chat/completions"
 _WARMING = "warming"
@@ -234,7 +236,7 @@ class OpenAIDecoder:
 
     def _look_for_reader(self) -> bool | None:
         def get(path: str) -> Any:
-            answer = httpx.get(f"{self.url}{path}", headers=self._key, timeout=HEALTH_S, trust_env=False)
+            answer = httpx.get(f"{self.url}{path}", headers=self._key, timeout=READER_S, trust_env=False)
             return answer.raise_for_status().json()
 
         try:
