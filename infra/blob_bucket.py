@@ -20,14 +20,14 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from io import FileIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import S3Store
 
-from infra.blob_folder import space
+from infra.blob_spool import Spooled, fill, space
 from infra.blobs import StoreAway, is_key, name_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class BlobBucket:
         with self._unnamed() as file:
             with _answered():
                 for piece in obstore.get(self._store, name_of(key)).stream(_PIECE):
-                    _fill(file, piece)
+                    fill(file, piece)
             yield Path(f"/dev/fd/{file.fileno()}")
 
     def link(self, key: str, seconds: int) -> str:
@@ -163,59 +163,27 @@ class BlobBucket:
             return tempfile.TemporaryFile(dir=self._spool, buffering=0)
 
 
-class BucketWriter:
+class BucketWriter(Spooled):
     """`BlobWriter`: spooled here, and put when it is committed."""
 
     def __init__(self, bucket: BlobBucket, spool: FileIO) -> None:
-        self._bucket, self._spool = bucket, spool
-        self._key = secrets.token_hex(16)
-        self._hash = hashlib.sha256()
-        self.size = 0
-
-    @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
-
-    def write(self, data: bytes) -> None:
-        """See `BlobWriter.write`."""
-        with self._or_discard():
-            _fill(self._spool, data)
-        self._hash.update(data)
-        self.size += len(data)
+        super().__init__(spool, secrets.token_hex(16))
+        self._bucket = bucket
 
     def commit(self, media_type: str = "application/octet-stream") -> str:
         """See `BlobWriter.commit`. A put whose answer was lost may have counted all the same: that object
         belongs to no order, and the sweeper removes it."""
         name = name_of(self._key)
         with self._or_discard(), _answered():
-            self._spool.seek(0)
+            self._file.seek(0)
             try:
-                self._bucket.put(name, self._spool, media_type)
+                self._bucket.put(name, self._file, media_type)
             except AlreadyExistsError:
                 # Ours, where the first answer was lost and the request sent again.
                 if self._bucket.digest(name) != self.sha256:
                     raise FileExistsError(f"another recording is named {name}") from None
-        self._spool.close()
+        self._file.close()
         return self._key
-
-    def discard(self) -> None:
-        """See `BlobWriter.discard`."""
-        self._spool.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.discard()
-
-    @contextmanager
-    def _or_discard(self) -> Iterator[None]:
-        try:
-            with space():
-                yield
-        except BaseException:
-            self.discard()
-            raise
 
 
 class OpenedObject:
@@ -236,13 +204,6 @@ class OpenedObject:
 
     def close(self) -> None:
         """Nothing is held."""
-
-
-def _fill(file: FileIO, data: bytes) -> None:
-    view = memoryview(data)
-    with space():
-        while view:
-            view = view[file.write(view) or 0 :]
 
 
 @contextmanager

@@ -6,18 +6,16 @@ the sweeper.
 
 from __future__ import annotations
 
-import errno
 import fcntl
-import hashlib
 import os
 import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
 
-from infra.blobs import DiskFull, is_key, name_of
+from infra.blob_spool import Spooled, space
+from infra.blobs import is_key, name_of
 
 # A file this young may belong to a writer that has opened it and is about to lock it.
 _YOUNG_S = 60
@@ -107,31 +105,17 @@ class OpenedFile:
         self._file.close()
 
 
-class FolderWriter:
+class FolderWriter(Spooled):
     """`BlobWriter`: one file being written."""
 
     def __init__(self, root: Path, tmp: Path) -> None:
         self._root = root
-        self._key = secrets.token_hex(16)
-        self._tmp = tmp / self._key
-        self._hash = hashlib.sha256()
-        self.size = 0
+        key = secrets.token_hex(16)
+        self._tmp = tmp / key
         with space():
-            self._file = self._tmp.open("xb", buffering=0)
+            file = self._tmp.open("xb", buffering=0)
+        super().__init__(file, key)
         fcntl.flock(self._file, fcntl.LOCK_EX)
-
-    @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
-
-    def write(self, data: bytes) -> None:
-        """See `BlobWriter.write`."""
-        view = memoryview(data)
-        with self._or_discard():
-            while view:
-                view = view[self._file.write(view) or 0 :]
-        self._hash.update(data)
-        self.size += len(data)
 
     def commit(self, media_type: str = "") -> str:  # noqa: ARG002 - nobody is served by a folder
         """See `BlobWriter.commit`."""
@@ -152,32 +136,6 @@ class FolderWriter:
         if not self._file.closed:
             self._tmp.unlink(missing_ok=True)
             self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.discard()
-
-    @contextmanager
-    def _or_discard(self) -> Iterator[None]:
-        try:
-            with space():
-                yield
-        except BaseException:
-            self.discard()
-            raise
-
-
-@contextmanager
-def space() -> Iterator[None]:
-    """Raises DiskFull where the system says that there is no room."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(str(error)) from error
-        raise
 
 
 def _sync_directory(path: Path) -> None:

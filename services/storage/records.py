@@ -90,7 +90,6 @@ class OrderRecord:
     erased_at: datetime | None = None
     traceparent: str | None = None
     waited_s: float = field(default=0.0, compare=False)
-    """Of a claimed order: seconds from when it was due to the claim."""
 
     @property
     def spoken(self) -> bool:

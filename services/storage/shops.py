@@ -86,9 +86,7 @@ class ShopStore:
             NotFound: no such shop.
         """
         with writing(self._database) as (session, now):
-            row = session.get(ShopRow, shop_id, with_for_update=True)
-            if row is None:
-                raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` shows all.")
+            row = _found(session, shop_id, hold=True)
             before = _shop(row).keeps.shown()
             for what, kept in days.items():
                 setattr(row, f"keep_{what}_days", 0 if kept == FOREVER else kept)
@@ -119,9 +117,7 @@ class ShopStore:
         """
         with writing(self._database) as (session, now):
             self._database.lock(session, f"shop:{shop_id}")
-            row = session.get(ShopRow, shop_id, with_for_update=True)
-            if row is None:
-                raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` shows all.")
+            row = _found(session, shop_id, hold=True)
             _check_chain(session, shop_id, menus_of)
             before, row.menus_of = row.menus_of, menus_of
             session.flush()
@@ -151,19 +147,22 @@ class ShopStore:
             NotFound: no such shop.
         """
         with reading(self._database) as session:
-            row = session.get(ShopRow, shop_id)
-            if row is None:
-                raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` shows all.")
-            return _shop(row)
+            return _shop(_found(session, shop_id))
+
+
+def _found(session: Session, shop_id: str, *, hold: bool = False) -> ShopRow:
+    """A shop's row, to the end of the transaction ours alone where it is to be changed; raises NotFound."""
+    row = session.get(ShopRow, shop_id, with_for_update=hold or None)
+    if row is None:
+        raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` shows all.")
+    return row
 
 
 def _check_chain(session: Session, shop_id: str, menus_of: str | None) -> None:
     """One step and no more: a chain that has its menus from another would be followed round and round."""
     if menus_of is None:
         return
-    base = session.get(ShopRow, menus_of)
-    if base is None:
-        raise NotFound(f"No shop {menus_of[:60]}", hint="`saycart shops list` shows all.")
+    base = _found(session, menus_of)
     if menus_of == shop_id or base.menus_of is not None:
         raise InputError(
             f"{shop_id} can't have its menus from {menus_of}"

@@ -36,6 +36,7 @@ from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
+from tests.bench.parts import part
 from tests.credentials import UNLIMITED, header_for
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import CAFE, SAID, TESTER
@@ -48,27 +49,14 @@ def children(config: Settings, home: Path, listener: socket.socket) -> list[Chil
     """The API and every worker but the recogniser's, each counting its messages."""
     env = as_environment(config) | {"COUNTED_SQL": str(home / "sql")}
 
-    def child(name: str, argv: tuple[str, ...], fds: tuple[int, ...] = (), **more: str) -> Child:
-        ready = home / f"{name}.ready"
-        return Child(
-            name=name,
-            argv=argv,
-            log_path=home / f"{name}.log",
-            ready=ready.exists,
-            ready_timeout_s=90,
-            env={**env, "SAYCART_READY_FILE": str(ready), **more},
-            needs=("redis",),
-            pass_fds=fds,
-        )
-
     workers = [
-        child(name, (*counted, *argv[2:]))
+        part(name, (*counted, *argv[2:]), home, env)
         for name, queues in WORKERS.items()
         if name != "transcribe"
         for counted, argv in [(_counted(), celery_argv(name, queues, 1, "WARNING"))]
     ]
     number = listener.fileno()
-    api = child("api", (*_counted(), "services.api"), (number,), SAYCART_API_FD=str(number))
+    api = part("api", (*_counted(), "services.api"), home, env, (number,), SAYCART_API_FD=str(number))
     return [*workers, api]
 
 

@@ -199,8 +199,8 @@ def test_away_refused_and_full_are_told_apart_from_gone(
             assert "\n" not in str(told.value)
     assert list(bucket.older_than(-HOUR_S)) == [key]
     with bucket.open() as writer:
-        writer._spool.close()
-        with open("/dev/full", "wb", buffering=0) as writer._spool, pytest.raises(DiskFull):
+        writer._file.close()
+        with open("/dev/full", "wb", buffering=0) as writer._file, pytest.raises(DiskFull):
             writer.write(b"x")
     assert left_in(tmp_path) == []
 

@@ -23,6 +23,7 @@ from services.storage.menus import MenuStore
 from services.storage.shops import ShopStore
 from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
+from tests.bench.parts import part
 from tests.credentials import UNLIMITED
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import TESTER
@@ -99,29 +100,17 @@ def _shops(database: Database, shops: int) -> list[str]:
 def _children(config: Settings, home: Path, listener: socket.socket, times: dict[str, str]) -> list[Child]:
     env = as_environment(config) | times
 
-    def child(name: str, argv: tuple[str, ...], fds: tuple[int, ...] = (), **more: str) -> Child:
-        ready = home / f"{name}.ready"
-        return Child(
-            name=name,
-            argv=argv,
-            log_path=home / f"{name}.log",
-            ready=ready.exists,
-            ready_timeout_s=120,
-            env={**env, "SAYCART_READY_FILE": str(ready), **more},
-            needs=("redis",),
-            pass_fds=fds,
-        )
-
     workers = []
     for name, queues in WORKERS.items():
         threads = 1 if name == "read" else IN_FLIGHT
         argv = celery_argv(name, queues, threads, "WARNING")
-        workers.append(
-            child(name, tuple(word.replace("services.workers.app", "tests.load.engines") for word in argv))
-        )
+        own = ("tests.load.engines" if word == "services.workers.app" else word for word in argv)
+        workers.append(part(name, tuple(own), home, env))
     number = listener.fileno()
-    api = child("api", (sys.executable, "-m", "services.api"), (number,), SAYCART_API_FD=str(number))
-    return [*workers, child("sweeper", (sys.executable, "-m", "services.workers.sweeper")), api]
+    api = part(
+        "api", (sys.executable, "-m", "services.api"), home, env, (number,), SAYCART_API_FD=str(number)
+    )
+    return [*workers, part("sweeper", (sys.executable, "-m", "services.workers.sweeper"), home, env), api]
 
 
 def _processes() -> dict[int, tuple[int, float]]:

@@ -1,0 +1,24 @@
+"""A part of the product as a child of a measurement: what is common to all that start some."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from infra.supervisor import Child
+
+
+def part(
+    name: str, argv: tuple[str, ...], home: Path, env: dict[str, str], fds: tuple[int, ...] = (), **more: str
+) -> Child:
+    """A child that says by a file in `home` when it can work, and waits for the child `redis`."""
+    ready = home / f"{name}.ready"
+    return Child(
+        name=name,
+        argv=argv,
+        log_path=home / f"{name}.log",
+        ready=ready.exists,
+        ready_timeout_s=120,
+        env={**env, "SAYCART_READY_FILE": str(ready), **more},
+        needs=("redis",),
+        pass_fds=fds,
+    )
