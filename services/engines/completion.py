@@ -89,13 +89,12 @@ class Completions:
             DecodeInvalid: the mask does not compile, or the text is outside it: the server did not apply it.
         """
         started = time.perf_counter()
-        with measures.engine_took("masked"):
-            text, document = self.whole(chat, mask, **how)
-            with measures.mask_took("check"):
-                accepted = mask.accepts(text)
-            if not accepted:
-                raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])
-            scored = self.scored(text, document, how.get("called_off")) if how.get("score") else None
+        text, document = self.whole(chat, mask, **how)
+        with measures.mask_took("check"):
+            accepted = mask.accepts(text)
+        if not accepted:
+            raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])
+        scored = self.scored(text, document, how.get("called_off")) if how.get("score") else None
         completed = Completed(
             text=text,
             engine=self.engine,

@@ -26,6 +26,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.storage": ("schemas", "infra"),
     "services.pipeline": ("schemas", "services.engines.ports"),
     "services.evaluation": ("schemas", "services.pipeline"),
+    "services.masked": ("schemas", "infra", "services.engines", "services.engines.ports"),
+    "services.examples": (
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.masked",
+    ),
     "services.training": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.pipeline",
         "services.evaluation",
@@ -36,6 +40,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.bootstrap": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.storage",
         "services.pipeline", "services.doorbell", "services.readiness", "services.recordings",
+        "services.masked", "services.examples",
     ),
     "services.desk": (
         "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
