@@ -59,8 +59,8 @@ def run(
 
 
 def figures(answers: Sequence[Document], marks: Sequence[str]) -> Document:
-    """Counts, shares with their 95% intervals, and cost, of the answers of one task and method. An answer that
-    failed has none of the marks."""
+    """Counts, shares with their 95% intervals, and cost, of the answers of one task and method. An answer
+    that failed has none of the marks."""
     count = len(answers)
     form = sum(bool(answer["failure"]) and answer["failure"] != NO_MEANING for answer in answers)
     meaning = sum(answer["failure"] == NO_MEANING for answer in answers)
