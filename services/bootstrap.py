@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from infra.webhooks import Signer
     from services.engines.kept import Kept
+    from services.masked.answering import Answering
 
 log = structlog.get_logger()
 
@@ -215,6 +216,15 @@ class Container(EngineParts):
 
         self.decoder.warm(retrieve("hello", menu, version), called_off)
 
+    @cached_property
+    def masked(self) -> Answering:
+        """The tasks of `POST /v1/masked/{name}`, loaded now; raises as `registered`."""
+        from services.masked.answering import Answering
+        from services.masked.registry import registered
+
+        tasks = registered(self.settings.masked_tasks)
+        return Answering(tasks, lambda: self.decoder, timeout_s=self.settings.masked_timeout_s)
+
     def prove_decoder(self) -> None:
         """See that the decode servers apply the mask, before the first order. One that is away is only
         logged: it has to pass when it is back.
@@ -288,6 +298,19 @@ def check_traces(settings: Settings) -> None:
         tracing.check(settings)
     except tracing.CannotTrace as error:
         raise InputError(str(error), hint=error.hint) from None
+
+
+def check_tasks(settings: Settings) -> None:
+    """Load the masked tasks that a deployment names itself, so that a fault shows at its start. The shipped
+    ones are held by our tests, and wait until somebody asks for one.
+
+    Raises:
+        InputError: as `registered`.
+    """
+    if settings.masked_tasks != Settings.model_fields["masked_tasks"].default:
+        from services.masked.registry import registered
+
+        registered(settings.masked_tasks)
 
 
 def webhook_signer(settings: Settings) -> Signer | None:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from schemas.errors import UnknownTask
+from schemas.writable import writable
 from services.engines.ports import Message
 from services.masked.output import OutputType
 
@@ -32,11 +33,12 @@ class Task(Generic[T]):
                 raise ValueError(f"{self.name}: the mask refuses the example for {said!r}: {text}")
 
     def messages(self, text: str) -> list[Message]:
-        """The chat that asks about `text`; all but the last message are the same for every text."""
+        """The chat that asks about `text`; all but the last message are the same for every text. What may be
+        a control mark of the model's is taken apart in it: a stranger's words must not end their message."""
         chat = [{"role": "system", "content": self.prompt}]
         for said, told in self.examples:
             chat += [{"role": "user", "content": said}, {"role": "assistant", "content": told}]
-        return [*chat, {"role": "user", "content": text}]
+        return [*chat, {"role": "user", "content": writable(text)}]
 
 
 def shown(value: object) -> Any:

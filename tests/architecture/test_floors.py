@@ -49,7 +49,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "services.desk": (
         "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
-        "services.recordings",
+        "services.recordings", "services.masked",
     ),
     "services.workers": (
         "schemas", "infra", "services.bootstrap", "services.readiness", "services.pipeline",
