@@ -53,7 +53,7 @@ def _at(place: str) -> list[Task[Any]]:
 
 def _tasks(place: str, value: object) -> list[Task[Any]]:
     each = value.values() if isinstance(value, Mapping) else value
-    found = list(each) if isinstance(each, Iterable) else [each]
+    found: list[Any] = list(each) if isinstance(each, Iterable) else [each]
     if not all(isinstance(one, Task) for one in found):
         raise InputError(
             f"{SETTING}: {place} holds no tasks, but {type(value).__name__}",
