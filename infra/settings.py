@@ -185,7 +185,7 @@ class Settings(BaseSettings):
     """Masked calls that one API process has in hand at once; more are refused (503). They share the decode
     servers with orders."""
 
-    masked_timeout_s: float = Field(50.0, gt=0)
+    masked_timeout_s: float = Field(45.0, gt=0)
     """One masked call; past it the decode server counts as away. Under the minute that a proxy waits."""
 
     fallback_llm_url: str = ""

@@ -310,6 +310,25 @@ parts.doorbell, parts.blobs, parts.tools
     assert not {"faster_whisper", "av", "ctranslate2", "xllamacpp", "onnxruntime", "obstore"} & loaded
 
 
+def test_masked_tasks_are_loaded_when_somebody_asks_for_them(tmp_path: Path) -> None:
+    code = f"""
+import sys
+from pathlib import Path
+from infra.settings import Settings
+from services.api.app import create_app
+from services.bootstrap import bootstrap, check_tasks
+wanted = Settings(home=Path({str(tmp_path)!r}))
+check_tasks(wanted)
+parts = bootstrap(wanted)
+create_app(parts)
+late = ("services.masked", "services.examples", "llguidance")
+assert not [name for name in sys.modules if name.startswith(late)]
+assert parts.masked.described() is not None
+assert "services.examples.registered" in sys.modules
+"""
+    assert not {"faster_whisper", "xllamacpp"} & loaded_by(code)
+
+
 def test_a_worker_loads_no_web_framework() -> None:
     loaded = loaded_by("import services.workers.app, services.engines.whisper, services.engines.audio")
     assert {"celery", "services"} <= loaded
