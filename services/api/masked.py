@@ -79,6 +79,9 @@ class Hands:
         began, outcome = time.perf_counter(), DONE
         try:
             yield
+        except asyncio.CancelledError:  # this server stops
+            outcome = DecodeCancelled.code
+            raise
         except BaseException as error:
             code = getattr(type(error), "code", FAULT)
             outcome = code if isinstance(code, str) else FAULT

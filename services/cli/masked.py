@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Annotated, Any, Protocol
 from urllib.parse import quote
 
@@ -110,13 +111,14 @@ def _there(url: str | None) -> Iterator[_Tasks]:
 
 @contextmanager
 def _here(*, asks: bool) -> Iterator[_Tasks]:
-    """An embedded decode server where none is set and one `asks`."""
-    if not asks:
-        yield _Here(bootstrap(settings()))
-        return
+    """An embedded decode server where none is set and one `asks`. What is logged stays out of the answer."""
     try:
-        with decode_server(settings()) as config:
-            yield _Here(bootstrap(config))
+        with redirect_stdout(sys.stderr):
+            if not asks:
+                yield _Here(bootstrap(settings()))
+                return
+            with decode_server(settings()) as config:
+                yield _Here(bootstrap(config))
     except (ModelError, SupervisorError) as error:
         raise InputError(error.detail, hint=error.hint) from None
 

@@ -376,9 +376,12 @@ def test_the_command_answers_without_a_stack(
     for name, value in (("HOME", tmp_path), ("LLM_URL", server.url), ("MASKED_TASKS", TASKS)):
         monkeypatch.setenv(f"SAYCART_{name}", str(value))
     settings.cache_clear()
+    before = structlog.get_config()["wrapper_class"]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(0))
     try:
         here = CliRunner().invoke(app, ["masked", "--here", "ticket", SAID, "--json"])
-        assert json.loads(here.stdout)["answer"]["priority"] == "high", here.stderr
+        assert json.loads(here.stdout)["answer"]["priority"] == "high", "logs are not in it"
+        assert "masked.answered" in here.stderr
         assert "word" in CliRunner().invoke(app, ["masked", "--here"]).stdout
         monkeypatch.setenv("SAYCART_MASKED_TASKS", "no.such:TASKS")
         settings.cache_clear()
@@ -386,4 +389,5 @@ def test_the_command_answers_without_a_stack(
         assert fault.exit_code == 1
         assert "SAYCART_MASKED_TASKS: no.such:TASKS" in fault.stderr
     finally:
+        structlog.configure(wrapper_class=before)
         settings.cache_clear()
