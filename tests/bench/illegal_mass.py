@@ -6,8 +6,9 @@ Each order is decoded under the cart's JSON Schema (any item of the menu, so tha
 each token the model's own probabilities of the likeliest `TOP` are told. Those outside the mask are illegal;
 what is not among the likeliest is known as a sum, so the mass on illegal tokens lies between two bounds. From
 it follows how likely an answer drawn at temperature 1 would have stayed in the form, had it gone this way.
-The mask wants an answer without spaces, so a space is illegal too, where another reader would take it. Beside
-it the same prompt is asked without a mask, greedily and at temperature 1, and what is no cart is counted.
+Our masks want an answer without spaces, where any reader of JSON takes them; so the same tokens are held
+against both, and the difference is the mass on spaces alone. Beside it the same prompt is asked without a
+mask, greedily and at temperature 1, and what is no cart is counted.
 
 Answers are kept as they come, and the same command goes on from them.
 """
@@ -64,9 +65,9 @@ def with_examples(order: Order, count: int) -> list[Message]:
     return [system, *turns[: EXAMPLE_TURNS * count], own]
 
 
-def grammar(order: Order) -> str:
-    """The form of a cart of the order's menu, without spaces."""
-    schema = wire_schema(order.menu) | {"x-guidance": {"whitespace_flexible": False}}
+def grammar(order: Order, *, spaces: bool) -> str:
+    """The form of a cart of the order's menu, with spaces wherever JSON has them, or with none."""
+    schema = wire_schema(order.menu) | {"x-guidance": {"whitespace_flexible": spaces}}
     return f"%llguidance {{}}\nstart: %json {json.dumps(schema)}\n"
 
 
@@ -103,16 +104,17 @@ def told(found: Sequence[Step]) -> Row:
 
 def measured(chat: Chat, order: Order, count: int, tokens: LLTokenizer) -> Row:
     """One order with so many examples: masked with probabilities, then free, greedily and drawn."""
-    messages, lark = with_examples(order, count), grammar(order)
+    messages, lark = with_examples(order, count), grammar(order, spaces=False)
     body = {"max_tokens": MAX_TOKENS, "seed": crc32(order.id.encode())}
     scored = {"grammar": lark, "logprobs": True, "top_logprobs": TOP, "temperature": 0}
     document = chat.document(messages, **body, **scored)
-    content = document["choices"][0]["logprobs"]["content"]
+    content = [one for one in document["choices"][0]["logprobs"]["content"] if one["top_logprobs"]]
     free = [chat.ask(messages, **body, temperature=heat) for heat in (0, 1.0)]
     return {
         "id": order.id,
         "examples": count,
-        **told(steps([one for one in content if one["top_logprobs"]], tokens, lark)),
+        "with_spaces": told(steps(content, tokens, grammar(order, spaces=True))),
+        "without_spaces": told(steps(content, tokens, lark)),
         "failures": [_failure(answer, order) for answer in free],
         "texts": [document["choices"][0]["message"]["content"], *(answer.text for answer in free)],
     }
@@ -130,18 +132,21 @@ def summary(rows: Sequence[Row]) -> dict[str, Row]:
         greedy, drawn = (sum(bool(row["failures"][n]) for row in own) for n in (0, 1))
         found[str(count)] = {
             "orders": len(own),
-            "tokens": sum(row["tokens"] for row in own),
-            "illegal_mass": [round(fmean(row[key] for row in own), 4) for key in ("mass_low", "mass_high")],
-            "overruled_share": round(
-                sum(row["overruled"] for row in own) / sum(row["tokens"] for row in own), 4
-            ),
-            "stays_in_form": [
-                round(fmean(row[key] for row in own), 4) for key in ("stays_low", "stays_high")
-            ],
+            **{form: _means([row[form] for row in own]) for form in ("with_spaces", "without_spaces")},
             "no_cart_greedy": [greedy, *wilson(greedy, len(own))],
             "no_cart_drawn": [drawn, *wilson(drawn, len(own))],
         }
     return found
+
+
+def _means(own: Sequence[Row]) -> Row:
+    tokens = sum(row["tokens"] for row in own)
+    return {
+        "tokens": tokens,
+        "illegal_mass": [round(fmean(row[key] for row in own), 4) for key in ("mass_low", "mass_high")],
+        "overruled_share": round(sum(row["overruled"] for row in own) / tokens, 4),
+        "stays_in_form": [round(fmean(row[key] for row in own), 4) for key in ("stays_low", "stays_high")],
+    }
 
 
 def main() -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from services.engines.mask import BYTES
+from services.engines.mask import BYTES, Mask
 from tests.bench.illegal_mass import EXAMPLE_TURNS, grammar, steps, summary, told, with_examples
 from tests.bench.orders import sample
 
@@ -43,14 +43,17 @@ def test_the_prompt_keeps_its_rules_and_the_order_and_has_the_first_examples() -
     none, two = with_examples(order, 0), with_examples(order, 2)
     assert none == [whole[0], whole[-1]]
     assert two == [*whole[: 1 + 2 * EXAMPLE_TURNS], whole[-1]]
-    assert grammar(order).startswith("%llguidance {}\nstart: %json {")
+    cart = '{"lines": []}'
+    assert Mask(grammar(order, spaces=True), "", 0).accepts(cart)
+    assert not Mask(grammar(order, spaces=False), "", 0).accepts(cart)
 
 
 def test_figures_are_by_number_of_examples() -> None:
-    row = {"id": "a", "examples": 0, "failures": ["no JSON", ""], **told(steps(CONTENT, BYTES, LARK))}
+    own = told(steps(CONTENT, BYTES, LARK))
+    row = {"id": "a", "examples": 0, "failures": ["no JSON", ""], "with_spaces": own, "without_spaces": own}
     found = summary([row, {**row, "id": "b", "failures": ["", ""]}, {**row, "examples": 1}])
     assert list(found) == ["0", "1"]
     assert found["0"]["orders"] == 2
     assert found["0"]["no_cart_greedy"][0] == 1
     assert found["0"]["no_cart_drawn"][0] == 0
-    assert found["0"]["overruled_share"] == 0.5
+    assert found["0"]["with_spaces"]["overruled_share"] == 0.5
