@@ -35,23 +35,13 @@ from services.evaluation.run import predict
 from services.pipeline.ports import Tools
 from services.workers.stack import decode_server
 from tests.bench.claim import form
+from tests.bench.claim.cells import Cell, Setting, engine
 from tests.bench.claim.ears import Stopwatch, TimedEars
 from tests.bench.claim.pipelines import METHODS, Bench, Pipeline, Row
 from tests.bench.claim.spoken import CONDITIONS, Spoken, heard_in, spread
 from tests.bench.techniques.__main__ import blocks, done
 
 BLOCK = 6
-
-
-def engine(dialect: str, model: str) -> str:
-    """The name of a folder for all cells of one server and model."""
-    return f"{dialect}-{Path(model).name.removesuffix('.gguf')}"
-
-
-def cell(method: str, condition: str, temperature: float, in_flight: int, examples: int) -> str:
-    """The name of a cell's file, without the suffix."""
-    shown = "" if examples == form.EXAMPLES else f"-{examples}shot"
-    return f"{method}-{condition}-T{temperature:g}-x{in_flight}{shown}"
 
 
 def heard_tools(config: Settings, home: Path, out: Path, in_flight: int) -> tuple[Tools, Stopwatch]:
@@ -161,12 +151,12 @@ def main() -> int:
         finished = True
         for temperature in map(float, args.temperatures.split(",")):
             for condition, orders in whole.items():
+                at = Setting(condition, temperature, args.in_flight, args.examples)
                 pipelines = {
-                    out / f"{cell(name, condition, temperature, args.in_flight, args.examples)}.jsonl":
-                        bench.pipeline(name, temperature)
+                    out / f"{Cell(name, at).name}.jsonl": bench.pipeline(name, temperature)
                     for name in methods
-                }  # fmt: skip
-                print(f"T={temperature:g}, {condition}, {args.in_flight} in flight", flush=True)
+                }
+                print(at.says, flush=True)
                 finished = finished and run(pipelines, orders, args.in_flight, until)
     print("all done" if finished else "not all is done yet; run it again to go on")
     return 0

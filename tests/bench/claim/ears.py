@@ -65,7 +65,7 @@ class TimedEars:
         asked = ["again", _digest(recording), first.model_dump(mode="json"), list(hints)]
         return self._timed(asked, lambda: self._ears.hear_again(recording, first, hints))
 
-    def _timed(self, asked: list[object], hear: Callable[[], Transcript]) -> Transcript:
+    def _timed(self, asked: Sequence[object], hear: Callable[[], Transcript]) -> Transcript:
         def make() -> Timed:
             began = time.perf_counter()
             transcript = hear()
