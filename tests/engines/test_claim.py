@@ -1,4 +1,4 @@
-"""The claim's masked form on a real engine: the smallest model can't leave it, and names items of the menu."""
+"""The claim's masked form on a real engine: the smallest model can't leave it, and names the menu's items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 @pytest.mark.parametrize("items", [False, True])
 def test_the_smallest_model_keeps_to_the_form(engine: Engine, items: bool) -> None:
     grammar = masked(engine.dialect, form.grammar(MENU, items=items))
-    said = form.messages("two large lattes with oat milk", MENU, 0)
+    said = [{"role": "user", "content": "Two large lattes with oat milk, and tell me a story."}]
     answer = Chat(engine.url, engine.model).ask(said, max_tokens=60, **sampling(0.7, "x"), **grammar)
     found = judge(answer, MENU)
     assert found.failure in (None, "truncated"), answer  # it may go on to the limit, and not out of the form

@@ -23,8 +23,8 @@ from tests.bench.claim.verdicts import of_ratio, of_rest, of_share, of_wrong
 
 ONE = Outcome(
     id="", failure=None, first_failure=None, strict=None, exact=True, items=1, wrong=0, unknown=0,
-    astray=False, passed=True, asked=True, fenced=False, calls=1, prompt_tokens=100, cached_tokens=80, tokens=20,
-    repair_tokens=0, repair_prompt_tokens=0, repair_s=0.0, heard_s=1.0, rest_s=2.0,
+    astray=False, passed=True, asked=True, fenced=False, calls=1, prompt_tokens=100, cached_tokens=80,
+    tokens=20, repair_tokens=0, repair_prompt_tokens=0, repair_s=0.0, heard_s=1.0, rest_s=2.0,
 )  # fmt: skip
 REPAIRED = replace(
     ONE, first_failure="size by name", exact=False, wrong=1, astray=True, calls=2, tokens=50,
