@@ -130,7 +130,7 @@ def test_verdicts_say_what_the_interval_allows() -> None:
         "not shown: the interval holds both faster and slower", "refuted here: ours is slower",
     ]  # fmt: skip
     change = {"of": 20, "only_before": 1, "only_after": 1, "p": 1.0, "difference_ci": (-0.1, 0.1)}
-    assert of_wrong(change) == "no change seen (-10.0 to +10.0 points)"
+    assert of_wrong(change) == "not told from no change (p = 1.00)"
     assert of_wrong({**change, "p": 0.01, "only_before": 9}) == "fewer"
     assert of_wrong({**change, "p": 0.01, "only_after": 9}) == "more"
     assert of_wrong({"of": 0}).startswith("no order")

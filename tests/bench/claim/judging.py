@@ -26,6 +26,7 @@ KINDS = (
     "refused",
     "truncated",
     "no JSON",
+    "broken JSON",
     "trailing comma",
     "words around the JSON",
     "number in words",
@@ -110,13 +111,14 @@ def _failed(kind: str, problem: str, *, fenced: bool = False) -> Judged:
 
 
 def _unparsed(text: str) -> str:
-    """Why a text is no JSON: but for a comma, but for words around it, or altogether."""
+    """Why a text is no JSON: but for a comma, but for words around it, by its brackets or quotes, or
+    altogether."""
     if _parses(_without_trailing_commas(text)):
         return "trailing comma"
     begin, end = text.find("{"), text.rfind("}")
     if 0 <= begin < end and _parses(text[begin : end + 1]):
         return "words around the JSON"
-    return "no JSON"
+    return "broken JSON" if text.lstrip()[:1] in ("{", "[") else "no JSON"
 
 
 def _without_trailing_commas(text: str) -> str:

@@ -64,8 +64,7 @@ def of_wrong(change: Found) -> str:
         return "no order of which both made a cart"
     if change["p"] < 0.05:
         return "fewer" if change["only_before"] > change["only_after"] else "more"
-    low, high = change["difference_ci"]
-    return f"no change seen ({100 * low:+.1f} to {100 * high:+.1f} points)"
+    return f"not told from no change (p = {change['p']:.2f})"
 
 
 def verdicts(cells: dict[str, Found], against: dict[str, Found], ours: str = "ours") -> list[Verdict]:
