@@ -83,7 +83,7 @@ def pairs(before: Sequence[Outcome], after: Sequence[Outcome]) -> list[tuple[Out
 
 
 def compared(before: Sequence[Outcome], after: Sequence[Outcome]) -> Found | None:
-    """Two cells on the orders that both have: p50 and p95 as ratios, exact carts, and, of those of
+    """Two cells on the orders that both have: p50 and p95, exact carts, and, of those of
     which both made a cart, items that are not those ordered. None where there is no such order."""
     both = pairs(before, after)
     if not both:
@@ -94,7 +94,12 @@ def compared(before: Sequence[Outcome], after: Sequence[Outcome]) -> Found | Non
         old, new = [seconds(a) for a, _ in both], [seconds(b) for _, b in both]
         for q in (0.5, 0.95):
             ratio, interval = quantile_ratio(old, new, q)
-            found[f"{name}_p{int(100 * q)}_ratio"] = {"ratio": ratio, "ci": interval}
+            found[f"{name}_p{int(100 * q)}"] = {
+                "before": round(quantile(old, q), 3),
+                "after": round(quantile(new, q), 3),
+                "ratio": ratio,
+                "ci": interval,
+            }
     found["exact"] = _changed([(a.exact, b.exact) for a, b in both])
     found["wrong_items"] = _changed([(a.astray, b.astray) for a, b in carts])
     return found

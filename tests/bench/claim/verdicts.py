@@ -71,7 +71,7 @@ def verdicts(cells: dict[str, Found], against: dict[str, Found], ours: str = "ou
     """The table of one setting. `cells` are figures by method, `against` the old pipeline compared with each;
     what was not run is left out."""
     found: list[Verdict] = []
-    old, new = cells.get("old"), cells.get(ours)
+    old = cells.get("old")
     if old:
         first = old["first_answer_failures"]
         found.append(
@@ -92,13 +92,12 @@ def verdicts(cells: dict[str, Found], against: dict[str, Found], ours: str = "ou
             seen = f"{left['hits']} of {left['of']} ({span(left['ci'])})"
             verdict = of_rest(LEFT, left["hits"], left["of"])
             found.append(Verdict(f"{percent(LEFT, 2)} are left ({name})", seen, verdict))
-    if old and new and ours in against:
-        ratio = against[ours]["total_p95_ratio"]
-        before, after = old["total"]["p95"]["s"], new["total"]["p95"]["s"]
+    if ours in against:
+        ratio = against[ours]["total_p95"]
         found.append(
             Verdict(
                 f"p95 {P95_BEFORE} s to {P95_AFTER} s (× {P95_AFTER / P95_BEFORE:.2f})",
-                f"{before:.1f} s to {after:.1f} s (× {ratio['ratio']:.2f}, "
+                f"{ratio['before']:.1f} s to {ratio['after']:.1f} s (× {ratio['ratio']:.2f}, "
                 f"{ratio['ci'][0]:.2f} to {ratio['ci'][1]:.2f})",
                 of_ratio(P95_AFTER / P95_BEFORE, ratio),
             )
