@@ -124,12 +124,14 @@ def test_verdicts_say_what_the_interval_allows() -> None:
     assert of_rest(0.0004, 0, 100).startswith("not shown: none of 100 allows up to 3.0%; 7,488")
     assert of_rest(0.0004, 5, 100) == "more here"
     told = {
-        ci: of_ratio(0.58, {"ci": ci}) for ci in ((0.5, 0.7), (0.2, 0.4), (0.7, 0.9), (0.5, 1.2), (1.1, 2))
+        ci: of_ratio(0.58, {"ci": ci}, 20)
+        for ci in ((0.5, 0.7), (0.2, 0.4), (0.7, 0.9), (0.5, 1.2), (1.1, 2))
     }
     assert list(told.values()) == [
         "fits", "confirmed, by more", "faster, by less than claimed",
         "not shown: the interval holds both faster and slower", "refuted here: ours is slower",
     ]  # fmt: skip
+    assert of_ratio(0.58, {"ci": (0.5, 0.7)}, 19) == "not shown: of 19 orders p95 is the slowest one"
     change = {"of": 20, "only_before": 1, "only_after": 1, "p": 1.0, "difference_ci": (-0.1, 0.1)}
     assert of_wrong(change) == "not told from no change (p = 1.00)"
     assert of_wrong({**change, "p": 0.01, "only_before": 9}) == "fewer"
@@ -202,7 +204,7 @@ def test_the_report_is_made_from_rows_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "docs"
-    argv = ["report", "--results", str(results(tmp_path)), "--out", str(out), "--rows"]
+    argv = ["report", "--results", str(results(tmp_path)), "--out", str(out), "--pack"]
     monkeypatch.setattr("sys.argv", argv)
     assert report.main() == 0
     shown = capsys.readouterr().out
@@ -215,7 +217,15 @@ def test_the_report_is_made_from_rows_alone(
     cells = told["engines"]["llama.cpp-tiny"]["settings"][0]["cells"]
     assert (cells["old"]["total"]["p50"]["s"], cells["ours"]["total"]["p50"]["s"]) == (3.0, 1.1)
     kept = gzip.decompress((out / "claim" / "llama.cpp-tiny.jsonl.gz").read_bytes()).decode().splitlines()
-    assert [json.loads(line)["cell"] for line in kept] == ["old-clean-T0-x1", "ours-clean-T0-x1"]
+    assert [json.loads(line).get("cell") for line in kept] == [None, "old-clean-T0-x1", "ours-clean-T0-x1"]
+
+    argv = ["report", "--results", str(tmp_path / "again"), "--out", str(out), "--unpack"]
+    monkeypatch.setattr("sys.argv", argv)
+    assert report.main() == 0
+    assert capsys.readouterr().out == shown
+    again = tmp_path / "again" / "llama.cpp-tiny"
+    for file in (tmp_path / "llama.cpp-tiny").glob("*.jsonl"):
+        assert (again / file.name).read_text() == file.read_text()
 
 
 def test_without_rows_the_report_says_what_to_run(

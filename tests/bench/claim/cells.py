@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from dataclasses import dataclass
@@ -70,3 +71,34 @@ def cells_of(folder: Path) -> dict[Setting, dict[str, list[dict[str, Any]]]]:
             lines = file.read_text(encoding="utf-8").split("\n")[:-1]
             found.setdefault(cell.setting, {})[cell.method] = [json.loads(line) for line in lines]
     return found
+
+
+def pack(results: Path, out: Path) -> None:
+    """All rows of each engine's folder in one compressed file, what it was run on first; the same bytes for
+    the same rows."""
+    out.mkdir(parents=True, exist_ok=True)
+    for folder in sorted(path.parent for path in results.glob("*/about.json")):
+        lines = [{"about": json.loads((folder / "about.json").read_text(encoding="utf-8"))}]
+        for at, methods in cells_of(folder).items():
+            for method, rows in methods.items():
+                lines += [{"cell": Cell(method, at).name, **row} for row in rows]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        packed = gzip.compress(text.encode(), compresslevel=9, mtime=0)
+        (out / f"{folder.name}.jsonl.gz").write_bytes(packed)
+
+
+def unpack(kept: Path, results: Path) -> None:
+    """The cells that `pack` kept, as they were, but for those that are there already."""
+    for file in sorted(kept.glob("*.jsonl.gz")):
+        folder = results / file.name.removesuffix(".jsonl.gz")
+        folder.mkdir(parents=True, exist_ok=True)
+        head, *lines = gzip.decompress(file.read_bytes()).decode().split("\n")[:-1]
+        cells: dict[str, list[str]] = {}
+        for line in lines:
+            row = json.loads(line)
+            cells.setdefault(row.pop("cell"), []).append(json.dumps(row, ensure_ascii=False) + "\n")
+        texts = {f"{name}.jsonl": "".join(rows) for name, rows in cells.items()}
+        texts["about.json"] = json.dumps(json.loads(head)["about"], indent=1) + "\n"
+        for name, text in texts.items():
+            if not (folder / name).exists():
+                (folder / name).write_text(text, encoding="utf-8")

@@ -1,22 +1,22 @@
 """Tables of the claim's bench, from rows on disk: nothing is run.
 
-    python -m tests.bench.claim.report [--results FOLDER] [--out docs/benchmarks] [--rows]
+    python -m tests.bench.claim.report [--results FOLDER] [--out docs/benchmarks] [--pack | --unpack]
 
-Writes `claim.json` to OUT and prints the tables as Markdown. `--rows` puts the raw rows beside it too, as
-`claim/ENGINE.jsonl.gz` with the name of its cell in each.
+Writes `claim.json` to OUT and prints the tables as Markdown. `--pack` puts the raw rows into OUT/claim, one
+compressed file an engine; `--unpack` takes them from there into the results first, where none are, so that
+figures can be made again, and a run can go on, with nothing but the repository.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.bench.claim.cells import Cell, Setting, cells_of
+from tests.bench.claim.cells import Setting, cells_of, pack, unpack
 from tests.bench.claim.figures import compared, figures, parts_of_the_gain
 from tests.bench.claim.nines import day, upper_bound
 from tests.bench.claim.outcomes import outcomes
@@ -197,34 +197,23 @@ def _shared(one: Found) -> str:
     return f"{one['hits']} of {one['of']} ({span(one['ci'])})"
 
 
-def keep_rows(results: Path, out: Path) -> None:
-    """All raw rows of each engine in one compressed file, the same bytes for the same rows."""
-    out.mkdir(parents=True, exist_ok=True)
-    for folder in sorted(path.parent for path in results.glob("*/about.json")):
-        lines = [
-            json.dumps({"cell": Cell(method, at).name, **row}, ensure_ascii=False) + "\n"
-            for at, methods in cells_of(folder).items()
-            for method, rows in methods.items()
-            for row in rows
-        ]
-        packed = gzip.compress("".join(lines).encode(), compresslevel=9, mtime=0)
-        (out / f"{folder.name}.jsonl.gz").write_bytes(packed)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--results", type=Path, default=Path("reports/claim"))
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
-    parser.add_argument("--rows", action="store_true", help="keep the raw rows, too")
+    parser.add_argument("--pack", action="store_true", help="keep the raw rows, too")
+    parser.add_argument("--unpack", action="store_true", help="begin with the rows that were kept")
     args = parser.parse_args()
+    if args.unpack:
+        unpack(args.out / "claim", args.results)
     found = gather(args.results)
     if not found["engines"]:
         print(f"No rows in {args.results}; run `make bench-claim` first.", file=sys.stderr)
         return 2
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "claim.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    if args.rows:
-        keep_rows(args.results, args.out / "claim")
+    if args.pack:
+        pack(args.results, args.out / "claim")
     for title, table in tables(found):
         print(f"### {title}\n\n{markdown(table)}")
     return 0
