@@ -33,11 +33,11 @@ class Task(Generic[T]):
                 raise ValueError(f"{self.name}: the mask refuses the example for {said!r}: {text}")
 
     def messages(self, text: str) -> list[Message]:
-        """The chat that asks about `text`; all but the last message are the same for every text. What may be
-        a control mark of the model's is taken apart in it: a stranger's words must not end their message."""
+        """The chat that asks about `text`; all but the last message are the same for every text."""
         chat = [{"role": "system", "content": self.prompt}]
         for said, told in self.examples:
             chat += [{"role": "user", "content": said}, {"role": "assistant", "content": told}]
+        # What may be a control mark is taken apart: a stranger's words must not end their own message.
         return [*chat, {"role": "user", "content": writable(text)}]
 
 
