@@ -19,6 +19,7 @@ from api_world import World, expect_problem, running, wait_until
 from typer.testing import CliRunner
 
 from infra.settings import REPOSITORY, Settings, settings
+from schemas.access import ROLE_SCOPES, Role, Scope
 from schemas.errors import InputError
 from schemas.masked import MAX_TEXT_CHARS, MaskedAnswer, MaskedRequest
 from services.api import masked as route
@@ -99,6 +100,11 @@ def test_what_there_is(world: World) -> None:
     assert ticket["about"] == TICKET.about
     assert found[1]["schema"] is None
     expect_problem(world.http.get("/v1/masked/tickets"), 404, "unknown_task")
+
+
+def test_managers_and_admins_hold_the_scope() -> None:
+    held = {role for role, scopes in ROLE_SCOPES.items() if Scope.MASKED in scopes}
+    assert held == {Role.MANAGER, Role.ADMIN}
 
 
 def test_an_answer(world: World, server: StagedServer) -> None:
