@@ -1,0 +1,1 @@
+"""Examples of decoding under a mask, each a room of its own."""

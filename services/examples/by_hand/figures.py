@@ -1,0 +1,136 @@
+"""The same model with and without the mask over the forty tasks, and what a mask costs.
+
+    python -m services.examples.by_hand.figures [--seconds N] [--out FILE]
+
+Answers already in FILE are kept, so that a run cut off goes on where it was. Greedy, so that it can be made
+again. Raw answers stay in the file beside the counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from services.examples.by_hand.automaton import automaton
+from services.examples.by_hand.decode import Step, decode
+from services.examples.by_hand.library import LibraryMask, pattern_grammar, schema_grammar
+from services.examples.by_hand.masks import Anything, ByteMask, LogitMask, plain_walk, sorted_walk
+from services.examples.by_hand.model import SMALL, ServedModel, served, small_model
+from services.examples.by_hand.tasks import FILE, Kind, Task, read_tasks
+from services.examples.by_hand.tokens import Tokens, read_tokens
+
+OUT = Path("docs/benchmarks/by-hand.json")
+LIMIT = 48
+TEXTS = {"date": "2021-03-03", "booking": '{"name":"Miller","guests":4,"meal":"dinner","outside":false}'}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="services.examples.by_hand.figures", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no task after these")
+    parser.add_argument("--out", type=Path, default=OUT)
+    args = parser.parse_args()
+    kept = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else {"answers": []}
+    rows: list[dict[str, Any]] = kept["answers"]
+    file = small_model()
+    tokens = read_tokens(file)
+    kinds, tasks = read_tasks()
+    until = time.monotonic() + args.seconds
+    with served(file, len(tokens.pieces)) as model:
+        for task in tasks:
+            for way in ("mask", "prompt"):
+                done = any(row["said"] == task.said and row["way"] == way for row in rows)
+                if not done and time.monotonic() < until:
+                    rows.append(answered(model, tokens, kinds[task.kind], task, way))
+                    _write(args.out, {"counts": counts(kinds, tasks, rows), "cost": {}, "answers": rows})
+    figures = {"counts": counts(kinds, tasks, rows), "cost": cost(kinds, tokens), "answers": rows}
+    _write(args.out, figures)
+    print(json.dumps({"counts": figures["counts"], "cost": figures["cost"]}, indent=2))
+    return 0
+
+
+def answered(model: ServedModel, tokens: Tokens, kind: Kind, task: Task, way: str) -> dict[str, Any]:
+    """One task's answer, as it came, with what the model wanted at each step."""
+    mask: LogitMask = kind.mask(tokens) if way == "mask" else Anything(tokens)
+    steps: list[Step] = list(
+        decode(model, model.prompt(*kind.messages(task.said)), mask, tokens, limit=LIMIT)
+    )
+    ended = steps[-1].taken == tokens.end
+    return {
+        "way": way,
+        "kind": task.kind,
+        "said": task.said,
+        "answer": tokens.text([step.taken for step in steps]),
+        "ended": ended,
+        "tokens": len(steps),
+        "overruled": sum(not step.favourite_allowed for step in steps),
+        "least_legal": min(step.legal for step in steps),
+    }
+
+
+def counts(kinds: dict[str, Kind], tasks: list[Task], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """By way and kind: answers, those that are valid, that hold something valid, and that are right."""
+    gold = {task.said: task.gold for task in tasks}
+    found: dict[str, Any] = {}
+    for way in ("prompt", "mask"):
+        for name, kind in kinds.items():
+            mine = [row for row in rows if row["way"] == way and row["kind"] == name]
+            found[f"{way} {name}"] = {
+                "answers": len(mine),
+                "valid": sum(row["ended"] and kind.valid(row["answer"]) for row in mine),
+                "hold_something_valid": sum(bool(kind.holds(row["answer"])) for row in mine),
+                "right": sum(kind.holds(row["answer"]) == gold[row["said"]] for row in mine),
+                "tokens": sum(row["tokens"] for row in mine),
+                "overruled": sum(row["overruled"] for row in mine),
+            }
+    return found
+
+
+def cost(kinds: dict[str, Kind], tokens: Tokens) -> dict[str, Any]:
+    """Microseconds for one mask: the median over the places of a text, each the best of five tries."""
+    document = json.loads(FILE.read_text(encoding="utf-8"))["kinds"]
+    found: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        entry = document[name]
+        grammar = pattern_grammar(entry["pattern"]) if "pattern" in entry else schema_grammar(entry["schema"])
+        naive, library = ByteMask(kind.machine, tokens), LibraryMask(grammar, tokens)
+        times: dict[str, list[float]] = {"every token": [], "sorted": [], "kept": [], "llguidance": []}
+        for token in tokens.cut(TEXTS[name]):
+            state = naive.state
+            times["every token"].append(_best(lambda s=state: plain_walk(kind.machine, s, tokens)))  # type: ignore[misc]
+            times["sorted"].append(_best(lambda s=state: sorted_walk(kind.machine, s, tokens)))  # type: ignore[misc]
+            naive.allowed()
+            times["kept"].append(_best(naive.allowed))
+            times["llguidance"].append(_best(library.fill))
+            naive.advance(token)
+            library.advance(token)
+        found[name] = {
+            how: {"median_us": round(median(t), 1), "worst_us": round(max(t), 1)} for how, t in times.items()
+        }
+    found["automaton of the date, once"] = {"us": round(_best(lambda: automaton(document["date"]["pattern"])))}
+    return {"model": SMALL, "vocabulary": len(tokens.pieces), **found}
+
+
+def _best(call: Callable[[], object]) -> float:
+    tries = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        call()
+        tries.append(time.perf_counter() - begun)
+    return min(tries) * 1e6
+
+
+def _write(path: Path, figures: dict[str, Any]) -> None:
+    """One answer a line."""
+    answers = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in figures["answers"])
+    head = {key: value for key, value in figures.items() if key != "answers"}
+    text = json.dumps(head, indent=2)[:-2] + f',\n  "answers": [\n{answers}\n  ]\n}}\n'
+    path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
