@@ -26,6 +26,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.storage": ("schemas", "infra"),
     "services.pipeline": ("schemas", "services.engines.ports"),
     "services.evaluation": ("schemas", "services.pipeline"),
+    "services.examples": ("schemas", "infra", "services.engines"),
     "services.training": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.pipeline",
         "services.evaluation",
@@ -252,7 +253,7 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
     "faster_whisper": "services.engines.whisper",
     "av": "services.engines",
     "xllamacpp": "services.engines.llama_server",
-    "llguidance": ("services.engines", "services.training.answer"),
+    "llguidance": ("services.engines", "services.training.answer", "services.examples.by_hand"),
     "celery": "",
     "kombu": ("infra.broker", "infra.redis_transport"),
     "fastapi": ("services.api", "services.web"),

@@ -1,8 +1,8 @@
 """JSON by a stack machine over bytes: what is still open lies on a stack, and the top of it reads.
 
-An automaton has a fixed number of states and so can't know how many brackets are open; a stack can. Each frame
-is a value that was begun and how far it is. Reading a byte puts other frames in the place of the top one: the
-same value a byte further on, what has to be read inside of it first, or nothing when it is over.
+An automaton has a fixed number of states and so can't know how many brackets are open; a stack can. Each
+frame is a value that was begun and how far it is. Reading a byte puts other frames in the place of the top
+one: the same value a byte further on, what has to be read inside of it first, or nothing when it is over.
 
 It is never in two states at once, since after any value comes a comma, a bracket or the end, and none of
 these goes on with a value. Alternatives that begin alike (`anyOf`) would need a set of stacks; llguidance's
@@ -12,7 +12,7 @@ parser keeps one (Earley), this does not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from services.examples.by_hand.automaton import automaton
@@ -21,7 +21,7 @@ from services.examples.by_hand.automaton import automaton
 class Frame(Protocol):
     """Immutable and hashable, so that a stack of them is a state to be kept."""
 
-    def step(self, byte: int, rules: Mapping[str, Frame]) -> Stack | None:
+    def step(self, byte: int) -> Stack | None:
         """The frames in this one's place after `byte`, the top one last, or None where it can't come."""
         ...
 
@@ -39,7 +39,7 @@ class Texts:
 
     left: tuple[bytes, ...]
 
-    def step(self, byte: int, rules: Mapping[str, Frame]) -> Stack | None:
+    def step(self, byte: int) -> Stack | None:
         left = tuple(text[1:] for text in self.left if text and text[0] == byte)
         return None if not left else () if left == (b"",) else (Texts(left),)
 
@@ -55,7 +55,7 @@ class Integer:
     high: int
     written: str = ""
 
-    def step(self, byte: int, rules: Mapping[str, Frame]) -> Stack | None:
+    def step(self, byte: int) -> Stack | None:
         if byte not in b"-0123456789":
             return None
         longer = replace(self, written=self.written + chr(byte))
@@ -96,7 +96,7 @@ class String:
     count: int = -1
     inside: int = CHARACTER.start
 
-    def step(self, byte: int, rules: Mapping[str, Frame]) -> Stack | None:
+    def step(self, byte: int) -> Stack | None:
         between = self.inside == CHARACTER.start
         if self.count < 0:
             return (replace(self, count=0),) if byte == ord('"') else None
@@ -121,7 +121,7 @@ class Object:
 
     fields: tuple[tuple[bytes, Frame], ...]
 
-    def step(self, byte: int, rules: Mapping[str, Frame]) -> Stack | None:
+    def step(self, byte: int) -> Stack | None:
         if byte != ord("{"):
             return None
         parts: list[Frame] = []
@@ -142,7 +142,7 @@ class Array:
     high: int
     count: int = -1
 
-    def step(self, byte: int, rules: Mapping[str, Frame]) -> Stack | None:
+    def step(self, byte: int) -> Stack | None:
         if self.count < 0:
             return (replace(self, count=0),) if byte == ord("[") else None
         if byte == ord("]"):
@@ -152,7 +152,7 @@ class Array:
         one_more = replace(self, count=self.count + 1)
         if self.count > 0:
             return (one_more, self.item) if byte == ord(",") else None
-        first = self.item.step(byte, rules)
+        first = self.item.step(byte)
         return None if first is None else (one_more, *first)
 
     def may_end(self) -> bool:
@@ -164,9 +164,10 @@ class Reference:
     """A definition by its name, looked up when its first byte comes: so it may hold itself."""
 
     name: str
+    definitions: Mapping[str, Frame] = field(compare=False, repr=False)
 
-    def step(self, byte: int, rules: Mapping[str, Frame]) -> Stack | None:
-        return rules[self.name].step(byte, rules)
+    def step(self, byte: int) -> Stack | None:
+        return self.definitions[self.name].step(byte)
 
     def may_end(self) -> bool:
         return False
@@ -177,7 +178,6 @@ class JsonMachine:
     """A state is the stack. It starts with the whole value to come, and accepts when nothing is open."""
 
     root: Frame
-    rules: Mapping[str, Frame]
 
     @property
     def start(self) -> Stack:
@@ -186,7 +186,7 @@ class JsonMachine:
     def step(self, state: Stack, byte: int) -> Stack | None:
         while state:
             *below, top = state
-            after = top.step(byte, self.rules)
+            after = top.step(byte)
             if after is not None:
                 return (*below, *after)
             if not top.may_end():

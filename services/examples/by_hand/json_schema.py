@@ -1,8 +1,8 @@
 """A small subset of JSON Schema -> frames of the machine in `json_machine`. The rest is refused in words.
 
 Read: `object` (every key required, none beside them, written in the schema's order), `array` (with maxItems),
-`string` (with maxLength), `integer` (with minimum and maximum), `boolean`, `null`, `enum`, `const`, and `$ref`
-to `#/$defs/NAME`, also to itself. JSON without spaces between its parts.
+`string` (with maxLength), `integer` (with minimum and maximum), `boolean`, `null`, `enum`, `const`, and
+`$ref` to `#/$defs/NAME`, also to itself. JSON without spaces between its parts.
 """
 
 from __future__ import annotations
@@ -29,31 +29,35 @@ _KEYWORDS = {
 _DEFINITIONS = "#/$defs/"
 
 
-def read_schema(schema: Mapping[str, Any]) -> tuple[Frame, dict[str, Frame]]:
-    """The root's frame, and those of `$defs` by name.
+def read_schema(schema: Mapping[str, Any]) -> Frame:
+    """The root's frame, for `JsonMachine`.
 
     Raises:
         InputError: outside the subset, or a definition that no finite text satisfies.
     """
     names = schema.get("$defs", {})
-    rules = {name: _frame(node, f"/$defs/{name}", names) for name, node in names.items()}
+    rules: dict[str, Frame] = dict.fromkeys(
+        names, Texts((b"",))
+    )  # to be filled: a name may come before its turn
+    for name, node in names.items():
+        rules[name] = _frame(node, f"/$defs/{name}", rules)
     for name, frame in rules.items():
         if isinstance(frame, Reference):
             _refuse(f"/$defs/{name}", "a definition that is only a $ref: name the other one directly")
-    root = _frame(schema, "", names)
+    root = _frame(schema, "", rules)
     ends: set[str] = set()
     while new := {name for name, frame in rules.items() if name not in ends and _ends(frame, ends)}:
         ends |= new
     for name in rules.keys() - ends:
         _refuse(f"/$defs/{name}", "it holds itself without a way out: let some array of it be empty")
-    return root, rules
+    return root
 
 
 def _refuse(pointer: str, why: str) -> NoReturn:
     raise InputError(f"The schema can't be used at {pointer or 'its root'}: {why}")
 
 
-def _frame(node: Mapping[str, Any], pointer: str, names: Mapping[str, Any]) -> Frame:
+def _frame(node: Mapping[str, Any], pointer: str, rules: Mapping[str, Frame]) -> Frame:
     kind = next((k for k in ("$ref", "enum", "const") if k in node), node.get("type"))
     if not isinstance(kind, str) or kind not in _KEYWORDS:
         _refuse(pointer, f"the type {kind!r} is not read (one of {', '.join(_KEYWORDS)} is)")
@@ -62,16 +66,16 @@ def _frame(node: Mapping[str, Any], pointer: str, names: Mapping[str, Any]) -> F
     match kind:
         case "$ref":
             name = node["$ref"].removeprefix(_DEFINITIONS)
-            if name not in names:
+            if name not in rules:
                 _refuse(pointer, f"{node['$ref']} names no definition under {_DEFINITIONS}")
-            return Reference(name)
+            return Reference(name, rules)
         case "object":
-            return _object(node, pointer, names)
+            return _object(node, pointer, rules)
         case "array":
             least, most = _bounds(node, "minItems", "maxItems", pointer)
             if "items" not in node:
                 _refuse(pointer, "an array needs items")
-            return Array(_frame(node["items"], f"{pointer}/items", names), least, most)
+            return Array(_frame(node["items"], f"{pointer}/items", rules), least, most)
         case "string":
             return String(*_bounds(node, "minLength", "maxLength", pointer))
         case "integer":
@@ -86,14 +90,14 @@ def _frame(node: Mapping[str, Any], pointer: str, names: Mapping[str, Any]) -> F
             return _texts(node["enum"]) if node["enum"] else _refuse(pointer, "an enum without values")
 
 
-def _object(node: Mapping[str, Any], pointer: str, names: Mapping[str, Any]) -> Object:
+def _object(node: Mapping[str, Any], pointer: str, rules: Mapping[str, Frame]) -> Object:
     fields = node.get("properties", {})
     if node.get("additionalProperties") is not False:
         _refuse(pointer, "other keys would be allowed: say additionalProperties: false")
     if set(node.get("required", ())) != fields.keys():
         _refuse(pointer, "every key, and no other, has to be listed in required")
     inside = [
-        (_text(key), _frame(value, f"{pointer}/properties/{key}", names)) for key, value in fields.items()
+        (_text(key), _frame(value, f"{pointer}/properties/{key}", rules)) for key, value in fields.items()
     ]
     return Object(tuple(inside))
 

@@ -1,11 +1,14 @@
 """Logits of a real model, from the embedded llama.cpp server.
 
-Neither its HTTP interface nor the `xllamacpp` wheel hands out logits. `/completion` does hand out, for one
-token to write, the log-probability of every token of the vocabulary, taken before any sampling: the logit less
-log Σ exp(logits). That is one constant for all tokens of a step, and softmax takes constants out again, so all
-that this example does comes to the same. What is less likely than a float can hold comes as −3.4e38.
+Neither its HTTP interface nor the `xllamacpp` wheel (whose `Server.handle_completions` is the same without
+HTTP) hands out logits. `/completion` does hand out, for one token to write, the log-probability of every
+token of the vocabulary, taken before any sampling: the logit less log Σ exp(logits). That is one constant for
+all tokens of a step, and softmax takes constants out again, so temperature, top-p and draw come to the same.
+A repetition penalty does not: it asks whether a logit is above 0. What is less likely than a float can hold
+comes as −3.4e38.
 
-Cost: 4.7 MB of JSON a token, 0.2 to 0.5 s with SmolLM2 135M on two busy cores. A product lets its server mask.
+Cost: 4.7 MB of JSON a token, 0.2 to 0.5 s with SmolLM2 135M on two busy cores. A product lets its server
+mask.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ class ServedModel:
         return list(self._ask("/tokenize", {"content": shown, "parse_special": True})["tokens"])
 
     def logits(self, ids: Sequence[int]) -> Logits:
-        """Raises EngineUnavailable where the server does not answer, EngineMisconfigured for another shape."""
+        """Raises EngineUnavailable without an answer, EngineMisconfigured for one of another shape."""
         body = {
             "prompt": list(ids),
             "n_predict": 1,

@@ -1,9 +1,9 @@
 """A small subset of regular expressions, read into a tree over bytes.
 
 Read: plain characters, `.` (any but a line's end), `[a-z_]`, `[^"]`, `(...)`, `|`, `*`, `+`, `?`, `{3}`,
-`{1,5}`, `{2,}`, `\\n`, `\\r`, `\\t`, `\\x41` and a backslash before a sign. Inside square brackets, ASCII only. The
-whole text has to match. Everything else is refused, with the place and what to write instead: a mask that
-means something else than its author is worse than none.
+`{1,5}`, `{2,}`, `\\n`, `\\r`, `\\t`, `\\x41` and a backslash before a sign. Inside square brackets, ASCII
+only. The whole text has to match. Everything else is refused, with the place and what to write instead: a
+mask that means something else than its author is worse than none.
 """
 
 from __future__ import annotations

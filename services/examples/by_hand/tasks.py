@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,8 @@ class Kind:
     system: str
     shown: tuple[str, str]
     seen: dict[Hashable, Allowed]
+    keys: tuple[str, ...] = ()
+    """Of the JSON object, in the machine's order; none for plain text."""
 
     def mask(self, tokens: Tokens) -> ByteMask:
         """A mask for one answer; all of a kind share what they worked out."""
@@ -38,19 +39,33 @@ class Kind:
         return [("system", self.system), ("user", user), ("assistant", answer), ("user", said)]
 
     def valid(self, answer: str) -> bool:
-        """Is the whole answer of this form? Spaces round it don't count."""
-        state = walk(self.machine, self.machine.start, answer.strip().encode())
+        """Is the whole answer of this form? Spaces in JSON and the order of its keys don't count: they are
+        the machine's own way to spell it, and no prompt is measured by that."""
+        text = self._spelled(answer.strip()).encode()
+        state = walk(self.machine, self.machine.start, text)
         return state is not None and self.machine.accepts(state)
 
-    def holds(self, answer: str) -> str:
-        """The longest piece of `answer` from the first possible place that is of this form, or nothing: what
-        a kind reader would still find in it. JSON may have spaces."""
-        for text in (answer, _compact(answer)):
-            for begin in range(len(text)):
-                for end in range(len(text), begin, -1):
-                    if self.valid(text[begin:end]):
-                        return text[begin:end].strip()
+    def found(self, answer: str) -> str:
+        """The first piece of `answer` that is valid, or nothing: what a kind reader still finds in it."""
+        for begin in range(len(answer)):
+            if self.keys and answer[begin] != "{":
+                continue
+            for end in range(begin + 1, len(answer) + 1):
+                if self.valid(answer[begin:end]):
+                    return self._spelled(answer[begin:end].strip())
         return ""
+
+    def _spelled(self, text: str) -> str:
+        """JSON as the machine spells it; anything else as it is."""
+        if not self.keys:
+            return text
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return text
+        if isinstance(value, dict) and value.keys() == set(self.keys):
+            value = {key: value[key] for key in self.keys}
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -65,20 +80,12 @@ def read_tasks() -> tuple[dict[str, Kind], list[Task]]:
     document = json.loads(FILE.read_text(encoding="utf-8"))
     kinds = {
         name: Kind(
-            automaton(entry["pattern"]) if "pattern" in entry else JsonMachine(*read_schema(entry["schema"])),
+            automaton(entry["pattern"]) if "pattern" in entry else JsonMachine(read_schema(entry["schema"])),
             entry["system"],
             tuple(entry["shown"]),
             {},
+            tuple(entry.get("schema", {}).get("properties", ())),
         )
         for name, entry in document["kinds"].items()
     }
     return kinds, [Task(**task) for task in document["tasks"]]
-
-
-def _compact(text: str) -> str:
-    """The first JSON object in `text` written without spaces between its parts, or nothing."""
-    found = re.search(r"\{.*?\}", text, re.DOTALL)
-    try:
-        return json.dumps(json.loads(found[0]), ensure_ascii=False, separators=(",", ":")) if found else ""
-    except ValueError:
-        return ""

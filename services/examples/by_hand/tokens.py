@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from os.path import commonprefix
 from pathlib import Path
 
 from llguidance import LLTokenizer
@@ -28,12 +27,12 @@ class Tokens:
 
     @cached_property
     def in_order(self) -> tuple[tuple[int, bytes, int], ...]:
-        """(id, piece, bytes shared with the piece before it), sorted by bytes: a prefix tree, written flat."""
+        """(id, piece, bytes shared with the piece before), sorted by bytes: a prefix tree, written flat."""
         sorted_ids = sorted((i for i, piece in enumerate(self.pieces) if piece), key=self.pieces.__getitem__)
         rows, last = [], b""
         for token in sorted_ids:
             piece = self.pieces[token]
-            rows.append((token, piece, len(commonprefix([last, piece]))))
+            rows.append((token, piece, _shared(last, piece)))
             last = piece
         return tuple(rows)
 
@@ -45,6 +44,10 @@ class Tokens:
     def text(self, ids: list[int]) -> str:
         """The bytes of `ids` joined and only then read as UTF-8: one token alone may be half a character."""
         return b"".join(self.pieces[token] for token in ids).decode(errors="replace")
+
+
+def _shared(a: bytes, b: bytes) -> int:
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def read_tokens(model: Path) -> Tokens:
