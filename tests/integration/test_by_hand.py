@@ -1,11 +1,10 @@
-"""The naive masks against llguidance, token by token, over the real vocabulary of SmolLM2; and one real decode."""
+"""The naive masks against llguidance, token by token, over SmolLM2's vocabulary; and one real decode."""
 
 from __future__ import annotations
 
 import json
 import random
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from services.examples.by_hand.tokens import Tokens, read_tokens
 
 pytestmark = pytest.mark.models
 
-PLACES = 12  # of a random answer that are looked at
+PLACES = 8  # of a random answer that are looked at
 SEAT = {
     "type": "object",
     "properties": {
@@ -58,7 +57,7 @@ CASES: dict[str, tuple[str | dict[str, Any], str]] = {
     "any character": (r"[^x]{2}a.\n?", "é☕a!\n"),
     "ends in abb": ("(a|b)*abb", "abbabaabb"),
     "past ASCII": ("é(ñ)?|ü+", "üüü"),
-    "address": (r"https?:\/\/[a-z0-9.\-]{1,20}(\/[^ ?#\/]{0,10})*", "https://example.org/a/long/é"),
+    "address": (r"https?://[a-z0-9.\-]{1,20}(/[^ ?#/]{0,10})*", "https://example.org/a/long/é"),
     "object": (SEAT, '{"name":"Zoë\\n","row":103,"class":"xy","meals":[true,false]}'),
     "tree": (TREE, "[[],[[],[[[]]]]]"),
     "string": ({"type": "string", "maxLength": 8}, '"\\"☕\\u001f🍵 ok"'),
@@ -96,7 +95,8 @@ def test_along_a_text_both_allow_the_same(name: str, tokens: Tokens) -> None:
         assert token in same(ours, theirs, tokens)
         ours.advance(token)
         theirs.advance(token)
-    assert same(ours, theirs, tokens) == [] if not ours.allowed().any() else True
+    assert not ours.allowed().any()
+    assert not theirs.allowed().any()
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -114,26 +114,27 @@ def test_at_random_places_both_allow_the_same(name: str, seed: int, tokens: Toke
             return
 
 
-@pytest.mark.parametrize("name", ["date", "object", "choice"])
+@pytest.mark.parametrize("name", ["date", "choice", "object", "tree"])
 def test_where_text_is_forced_llguidance_opens_one_way_to_cut_it(name: str, tokens: Tokens) -> None:
-    """Its default: fewer tokens than ours there, never another, and just as many elsewhere."""
+    """Its default: where the masks differ, something is forced, and one token of ours is left of it."""
     form, text = CASES[name]
     ours, theirs = ByteMask(naive(form), tokens), by_library(form, tokens, forcing=True)
-    fewer = 0
-    for token in tokens.cut(text):
+    left, fewer = text, 0
+    while left:
         a, b, forced = ours.allowed(), theirs.allowed(), theirs.forced()
-        assert not (b & ~a).any()
         if (a != b).any():
-            assert forced
-            assert int(b.sum()) == 1
             fewer += 1
-        if not b[token]:  # it cuts the forced text otherwise than the whole text is cut
-            token = int(b.nonzero()[0][0])
-            pytest.skip(f"cut otherwise at {tokens.pieces[token]!r}") if name != "object" else None
-            break
+            assert forced
+            assert b.sum() == 1
+            assert not (b & ~a).any()
+        token = tokens.cut(left)[0]
+        if not b[token]:
+            token = int(b.argmax())
+        assert left.startswith(tokens.text([token]))
+        left = left.removeprefix(tokens.text([token]))
         ours.advance(token)
         theirs.advance(token)
-    assert fewer or name != "object"
+    assert bool(fewer) == (name == "object"), "the others force no more than a byte along their texts"
 
 
 def test_minus_zero_is_the_librarys_alone(tokens: Tokens) -> None:
@@ -153,7 +154,7 @@ def test_sorted_tokens_give_the_same_set_as_one_by_one(name: str, tokens: Tokens
 
 
 def test_a_small_model_decodes_by_hand(tokens: Tokens) -> None:
-    pattern = "(yes|no), [1-9]"
+    pattern = "yes|no"
     with served(small_model(), len(tokens.pieces)) as model:
         prompt = model.prompt(("user", "Tell me a long story about a dragon."))
         logits = model.logits(prompt)
@@ -179,9 +180,8 @@ def test_the_command_shows_an_automaton_and_its_tokens(capsys: pytest.CaptureFix
 
 
 @pytest.fixture
-def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(model_room, "settings", lambda: Settings(models_dir=tmp_path))
-    yield
 
 
 def test_without_the_model_the_command_says_how_to_get_it(
