@@ -15,6 +15,8 @@
     │   ├── UnknownMenu                 an order names a menu that was never imported
     │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
     │   ├── InvalidCart                 a corrected cart that the menu does not allow
+    │   ├── UnknownTask                 a masked call names a task that is not registered
+    │   ├── UnmaskableSchema            a schema that no mask can bound or hold; carries every place
     │   └── AudioRefused                the recording itself: never worth a retry, and not kept
     │       ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
     │       ├── AudioTooLarge               over the byte cap
@@ -29,7 +31,8 @@
     │   ├── EngineMisconfigured         the server ignores the mask, or lacks the model: a human must act
     │   ├── DecodeTruncated             finish_reason was not `stop`: never parsed
     │   ├── DecodeInvalid               the text is outside the mask: the mask was not applied
-    │   └── DecodeCancelled             called off, since the order was cancelled or another worker has it
+    │   ├── DecodeCancelled             called off, since the order was cancelled or another worker has it
+    │   └── AnswerRefused               inside the mask, and its own model's validators refuse it
     └── StorageError
         ├── RecordingLost               not where it was stored: worth another try, then a human asks again
         ├── StaleState                  a compare-and-set found another state or version: drop the work
@@ -206,6 +209,27 @@ class InvalidCart(InputError):
         self.problems = problems
 
 
+class UnknownTask(NotFound):
+    """A masked call of a name that is not registered."""
+
+    code = "unknown_task"
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        listed = ", ".join(known) or "none"
+        super().__init__(f"There is no task {name!r}", hint=f"These are registered: {listed}.")
+
+
+class UnmaskableSchema(InputError):
+    """Found when a schema is registered, never at a call. `problems` as in `InvalidMenu`."""
+
+    code = "unmaskable_schema"
+    hint = "Mend every listed place; the mask's limits are in docs/masked.md."
+
+    def __init__(self, problems: list[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{path}: {text}" for path, text in problems))
+        self.problems = problems
+
+
 class AudioRefused(InputError):
     """Nobody can hear it, so nobody needs it: its file is removed when its order ends."""
 
@@ -301,6 +325,18 @@ class DecodeInvalid(EngineError):
 class DecodeCancelled(EngineError):
     code = "decode_cancelled"
     hint = "The order was cancelled or is another worker's now; this work is dropped."
+
+
+class AnswerRefused(EngineError):
+    """A failure of meaning: the form is whole, and what it says contradicts the model's own rules.
+    `problems` as in `InvalidMenu`."""
+
+    code = "answer_refused"
+    hint = "Ask again in other words, or with a larger model; the mask can't hold what a validator checks."
+
+    def __init__(self, problems: list[tuple[str, str]], *, quoted: str = "") -> None:
+        super().__init__("; ".join(f"{path}: {text}" for path, text in problems), quoted=quoted)
+        self.problems = problems
 
 
 class StorageError(SaycartError):

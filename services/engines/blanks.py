@@ -20,8 +20,8 @@ import numpy as np
 from llguidance import LLMatcher
 
 from schemas.errors import DecodeInvalid, DecodeTruncated
-from services.engines.grammar import BYTES, Mask
 from services.engines.lark import exactly
+from services.engines.mask import BYTES, Mask
 
 TOKEN_BYTES = 8
 """What is offered goes on for this many bytes for each token asked for. Tokens that join signs of JSON have

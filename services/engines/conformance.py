@@ -20,11 +20,11 @@ from llguidance import LLMatcher, LLTokenizer
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.writable import writable
-from services.engines.grammar import SCHEMA, Mask, build_mask
+from services.engines.grammar import SCHEMA, build_mask
 from services.engines.labels import Labels
+from services.engines.mask import BYTES, Mask
 from services.engines.vocabulary import Vocabulary
 
-BYTES = LLTokenizer("byte")
 # What the mask's walk reads, and what says nothing of the text. A keyword outside both is not held.
 HELD = frozenset(
     "$defs $ref additionalProperties const default items maxItems maxLength maximum minLength minimum oneOf "

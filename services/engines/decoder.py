@@ -1,9 +1,4 @@
-"""The decoder: one client for any OpenAI-compatible server with guided decoding.
-
-vLLM (backend `guidance`) takes the grammar as `structured_outputs`, llama.cpp's server as `grammar`; the
-rest of the request is the same. Both have a way to drop a constraint in silence (llama.cpp answers 200
-with free text when a grammar does not compile; vLLM ignores unknown request fields), so each grammar is
-compiled here first and each answer is checked against it.
+"""The decoder: one client for any OpenAI-compatible server with guided decoding, by `completion.py`.
 
 What the mask forces is not decoded (`blanks.py`): it goes in as the beginning of the server's answer, which
 both take as a last message of the assistant, and a request is made for each choice. Scores need every token,
@@ -16,32 +11,32 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import httpx
 import structlog
-from llguidance import LLMatcher
 
 from infra import measures, tracing
 from infra.caches import Alike
 from schemas.errors import (
-    DecodeCancelled,
     DecodeInvalid,
     DecodeTruncated,
-    EngineError,
     EngineMisconfigured,
     EngineUnavailable,
 )
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint, written_bytes
-from services.engines import reading, unmasked
+from services.engines import reading
 from services.engines.blanks import Answer, TooOpen
 from services.engines.calls import Calls
-from services.engines.grammar import Mask, build_form, build_mask, mask_version
+from services.engines.completion import CHAT, Completions, How, said, told
+from services.engines.grammar import build_form, build_mask, mask_version
 from services.engines.labels import Labels
-from services.engines.ports import Decoded, Reading, Scored
-from services.engines.prompt import Message, messages
+from services.engines.mask import Mask, compiles
+from services.engines.ports import Completed, Decoded, Message, Reading
+from services.engines.prompt import messages
 from services.engines.reading import Sheet
 
 log = structlog.get_logger()
@@ -53,8 +48,8 @@ HEALTH_S = 2.0
 # For the question whether there is a reader, on which an order waits: a server that decodes answers late.
 READER_S = 10.0
 LEAST_S = 0.01
-_CHAT = "/v1/chat/completions"
 _WARMING = "warming"
+_HELLO: list[Message] = [{"role": "user", "content": "Say: hello"}]
 
 Document = dict[str, Any]
 
@@ -84,10 +79,6 @@ class OpenAIDecoder:
         whole: bool = False,
         adapter: str = "",
     ) -> None:
-        if dialect not in ("llama.cpp", "vllm"):
-            raise EngineMisconfigured(
-                f"Unknown decoder dialect {dialect!r}", hint="Use `llama.cpp` or `vllm`."
-            )
         self.url = url.rstrip("/")
         self._dialect = dialect
         self._model = model
@@ -95,6 +86,7 @@ class OpenAIDecoder:
         self._whole = whole or score
         self._timeout_s = timeout_s
         self._calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
+        self._completions = Completions(self._calls, dialect, model)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._adapter = adapter
         self._labels = Alike(fingerprint, Labels, lambda menu: 2 * written_bytes(menu), KNOWN_BYTES)
@@ -115,7 +107,8 @@ class OpenAIDecoder:
         with measures.mask_took("build"):
             chat, mask = messages(evidence, labels), build_mask(evidence, labels, version)
         if whole or self._whole:
-            text, answers = self._complete(chat, mask, called_off)
+            text, document = self._completions.whole(chat, mask, score=self._score, called_off=called_off)
+            answers = [document]
         else:
             with measures.mask_took("build"):
                 form = build_form(evidence, labels, version)
@@ -124,18 +117,14 @@ class OpenAIDecoder:
             accepted = mask.accepts(text)
         if not accepted:
             raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])
-        used = [answer.get("usage") or {} for answer in answers]
-        prompt = used[0] if used else {}
         decoded = Decoded(
             draft=labels.from_wire(text),
-            engine=f"{self._dialect}:{self._model}" if answers else "none: settled",
+            engine=self._completions.engine if answers else "none: settled",
             grammar=mask.version,
-            prompt_tokens=int(prompt.get("prompt_tokens", 0)),
-            completion_tokens=sum(int(usage.get("completion_tokens", 0)) for usage in used),
-            cached_tokens=int((prompt.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
             requests=len(answers),
-            scored=self._scored(text, answers[0], called_off) if self._score else None,
+            scored=self._completions.scored(text, answers[0], called_off) if self._score else None,
             seconds=time.perf_counter() - started,
+            **told(*answers),
         )
         measures.tokens(
             "decoder",
@@ -183,6 +172,10 @@ class OpenAIDecoder:
         """Look anew for what the server has, since another may have taken its place."""
         self._has_reader = None
 
+    def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
+        """An answer of any kind under any mask; see `Completions.complete`."""
+        return self._completions.complete(chat, mask, **how)
+
     @property
     def reads(self) -> bool:
         """Whether the server has the learned reader; asked until it answers, and no while it does not."""
@@ -197,11 +190,11 @@ class OpenAIDecoder:
             asked = reading.prompt(
                 "hello", sheet, dialect=self._dialect, model=self._model, adapter=self._adapter
             )
-            self._calls.post(_CHAT, asked | {"max_tokens": 1}, called_off=called_off, measured_as=_WARMING)
+            self._calls.post(CHAT, asked | {"max_tokens": 1}, called_off=called_off, measured_as=_WARMING)
             return
         labels, _ = self._menu(evidence)
         body = {"messages": messages(evidence, labels), "max_tokens": 1, "temperature": 0}
-        self._calls.post(_CHAT, {"model": self._model, **body}, called_off=called_off, measured_as=_WARMING)
+        self._calls.post(CHAT, {"model": self._model, **body}, called_off=called_off, measured_as=_WARMING)
 
     def health(self) -> str:
         """`ok`, or what its `/health` says instead."""
@@ -220,7 +213,7 @@ class OpenAIDecoder:
         """
         mask = Mask(f'%llguidance {{}}\nstart: "{PROBE_WORD}"\n', "probe", 16)
         try:
-            text, _ = self._complete([{"role": "user", "content": "Say: hello"}], mask, timeout_s=timeout_s)
+            text, _ = self._completions.whole(_HELLO, mask, timeout_s=timeout_s)
         except DecodeTruncated:
             text = ""
         if text != PROBE_WORD:
@@ -232,7 +225,7 @@ class OpenAIDecoder:
         Raises: as `decode`.
         """
         mask = Mask(lark, "check", max_tokens - 8)
-        return self._complete([{"role": "user", "content": "Say: hello"}], mask)[0]
+        return self._completions.whole(_HELLO, mask)[0]
 
     def _look_for_reader(self) -> bool | None:
         def get(path: str) -> Any:
@@ -267,83 +260,23 @@ class OpenAIDecoder:
             try:
                 offered = answer.offered()
             except TooOpen:
-                text, last = self._complete(chat, mask, called_off, timeout_s=left)
-                return text, answers + last
+                text, last = self._completions.whole(chat, mask, called_off=called_off, timeout_s=left)
+                return text, [*answers, last]
             beginning = answer.beginning
-            body = self._request(chat, offered, answer.tokens, beginning)
-            answers.append(self._calls.post(_CHAT, body, called_off=called_off, timeout_s=left))
-            said, reason = _said(answers[-1])
+            body = self._completions.request(chat, offered, answer.tokens, beginning)
+            answers.append(self._calls.post(CHAT, body, called_off=called_off, timeout_s=left))
+            text, reason = said(answers[-1])
             if reason not in ("stop", "length"):
                 raise DecodeTruncated(f"The decode server stopped early: finish_reason {reason!r}")
             if self._dialect == "llama.cpp":  # it tells the beginning again
-                if not said.startswith(beginning):
-                    raise DecodeInvalid("The server did not go on with the answer", quoted=said[:200])
-                said = said[len(beginning) :]
-            answer.take(said)
+                if not text.startswith(beginning):
+                    raise DecodeInvalid("The server did not go on with the answer", quoted=text[:200])
+                text = text[len(beginning) :]
+            answer.take(text)
         return answer.text, answers
-
-    def _complete(
-        self,
-        chat: list[Message],
-        mask: Mask,
-        called_off: threading.Event | None = None,
-        *,
-        timeout_s: float | None = None,
-    ) -> tuple[str, list[Document]]:
-        """The text of an answer decoded whole, and the one document that it came in."""
-        compiles(mask)
-        body = self._request(chat, mask, mask.longest + 8)
-        if self._score:
-            body |= unmasked.asked(self._dialect)
-        answer = self._calls.post(_CHAT, body, called_off=called_off, timeout_s=timeout_s)
-        text, reason = _said(answer)
-        if reason != "stop":
-            raise DecodeTruncated(f"The decode server stopped early: finish_reason {reason!r}")
-        return text, [answer]
-
-    def _request(self, chat: list[Message], mask: Mask, tokens: int, beginning: str = "") -> Document:
-        body: Document = {"model": self._model, "messages": chat, "temperature": 0, "max_tokens": tokens}
-        vllm = self._dialect == "vllm"
-        if beginning:
-            body["messages"] = [*chat, {"role": "assistant", "content": beginning}]
-            if vllm:
-                body |= {"add_generation_prompt": False, "continue_final_message": True}
-        masked = {"structured_outputs": {"grammar": mask.lark}}
-        return body | (masked if vllm else {"grammar": mask.lark, "cache_prompt": True})
-
-    def _scored(self, text: str, answer: Document, called_off: threading.Event | None) -> Scored | None:
-        """The cart's scores; None where scoring fails, since the cart is good without them."""
-        try:
-            if self._dialect == "llama.cpp":
-                return unmasked.score(text, unmasked.written(answer))
-            prompt, made = answer["prompt_token_ids"], answer["choices"][0]["token_ids"]
-            body = unmasked.request(self._model, prompt, made)
-            document = self._calls.post("/v1/completions", body, called_off=called_off)
-            return unmasked.score(text, unmasked.read(document, made))
-        except DecodeCancelled:
-            raise
-        except (EngineError, KeyError, IndexError, TypeError, ValueError) as error:
-            log.warning("decode.not_scored", error=type(error).__name__)
-            return None
-
-
-def compiles(mask: Mask) -> None:
-    """Raises `DecodeInvalid` where a server would drop the mask in silence."""
-    with measures.mask_took("compile"):
-        problem = LLMatcher.validate_grammar(mask.lark)
-    if problem:
-        raise DecodeInvalid("The mask does not compile", quoted=problem[:300])
 
 
 def _sheet(menu: Menu) -> Sheet:
     sheet = Sheet(menu)
     compiles(sheet.mask)
     return sheet
-
-
-def _said(document: Document) -> tuple[str, str]:
-    try:
-        choice = document["choices"][0]
-        return choice["message"]["content"] or "", choice["finish_reason"]
-    except (KeyError, IndexError, TypeError):
-        raise EngineUnavailable("The decode server sent no completion", quoted=f"{document!r:.200}") from None

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Any
-
-from llguidance import LLMatcher, LLTokenizer
 
 from infra.caches import Once
 from schemas.cart import CartDraft
@@ -21,28 +18,9 @@ from schemas.evidence import Evidence
 from schemas.menu import Menu
 from services.engines.labels import Labels
 from services.engines.lark import Compiler
+from services.engines.mask import Mask
 
 SCHEMA: dict[str, Any] = CartDraft.model_json_schema()
-BYTES = LLTokenizer("byte")
-
-
-@dataclass(frozen=True, slots=True)
-class Mask:
-    """A grammar ready to be sent. `longest` is the size in bytes of the longest text that it allows, and
-    so, at one byte a token, the number of tokens within which any allowed text ends."""
-
-    lark: str
-    version: str
-    longest: int
-
-    def accepts(self, text: str) -> bool:
-        """Is `text` whole and inside the mask? Checked on what came back, since a server may ignore it."""
-        matcher = LLMatcher(BYTES, self.lark)
-        try:
-            tokens = BYTES.tokenize_str(text)
-        except UnicodeEncodeError:  # half a surrogate pair, as JSON's \u may spell it
-            return False
-        return bool(matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting())
 
 
 def schema_version() -> str:
@@ -81,6 +59,5 @@ def check_menu(menu: Menu) -> None:
     """
     sample = "one of everything, please"
     mask = build_mask(Evidence.everything(menu, 0, sample), Labels(menu), "check")
-    problem = LLMatcher.validate_grammar(mask.lark) or LLMatcher(BYTES, mask.lark).get_error()
-    if problem:
+    if problem := mask.problem():
         raise InvalidMenu([("/", f"its grammar does not compile: {problem:.300}")])

@@ -80,6 +80,37 @@ class Scored:
     overruled: dict[str, int]
 
 
+Message = dict[str, str]
+"""One turn of a chat: `role` and `content`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How an answer is drawn. Temperature 0 takes the likeliest token that the mask allows; `seed` makes
+    other draws come again, as far as a server's arithmetic does."""
+
+    temperature: float = 0.0
+    seed: int | None = None
+
+
+GREEDY = Sampling()
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A whole answer under a mask, and how it was made. `grammar` is the version of the mask, `seconds` wall
+    time; of the prompt's tokens `cached_tokens` came from the server's prefix cache."""
+
+    text: str
+    engine: str
+    grammar: str
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    seconds: float
+    scored: Scored | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """A draft and how it was made. `grammar` is the version of the mask, `seconds` wall time.

@@ -18,7 +18,7 @@ from typing import Any
 from schemas.errors import DecodeInvalid, DecodeTruncated, EngineUnavailable
 from schemas.menu import Menu
 from services.engines import unmasked
-from services.engines.grammar import Mask
+from services.engines.mask import Mask
 from services.engines.ports import Reading
 from services.engines.reader_prompt import menu_text, messages
 from services.engines.short_form import Names, Unreadable

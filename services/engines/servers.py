@@ -9,14 +9,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 import structlog
 
 from schemas.errors import DecodeInvalid, EngineError, EngineMisconfigured, EngineUnavailable
 from schemas.evidence import Evidence
+from services.engines.completion import How
 from services.engines.decoder import OpenAIDecoder
-from services.engines.ports import Decoded, Reading
+from services.engines.mask import Mask
+from services.engines.ports import Completed, Decoded, Message, Reading
 
 log = structlog.get_logger()
 
@@ -93,6 +95,10 @@ class Servers:
     def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
         """See `CartDecoder.read`; raises as `decode`."""
         return self._ask(lambda decoder: decoder.read(evidence, called_off), called_off)
+
+    def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
+        """See `Completions.complete`; raises as `decode`."""
+        return self._ask(lambda decoder: decoder.complete(chat, mask, **how), how.get("called_off"))
 
     def _ask(self, act: Callable[[OpenAIDecoder], Answered], called_off: threading.Event | None) -> Answered:
         began, left, waited = time.monotonic(), list(self._servers), False

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from schemas.cart import MAX_COUNT, MAX_LINES, MAX_OPTIONS
 from schemas.menu import Menu
-from services.engines.grammar import Mask
+from services.engines.mask import Mask
 from services.engines.short_form import AMOUNTS, NOTHING, OFF_MENU, Names
 
 _TOKENS_A_LINE = 120

@@ -69,18 +69,19 @@ def read(document: dict[str, Any], answer: Sequence[int]) -> list[Token]:
 
 
 def score(text: str, answer: Iterable[Token]) -> Scored:
-    """Each token's score, given to the field of `text` (the wire cart) in whose value it begins."""
-    ends = sorted(values(text).items())
+    """Each token's score, given to the field of `text` in whose value it begins. A text that is no object or
+    list of JSON is one value, and its pointer the empty one."""
+    ends = sorted((values(text) if text[:1] in ("{", "[") else {(0, len(text)): ""}).items())
     logprobs: defaultdict[str, float] = defaultdict(float)
     overruled: Counter[str] = Counter()
     at = 0
     for token in answer:
         start = _place(text, token.text, at)
-        pointer = next((p for (begin, end), p in ends if begin <= start < end), END)
-        if pointer != END:
+        pointer = next((p for (begin, end), p in ends if begin <= start < end), None)
+        if pointer is not None:
             logprobs[pointer] += token.logprob
         if token.rank > 1:
-            overruled[pointer] += 1
+            overruled[END if pointer is None else pointer] += 1
         at = start + (0 if _PARTIAL in token.text else len(token.text))
     return Scored({p: math.exp(total) for p, total in logprobs.items()}, dict(overruled))
 

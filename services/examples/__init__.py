@@ -1,1 +1,0 @@
-"""Examples of decoding under a mask, each a room of its own."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from services.engines.prompt import Message
+from services.engines.ports import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from typing import Any
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from services.engines.labels import Labels
-from services.engines.prompt import Message, messages
+from services.engines.ports import Message
+from services.engines.prompt import messages
 from services.pipeline.retrieve import clean, retrieve
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -35,8 +35,9 @@ from schemas.cart import CartDraft, ItemLine
 from schemas.errors import DecodeInvalid
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.engines.grammar import Mask, build_mask
+from services.engines.grammar import build_mask
 from services.engines.labels import Labels
+from services.engines.mask import Mask
 from services.evaluation.statistics import wilson
 from services.pipeline.retrieve import retrieve
 from tests.bench.random_server import LAYERS, versions, vllm, write_model

@@ -22,8 +22,9 @@ from schemas.menu import Menu
 from services.engines import decoder as client
 from services.engines import grammar
 from services.engines import servers as several
-from services.engines.grammar import Mask, build_mask
+from services.engines.grammar import build_mask
 from services.engines.labels import Labels
+from services.engines.mask import Mask
 from services.engines.servers import Servers
 from services.pipeline.retrieve import retrieve
 from tests.engines.running import RARELY_S, START_S, Engine, has_vllm, living, llama, vllm

@@ -22,8 +22,9 @@ from infra.models import resolve
 from infra.settings import settings as configured
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.engines.grammar import Mask, check_menu
+from services.engines.grammar import check_menu
 from services.engines.labels import Labels
+from services.engines.mask import Mask
 from services.engines.vocabulary import Vocabulary, read_vocabulary
 from services.pipeline.retrieve import clean, retrieve
 from tests.fuzz.drafts import BYTES, any_draft, evidences

@@ -155,7 +155,7 @@ def test_sorted_tokens_give_the_same_set_as_one_by_one(name: str, tokens: Tokens
 
 def test_a_small_model_decodes_by_hand(tokens: Tokens) -> None:
     pattern = "yes|no"
-    with served(small_model(), len(tokens.pieces)) as model:
+    with served(len(tokens.pieces)) as model:
         prompt = model.prompt(("user", "Tell me a long story about a dragon."))
         logits = model.logits(prompt)
         steps = list(

@@ -15,8 +15,9 @@ from llguidance import LLMatcher
 from schemas.errors import DecodeInvalid, DecodeTruncated
 from schemas.evidence import Evidence
 from services.engines.blanks import Answer, TooOpen
-from services.engines.grammar import BYTES, Mask, build_form, build_mask
+from services.engines.grammar import build_form, build_mask
 from services.engines.labels import Labels
+from services.engines.mask import BYTES, Mask
 from services.pipeline.retrieve import retrieve
 from tests.fuzz.drafts import any_draft, evidences
 from tests.stand_ins import CAFE

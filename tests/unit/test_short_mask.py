@@ -6,7 +6,7 @@ import pytest
 from llguidance import LLMatcher
 
 from schemas.menu import Menu
-from services.engines.grammar import Mask
+from services.engines.mask import Mask
 from services.engines.short_form import Names
 from services.engines.short_mask import short_mask
 from tests.unit.test_short_form import CAFE, NAMES, taught

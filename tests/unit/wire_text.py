@@ -7,8 +7,9 @@ from typing import Any
 
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.engines.grammar import Mask, build_mask
+from services.engines.grammar import build_mask
 from services.engines.labels import Labels
+from services.engines.mask import Mask
 from services.pipeline.retrieve import retrieve
 from tests.stand_ins import CAFE
 

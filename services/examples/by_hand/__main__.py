@@ -45,8 +45,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     machine = _machine(args)
-    file = small_model()
-    tokens = read_tokens(file)
+    tokens = read_tokens(small_model())
     if args.table:
         if not isinstance(machine, Automaton):
             raise InputError(
@@ -57,7 +56,7 @@ def _run(args: argparse.Namespace) -> int:
         return 0
     mask = ByteMask(machine, tokens)
     taken: list[Step] = []
-    with served(file, len(tokens.pieces)) as model:
+    with served(len(tokens.pieces)) as model:
         steps = decode(
             model,
             model.prompt(("user", args.text)),

@@ -36,11 +36,10 @@ def main() -> int:
     args = parser.parse_args()
     kept = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else {"answers": []}
     rows: list[dict[str, Any]] = kept["answers"]
-    file = small_model()
-    tokens = read_tokens(file)
+    tokens = read_tokens(small_model())
     kinds, tasks = read_tasks()
     until = time.monotonic() + args.seconds
-    with served(file, len(tokens.pieces)) as model:
+    with served(len(tokens.pieces)) as model:
         for task in tasks:
             for way in ("mask", "prompt"):
                 done = any(row["said"] == task.said and row["way"] == way for row in rows)

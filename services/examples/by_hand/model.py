@@ -13,7 +13,6 @@ mask.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,11 +23,9 @@ import numpy as np
 from pydantic_core import from_json
 
 from infra.models import resolve
-from infra.ports import any_free
 from infra.settings import settings
-from infra.supervisor import Child, Supervisor
 from schemas.errors import EngineMisconfigured, EngineUnavailable
-from services.engines import llama_server
+from services.engines.embedded import decode_server
 from services.examples.by_hand.steps import Logits
 
 SMALL = "smollm2-135m-instruct-q4_1.gguf"
@@ -88,24 +85,12 @@ def small_model() -> Path:
 
 
 @contextmanager
-def served(file: Path, size: int, *, threads: int = 2) -> Iterator[ServedModel]:
-    """`file` in a server of its own, which ends with the block."""
-    url = f"http://127.0.0.1:{(port := any_free())}"
-
-    def answers() -> bool:
-        try:
-            return httpx.get(f"{url}/health", timeout=1, trust_env=False).status_code == 200
-        except httpx.HTTPError:
-            return False
-
-    with tempfile.TemporaryDirectory() as home:
-        supervisor = Supervisor(Path(home))
-        argv = llama_server.command(file, port, threads=threads, slots=1, context=CONTEXT)
-        log = Path(home) / "model.log"
-        supervisor.start([Child("model", argv, log, answers, env=llama_server.OPENMP_ENV)])
-        model = ServedModel(url, size)
+def served(size: int) -> Iterator[ServedModel]:
+    """The small model in a server of its own, which ends with the block. Raises ModelError as `small_model`."""
+    options = {"llm_url": "", "llm_model": SMALL, "llm_slots": 1, "llm_context": CONTEXT, "reader": "off"}
+    with decode_server(settings().model_copy(update=options)) as config:
+        model = ServedModel(config.llm_url, size)
         try:
             yield model
         finally:
             model.close()
-            supervisor.stop()

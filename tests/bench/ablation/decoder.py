@@ -21,8 +21,7 @@ from services.engines.calls import Calls
 from services.engines.decoder import OpenAIDecoder
 from services.engines.kept import Kept
 from services.engines.labels import Labels
-from services.engines.ports import Decoded
-from services.engines.prompt import Message
+from services.engines.ports import Decoded, Message
 from services.pipeline.one_cart import one_cart
 from tests.bench.ablation.levers import FULL, Variant
 

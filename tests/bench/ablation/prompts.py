@@ -17,7 +17,8 @@ from rapidfuzz import fuzz, process
 from schemas.cart import MAX_HEARD_CHARS, CartDraft
 from schemas.evidence import Evidence
 from services.engines.labels import Labels
-from services.engines.prompt import Message, messages
+from services.engines.ports import Message
+from services.engines.prompt import messages
 from tests.bench.orders import Order, sample
 from tests.bench.techniques.methods import DRAFT, MAX_TOKENS
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemas.menu import Menu
-from services.engines.prompt import Message
+from services.engines.ports import Message
 from tests.bench.chat import Answer
 from tests.bench.orders import Order, labels_of
 from tests.bench.techniques.wire import wire_schema

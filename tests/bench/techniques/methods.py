@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.engines.grammar import build_mask
-from services.engines.prompt import Message
+from services.engines.ports import Message
 from tests.bench.chat import Answer, Chat
 from tests.bench.orders import Order
 from tests.bench.techniques.forms import BASE, FORMS, Form

@@ -1,0 +1,90 @@
+"""What an answer may be: a grammar, checked before it serves, and what its texts are read as.
+
+    OutputType.of(Ticket)                        a Pydantic model, as JSON
+    OutputType.by_grammar("query", lark, ...)    any other language, in llguidance's Lark
+
+Cost: some 10 ms for a small model, once a process (`output_type` keeps them); the server compiles the grammar
+again for each request, about 1 ms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from schemas.errors import AnswerRefused, UnmaskableSchema
+from services.engines.mask import Mask
+from services.masked.bounds import NONE_GIVEN, Bounds, bounded
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputType(Generic[T]):
+    """`read` makes a value of a text that `mask` allows, and raises `AnswerRefused` where it means nothing.
+    `schema` is the bounded JSON Schema; None where the text is no JSON, but another language."""
+
+    name: str
+    mask: Mask
+    read: Callable[[str], T]
+    schema: dict[str, Any] | None = None
+
+    @property
+    def version(self) -> str:
+        """Changes when and only when the grammar does."""
+        return self.mask.version
+
+    @staticmethod
+    def of(model: type[M], bounds: Bounds = NONE_GIVEN) -> OutputType[M]:
+        """JSON of `model`, its fields in the model's own order, without spaces.
+
+        Raises:
+            UnmaskableSchema: the schema can't be bounded or held, with every place and what to write there.
+        """
+        schema, longest = bounded(model.model_json_schema(), bounds)
+        how = {"x-guidance": {"whitespace_flexible": False}}
+        lark = f"start: %json {json.dumps(schema | how, ensure_ascii=False)}"
+        return OutputType(model.__name__, _checked(lark, longest), _reader(model), schema)
+
+    @staticmethod
+    def by_grammar(name: str, lark: str, longest: int, read: Callable[[str], T]) -> OutputType[T]:
+        """Texts of a grammar in llguidance's Lark, the longest of `longest` bytes: nobody works that out of a
+        grammar, so whoever writes it has to bound it, and say so.
+
+        Raises:
+            UnmaskableSchema: llguidance refuses the grammar; its words are passed on.
+        """
+        return OutputType(name, _checked(lark, longest), read)
+
+
+@lru_cache(maxsize=256)
+def output_type(model: type[M], bounds: Bounds = NONE_GIVEN) -> OutputType[M]:
+    """`OutputType.of`, made once for each model and bounds."""
+    return OutputType.of(model, bounds)
+
+
+def _checked(rules: str, longest: int) -> Mask:
+    lark = f"%llguidance {{}}\n{rules}\n"
+    mask = Mask(lark, hashlib.sha256(lark.encode()).hexdigest()[:16], longest)
+    if problem := mask.problem():
+        raise UnmaskableSchema([("/", f"its grammar does not compile: {problem:.300}")])
+    return mask
+
+
+def _reader(model: type[M]) -> Callable[[str], M]:
+    def read(text: str) -> M:
+        try:
+            return model.model_validate_json(text)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            places = [("".join(f"/{step}" for step in one["loc"]) or "/", one["msg"]) for one in found]
+            raise AnswerRefused(places, quoted=text[:200]) from None
+
+    return read
