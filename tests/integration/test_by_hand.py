@@ -20,7 +20,14 @@ from services.examples.by_hand.figures import counts
 from services.examples.by_hand.json_machine import JsonMachine
 from services.examples.by_hand.json_schema import read_schema
 from services.examples.by_hand.library import LibraryMask, pattern_grammar, schema_grammar
-from services.examples.by_hand.masks import ByteMachine, ByteMask, LogitMask, plain_walk, sorted_walk
+from services.examples.by_hand.masks import (
+    Anything,
+    ByteMachine,
+    ByteMask,
+    LogitMask,
+    plain_walk,
+    sorted_walk,
+)
 from services.examples.by_hand.model import served, small_model
 from services.examples.by_hand.steps import softmax
 from services.examples.by_hand.tasks import read_tasks
@@ -161,6 +168,12 @@ def test_a_small_model_decodes_by_hand(tokens: Tokens) -> None:
         steps = list(
             decode(model, prompt, ByteMask(automaton(pattern), tokens), tokens, temperature=1, share=0.9)
         )
+        free = list(decode(model, prompt, Anything(tokens), tokens, limit=3))
+        text, written, ended = model.write(prompt, limit=3)
+    assert (tokens.text([step.taken for step in free]), len(free)) == (text, written), (
+        "as the server by itself"
+    )
+    assert not ended
     assert logits.shape == (len(tokens.pieces),)
     assert np.isfinite(logits).all()
     assert np.exp(logits).sum() == pytest.approx(1, abs=0.01), "log-probabilities: logits up to a constant"

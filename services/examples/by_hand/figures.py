@@ -19,7 +19,7 @@ from typing import Any
 from services.examples.by_hand.automaton import automaton
 from services.examples.by_hand.decode import Step, decode
 from services.examples.by_hand.library import LibraryMask, pattern_grammar, schema_grammar
-from services.examples.by_hand.masks import Anything, ByteMask, LogitMask, plain_walk, sorted_walk
+from services.examples.by_hand.masks import ByteMask, plain_walk, sorted_walk
 from services.examples.by_hand.model import SMALL, ServedModel, served, small_model
 from services.examples.by_hand.tasks import FILE, Kind, Task, read_tasks
 from services.examples.by_hand.tokens import Tokens, read_tokens
@@ -53,18 +53,18 @@ def main() -> int:
 
 
 def answered(model: ServedModel, tokens: Tokens, kind: Kind, task: Task, way: str) -> dict[str, Any]:
-    """One task's answer, as it came, with what the model wanted at each step."""
-    mask: LogitMask = kind.mask(tokens) if way == "mask" else Anything(tokens)
-    steps: list[Step] = list(
-        decode(model, model.prompt(*kind.messages(task.said)), mask, tokens, limit=LIMIT)
-    )
-    ended = steps[-1].taken == tokens.end
+    """One task's answer, as it came; under the mask with how often the model wanted something else, and the
+    least probability that it gave to all allowed tokens together."""
+    prompt = model.prompt(*kind.messages(task.said))
+    row: dict[str, Any] = {"way": way, "kind": task.kind, "said": task.said}
+    if way == "prompt":
+        text, written, ended = model.write(prompt, LIMIT)
+        return {**row, "answer": text, "ended": ended, "tokens": written}
+    steps: list[Step] = list(decode(model, prompt, kind.mask(tokens), tokens, limit=LIMIT))
     return {
-        "way": way,
-        "kind": task.kind,
-        "said": task.said,
+        **row,
         "answer": tokens.text([step.taken for step in steps]),
-        "ended": ended,
+        "ended": steps[-1].taken == tokens.end,
         "tokens": len(steps),
         "overruled": sum(not step.favourite_allowed for step in steps),
         "least_legal": min(step.legal for step in steps),
@@ -84,7 +84,7 @@ def counts(kinds: dict[str, Kind], tasks: list[Task], rows: list[dict[str, Any]]
                 "hold_something_valid": sum(bool(kind.found(row["answer"])) for row in mine),
                 "right": sum(kind.found(row["answer"]) == gold[row["said"]] for row in mine),
                 "tokens": sum(row["tokens"] for row in mine),
-                "overruled": sum(row["overruled"] for row in mine),
+                "overruled": sum(row.get("overruled", 0) for row in mine),
             }
     return found
 

@@ -69,6 +69,13 @@ class ServedModel:
             ) from None
         return found
 
+    def write(self, ids: Sequence[int], limit: int) -> tuple[str, int, bool]:
+        """The answer that the server writes by itself, greedily and without a mask: its text, its number of
+        tokens, and whether it ended before `limit`. Raises as `logits`."""
+        body = {"prompt": list(ids), "n_predict": limit, "temperature": 0, "cache_prompt": True}
+        answer = self._ask("/completion", body)
+        return answer["content"], answer["tokens_predicted"], answer["stop_type"] == "eos"
+
     def close(self) -> None:
         self._client.close()
 
@@ -86,7 +93,7 @@ def small_model() -> Path:
 
 @contextmanager
 def served(size: int) -> Iterator[ServedModel]:
-    """The small model in a server of its own, which ends with the block. Raises ModelError as `small_model`."""
+    """The small model in a server of its own, which ends with the block. Raises as `small_model`."""
     options = {"llm_url": "", "llm_model": SMALL, "llm_slots": 1, "llm_context": CONTEXT, "reader": "off"}
     with decode_server(settings().model_copy(update=options)) as config:
         model = ServedModel(config.llm_url, size)
