@@ -17,7 +17,7 @@ from services.examples.by_hand import model as model_room
 from services.examples.by_hand.__main__ import DATE, main
 from services.examples.by_hand.automaton import automaton
 from services.examples.by_hand.decode import decode
-from services.examples.by_hand.figures import counts
+from services.examples.by_hand.figures import counts, tables
 from services.examples.by_hand.json_machine import JsonMachine
 from services.examples.by_hand.json_schema import read_schema
 from services.examples.by_hand.library import LibraryMask, pattern_grammar, schema_grammar
@@ -217,6 +217,8 @@ def test_without_the_model_the_command_says_how_to_get_it(
 def test_the_kept_figures_are_those_of_the_kept_answers() -> None:
     kept = json.loads((REPOSITORY / "docs/benchmarks/by-hand.json").read_text(encoding="utf-8"))
     assert counts(*read_tasks(), kept["answers"]) == kept["counts"]
+    page = (REPOSITORY / "docs/masking.md").read_text(encoding="utf-8")
+    assert [line for line in tables(kept) if line not in page] == []
     assert {(row["said"], row["way"]) for row in kept["answers"]} == {
         (task.said, way) for task in read_tasks()[1] for way in ("mask", "prompt")
     }
