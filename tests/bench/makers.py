@@ -167,30 +167,34 @@ class _Candidates(ctypes.Structure):
     )
 
 
-def gbnf_maker(weights: str, end: int) -> Maker:
-    """llama.cpp's converter and its own grammar, out of the `xllamacpp` wheel, with the vocabulary of
-    `weights`. The wheel's Python gives llguidance's grammar instead, as its server does; its C++ has
-    the converter as a symbol. Where that throws, the process ends with the reason on standard error."""
+def _llama() -> Any:
     import xllamacpp.xllamacpp
 
-    library = ctypes.CDLL(xllamacpp.xllamacpp.__file__)
-    standard = ctypes.CDLL("libstdc++.so.6")
+    return ctypes.CDLL(xllamacpp.xllamacpp.__file__)
+
+
+def gbnf_of(schema: Schema) -> bytes:
+    """What llama.cpp's own converter makes of a schema. The `xllamacpp` wheel's Python gives llguidance's
+    grammar instead, as its server does; its C++ has the converter as a symbol. Where that throws, the process
+    ends with the reason on standard error."""
+    library, standard = _llama(), ctypes.CDLL("libstdc++.so.6")
+    text, document, grammar = (ctypes.create_string_buffer(256) for _ in range(3))
+    # A std::string of the older ABI: one pointer; made by the constructor that every libstdc++ exports.
+    standard["_ZNSsC1EPKcRKSaIcE"](text, json.dumps(schema).encode(), ctypes.create_string_buffer(8))
+    library["_ZN11common_json5parseERKSs"](document, text)
+    library["_Z22json_schema_to_grammarRK11common_jsonb"](grammar, document, True)
+    return ctypes.cast(grammar, ctypes.POINTER(ctypes.c_char_p))[0] or b""
+
+
+def gbnf_maker(weights: str, end: int) -> Maker:
+    """llama.cpp's converter and its own grammar, with the vocabulary of `weights`."""
+    library = _llama()
     for name in ("llama_model_load_from_file", "llama_model_get_vocab", "llama_sampler_init_grammar"):
         getattr(library, name).restype = ctypes.c_void_p
     vocabulary = _vocabulary(library, weights)
 
-    def converted(schema: Schema) -> bytes:
-        text, document, grammar = (ctypes.create_string_buffer(256) for _ in range(3))
-        # A std::string of the older ABI: one pointer; made by the constructor that every libstdc++ exports.
-        standard["_ZNSsC1EPKcRKSaIcE"](text, json.dumps(schema).encode(), ctypes.create_string_buffer(8))
-        library["_ZN11common_json5parseERKSs"](document, text)
-        library["_Z22json_schema_to_grammarRK11common_jsonb"](grammar, document, True)
-        return ctypes.cast(grammar, ctypes.POINTER(ctypes.c_char_p))[0] or b""
-
     def make(schema: Schema) -> Matcher:
-        sampler = library.llama_sampler_init_grammar(
-            ctypes.c_void_p(vocabulary), converted(schema), b"root"
-        )
+        sampler = library.llama_sampler_init_grammar(ctypes.c_void_p(vocabulary), gbnf_of(schema), b"root")
         if not sampler:
             raise Refused("llama.cpp can't parse its converter's grammar: see standard error")
         handle = ctypes.c_void_p(sampler)
@@ -222,4 +226,3 @@ def _vocabulary(library: Any, weights: str) -> int:
     if not model:
         sys.exit("the weights could not be loaded")
     return int(library.llama_model_get_vocab(ctypes.c_void_p(model)))
-

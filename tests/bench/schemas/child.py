@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,16 @@ COMPILE_CPU_S = 10
 ALL_CPU_S = 30
 WALL = 6  # times the processor's time: other work shares the machine
 LIMIT_BYTES = 3 << 30
-SOME_ORDERS = 24
-LIBRARIES = ("llguidance", "guidance", "xgrammar", "outlines", "lm-format-enforcer", "llama.cpp")
+FEW = 4
+LIBRARIES = ("llguidance", "xgrammar", "outlines", "lm-format-enforcer", "llama.cpp", "guidance")
+PACKAGES = {
+    "llguidance": ("llguidance",),
+    "guidance": ("guidance", "llguidance"),
+    "xgrammar": ("xgrammar",),
+    "outlines": ("outlines_core",),
+    "lm-format-enforcer": ("lm-format-enforcer",),
+    "llama.cpp": ("xllamacpp",),
+}
 Row = dict[str, Any]
 
 
@@ -59,13 +68,17 @@ def accepts(matcher: makers.Matcher, tokens: list[int]) -> bool:
     return matcher.ended()
 
 
-def orders(text: str) -> list[str]:
-    """The text with its outermost members in other orders, a few of them."""
+def orders(text: str, schema: makers.Schema) -> list[str]:
+    """The text with its outermost members in other orders: what is required first, and of few members more."""
     document = json.loads(text)
-    if not isinstance(document, dict) or not 2 <= len(document) <= 6:
+    if not isinstance(document, dict):
         return []
-    turned = itertools.islice(itertools.permutations(document.items()), 1, SOME_ORDERS)
-    return [json.dumps(dict(pairs), ensure_ascii=False, separators=(",", ":")) for pairs in turned]
+    required = schema.get("required", [])
+    turned = [sorted(document.items(), key=lambda pair: pair[0] not in required)]
+    if len(document) <= FEW:
+        turned += map(list, itertools.permutations(document.items()))
+    texts = [json.dumps(dict(pairs), ensure_ascii=False, separators=(",", ":")) for pairs in turned]
+    return [other for other in dict.fromkeys(texts) if other != text]
 
 
 def tried(case: Row, maker: makers.Maker, tokenizer: Any, tell: Any) -> None:
@@ -86,7 +99,7 @@ def tried(case: Row, maker: makers.Maker, tokenizer: Any, tell: Any) -> None:
     for kind in ("invalid", "valid"):
         for text in case[kind]:
             try:
-                accepted = read(text) or (kind == "valid" and any(map(read, orders(text))))
+                accepted = read(text) or (kind == "valid" and any(map(read, orders(text, case["schema"]))))
             except BaseException as error:
                 tell({kind: False, "failed": f"{type(error).__name__}: {error}"[:300]})
                 continue
@@ -104,7 +117,12 @@ def in_child(case: Row, maker: makers.Maker, tokenizer: Any) -> Row:
                 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
                 resource.setrlimit(resource.RLIMIT_DATA, (LIMIT_BYTES, LIMIT_BYTES))
                 resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_CPU_S, ALL_CPU_S + 5))
-                tried(case, maker, tokenizer, lambda row: os.write(told.fileno(), json.dumps(row).encode() + b"\n"))
+                tried(
+                    case,
+                    maker,
+                    tokenizer,
+                    lambda row: os.write(told.fileno(), json.dumps(row).encode() + b"\n"),
+                )
             finally:
                 os._exit(0)
         until = time.monotonic() + WALL * ALL_CPU_S
@@ -123,7 +141,7 @@ def in_child(case: Row, maker: makers.Maker, tokenizer: Any) -> Row:
         "name": case["name"],
         "told": lines,
         "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
-        "stderr": noise[-600:],
+        "stderr": noise[-300:],
     }
 
 
@@ -138,6 +156,8 @@ def main() -> int:
     os.environ["HF_HUB_OFFLINE"] = "1"
     from transformers import PreTrainedTokenizerFast
 
+    versions = {package: version(package) for package in PACKAGES[args.library]}
+    args.out.with_suffix(".versions.json").write_text(json.dumps(versions) + "\n")
     cases = [json.loads(line) for line in args.cases.read_text().splitlines()]
     known = set()
     if args.out.exists():
@@ -152,7 +172,8 @@ def main() -> int:
             if case["name"] not in known:
                 out.write(json.dumps(in_child(case, maker, tokenizer)) + "\n")
                 out.flush()
-    return 0
+    sys.stdout.flush()
+    os._exit(0)  # what the libraries would tell of themselves at the end is no finding
 
 
 if __name__ == "__main__":

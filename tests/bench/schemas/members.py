@@ -38,15 +38,15 @@ def pattern_properties(i: int, rng: Random) -> Drawn:
     if i < 3:
         schema: Schema = {
             "type": "object",
-            "patternProperties": {"^[a-z]{1,3}$": INTEGER, "^[A-Z]": STRING},
+            "patternProperties": {f"^[a-z]{{1,{3 + i}}}$": INTEGER, "^[A-Z]": STRING},
             **closed,
         }
-        return Drawn(schema, [{}, {"ab": 1, "Xy": "s"}], [{"ab": "s"}, {"Xy": 1}, {"abcd": 1}])
+        return Drawn(schema, [{}, {"ab": 1, "Xy": "s"}], [{"ab": "s"}, {"Xy": 1}, {"abcdef": 1}])
     if i < 5:
         schema = {
             "type": "object",
             "properties": {"x_id": INTEGER},
-            "patternProperties": {"^x_": {"type": ["integer", "string"]}},
+            "patternProperties": {["^x_", "_"][i - 3]: {"type": ["integer", "string"]}},
             **closed,
         }
         return Drawn(
@@ -55,7 +55,7 @@ def pattern_properties(i: int, rng: Random) -> Drawn:
     if i < 7:
         schema = {
             "type": "object",
-            "patternProperties": {"^a": {"type": "integer"}, "z$": {"minimum": 10}},
+            "patternProperties": {"^a": {"type": "integer"}, ["z$", "z"][i - 5]: {"minimum": 10}},
             **closed,
         }
         return Drawn(schema, [{"a": 1, "az": 12, "bz": 10}], [{"az": 5}, {"az": "s"}, {"b": 1}, {"bz": 9}])

@@ -19,15 +19,17 @@ def _chain(depth: int, last: Any, name: str = "next") -> Any:
 def recursion(i: int, rng: Random) -> Drawn:
     if i < 4:  # a list that ends in null, by `#` or by name
         target = "#" if i % 2 else "#/$defs/node"
-        node = record({"value": INTEGER, "next": {"anyOf": [{"$ref": target}, {"type": "null"}]}})
+        value: Schema = {"type": "integer", "maximum": 99} if i >= 2 else INTEGER
+        node = record({"value": value, "next": {"anyOf": [{"$ref": target}, {"type": "null"}]}})
         schema = node if i % 2 else {"$ref": target, "$defs": {"node": node}}
         return Drawn(
             schema, [_chain(1, None), _chain(5 + i, None)], [_chain(2, 3), {"value": 1}, _chain(3, {})]
         )
     if i < 8:  # a tree, whose children may be bounded
         limit: Schema = {"maxItems": i - 3} if i % 2 else {}
+        name: Schema = {"type": "string", "maxLength": 9} if i >= 6 else {"type": "string"}
         node = record(
-            {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}, **limit}}
+            {"name": name, "children": {"type": "array", "items": {"$ref": "#"}, **limit}}
         )
         leaf = {"name": "leaf", "children": []}
         pair = {"name": "a", "children": [leaf, {"name": "b", "children": [leaf]}]}
@@ -67,7 +69,7 @@ def mutual(i: int, rng: Random) -> Drawn:
             [{"kind": "k0"}, whole],
             [{"kind": "k1"}, skipped, {"kind": "k0", "of": wrap({})}],
         )
-    operators = ["plus", "minus", "times", "over"][: i - 4]
+    operators = ["plus", "minus", "times", "over", "power"][: i - 4]
     schema = {
         "$ref": "#/$defs/sum",
         "$defs": {
@@ -137,9 +139,9 @@ def pointers(i: int, rng: Random) -> Drawn:
 def deep(i: int, rng: Random) -> Drawn:
     """8 to 80 levels, written out."""
     depth = (i + 1) * 8
-    schema: Schema = {"type": "integer", "minimum": 0}
+    schema: Schema = {"type": "integer"}
     right: Any = 7
-    wrong: Any = -7
+    wrong: Any = "7"
     for level in range(depth):
         if level % 2 or i % 2:
             schema = record({f"l{level % 10}": schema})
