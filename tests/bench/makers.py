@@ -7,9 +7,7 @@ so that an interpreter of another environment can run this.
 
 from __future__ import annotations
 
-import ctypes
 import json
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -154,75 +152,23 @@ def enforcer_maker(tokenizer: Any, vocabulary: int) -> Maker:
     return make
 
 
-class _Candidate(ctypes.Structure):
-    _fields_ = (("id", ctypes.c_int32), ("logit", ctypes.c_float), ("p", ctypes.c_float))
-
-
-class _Candidates(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.POINTER(_Candidate)),
-        ("size", ctypes.c_size_t),
-        ("selected", ctypes.c_int64),
-        ("sorted", ctypes.c_bool),
-    )
-
-
-def _llama() -> Any:
-    import xllamacpp.xllamacpp
-
-    return ctypes.CDLL(xllamacpp.xllamacpp.__file__)
-
-
-def gbnf_of(schema: Schema) -> bytes:
-    """What llama.cpp's own converter makes of a schema. The `xllamacpp` wheel's Python gives llguidance's
-    grammar instead, as its server does; its C++ has the converter as a symbol. Where that throws, the process
-    ends with the reason on standard error."""
-    library, standard = _llama(), ctypes.CDLL("libstdc++.so.6")
-    text, document, grammar = (ctypes.create_string_buffer(256) for _ in range(3))
-    # A std::string of the older ABI: one pointer; made by the constructor that every libstdc++ exports.
-    standard["_ZNSsC1EPKcRKSaIcE"](text, json.dumps(schema).encode(), ctypes.create_string_buffer(8))
-    library["_ZN11common_json5parseERKSs"](document, text)
-    library["_Z22json_schema_to_grammarRK11common_jsonb"](grammar, document, True)
-    return ctypes.cast(grammar, ctypes.POINTER(ctypes.c_char_p))[0] or b""
-
-
 def gbnf_maker(weights: str, end: int) -> Maker:
     """llama.cpp's converter and its own grammar, with the vocabulary of `weights`."""
-    library = _llama()
-    for name in ("llama_model_load_from_file", "llama_model_get_vocab", "llama_sampler_init_grammar"):
-        getattr(library, name).restype = ctypes.c_void_p
-    vocabulary = _vocabulary(library, weights)
+    from tests.bench.llama_samplers import Llama, gbnf_of
+
+    llama = Llama(weights)
 
     def make(schema: Schema) -> Matcher:
-        sampler = library.llama_sampler_init_grammar(ctypes.c_void_p(vocabulary), gbnf_of(schema), b"root")
-        if not sampler:
+        sampler = llama.gbnf(gbnf_of(schema))
+        if sampler is None:
             raise Refused("llama.cpp can't parse its converter's grammar: see standard error")
-        handle = ctypes.c_void_p(sampler)
-
-        def open_to(token: int) -> bool:
-            one = _Candidate(token, 0.0, 0.0)
-            candidates = _Candidates(ctypes.pointer(one), 1, -1, False)
-            library.llama_sampler_apply(handle, ctypes.byref(candidates))
-            return bool(one.logit > -1e30)
 
         def take(token: int) -> bool:
-            if not open_to(token):
+            if not sampler.open_to(token):
                 return False
-            library.llama_sampler_accept(handle, ctypes.c_int32(token))
+            sampler.accept(token)
             return True
 
-        return Matcher(lambda: None, take, lambda: open_to(end))
+        return Matcher(lambda: None, take, lambda: sampler.open_to(end))
 
     return make
-
-
-def _vocabulary(library: Any, weights: str) -> int:
-    class Params(ctypes.Structure):  # larger than the library's, which looks at what it knows of
-        _fields_ = (("raw", ctypes.c_uint8 * 256),)
-
-    library.llama_backend_init()
-    library.llama_model_default_params.restype = Params
-    model = library.llama_model_load_from_file(weights.encode(), library.llama_model_default_params())
-    if not model:
-        sys.exit("the weights could not be loaded")
-    return int(library.llama_model_get_vocab(ctypes.c_void_p(model)))

@@ -31,7 +31,7 @@ from services.engines.llama_server import OPENMP_ENV
 from services.workers.stack import decode_server
 from tests.bench.ablation.prompts import TUNED
 from tests.bench.chat import Answer, Chat
-from tests.bench.makers import gbnf_of
+from tests.bench.llama_samplers import gbnf_of
 from tests.bench.orders import Order, sample
 from tests.bench.schemas.cases import Schema, checked, families, record
 from tests.bench.techniques.reading import exact, read
@@ -150,6 +150,13 @@ def picked(chat: Chat, way: str, body: Body, known: list[str], number: int) -> R
     return {**row(f"5000: {way}", name, answer), "failure": None if right else "not in the list"}
 
 
+def many_names() -> tuple[list[str], Schema]:
+    """5,000 names, and a schema whose one member is any of them."""
+    (family,) = (family for family in families() if family.name == "big_enum")
+    known: list[str] = checked(family, 9).schema["properties"]["v"]["enum"]
+    return known, record({"name": {"type": "string", "enum": known}})
+
+
 def middle(values: list[float]) -> float:
     return round(statistics.median(values), 1) if values else 0.0
 
@@ -181,9 +188,7 @@ def run(url: str, orders: list[Order], file: Path, until: float) -> tuple[list[R
     done = {(r["way"], r["id"]) for r in rows}
     chat, each = Chat(url, MODEL), ways(url)
     plan: list[tuple[str, str, Callable[[], Row]]] = []
-    (family,) = (family for family in families() if family.name == "big_enum")
-    known: list[str] = checked(family, 9).schema["properties"]["v"]["enum"]
-    schema = record({"name": {"type": "string", "enum": known}})
+    known, schema = many_names()
     bodies: dict[str, Body] = {
         "free": {}, "llguidance": llguidance(schema), "gbnf": gbnf(schema), "gbnf, lazy": {**gbnf(schema), **LAZY},
     }  # fmt: skip

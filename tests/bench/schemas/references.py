@@ -28,9 +28,7 @@ def recursion(i: int, rng: Random) -> Drawn:
     if i < 8:  # a tree, whose children may be bounded
         limit: Schema = {"maxItems": i - 3} if i % 2 else {}
         name: Schema = {"type": "string", "maxLength": 9} if i >= 6 else {"type": "string"}
-        node = record(
-            {"name": name, "children": {"type": "array", "items": {"$ref": "#"}, **limit}}
-        )
+        node = record({"name": name, "children": {"type": "array", "items": {"$ref": "#"}, **limit}})
         leaf = {"name": "leaf", "children": []}
         pair = {"name": "a", "children": [leaf, {"name": "b", "children": [leaf]}]}
         wrong = [{"name": "a"}, {"name": "a", "children": [{"name": "b"}]}]

@@ -22,7 +22,18 @@ Row = dict[str, Any]
 INSIDE = {"KeyError", "IndexError", "AttributeError", "AssertionError", "RecursionError", "TypeError"}
 CONVERTER = "JSON schema conversion failed"  # how llama.cpp's converter says no: it throws
 _CPU, _KILLED, _ABORTED = 24, 9, 6
-VERDICTS = ("takes", "right", "refuses", "without words", "hangs", "crashes", "wrong accepts", "wrong refuses", "stops", "never ends")
+VERDICTS = (
+    "takes",
+    "right",
+    "refuses",
+    "without words",
+    "hangs",
+    "crashes",
+    "wrong accepts",
+    "wrong refuses",
+    "stops",
+    "never ends",
+)
 Verdicts = set[str]
 
 
@@ -67,8 +78,12 @@ def of_library(rows: list[Row]) -> dict[str, Any]:
     return {
         "schemas": len(rows),
         "counts": {name: len(names) for name, names in by_verdict.items()},
-        "families": {name: dict(Counter(n.rpartition("-")[0] for n in names)) for name, names in by_verdict.items()},
-        "compile_ms": {f"p{share}": compiled[int(share / 100 * (len(compiled) - 1))] for share in (50, 95, 100)},
+        "families": {
+            name: dict(Counter(n.rpartition("-")[0] for n in names)) for name, names in by_verdict.items()
+        },
+        "compile_ms": {
+            f"p{share}": compiled[int(share / 100 * (len(compiled) - 1))] for share in (50, 95, 100)
+        },
     }
 
 
@@ -96,7 +111,16 @@ def family_table(found: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-SIGNS = {"refuses": "r", "without words": "s", "hangs": "h", "crashes": "c", "wrong accepts": "A", "wrong refuses": "R", "stops": "e", "never ends": "n"}
+SIGNS = {
+    "refuses": "r",
+    "without words": "s",
+    "hangs": "h",
+    "crashes": "c",
+    "wrong accepts": "A",
+    "wrong refuses": "R",
+    "stops": "e",
+    "never ends": "n",
+}
 
 
 def markdown(rows: list[list[str]]) -> str:
