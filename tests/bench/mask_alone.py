@@ -22,25 +22,13 @@ from typing import Any
 from infra.models import resolve
 from infra.settings import settings
 from services.engines.grammar import build_mask
-from services.pipeline.one_cart import one_cart
-from tests.bench.ablation.prompts import TUNED
-from tests.bench.llama_samplers import Llama, Sampler, gbnf_of
-from tests.bench.mask_cost import MODEL, PICKS, llguidance, many_names
-from tests.bench.orders import Order, sample
+from tests.bench.mask_cost import MODEL, PICKS, llguidance, many_names, settled
+from tests.bench.orders import Order
 from tests.bench.schemas.cases import spelled
+from tests.bench.schemas.llama_samplers import Llama, Sampler, gbnf_of
 from tests.bench.techniques.wire import wire_schema
 
 Stream = tuple[Callable[[], Sampler | None], str]
-
-
-def settled(count: int) -> list[tuple[Order, str]]:
-    """Orders whose words leave one cart, at even steps, and that cart as a model would write it."""
-    found = []
-    for order in sample(1000, TUNED[:1]):
-        cart = one_cart(order.evidence())
-        if cart is not None:
-            found.append((order, order.labels.to_wire(cart)))
-    return found[:: max(1, len(found) // count)][:count]
 
 
 def streams(llama: Llama, orders: list[tuple[Order, str]]) -> dict[str, list[Stream]]:

@@ -1,10 +1,11 @@
 """What a mask costs on llama.cpp: the same orders decoded free and under each way that its server has.
 
-    python -m tests.bench.mask_cost [--orders 6] [--minutes M] [--out FILE] [--write docs/benchmarks/mask-cost.json]
+    python -m tests.bench.mask_cost [--orders 6] [--minutes M] [--out FILE] [--write FILE]
 
-One embedded server, one request at a time, one menu, all ways in turns. At each step every way gets an order of its own,
-far from the others': what was just decoded one way would be found in the server's cache. Then a schema with one
-enum of 5,000 names. Rows, with the answers, are kept in OUT, and a run that was stopped goes on.
+One embedded server, one request at a time, one menu, all ways in turns. At each step every way gets an order
+of its own, far from the others': what was just decoded one way would be found in the server's cache. Before
+that, a schema with one enum of 5,000 names. Rows, with the answers, are kept in OUT, and a run that was
+stopped goes on.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ import httpx
 from infra.settings import settings
 from services.engines.grammar import build_mask
 from services.engines.llama_server import OPENMP_ENV
+from services.pipeline.one_cart import one_cart
 from services.workers.stack import decode_server
 from tests.bench.ablation.prompts import TUNED
 from tests.bench.chat import Answer, Chat
-from tests.bench.llama_samplers import gbnf_of
 from tests.bench.orders import Order, sample
 from tests.bench.schemas.cases import Schema, checked, families, record
+from tests.bench.schemas.llama_samplers import gbnf_of
 from tests.bench.techniques.reading import exact, read
 from tests.bench.techniques.wire import wire_schema
 
@@ -69,17 +71,29 @@ def favoured(text: str, url: str, eos: str = "<|im_end|>") -> Body:
     return {"logit_bias": [[token, 100] for token in sorted(tokens)]}
 
 
+def settled(count: int) -> list[tuple[Order, str]]:
+    """Orders whose words leave one cart, at even steps, and that cart as a model would write it."""
+    found: list[tuple[Order, str]] = []
+    for order in sample(1000, TUNED[:1]):
+        cart = one_cart(order.evidence())
+        if cart is None:
+            continue
+        text = order.labels.to_wire(cart)
+        if build_mask(order.evidence(), order.labels, "bench").accepts(text):
+            found.append((order, text))
+    return found[:: max(1, len(found) // count)][:count]
+
+
 def ways(url: str) -> dict[str, Callable[[Order], Body]]:
     schemas: dict[str, Schema] = {}
-    biases: dict[str, Body] = {}
+    carts = " ".join(text for _, text in settled(100))
 
     def schema(order: Order) -> Schema:
         return schemas.setdefault(order.menu.id, wire_schema(order.menu))
 
     def bias(order: Order) -> Body:
-        if order.menu.id not in biases:
-            biases[order.menu.id] = favoured(_written(schema(order)), url)
-        return biases[order.menu.id]
+        # The tokens of the schema's names, of other carts, and of what was said.
+        return favoured(f"{_written(schema(order))} {carts} {order.said}", url)
 
     return {
         "free": lambda order: {},
@@ -190,8 +204,11 @@ def run(url: str, orders: list[Order], file: Path, until: float) -> tuple[list[R
     plan: list[tuple[str, str, Callable[[], Row]]] = []
     known, schema = many_names()
     bodies: dict[str, Body] = {
-        "free": {}, "llguidance": llguidance(schema), "gbnf": gbnf(schema), "gbnf, lazy": {**gbnf(schema), **LAZY},
-    }  # fmt: skip
+        "free": {},
+        "llguidance": llguidance(schema),
+        "gbnf": gbnf(schema),
+        "gbnf, lazy": {**gbnf(schema), **LAZY},
+    }
     for number in range(PICKS):
         for way, made in bodies.items():
             name = known[number * len(known) // PICKS]

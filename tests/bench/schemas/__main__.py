@@ -2,8 +2,8 @@
 
     python -m tests.bench.schemas --python PY [--out FOLDER] [--only NAME,NAME] [--minutes M]
 
-PY is the interpreter of the group `masks`. Writes the set to OUT/cases.jsonl and what each library made of it to
-OUT/LIBRARY.jsonl, and goes on where it was stopped. Then: `python -m tests.bench.schemas.report`.
+PY is the interpreter of the group `masks`. Writes the set to OUT/cases.jsonl and what each library made of
+it to OUT/LIBRARY.jsonl, and goes on where it was stopped. Then: `python -m tests.bench.schemas.report`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The set of hard schemas: 30 families, ten schemas each, every one with instances that are and are not valid.
+"""The set of hard schemas: 30 families of ten, each schema with instances that are and that are not valid.
 
 Written here, of no public data set. What a keyword means is not ours to say: `judge` asks the `jsonschema`
 package (draft 2020-12, formats asserted), and `every_case` raises where an instance is not what its family

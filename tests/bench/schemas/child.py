@@ -1,11 +1,12 @@
-"""One library over the set: a process that has the library and the tokenizer ready, and a child for each schema.
+"""One library over the set: a process that has library and tokenizer ready, and a child for each schema.
 
-    python -m tests.bench.schemas.child --library NAME --tokenizer FOLDER --weights GGUF --cases FILE --out FILE
+    python -m tests.bench.schemas.child --library NAME --tokenizer FOLDER --weights GGUF --cases FILE
+        --out FILE
 
-Run by the interpreter of the group `masks`. A child is a fork, with limits of processor time and memory of its
-own, so that what hangs or crashes is one schema's finding; `--out` gets a line of JSON for each, and those
-that it has are not run again. Of a right instance that is refused, the other orders of its outermost members
-are tried too: which order a library holds to is not judged here.
+Run by the interpreter of the group `masks`. A child is a fork, with limits of processor time and memory of
+its own, so that what hangs or crashes is one schema's finding; OUT gets a line of JSON for each, and those
+that it has are not run again. Of a right instance that is refused, other orders of its outermost members are
+tried too: which order a library holds to is not judged here.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.bench import makers
+from tests.bench.schemas import makers
 
 COMPILE_CPU_S = 10
 ALL_CPU_S = 30
@@ -69,7 +70,7 @@ def accepts(matcher: makers.Matcher, tokens: list[int]) -> bool:
 
 
 def orders(text: str, schema: makers.Schema) -> list[str]:
-    """The text with its outermost members in other orders: what is required first, and of few members more."""
+    """The text with its outermost members in other orders: what is required first; of few members, all."""
     document = json.loads(text)
     if not isinstance(document, dict):
         return []

@@ -34,9 +34,11 @@ def any_of_prefix(i: int, rng: Random) -> Drawn:
     """Branches that begin alike for i + 2 members and part at the last."""
     shared = [f"shared_{n}" for n in range(i + 2)]
     ends: list[tuple[str, Schema, Any]] = [
-        ("count", INTEGER, 3), ("counts", {"type": "array", "items": INTEGER}, [3]), ("text", STRING, "t"),
+        ("count", INTEGER, 3),
+        ("counts", {"type": "array", "items": INTEGER}, [3]),
+        ("text", STRING, "t"),
         ("flag", {"type": "boolean"}, False),
-    ]  # fmt: skip
+    ]
     branches = [record({**dict.fromkeys(shared, STRING), name: kind}) for name, kind, _ in ends]
     common = dict.fromkeys(shared, "s")
     right = [{**common, name: value} for name, _, value in ends]
@@ -121,8 +123,10 @@ def conditional(i: int, rng: Random) -> Drawn:
     )
     dutch, american = "1" * length + "AB", "12345"
     return Drawn(
-        schema, [of("NL", dutch), of("US", american)], [of("NL", american), of("US", dutch), of("BE", american)]
-    )  # fmt: skip
+        schema,
+        [of("NL", dutch), of("US", american)],
+        [of("NL", american), of("US", dutch), of("BE", american)],
+    )
 
 
 def dependent(i: int, rng: Random) -> Drawn:
@@ -170,6 +174,8 @@ FAMILIES = [
     Family("discriminator", "a union whose tag comes first, last, or inside of a member", discriminator),
     Family("all_of", "parts that hold together: intersections of members, bounds and patterns", all_of),
     Family("negation", "`not`: the complement of a pattern, a bound, a type, a list", negation),
-    Family("conditional", "`if`, `then`, `else`, on a member before or after what depends on it", conditional),
+    Family(
+        "conditional", "`if`, `then`, `else`, on a member before or after what depends on it", conditional
+    ),
     Family("dependent", "members that call for others, and counts of members", dependent),
-]  # fmt: skip
+]

@@ -1,4 +1,4 @@
-"""Families of objects and arrays: open names, names by pattern, order, tuples, counts, what may not repeat."""
+"""Families of objects and arrays: open names, names by pattern, order, tuples, counts, no repeats."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def pattern_properties(i: int, rng: Random) -> Drawn:
 
 
 def order(i: int, rng: Random) -> Drawn:
-    """Order that is a trap: required names out of order, names that nothing declares, members in several parts."""
+    """Order that is a trap: required names out of order or declared nowhere, members in several parts."""
     if i < 4:
         names = ["delta", "alpha", "charlie", "bravo", "echo"][: 3 + i % 3]
         required = sorted(names)[: 2 + i % 2]
@@ -205,11 +205,19 @@ def untyped(i: int, rng: Random) -> Drawn:
 
 
 FAMILIES = [
-    Family("additional", "open objects whose further names must be none of the declared, which begin alike", additional),
-    Family("pattern_properties", "members by the pattern of their names, patterns that overlap", pattern_properties),
+    Family(
+        "additional",
+        "open objects whose further names must be none of the declared, which begin alike",
+        additional,
+    ),
+    Family(
+        "pattern_properties",
+        "members by the pattern of their names, patterns that overlap",
+        pattern_properties,
+    ),
     Family("order", "required names out of order, declared nowhere, or in several parts", order),
     Family("items", "counts of elements up to 300, lists in lists, `contains`", items),
     Family("tuples", "`prefixItems`, closed, open, and shorter than their prefix", tuples),
     Family("unique", "`uniqueItems`: the next element depends on all that were written", unique),
     Family("untyped", "keywords without a type, which hold for their own type alone", untyped),
-]  # fmt: skip
+]

@@ -1,4 +1,4 @@
-"""Families whose schemas refer to themselves or to parts of themselves, and that nest or widen without end."""
+"""Families whose schemas refer to themselves or to parts of themselves, nest deep, or are wide."""
 
 from __future__ import annotations
 
@@ -71,11 +71,22 @@ def mutual(i: int, rng: Random) -> Drawn:
     schema = {
         "$ref": "#/$defs/sum",
         "$defs": {
-            "sum": {"anyOf": [{"$ref": "#/$defs/term"}, record({"op": {"enum": operators}, "left": {"$ref": "#/$defs/term"}, "right": {"$ref": "#/$defs/sum"}})]},
+            "sum": {
+                "anyOf": [
+                    {"$ref": "#/$defs/term"},
+                    record(
+                        {
+                            "op": {"enum": operators},
+                            "left": {"$ref": "#/$defs/term"},
+                            "right": {"$ref": "#/$defs/sum"},
+                        }
+                    ),
+                ]
+            },
             "term": {"anyOf": [{"type": "number"}, {"$ref": "#/$defs/group"}]},
             "group": record({"group": {"$ref": "#/$defs/sum"}}),
         },
-    }  # fmt: skip
+    }
     inner = {"op": operators[-1], "left": 1, "right": {"op": "plus", "left": 2.5, "right": 3}}
     return Drawn(
         schema,
@@ -94,16 +105,29 @@ IMPOSSIBLE: list[Schema] = [
     {"type": "object", "properties": {"a": False}, "required": ["a"]},
     record({"number": {"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}}),
     record({"word": {"type": "string", "pattern": "^[a-c]{3}$", "maxLength": 2}}),
-    {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/a"}}}},
-]  # fmt: skip
+    {
+        "$ref": "#/$defs/a",
+        "$defs": {
+            "a": {"$ref": "#/$defs/b"},
+            "b": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/a"}},
+        },
+    },
+]
 
 
 def impossible(i: int, rng: Random) -> Drawn:
     wrong: list[list[Any]] = [
-        [{"next": None}, {}], [{"count": 4}, {"count": 5}], [{"name": "abc"}, {"name": "abcd"}],
-        [{"tag": "a"}, {"tag": "b"}], [{"list": [1]}, {"list": [1, 2, 3]}], [{"code": 1}, {"code": "1"}],
-        [{"a": 1}, {}], [{"number": 1}, {"number": 2}], [{"word": "abc"}, {"word": "ab"}], [[], [[]]],
-    ]  # fmt: skip
+        [{"next": None}, {}],
+        [{"count": 4}, {"count": 5}],
+        [{"name": "abc"}, {"name": "abcd"}],
+        [{"tag": "a"}, {"tag": "b"}],
+        [{"list": [1]}, {"list": [1, 2, 3]}],
+        [{"code": 1}, {"code": "1"}],
+        [{"a": 1}, {}],
+        [{"number": 1}, {"number": 2}],
+        [{"word": "abc"}, {"word": "ab"}],
+        [[], [[]]],
+    ]
     return Drawn(IMPOSSIBLE[i], [], wrong[i])
 
 
@@ -114,14 +138,43 @@ def pointers(i: int, rng: Random) -> Drawn:
         record({"a": colour, "b": {"$ref": "#/properties/a"}}),
         {"$defs": {"a/b": colour}, **record({"a": {"$ref": "#/$defs/a~1b"}, "b": {"$ref": "#/$defs/a~1b"}})},
         {"$defs": {"a~b": colour}, **record({"a": {"$ref": "#/$defs/a~0b"}, "b": {"$ref": "#/$defs/a~0b"}})},
-        {"$defs": {"a%b": colour}, **record({"a": {"$ref": "#/$defs/a%25b"}, "b": {"$ref": "#/$defs/a%25b"}})},
-        {"$defs": {"c": {"$anchor": "hue", **colour}}, **record({"a": {"$ref": "#hue"}, "b": {"$ref": "#hue"}})},
-        {"$id": "https://example.com/root", "$defs": {"c": {"$id": "hue", **colour}}, **record({"a": {"$ref": "hue"}, "b": {"$ref": "https://example.com/hue"}})},
-        {"$defs": {"c": {"$ref": "#/$defs/d"}, "d": {"$ref": "#/$defs/e"}, "e": colour}, **record({"a": {"$ref": "#/$defs/c"}, "b": {"$ref": "#/$defs/d"}})},
-        {"$defs": {"n": {"type": "integer"}}, **record({"a": {"$ref": "#/$defs/n", "maximum": 9}, "b": {"$ref": "#/$defs/n", "minimum": -2}})},
-        {"$defs": {"s": {"type": "string"}}, **record({"a": {"$ref": "#/$defs/s", "maxLength": 3}, "b": {"$ref": "#/$defs/s", "enum": ["x", "yy"]}})},
-        {"definitions": {"n": small}, **record({"a": {"$ref": "#/definitions/n"}, "b": {"allOf": [{"$ref": "#/definitions/n"}, {"minimum": 0}]}})},
-    ]  # fmt: skip
+        {
+            "$defs": {"a%b": colour},
+            **record({"a": {"$ref": "#/$defs/a%25b"}, "b": {"$ref": "#/$defs/a%25b"}}),
+        },
+        {
+            "$defs": {"c": {"$anchor": "hue", **colour}},
+            **record({"a": {"$ref": "#hue"}, "b": {"$ref": "#hue"}}),
+        },
+        {
+            "$id": "https://example.com/root",
+            "$defs": {"c": {"$id": "hue", **colour}},
+            **record({"a": {"$ref": "hue"}, "b": {"$ref": "https://example.com/hue"}}),
+        },
+        {
+            "$defs": {"c": {"$ref": "#/$defs/d"}, "d": {"$ref": "#/$defs/e"}, "e": colour},
+            **record({"a": {"$ref": "#/$defs/c"}, "b": {"$ref": "#/$defs/d"}}),
+        },
+        {
+            "$defs": {"n": {"type": "integer"}},
+            **record({"a": {"$ref": "#/$defs/n", "maximum": 9}, "b": {"$ref": "#/$defs/n", "minimum": -2}}),
+        },
+        {
+            "$defs": {"s": {"type": "string"}},
+            **record(
+                {"a": {"$ref": "#/$defs/s", "maxLength": 3}, "b": {"$ref": "#/$defs/s", "enum": ["x", "yy"]}}
+            ),
+        },
+        {
+            "definitions": {"n": small},
+            **record(
+                {
+                    "a": {"$ref": "#/definitions/n"},
+                    "b": {"allOf": [{"$ref": "#/definitions/n"}, {"minimum": 0}]},
+                }
+            ),
+        },
+    ]
     if i < 7:
         right, wrong = [("red", "green"), ("green", "green")], [("red", "blue"), ("blue", "red")]
     elif i == 7:
@@ -176,8 +229,10 @@ def wide(i: int, rng: Random) -> Drawn:
 FAMILIES = [
     Family("recursion", "a schema that contains itself has no size, and no regular expression", recursion),
     Family("mutual", "definitions that call each other in a ring", mutual),
-    Family("impossible", "nothing satisfies it: a mask can only refuse it, or never come to an end", impossible),
+    Family(
+        "impossible", "nothing satisfies it: a mask can only refuse it, or never come to an end", impossible
+    ),
     Family("pointers", "every spelling of a reference, and references with siblings that hold too", pointers),
     Family("deep", "8 to 80 levels written out", deep),
     Family("wide", "20 to 200 optional members: subsets, if each is written out, are 2 to the 200", wide),
-]  # fmt: skip
+]

@@ -25,11 +25,11 @@ ANCHORED: list[Told] = [
     ("^([01]?[0-9]|2[0-3]):[0-5][0-9]$", ["23:59", "7:05"], ["24:00", "7:5"]),
     ("^\\S+\\s\\d{1,3}\\w*$", ["Street 12b", "A 1"], ["Street12", "S t 1", "S 1234-"]),
     ("^(?:a|b(?:c|d(?:e|f)*)+)*$", ["abcdef", "", "bdefc"], ["b", "abe"]),
-    ("^[^\"\\\\]{1,5}$", ["a'b", "abcde"], ["a\"b", "a\\b", "abcdef"]),
-    ("^\\{\"[a-z]+\": [0-9]+\\}$", ["{\"a\": 1}", "{\"key\": 20}"], ["{'a': 1}", "{\"a\":1}"]),
+    ('^[^"\\\\]{1,5}$', ["a'b", "abcde"], ['a"b', "a\\b", "abcdef"]),
+    ('^\\{"[a-z]+": [0-9]+\\}$', ['{"a": 1}', '{"key": 20}'], ["{'a': 1}", '{"a":1}']),
     ("^(ab{2,4}c?){1,3}$", ["abb", "abbbbcabb"], ["ab", "abbbbb", "abbabbabbabb"]),
     ("^[\\u00e0-\\u00ff]+ \\u20ac[0-9]+$", ["éà €5", "ü €20"], ["e €5", "é $5"]),
-]  # fmt: skip
+]
 UNANCHORED: list[Told] = [
     ("b", ["abc", "b"], ["ac", ""]),
     ("[0-9]{3}", ["a123b", "1234"], ["12", "1a2b3"]),
@@ -114,7 +114,7 @@ MULTIPLES: list[tuple[Schema, list[Any], list[Any]]] = [
     ({"type": "number", "multipleOf": 100}, [300, 0], [150, 99.5]),
     ({"type": "integer", "allOf": [{"multipleOf": 4}, {"multipleOf": 6}]}, [12, 24, 0], [4, 6, 8]),
     ({"type": "integer", "anyOf": [{"multipleOf": 3}, {"multipleOf": 5}]}, [3, 5, 15], [1, 7]),
-]  # fmt: skip
+]
 
 
 def multiples(i: int, rng: Random) -> Drawn:
@@ -166,11 +166,15 @@ def mixed_enum(i: int, rng: Random) -> Drawn:
 
 FORMATS: list[Told] = [
     ("date", ["2024-02-29", "1999-12-31"], ["2024-13-01", "2023-02-29", "24-01-01"]),
-    ("uuid", ["123e4567-e89b-12d3-a456-426614174000"], ["123e4567e89b12d3a456426614174000", "123e4567-e89b-12d3-a456-42661417400g"]),
+    (
+        "uuid",
+        ["123e4567-e89b-12d3-a456-426614174000"],
+        ["123e4567e89b12d3a456426614174000", "123e4567-e89b-12d3-a456-42661417400g"],
+    ),
     ("ipv4", ["0.0.0.0", "192.168.1.255"], ["256.1.1.1", "1.2.3", "01.2.3.4"]),
     ("ipv6", ["::1", "2001:db8::ff00:42:8329", "1:2:3:4:5:6:7:8"], ["1::2::3", "12345::", "1:2:3"]),
     ("email", ["a@example.com", "first.last@sub.example.org"], ["plain", "a example.com"]),
-]  # fmt: skip
+]
 
 
 def formats(i: int, rng: Random) -> Drawn:
@@ -181,11 +185,15 @@ def formats(i: int, rng: Random) -> Drawn:
         return _member(schema, right, wrong)
     more: list[tuple[Schema, list[Any], list[Any]]] = [
         ({"pattern": "^2024-"}, ["2024-02-29"], ["2023-01-01", "2024-02-30"]),
-        ({"pattern": "^[0-9a-f]{8}-e"}, ["123e4567-e89b-12d3-a456-426614174000"], ["123e4567-a89b-12d3-a456-426614174000"]),
+        (
+            {"pattern": "^[0-9a-f]{8}-e"},
+            ["123e4567-e89b-12d3-a456-426614174000"],
+            ["123e4567-a89b-12d3-a456-426614174000"],
+        ),
         ({"maxLength": 8}, ["10.0.0.1", "1.1.1.1"], ["192.168.1.1", "1.1.1"]),
         ({"minLength": 6}, ["::1234", "2001:db8::1"], ["::1", "1:2:3:4"]),
         ({"pattern": "@example\\.com$"}, ["a@example.com"], ["a@example.org", "example.com"]),
-    ]  # fmt: skip
+    ]
     extra, right, wrong = more[i - 5]
     return _member({**schema, **extra}, right, wrong)
 
@@ -210,9 +218,21 @@ def unicode(i: int, rng: Random) -> Drawn:
 
 
 FAMILIES = [
-    Family("anchored", "patterns of the whole text: classes, repeats, groups, characters that JSON escapes", lambda i, _: _pattern(ANCHORED[i])),
-    Family("unanchored", "patterns that are searched for, which need not begin or end with the text", lambda i, _: _pattern(UNANCHORED[i])),
-    Family("lookaround", "looking ahead or behind, references back, borders of words: no regular language's spelling", lambda i, _: _pattern(LOOKING[i])),
+    Family(
+        "anchored",
+        "patterns of the whole text: classes, repeats, groups, characters that JSON escapes",
+        lambda i, _: _pattern(ANCHORED[i]),
+    ),
+    Family(
+        "unanchored",
+        "patterns that are searched for, which need not begin or end with the text",
+        lambda i, _: _pattern(UNANCHORED[i]),
+    ),
+    Family(
+        "lookaround",
+        "looking ahead or behind, references back, borders of words: no regular language's spelling",
+        lambda i, _: _pattern(LOOKING[i]),
+    ),
     Family("lengths", "lengths in characters up to 2,000, alone and beside a pattern", lengths),
     Family("bounds", "numbers between bounds: digits that depend on the digits before", bounds),
     Family("multiples", "`multipleOf`: a property of the number and not of its digits", multiples),
@@ -220,4 +240,4 @@ FAMILIES = [
     Family("mixed_enum", "values of any type as enum and const, objects and escapes among them", mixed_enum),
     Family("formats", "date, uuid, ipv4, ipv6, email; alone and beside another bound", formats),
     Family("unicode", "names and values beyond ASCII, or which JSON must escape", unicode),
-]  # fmt: skip
+]

@@ -1,7 +1,7 @@
 """llama.cpp's grammars without its server: the samplers of the `xllamacpp` wheel, reached as C functions.
 
-For measurements only: what is not part of llama.h is reached by the name that the compiler gave it, which another
-version of the wheel may not have.
+For measurements only: what is not part of llama.h is reached by the name that the compiler gave it, which
+another version of the wheel may not have.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import ctypes
 import json
 import sys
 from typing import Any
-
 
 _ERROR = 4
 

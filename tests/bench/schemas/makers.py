@@ -1,6 +1,7 @@
-"""One matcher for each library that masks: the next token's mask, whether a token is taken, whether a text may
-end. For measurements only; each maker imports its library when it is called, and nothing of ours is imported,
-so that an interpreter of another environment can run this.
+"""One matcher for each library that masks: the next mask, whether a token is taken, whether a text may end.
+
+For measurements only; each maker imports its library when it is called, and nothing of the product is
+imported, so that an interpreter of another environment can run this.
 
 `tokenizer` is one of transformers, and `vocabulary` the number of tokens that the mask has.
 """
@@ -154,7 +155,7 @@ def enforcer_maker(tokenizer: Any, vocabulary: int) -> Maker:
 
 def gbnf_maker(weights: str, end: int) -> Maker:
     """llama.cpp's converter and its own grammar, with the vocabulary of `weights`."""
-    from tests.bench.llama_samplers import Llama, gbnf_of
+    from tests.bench.schemas.llama_samplers import Llama, gbnf_of
 
     llama = Llama(weights)
 
