@@ -63,8 +63,6 @@ class Sampler:
     def __init__(self, library: Any, handle: int, tokens: int) -> None:
         self._library, self._handle = library, ctypes.c_void_p(handle)
         self._all = (_Candidate * tokens)()
-        for number in range(tokens):
-            self._all[number].id = number
 
     def open_to(self, token: int) -> bool:
         """Whether this one token may come next."""
@@ -74,12 +72,12 @@ class Sampler:
         return bool(one.logit > -1e30)
 
     def fill(self) -> None:
-        """The whole vocabulary through the mask."""
+        """The whole vocabulary through the mask; `fresh` before it."""
         candidates = _Candidates(self._all, len(self._all), -1, False)
         self._library.llama_sampler_apply(self._handle, ctypes.byref(candidates))
 
     def fresh(self) -> None:
-        """Logits as they were; the mask writes into them."""
+        """Every token, with no logit yet; the mask writes into them."""
         ctypes.memset(ctypes.addressof(self._all), 0, ctypes.sizeof(self._all))
         for number in range(len(self._all)):
             self._all[number].id = number
