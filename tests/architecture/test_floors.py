@@ -261,7 +261,7 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
     "faster_whisper": "services.engines.whisper",
     "av": "services.engines",
     "xllamacpp": "services.engines.llama_server",
-    "llguidance": ("services.engines", "services.training.answer"),
+    "llguidance": ("services.engines", "services.training.answer", "services.examples.by_hand"),
     "celery": "",
     "kombu": ("infra.broker", "infra.redis_transport"),
     "fastapi": ("services.api", "services.web"),

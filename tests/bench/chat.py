@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -13,7 +13,8 @@ from services.engines.ports import Message
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`finish` is the server's reason, or `refused` with the server's words as `text`. Times in seconds."""
+    """`finish` is the server's reason, or `refused` with the server's words as `text`. Times in seconds;
+    `timings` are llama.cpp's own. Of a call of a function, `text` is its arguments."""
 
     text: str
     finish: str
@@ -21,18 +22,21 @@ class Answer:
     cached_tokens: int
     completion_tokens: int
     seconds: float
+    timings: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, document: dict[str, Any], seconds: float) -> Answer:
         """Out of the document of a chat completion."""
         choice, usage = document["choices"][0], document["usage"]
+        calls = choice["message"].get("tool_calls") or []
         return cls(
-            choice["message"]["content"] or "",
+            calls[0]["function"]["arguments"] if calls else choice["message"]["content"] or "",
             choice["finish_reason"],
             usage["prompt_tokens"],
             (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
             usage["completion_tokens"],
             seconds,
+            document.get("timings") or {},
         )
 
 

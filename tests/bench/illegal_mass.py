@@ -44,6 +44,7 @@ from tests.bench.techniques.reading import read
 from tests.bench.techniques.wire import wire_schema
 
 ROOT = Path(__file__).resolve().parents[2]
+MASKS = ROOT / "docs" / "benchmarks" / "masks"
 TOP = 100
 EXAMPLE_TURNS = 2  # a customer and a cart
 Row = dict[str, Any]
@@ -156,7 +157,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf")
     parser.add_argument("--work", type=Path, default=ROOT / "reports" / "illegal-mass")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks" / "illegal-mass.json")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "docs" / "benchmarks" / "masks" / "illegal-mass.json"
+    )
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     file = args.work / f"{Path(args.model).stem}.jsonl"
