@@ -37,6 +37,9 @@ log = structlog.get_logger()
 CHAT = "/v1/chat/completions"
 ROOM = 8
 """Tokens beyond the longest answer: the end itself is one."""
+MOST_ASKED = 4_096
+"""Tokens that vLLM is asked for. It refuses a request for more than its whole context (400), though an answer
+may be far shorter than the longest; asked for nothing, it goes on to the end of its context."""
 
 Document = dict[str, Any]
 
@@ -138,7 +141,9 @@ class Completions:
     ) -> Document:
         """The body of a request for at most so many `tokens` after the `beginning` of an answer."""
         body: Document = {"model": self.model, "messages": list(chat), "temperature": sampling.temperature}
-        body["max_tokens"] = tokens
+        vllm = self.dialect == "vllm"
+        if not vllm or tokens <= MOST_ASKED:
+            body["max_tokens"] = tokens
         if sampling.seed is not None:
             body["seed"] = sampling.seed
         if beginning:
