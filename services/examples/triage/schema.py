@@ -6,9 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-Category = Literal[
-    "billing", "login", "delivery", "returns", "bug", "feature_request", "product", "other"
-]
+Category = Literal["billing", "login", "delivery", "returns", "bug", "feature_request", "product", "other"]
 Priority = Literal["low", "medium", "high"]
 
 
