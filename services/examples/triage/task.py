@@ -15,7 +15,8 @@ HERE = Path(__file__).parent
 PROMPT = (HERE / "prompt.md").read_text(encoding="utf-8").strip()
 ANSWER = "\n\nAnswer with one line of JSON and nothing else, its keys in this order: "
 DECISION = "category, priority, needs_human, confidence."
-# What is said, why, and what is decided; none of them is in `gold.jsonl`.
+# What is said, why, and what is decided; none of them is a row of gold. Four of
+# eight are low, as most tickets are.
 SHOWN: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "URGENT!!! is the bread bin also there in white?",
@@ -25,14 +26,39 @@ SHOWN: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "Hello, you have booked 18.50 for order 20417 two times. Thanks for putting it right.",
         "Money was taken that is not owed, however friendly it is told.",
-        {"category": "billing", "priority": "high", "needs_human": True, "confidence": 0.9},
+        {"category": "billing", "priority": "high", "needs_human": True, "confidence": 0.85},
+    ),
+    (
+        "It would be nice if I could sort my favourites.",
+        "A wish for something that the app can't do yet.",
+        {"category": "feature_request", "priority": "low", "needs_human": False, "confidence": 0.9},
     ),
     (
         "The set of pans came without lids. Also, I like your new app.",
         "Something is missing from what arrived, and the customer waits for it.",
-        {"category": "returns", "priority": "medium", "needs_human": False, "confidence": 0.8},
+        {"category": "returns", "priority": "medium", "needs_human": False, "confidence": 0.75},
     ),
-)
+    (
+        "Thank you, all of it came well packed!",
+        "Thanks; nothing has gone wrong.",
+        {"category": "other", "priority": "low", "needs_human": False, "confidence": 0.95},
+    ),
+    (
+        "there is some stranger signed in as me, he bought a phone",
+        "A stranger is in the account.",
+        {"category": "login", "priority": "high", "needs_human": True, "confidence": 0.95},
+    ),
+    (
+        "Do you deliver in the evening?",
+        "A question; nothing has gone wrong.",
+        {"category": "delivery", "priority": "low", "needs_human": False, "confidence": 0.9},
+    ),
+    (
+        "Whenever I scroll through my orders the app closes itself!!",
+        "Something does not work, and the customer waits for us to act.",
+        {"category": "bug", "priority": "medium", "needs_human": False, "confidence": 0.9},
+    ),
+))
 
 
 def right(value: Triage | ReasonedTriage, row: Row) -> dict[str, bool]:
