@@ -15,8 +15,7 @@ HERE = Path(__file__).parent
 PROMPT = (HERE / "prompt.md").read_text(encoding="utf-8").strip()
 ANSWER = "\n\nAnswer with one line of JSON and nothing else, its keys in this order: "
 DECISION = "category, priority, needs_human, confidence."
-# What is said, why, and what is decided; none of them is a row of gold. Four of
-# eight are low, as most tickets are.
+# What is said, why, and what is decided; none of them is a row of gold. Half are low, as most tickets are.
 SHOWN: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "URGENT!!! is the bread bin also there in white?",
@@ -58,7 +57,7 @@ SHOWN: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "Something does not work, and the customer waits for us to act.",
         {"category": "bug", "priority": "medium", "needs_human": False, "confidence": 0.9},
     ),
-))
+)
 
 
 def right(value: Triage | ReasonedTriage, row: Row) -> dict[str, bool]:
