@@ -39,9 +39,7 @@ class Chat:
             httpx.HTTPError: no answer at all.
         """
         started = time.perf_counter()
-        answer = self._http.post(
-            "/v1/chat/completions", json={"model": self._model, "messages": chat, **body}
-        )
+        answer = self._post(chat, body)
         seconds = time.perf_counter() - started
         if answer.status_code >= 400:
             return Answer(answer.text[:300], "refused", 0, 0, 0, seconds)
@@ -55,3 +53,15 @@ class Chat:
             usage["completion_tokens"],
             seconds,
         )
+
+    def document(self, chat: list[Message], **body: Any) -> dict[str, Any]:
+        """The whole answer as the server sent it, with the probabilities that were asked for.
+
+        Raises:
+            httpx.HTTPError: no answer, or a refusal.
+        """
+        found: dict[str, Any] = self._post(chat, body).raise_for_status().json()
+        return found
+
+    def _post(self, chat: list[Message], body: dict[str, Any]) -> httpx.Response:
+        return self._http.post("/v1/chat/completions", json={"model": self._model, "messages": chat, **body})
