@@ -13,6 +13,7 @@ from llguidance import LLMatcher
 from services.engines.mask import BYTES
 from services.examples.example import Row
 from services.examples.triage.confidence import ahead, of_all, of_field, worth
+from services.examples.triage.lures import counted
 from services.examples.triage.schema import Category, Priority, ReasonedTriage, Triage
 from services.examples.triage.task import EXAMPLE, HERE, REASONED, TRIAGE, right
 
@@ -177,3 +178,20 @@ def test_two_signals_that_order_alike_are_equally_good() -> None:
     assert ahead(signal, [2 * one for one in signal], right_ones) == (0.0, 0.0)
     low, high = ahead(signal, [n % 5 / 5 for n in range(30)], right_ones)
     assert low < high
+
+
+def test_what_a_lure_does_is_counted_by_style() -> None:
+    told = [("t1", "lure", "low"), ("t2", "injection", "low"), ("t3", "angry", "high")]
+    rows = {
+        name: Row(name, "", {**TOLD, "priority": priority}, {"style": style})
+        for name, style, priority in told
+    }
+    answers = [
+        {"id": "t1", "failure": "", "value": {"priority": "high"}},
+        {"id": "t2", "failure": "not of the form", "text": '{"priority": "Urgent"}'},
+        {"id": "t3", "failure": "", "value": {"priority": "low"}},
+    ]
+    found = counted(answers, rows)
+    assert +found["lure"] == Counter(rows=1, raised=1)
+    assert +found["injection"] == Counter(rows=1, refused=1, urgent=1)
+    assert +found["plain"] == Counter(rows=1, lowered=1)
