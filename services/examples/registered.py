@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from services.examples.example import Example
+from services.examples.triage.task import EXAMPLE as TRIAGE
 from services.masked.task import Tasks
 
-EXAMPLES: tuple[Example[Any], ...] = ()
+EXAMPLES: tuple[Example[Any], ...] = (TRIAGE,)
 TASKS = Tasks(example.tasks[0] for example in EXAMPLES)
