@@ -1,0 +1,67 @@
+"""The task: a question in English, answered with one query of the shop's database."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+from services.examples.example import Example, Row
+from services.examples.query.grammar import compiled
+from services.examples.query.running import Judge
+from services.examples.query.shop import SHOP, build
+from services.masked.output import OutputType
+from services.masked.task import Task
+
+HERE = Path(__file__).parent
+SEEDS = (1, 2, 3)
+FENCED = re.compile(r"```(?:sql|sqlite)?\s*\n?(.*?)```", re.DOTALL | re.IGNORECASE)
+
+LARK, LONGEST = compiled(SHOP)
+# None of these is a question of gold.jsonl.
+EXAMPLES = (
+    ("Which gifts are under 20 euros?", "SELECT name FROM products WHERE category = 'gift' AND price < 20"),
+    (
+        "How many orders were delivered in September?",
+        "SELECT COUNT(*) FROM orders WHERE status = 'delivered' "
+        "AND placed_on BETWEEN '2024-09-01' AND '2024-09-30'",
+    ),
+    (
+        "Which three countries have the most orders?",
+        "SELECT customers.country, COUNT(*) FROM orders JOIN customers ON orders.customer_id = customers.id "
+        "GROUP BY customers.country ORDER BY COUNT(*) DESC LIMIT 3",
+    ),
+    (
+        "Who bought a Red Cup?",
+        "SELECT DISTINCT customers.name FROM items JOIN products ON items.product_id = products.id "
+        "JOIN orders ON items.order_id = orders.id JOIN customers ON orders.customer_id = customers.id "
+        "WHERE products.name = 'Red Cup'",
+    ),
+)
+
+QUERY = Task(
+    name="query",
+    about="a question about a small shop, as one SQL query that always parses",
+    output=OutputType.by_grammar("query", LARK, LONGEST, str),
+    prompt=(HERE / "prompt.md").read_text(encoding="utf-8").replace("{tables}", SHOP.statements()),
+    examples=EXAMPLES,
+)
+JUDGE = Judge(build, SEEDS)
+
+
+def judge(sql: str, row: Row) -> dict[str, bool]:
+    """`runs`: SQLite takes it. `right`: and it finds what the gold query does, in three shops."""
+    try:
+        right = JUDGE.right(sql, row.gold, ordered=row.more.get("ordered", False))
+    except sqlite3.Error:
+        return {"runs": False, "right": False}
+    return {"runs": True, "right": right}
+
+
+def unfenced(text: str) -> str:
+    """The query in what a model wrote without the mask: within the first code fence, or all of it."""
+    found = FENCED.search(text)
+    return (found.group(1) if found else text).strip()
+
+
+EXAMPLE = Example("query", (QUERY,), HERE / "gold.jsonl", judge)
