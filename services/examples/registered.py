@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from services.examples.example import Example
+from services.examples.query.task import EXAMPLE as QUERY
 from services.masked.task import Tasks
 
-EXAMPLES: tuple[Example[Any], ...] = ()
+EXAMPLES: tuple[Example[Any], ...] = (QUERY,)
 TASKS = Tasks(example.tasks[0] for example in EXAMPLES)

@@ -1,11 +1,11 @@
 """A database's description -> the grammar of all queries about it, and the longest of them.
 
-There is one branch for each set of tables that can be joined, and in it only their columns can be said: plain
-where one table is asked, `table.column` where several are. A grouped query begins with the column that it ends
-with, since each such column is a branch as well. No query writes: there is no other statement than SELECT.
+There is one branch for each set of tables that can be joined, and in it only their columns can be said:
+plain where one table is asked, `table.column` where several are. A grouped query selects the column that it
+is grouped by, since each such column is a branch as well. No query writes: there is no statement but SELECT.
 
-Cost: see `README.md`; about 10 branches for 4 tables in a chain, and as many as there are connected parts of
-the keys' graph, so `Limits.tables` is to be lowered where many tables hang together.
+Cost: there are as many branches as connected parts of the keys' graph, 10 for 4 tables in a chain (70 kB of
+grammar, compiled in 50 ms); so `Limits.tables` is to be lowered where many tables hang together.
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ class _Maker:
         where = perhaps(row(said(" WHERE "), self._where(source, columns)))
         tables = self.rules.named(f"tables_{source.name}", self._tables(source))
         end = self.rules.named(f"from_{source.name}", row(said(" FROM "), tables, where))
-        any_one = self.rules.named(
-            f"column_{source.name}", either([said(name) for name, _ in columns])
-        )
+        any_one = self.rules.named(f"column_{source.name}", either([said(name) for name, _ in columns]))
         one_value = self.rules.named(f"value_{source.name}", either(_aggregates(columns)))
         values = self.rules.named(f"values_{source.name}", several(one_value, ", ", limits.columns))
         listed = row(
@@ -77,7 +75,14 @@ class _Maker:
             if not isinstance(column, Money):
                 order = self._order(either([said(name), one_value]))
                 ways.append(
-                    row(said(name), said(", "), values, end, said(" GROUP BY "), said(name), order)
+                    row(
+                        said(name),
+                        perhaps(row(said(", "), values)),
+                        end,
+                        said(" GROUP BY "),
+                        said(name),
+                        order,
+                    )
                 )
         return self.rules.named(f"of_{source.name}", row(said("SELECT "), either(ways)))
 
@@ -100,9 +105,7 @@ class _Maker:
         for depth in range(self._limits.depth + 1):
             if depth and self._limits.conditions > 1:
                 inner = self._side_by_side(found, least=2)
-                within = self.rules.named(
-                    f"bracket_{depth}_{source.name}", row(said("("), inner, said(")"))
-                )
+                within = self.rules.named(f"bracket_{depth}_{source.name}", row(said("("), inner, said(")")))
                 found = either([single, within])
         return self.rules.named(f"where_{source.name}", self._side_by_side(found, least=1))
 
@@ -134,9 +137,7 @@ class _Maker:
         for earlier, link, joined in _next(self._database, said_so_far):
             if link in left:
                 mine, theirs = _ends(link, earlier)
-                same = either(
-                    row(said(a), said(" = "), said(b)) for a, b in ((mine, theirs), (theirs, mine))
-                )
+                same = either(row(said(a), said(" = "), said(b)) for a, b in ((mine, theirs), (theirs, mine)))
                 step = row(said(" JOIN "), said(joined), said(" ON "), same)
                 for rest in self._joins((*said_so_far, joined), left - {link}):
                     yield (step, *rest)

@@ -1,7 +1,7 @@
 """Parts of a grammar in llguidance's Lark, each with the size of the longest text that it matches.
 
-Its lexer is greedy: where one lexeme begins another (`orders`, `orders JOIN …`) and both are open, the shorter
-is lost as soon as the longer could go on. So texts are cut at words, alike in every branch.
+Its lexer is greedy: where one lexeme begins another (`orders`, `orders JOIN …`) and both are open, the
+shorter is lost as soon as the longer could go on. So texts are cut at words, alike in every branch.
 """
 
 from __future__ import annotations

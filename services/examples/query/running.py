@@ -20,14 +20,26 @@ MOST_ROWS = 20_000
 READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION})
 
 
+def refusal(statements: str, sql: str) -> str:
+    """What SQLite has against this query of empty tables, which `statements` make; empty where it runs."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(statements)
+        connection.set_authorizer(_reading)
+        rows(connection, sql)
+    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # a NUL within is a ValueError
+        return str(error) or type(error).__name__
+    finally:
+        connection.close()
+    return ""
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """The database, opened read-only, and with nothing but reading allowed, whatever it is asked to do."""
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
     try:
-        connection.set_authorizer(
-            lambda action, *_: sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
-        )
+        connection.set_authorizer(_reading)
         yield connection
     finally:
         connection.close()
@@ -45,6 +57,10 @@ def rows(connection: sqlite3.Connection, sql: str) -> list[Row]:
     if len(found) > MOST_ROWS:
         raise sqlite3.OperationalError(f"more than {MOST_ROWS} rows")
     return found
+
+
+def _reading(action: int, *_: object) -> int:
+    return sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
 
 
 def same(found: Sequence[Row], gold: Sequence[Row], *, ordered: bool) -> bool:
@@ -74,8 +90,8 @@ def _rounded(row: Row) -> Row:
 
 
 class Judge:
-    """Holds queries against gold on several databases of one form, since two queries that say different things
-    may find the same on one.
+    """Holds queries against gold on several databases of one form, since two queries that say different
+    things may find the same on one.
 
     `build` writes the database of a seed to a file. Files live in a temporary folder, as long as the process.
     """

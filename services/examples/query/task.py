@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from pathlib import Path
 
+from schemas.errors import AnswerRefused
 from services.examples.example import Example, Row
 from services.examples.query.grammar import compiled
-from services.examples.query.running import Judge
+from services.examples.query.running import Judge, refusal
 from services.examples.query.shop import SHOP, build
 from services.masked.output import OutputType
 from services.masked.task import Task
 
 HERE = Path(__file__).parent
 SEEDS = (1, 2, 3)
-FENCED = re.compile(r"```(?:sql|sqlite)?\s*\n?(.*?)```", re.DOTALL | re.IGNORECASE)
 
 LARK, LONGEST = compiled(SHOP)
 # None of these is a question of gold.jsonl.
@@ -27,7 +26,7 @@ EXAMPLES = (
         "AND placed_on BETWEEN '2024-09-01' AND '2024-09-30'",
     ),
     (
-        "Which three countries have the most orders?",
+        "Which three countries have the most orders, and how many?",
         "SELECT customers.country, COUNT(*) FROM orders JOIN customers ON orders.customer_id = customers.id "
         "GROUP BY customers.country ORDER BY COUNT(*) DESC LIMIT 3",
     ),
@@ -39,10 +38,19 @@ EXAMPLES = (
     ),
 )
 
+
+def read(text: str) -> str:
+    """The query as it is. Raises AnswerRefused where SQLite does not run it, which the mask leaves no room
+    for: this is for what was written without one."""
+    if problem := refusal(SHOP.statements(), text):
+        raise AnswerRefused([("/", problem)], quoted=text[:200])
+    return text
+
+
 QUERY = Task(
     name="query",
     about="a question about a small shop, as one SQL query that always parses",
-    output=OutputType.by_grammar("query", LARK, LONGEST, str),
+    output=OutputType.by_grammar("query", LARK, LONGEST, read),
     prompt=(HERE / "prompt.md").read_text(encoding="utf-8").replace("{tables}", SHOP.statements()),
     examples=EXAMPLES,
 )
@@ -56,12 +64,6 @@ def judge(sql: str, row: Row) -> dict[str, bool]:
     except sqlite3.Error:
         return {"runs": False, "right": False}
     return {"runs": True, "right": right}
-
-
-def unfenced(text: str) -> str:
-    """The query in what a model wrote without the mask: within the first code fence, or all of it."""
-    found = FENCED.search(text)
-    return (found.group(1) if found else text).strip()
 
 
 EXAMPLE = Example("query", (QUERY,), HERE / "gold.jsonl", judge)
