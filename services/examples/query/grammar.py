@@ -28,7 +28,7 @@ class Source:
     @property
     def name(self) -> str:
         """Tells sources apart, also two that join the same tables along other keys."""
-        return "__".join([*self.tables, *sorted(link.column for link in self.links)])
+        return "__".join([*self.tables, *sorted(f"{link.child}__{link.column}" for link in self.links)])
 
 
 def sources(database: Database) -> list[Source]:

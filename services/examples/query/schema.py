@@ -1,4 +1,4 @@
-"""What a database holds, told once: its tables, its queries' grammar and the page of prompt are made of it."""
+"""What a database holds, told once: tables, the grammar of queries and the page of prompt are made of it."""
 
 from __future__ import annotations
 
