@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from services.examples.example import Example
+from services.examples.fields.task import EXAMPLE as FIELDS
 from services.examples.query.task import EXAMPLE as QUERY
 from services.masked.task import Tasks
 
-EXAMPLES: tuple[Example[Any], ...] = (QUERY,)
+EXAMPLES: tuple[Example[Any], ...] = (QUERY, FIELDS)
 TASKS = Tasks(example.tasks[0] for example in EXAMPLES)
