@@ -28,8 +28,8 @@ from services.examples.query.schema import (
     Table,
     Whole,
 )
-from services.examples.query.shop import build
-from services.examples.query.task import EXAMPLE, JUDGE, LONGEST, QUERY, judge, read
+from services.examples.query.shop import SHOP, build
+from services.examples.query.task import EXAMPLE, JUDGE, NARROW, QUERY, judge, read
 from services.masked.output import OutputType
 
 MATCHER = LLMatcher(BYTES, QUERY.output.mask.lark)
@@ -83,7 +83,7 @@ def test_whatever_the_mask_allows_runs_and_is_within_the_bound(shop: Path) -> No
     texts = list(islice(any_texts(QUERY.output.mask, random.Random(4), on=0.97), 400))
     with opened(shop) as connection:
         for text in texts:
-            assert len(text) <= LONGEST
+            assert len(text) <= QUERY.output.mask.longest
             rows(connection, text.decode())
     clauses = (" WHERE ", " GROUP BY ", " ORDER BY ", " LIMIT ", " JOIN ", " LIKE ", " IN (", " OR (", "SUM(")
     assert [clause for clause in clauses if not any(clause.encode() in text for text in texts)] == []
@@ -104,14 +104,12 @@ def test_the_bound_is_that_of_the_longest_text() -> None:
     table = Table(name="t", about="", columns=(Key(name="id", most=10), Free(name="said", most=2)))
     lark, longest = compiled(Database(tables=(table,), limits=Limits(conditions=2, listed=2, orders=1)))
     mask = OutputType.by_grammar("tiny", lark, longest, str).mask
-    values = ", ".join(["COUNT(DISTINCT said)"] * 4)
-    said = "said LIKE '🍵🍵🍵🍵'"
-    listed = "said IN ('🍵🍵', '🍵🍵')"
-    one = max(said, listed, key=lambda text: len(text.encode()))
-    bracket = f"({one} AND {one})"
+    values = ", ".join(["COUNT(DISTINCT t.said)"] * 4)
+    listed = "t.said IN ('🍵🍵', '🍵🍵')"
+    bracket = f"({listed} AND {listed})"
     text = (
-        f"SELECT said, {values} FROM t WHERE {bracket} AND {bracket} GROUP BY said "
-        f"ORDER BY COUNT(DISTINCT said) DESC LIMIT 100"
+        f"SELECT t.said, {values} FROM t WHERE {bracket} AND {bracket} GROUP BY t.said "
+        f"ORDER BY COUNT(DISTINCT t.said) DESC LIMIT 100"
     )
     assert mask.accepts(text)
     assert len(text.encode()) == longest
@@ -121,8 +119,8 @@ def test_the_bound_is_that_of_the_longest_text() -> None:
     "text",
     [
         "SELECT placed_on FROM customers",  # a column of another table
-        "SELECT orders.total FROM orders",  # whole names are for joins
-        "SELECT total FROM orders JOIN customers ON orders.customer_id = customers.id",
+        "SELECT customers.name FROM orders",
+        "SELECT id FROM orders JOIN customers ON orders.customer_id = customers.id",  # of which of the two?
         "SELECT products.name FROM orders JOIN customers ON orders.customer_id = customers.id",
         "SELECT orders.id FROM orders JOIN customers ON orders.id = customers.id",  # no key
         "SELECT items.id FROM items JOIN customers ON items.id = customers.id",
@@ -155,9 +153,28 @@ def test_near_misses_are_refused(text: str) -> None:
     assert not allowed(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT orders.total FROM orders",
+        "SELECT total FROM orders JOIN customers ON orders.customer_id = customers.id",
+        "SELECT count(*) FROM orders",
+    ],
+)
+def test_one_spelling_is_narrower(text: str) -> None:
+    assert allowed(text)
+    assert not NARROW.output.mask.accepts(text)
+
+
+def test_whatever_one_spelling_allows_runs_too() -> None:
+    texts = [text.decode() for text in islice(any_texts(NARROW.output.mask, random.Random(2), on=0.97), 100)]
+    assert [refusal(SHOP.statements(), text) for text in texts] == [""] * 100
+    assert [text for text in texts if not allowed(text)] == []
+
+
 def test_gold_is_sayable_and_tells_answers_apart() -> None:
     gold = EXAMPLE.rows()
-    assert len(gold) == len({row.id for row in gold}) == len({row.text for row in gold}) == 120
+    assert len(gold) == len({row.id for row in gold}) == len({row.text for row in gold}) == 160
     assert not {row.text for row in gold} & {text for text, _ in QUERY.examples}
     for row in gold:
         assert allowed(row.gold), row.gold

@@ -1,8 +1,12 @@
 """A database's description -> the grammar of all queries about it, and the longest of them.
 
 There is one branch for each set of tables that can be joined, and in it only their columns can be said:
-plain where one table is asked, `table.column` where several are. A grouped query selects the column that it
-is grouped by, since each such column is a branch as well. No query writes: there is no statement but SELECT.
+`table.column`, or plain where only one of the tables has such a column. A grouped query selects the column
+that it is grouped by, since each such column is a branch as well. No query writes: there is no statement but
+SELECT.
+
+A mask that allows only one of two spellings decides more than spelling: a model that has begun with the other
+is led elsewhere, to other tables. `one_spelling` makes that grammar as well, to be compared.
 
 Cost: there are as many branches as connected parts of the keys' graph, 10 for 4 tables in a chain (70 kB of
 grammar, compiled in 50 ms); so `Limits.tables` is to be lowered where many tables hang together.
@@ -10,12 +14,16 @@ grammar, compiled in 50 ms); so `Limits.tables` is to be lowered where many tabl
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from services.examples.query.literals import condition, whole_number
 from services.examples.query.pieces import Piece, Rules, either, perhaps, row, said, several
 from services.examples.query.schema import Choice, Column, Database, Day, Free, Key, Link, Money, Whole
+
+# A column as it may be called, a name for rules about it, and itself.
+_Called = tuple[Piece, str, Column]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +53,21 @@ def sources(database: Database) -> list[Source]:
     return found
 
 
-def compiled(database: Database) -> tuple[str, int]:
-    """The grammar in llguidance's Lark, and its longest text in bytes."""
-    maker = _Maker(database)
+def compiled(database: Database, *, one_spelling: bool = False) -> tuple[str, int]:
+    """The grammar in llguidance's Lark, and its longest text in bytes.
+
+    With `one_spelling` a column is plain where one table is asked, and `table.column` where several are; else
+    either will do, and functions may be written small.
+    """
+    maker = _Maker(database, one_spelling)
     start = either([maker.asked(source) for source in sources(database)])
     return maker.rules.lark(start), start.longest
 
 
 class _Maker:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, one_spelling: bool) -> None:
         self._database = database
+        self._one_spelling = one_spelling
         self._limits = database.limits
         self.rules = Rules()
 
@@ -64,43 +77,41 @@ class _Maker:
         where = perhaps(row(said(" WHERE "), self._where(source, columns)))
         tables = self.rules.named(f"tables_{source.name}", self._tables(source))
         end = self.rules.named(f"from_{source.name}", row(said(" FROM "), tables, where))
-        any_one = self.rules.named(f"column_{source.name}", either([said(name) for name, _ in columns]))
-        one_value = self.rules.named(f"value_{source.name}", either(_aggregates(columns)))
+        any_one = self.rules.named(f"column_{source.name}", either([name for name, _, _ in columns]))
+        one_value = self.rules.named(f"value_{source.name}", either(_aggregates(columns, self._one_spelling)))
         values = self.rules.named(f"values_{source.name}", several(one_value, ", ", limits.columns))
         listed = row(
             perhaps(said("DISTINCT ")), several(any_one, ", ", limits.columns), end, self._order(any_one)
         )
         ways = [listed, row(values, end)]
-        for name, column in columns:
+        for name, _, column in columns:
             if not isinstance(column, Money):
-                order = self._order(either([said(name), one_value]))
-                ways.append(
-                    row(
-                        said(name),
-                        perhaps(row(said(", "), values)),
-                        end,
-                        said(" GROUP BY "),
-                        said(name),
-                        order,
-                    )
-                )
+                order = self._order(either([name, one_value]))
+                more = perhaps(row(said(", "), values))
+                ways.append(row(name, more, end, said(" GROUP BY "), name, order))
         return self.rules.named(f"of_{source.name}", row(said("SELECT "), either(ways)))
 
-    def _columns(self, source: Source) -> list[tuple[str, Column]]:
-        """Every column by what it is called in a query of this source."""
-        alone = len(source.tables) == 1
-        return [
-            (column.name if alone else f"{table}.{column.name}", column)
-            for table in source.tables
-            for column in self._database.table(table).columns
-        ]
+    def _columns(self, source: Source) -> list[_Called]:
+        """Every column by what it may be called in a query of this source, and a name for rules about it."""
+        found = []
+        every = [(name, column) for name in source.tables for column in self._database.table(name).columns]
+        plain = Counter(column.name for _, column in every)
+        for table, column in every:
+            whole, alone = f"{table}.{column.name}", len(source.tables) == 1
+            if self._one_spelling:
+                name, rule = said(column.name if alone else whole), f"{table}__{column.name}"
+                rule = f"{source.name}__{column.name}__alone" if alone else rule
+            elif plain[column.name] == 1:
+                name, rule = either([said(column.name), said(whole)]), f"{table}__{column.name}__either"
+            else:
+                name, rule = said(whole), f"{table}__{column.name}"
+            found.append((name, rule, column))
+        return found
 
-    def _where(self, source: Source, columns: Sequence[tuple[str, Column]]) -> Piece:
+    def _where(self, source: Source, columns: Sequence[_Called]) -> Piece:
         ways = []
-        for name, column in columns:
-            # A plain name is of the one table; a whole one says its table, and is the same in all joins.
-            rule = f"on_{name.replace('.', '__')}" if "." in name else f"on_{source.name}__{name}__alone"
-            ways.append(self.rules.named(rule, condition(name, column, self._limits, self.rules)))
+        for name, rule, column in columns:
+            ways.append(self.rules.named(f"on_{rule}", condition(name, column, self._limits, self.rules)))
         found = single = self.rules.named(f"condition_{source.name}", either(ways))
         for depth in range(self._limits.depth + 1):
             if depth and self._limits.conditions > 1:
@@ -157,12 +168,16 @@ def _ends(link: Link, earlier: str) -> tuple[str, str]:
     return (child, parent) if earlier == link.child else (parent, child)
 
 
-def _aggregates(columns: Sequence[tuple[str, Column]]) -> Iterator[Piece]:
-    yield said("COUNT(*)")
-    for name, column in columns:
+def _aggregates(columns: Sequence[_Called], one_spelling: bool) -> Iterator[Piece]:
+    def call(word: str, name: Piece, before: str = "") -> Piece:
+        spelled = [said(f"{word}({before}"), said(f"{word.lower()}({before}")]
+        return row(spelled[0] if one_spelling else either(spelled), name, said(")"))
+
+    yield said("COUNT(*)") if one_spelling else either([said("COUNT(*)"), said("count(*)")])
+    for name, _, column in columns:
         if isinstance(column, Key | Day | Free | Choice):
-            yield row(said("COUNT(DISTINCT "), said(name), said(")"))
+            yield call("COUNT", name, "DISTINCT ")
         if isinstance(column, Whole | Money):
-            yield from (row(said(f"{word}("), said(name), said(")")) for word in ("SUM", "AVG"))
+            yield from (call(word, name) for word in ("SUM", "AVG"))
         if isinstance(column, Whole | Money | Day):
-            yield from (row(said(f"{word}("), said(name), said(")")) for word in ("MIN", "MAX"))
+            yield from (call(word, name) for word in ("MIN", "MAX"))

@@ -46,8 +46,8 @@ def literal(column: Column, rules: Rules) -> Piece:
             return either(said(f"'{value}'") for value in column.values)
 
 
-def condition(name: str, column: Column, limits: Limits, rules: Rules) -> Piece:
-    """One condition on a column, which is called `name` in it."""
+def condition(name: Piece, column: Column, limits: Limits, rules: Rules) -> Piece:
+    """One condition on a column, which `name` calls."""
     value = literal(column, rules)
     signs = SAME if isinstance(column, Free | Choice) else ORDERED
     compared = row(either(said(f" {sign} ") for sign in signs), value)
@@ -59,7 +59,7 @@ def condition(name: str, column: Column, limits: Limits, rules: Rules) -> Piece:
         ways.append(row(said(" LIKE "), _text(column.most + 2)))  # room for a % at either end
     if isinstance(column, Day):
         ways.append(row(said(" LIKE "), pattern(f"'{_years(column)}-({MONTH}-)?%'", len("'YYYY-MM-%'"))))
-    return row(said(name), either(ways))
+    return row(name, either(ways))
 
 
 def _years(column: Day) -> str:

@@ -16,7 +16,6 @@ from services.masked.task import Task
 HERE = Path(__file__).parent
 SEEDS = (1, 2, 3)
 
-LARK, LONGEST = compiled(SHOP)
 # None of these is a question of gold.jsonl.
 EXAMPLES = (
     ("Which gifts are under 20 euros?", "SELECT name FROM products WHERE category = 'gift' AND price < 20"),
@@ -47,13 +46,16 @@ def read(text: str) -> str:
     return text
 
 
-QUERY = Task(
-    name="query",
-    about="a question about a small shop, as one SQL query that always parses",
-    output=OutputType.by_grammar("query", LARK, LONGEST, read),
-    prompt=(HERE / "prompt.md").read_text(encoding="utf-8").replace("{tables}", SHOP.statements()),
-    examples=EXAMPLES,
+def _task(name: str, about: str, *, one_spelling: bool) -> Task[str]:
+    lark, longest = compiled(SHOP, one_spelling=one_spelling)
+    prompt = (HERE / "prompt.md").read_text(encoding="utf-8").replace("{tables}", SHOP.statements())
+    return Task(name, about, OutputType.by_grammar(name, lark, longest, read), prompt, EXAMPLES)
+
+
+QUERY = _task(
+    "query", "a question about a small shop, as one SQL query that always parses", one_spelling=False
 )
+NARROW = _task("query-one-spelling", "the same, each name and function spelled one way", one_spelling=True)
 JUDGE = Judge(build, SEEDS)
 
 
@@ -66,4 +68,4 @@ def judge(sql: str, row: Row) -> dict[str, bool]:
     return {"runs": True, "right": right}
 
 
-EXAMPLE = Example("query", (QUERY,), HERE / "gold.jsonl", judge)
+EXAMPLE = Example("query", (QUERY, NARROW), HERE / "gold.jsonl", judge)
