@@ -213,12 +213,23 @@ def timings(tokens: LLTokenizer, menu: Menu, orders: Iterable[Evidence], seed: i
 
 def any_text(mask: Mask, rng: random.Random) -> bytes:
     """A whole text that the mask allows, its bytes chosen at random."""
-    matcher, text = LLMatcher(BYTES, mask.lark), bytearray()
-    while not matcher.is_accepting():
-        byte = rng.choice(np.nonzero(_open(matcher)[:256])[0].tolist())
-        matcher.consume_token(byte)
-        text.append(byte)
-    return bytes(text)
+    return next(any_texts(mask, rng))
+
+
+def any_texts(mask: Mask, rng: random.Random, on: float = 0.0) -> Iterator[bytes]:
+    """Such texts without end, of a grammar compiled once. Where a text may end and may go on as well, it goes
+    on with probability `on`."""
+    matcher = LLMatcher(BYTES, mask.lark)
+    while True:
+        text = bytearray()
+        while not matcher.is_accepting() or (on and rng.random() < on):
+            if not (ways := np.nonzero(_open(matcher)[:256])[0].tolist()):
+                break
+            byte = rng.choice(ways)
+            matcher.consume_token(byte)
+            text.append(byte)
+        yield bytes(text)
+        matcher.reset()
 
 
 def _open(matcher: LLMatcher) -> Any:
