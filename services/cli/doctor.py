@@ -153,7 +153,7 @@ def _stack(config: Settings) -> Iterator[Check]:
 def _decoder(config: Settings) -> Iterator[Check]:
     """Does the decode server apply a mask? Only a masked decoder can say the probe's word."""
     from services.engines.decoder import OpenAIDecoder
-    from services.workers.stack import decode_server
+    from services.engines.embedded import decode_server
 
     def masked() -> str:
         with decode_server(config) as here:

@@ -35,10 +35,10 @@ from services.engines.conformance import (
     whole,
 )
 from services.engines.decoder import OpenAIDecoder
+from services.engines.embedded import decode_server
 from services.engines.vocabulary import read_vocabulary
 from services.pipeline.retrieve import retrieve
 from services.storage.menus import MenuStore
-from services.workers.stack import decode_server
 
 MENUS = 1000
 ORDERS = 12  # sample orders a menu

@@ -22,6 +22,7 @@ from schemas.menu import Menu
 from services.bootstrap import bootstrap
 from services.cli.client import told
 from services.cli.provenance import about, made_with
+from services.engines.embedded import decode_server
 from services.evaluation.cases import Names
 from services.evaluation.compare import compare, load_run, write_comparison
 from services.evaluation.figures import Scored, errors, figures, judge
@@ -30,7 +31,6 @@ from services.evaluation.predictions import Predictions
 from services.evaluation.report import write_report
 from services.evaluation.run import predict, read_rows
 from services.evaluation.summary import write_summary
-from services.workers.stack import decode_server
 
 app = typer.Typer(invoke_without_command=True)
 # Points of curves and bins: for the report, not for a terminal.

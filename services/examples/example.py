@@ -25,9 +25,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Example(Generic[T]):
-    """`tasks` are asked the same rows, side by side; the first is the example, each other differs from it in the
-    one thing that its name says. `gold` has one JSON object a line: `id`, `text`, `gold`. `judge` gives marks by
-    name, of a value and its row: `right` is one of them, more (`category`, `branch`) are shares of their own."""
+    """`tasks` are asked the same rows, side by side; the first is the example, each other differs from it in
+    the one thing that its name says. `gold` has one JSON object a line: `id`, `text`, `gold`. `judge` gives
+    marks by name, of a value and its row: `right` is one of them, more (`category`, `branch`) are shares of
+    their own."""
 
     name: str
     tasks: tuple[Task[T], ...]

@@ -12,9 +12,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -23,8 +21,7 @@ import httpx
 from infra import metrics
 from infra.database import Database
 from infra.home import keep_key, kept_key
-from infra.models import resolve
-from infra.ports import PortBook, any_free, free, listen
+from infra.ports import PortBook, free, listen
 from infra.prepare import prepare
 from infra.private import keep_private, narrow
 from infra.redis_server import EmbeddedRedis
@@ -33,14 +30,14 @@ from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorE
 from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.audit import Actor
 from services.bootstrap import check_open, check_traces, webhook_signer
-from services.engines import adapters, llama_server
+from services.engines import llama_server
+from services.engines.embedded import MODEL_TIMEOUT_S, answers, llm_child
 from services.readiness import check_addresses
 from services.storage.api_keys import KeyStore
 from services.storage.orders import OrderStore
 from services.workers.worker import WORKERS, worker_argv
 
 # Seconds. Loading may read a model from a cold disk.
-_MODEL_TIMEOUT_S = 600.0
 _PART_TIMEOUT_S = 90.0
 # A worker ends its stage or gives it back before it goes; this comes on top of `worker_drain_s`.
 _WORKER_STOP_S = 5.0
@@ -199,7 +196,7 @@ class Stack:
                 listener,
                 self._api_ready,
                 # It starts beside the language model, but reports ready only once that answers.
-                ready_timeout_s=_MODEL_TIMEOUT_S if model else _PART_TIMEOUT_S,
+                ready_timeout_s=MODEL_TIMEOUT_S if model else _PART_TIMEOUT_S,
                 needs=queue,
             )
         )
@@ -215,7 +212,7 @@ class Stack:
             argv=argv,
             log_path=self.log_path(name),
             ready=file.exists,
-            ready_timeout_s=_MODEL_TIMEOUT_S,
+            ready_timeout_s=MODEL_TIMEOUT_S,
             env={**environment, "SAYCART_READY_FILE": str(file)},
             needs=needs,
             stop_s=self.settings.worker_drain_s + _WORKER_STOP_S,
@@ -223,7 +220,7 @@ class Stack:
         )
 
     def _api_ready(self) -> bool:
-        if not _answers(f"{self.base_url}/livez"):
+        if not answers(f"{self.base_url}/livez"):
             return False
         try:
             answer = httpx.get(f"{self.base_url}/readyz", timeout=2.0, trust_env=False)
@@ -287,46 +284,6 @@ def _ready_file(config: Settings, name: str) -> Path:
     return config.home / "run" / f"{name}.ready"
 
 
-def llm_child(config: Settings, port: int, log_path: Path) -> Child:
-    """The embedded llama.cpp server on loopback `port`; raises ModelError when its weights are not here."""
-    reader = adapters.made_for(config.llm_model) if config.reader != "off" else None
-    return Child(
-        name="llm",
-        argv=llama_server.command(
-            Path(resolve(config.llm_model, config.models_dir)),
-            port,
-            name=Path(config.llm_model).name,
-            threads=config.llm_threads,
-            slots=config.llm_slots,
-            context=config.llm_context,
-            adapter=adapters.prepared(reader, config.models_dir) if reader else None,
-        ),
-        log_path=log_path,
-        ready=lambda: _answers(f"http://127.0.0.1:{port}/health"),
-        ready_timeout_s=_MODEL_TIMEOUT_S,
-        env=llama_server.OPENMP_ENV,
-    )
-
-
-@contextmanager
-def decode_server(config: Settings) -> Iterator[Settings]:
-    """Settings whose `llm_url` answers: as they are, or with an embedded server for as long as the block
-    runs. For work in process, without queue, database or API."""
-    if config.llm_url:
-        yield config
-        return
-    with tempfile.TemporaryDirectory(prefix="saycart-") as folder:
-        supervisor = Supervisor(Path(folder))
-        port = any_free()
-        supervisor.start([llm_child(config, port, Path(folder) / "llm.log")])
-        try:
-            yield config.model_copy(
-                update={"llm_url": f"http://127.0.0.1:{port}", "llm_dialect": "llama.cpp"}
-            )
-        finally:
-            supervisor.stop()
-
-
 def _first_key(home: Path, keys: KeyStore) -> str:
     """The home's own key, made anew where there is none or it is over. It reviews nothing: people do."""
     token = kept_key(home)
@@ -345,13 +302,6 @@ def as_environment(settings: Settings) -> dict[str, str]:
     }
     # Standard output of a child is a file: unbuffered, or its last words before a crash would be lost.
     return values | {"PYTHONUNBUFFERED": "1", "PATH": os.environ.get("PATH", os.defpath)}
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=1.0, trust_env=False).status_code == 200
-    except httpx.HTTPError:
-        return False
 
 
 def _must_be_free(port: int, what: str, variable: str) -> None:

@@ -13,9 +13,9 @@ from infra.settings import Settings, settings
 from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container
+from services.engines.embedded import decode_server
 from services.pipeline.retrieve import retrieve
 from services.training.notation import read_menu
-from services.workers.stack import decode_server
 
 ROOT = Path(__file__).parents[2]
 # Small, so that its prompt is read in a few seconds.

@@ -1,0 +1,67 @@
+"""The embedded decode server as a child process: of the stack, or for as long as a block of code runs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from infra.models import resolve
+from infra.ports import any_free
+from infra.settings import Settings
+from infra.supervisor import Child, Supervisor
+from services.engines import adapters, llama_server
+
+MODEL_TIMEOUT_S = 600.0
+"""To load a model on a slow disk."""
+
+
+def llm_child(config: Settings, port: int, log_path: Path) -> Child:
+    """The embedded llama.cpp server on loopback `port`; raises ModelError when its weights are not here."""
+    reader = adapters.made_for(config.llm_model) if config.reader != "off" else None
+    return Child(
+        name="llm",
+        argv=llama_server.command(
+            Path(resolve(config.llm_model, config.models_dir)),
+            port,
+            name=Path(config.llm_model).name,
+            threads=config.llm_threads,
+            slots=config.llm_slots,
+            context=config.llm_context,
+            adapter=adapters.prepared(reader, config.models_dir) if reader else None,
+        ),
+        log_path=log_path,
+        ready=lambda: answers(f"http://127.0.0.1:{port}/health"),
+        ready_timeout_s=MODEL_TIMEOUT_S,
+        env=llama_server.OPENMP_ENV,
+    )
+
+
+@contextmanager
+def decode_server(config: Settings) -> Iterator[Settings]:
+    """Settings whose `llm_url` answers: as they are, or with an embedded server for as long as the block
+    runs. For work in process, without queue, database or API."""
+    if config.llm_url:
+        yield config
+        return
+    with tempfile.TemporaryDirectory(prefix="saycart-") as folder:
+        supervisor = Supervisor(Path(folder))
+        port = any_free()
+        supervisor.start([llm_child(config, port, Path(folder) / "llm.log")])
+        try:
+            yield config.model_copy(
+                update={"llm_url": f"http://127.0.0.1:{port}", "llm_dialect": "llama.cpp"}
+            )
+        finally:
+            supervisor.stop()
+
+
+def answers(url: str) -> bool:
+    """Whether `url` is answered with 200, within a second."""
+    try:
+        return httpx.get(url, timeout=1.0, trust_env=False).status_code == 200
+    except httpx.HTTPError:
+        return False
