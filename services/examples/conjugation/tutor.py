@@ -1,0 +1,157 @@
+"""The grammar tutor: a learner's sentence -> the error in its verb and the sentence put right, or no error.
+
+Two steps, each under a mask. First the model fills in the tool's arguments: the form that the sentence
+should have. The tool returns its words. Then the model answers, and what it may answer is made of this sentence
+and those words alone: the word to be replaced is one of the learner's own, and what comes in its place are the
+words of the form that the sentence lacks. A sentence that has all of them has no error that this tutor
+could mend, and the model is not asked.
+
+The second mask is made for one call, and is not kept: `output_type` keeps what it makes, and a thousand
+sentences would push all other models out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar, Union
+
+from pydantic import BaseModel, RootModel, create_model
+
+from services.engines.ports import Message
+from services.examples.conjugation.tool import Call, Returning, Step, use
+from services.masked.output import OutputType, output_type
+
+T = TypeVar("T")
+
+PROMPT = (Path(__file__).parent / "tutor.md").read_text(encoding="utf-8")
+Error = Literal["wrong form", "agreement", "wrong tense"]
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+
+
+class Ask(Protocol):
+    """Asks a model: under the mask of `output`, or in any other way that ends in its value."""
+
+    def __call__(self, output: OutputType[T], chat: Sequence[Message]) -> T:
+        """Raises as `services.masked.call.answer`."""
+        ...
+
+
+class NoError(BaseModel, frozen=True):
+    """The sentence may stay as it is."""
+
+    error: Literal["none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What the tutor says. `error` is empty where it finds none; `used` is None where no tool was asked."""
+
+    sentence: str
+    corrected: str
+    error: str = ""
+    replace: str = ""
+    by: str = ""
+    used: Returning | None = None
+
+
+def tutor(sentence: str, ask: Ask) -> Lesson:
+    """One sentence, corrected by one word at most.
+
+    Raises: as `ask`.
+    """
+    chat = [*opening(), _said("user", sentence)]
+    step = ask(output_type(Step), chat).root
+    if not isinstance(step, Call):
+        return Lesson(sentence, sentence)
+    used = use(step)
+    output = answers(sentence, used.returns)
+    if output is None:
+        return Lesson(sentence, sentence, used=used)
+    chat += [_said("assistant", step.model_dump_json()), _said("user", returned(used.returns))]
+    found: Any = ask(output, chat).root
+    if isinstance(found, NoError):
+        return Lesson(sentence, sentence, used=used)
+    corrected = put_right(sentence, found.replace, found.by)
+    return Lesson(sentence, corrected, found.error, found.replace, found.by, used)
+
+
+def answers(sentence: str, form: str) -> OutputType[RootModel[Any]] | None:
+    """What may be said of this sentence when the tool has returned `form`; None where the sentence has all
+    of its words already, or no other word that could be wrong."""
+    there = {word.lower() for word in _WORD.findall(sentence)}
+    lacking = [word for word in form.split() if word not in there]
+    wrong = [label for label in places(sentence) if label.partition(" ")[0].lower() not in form.split()]
+    if not lacking or not wrong:
+        return None
+    mistake = create_model(
+        "Mistake",
+        error=(Error, ...),
+        replace=(Literal[tuple(wrong)], ...),
+        by=(Literal[" ".join(lacking)], ...),
+    )
+    # Both are known only now, to the type checker not at all.
+    return OutputType.of(RootModel[Union[NoError, mistake]])  # type: ignore[valid-type]  # noqa: UP007
+
+
+def places(sentence: str) -> dict[str, tuple[int, int]]:
+    """Where each of the learner's words stands; the second "to" of a sentence is named "to (2)"."""
+    found: dict[str, tuple[int, int]] = {}
+    for match in _WORD.finditer(sentence):
+        again = sum(label.partition(" ")[0] == match[0] for label in found)
+        found[f"{match[0]} ({again + 1})" if again else match[0]] = match.span()
+    return found
+
+
+def put_right(sentence: str, replace: str, by: str) -> str:
+    """All of the sentence but one word, as the learner wrote it."""
+    begin, end = places(sentence)[replace]
+    first = by[0].upper() if sentence[begin].isupper() and begin == 0 else by[0]
+    return f"{sentence[:begin]}{first}{by[1:]}{sentence[end:]}"
+
+
+def returned(form: str) -> str:
+    """The tool's words, as the chat has them."""
+    return f'conjugate returned "{form}".'
+
+
+SHOWN: tuple[tuple[str, str, str, str], ...] = (
+    ("She have a red car.", "have present third", "has", '{"error":"agreement","replace":"have","by":"has"}'),
+    ("We danced all night.", "dance past first", "danced", ""),
+    ("I have wrote the report.", "write present perfect first", "have written",
+     '{"error":"wrong form","replace":"wrote","by":"written"}'),
+    ("Tom opens the window.", "", "", ""),
+    ("Two days ago he eats a whole cake.", "eat past third", "ate",
+     '{"error":"wrong tense","replace":"eats","by":"ate"}'),
+    ("She plays the piano well.", "play present third", "plays", ""),
+    ("You seed the doctor on Monday.", "see past second", "saw",
+     '{"error":"wrong form","replace":"seed","by":"saw"}'),
+    ("He had brought his dog.", "bring past perfect third", "had brought", ""),
+)  # fmt: skip
+
+
+def opening() -> list[Message]:
+    """The chat before the learner's sentence: the same for every one, so that a server keeps it."""
+    chat = [_said("system", PROMPT)]
+    for sentence, call, form, told in SHOWN:
+        chat.append(_said("user", sentence))
+        chat.append(_said("assistant", _step(call).model_dump_json()))
+        if form:
+            chat.append(_said("user", returned(form)))
+            chat.append(_said("assistant", told or NoError(error="none").model_dump_json()))
+    return chat
+
+
+def _step(call: str) -> Step:
+    if not call:
+        return Step.model_validate({"tool": None})
+    verb, _, rest = call.partition(" ")
+    tense, _, person = rest.rpartition(" ")
+    arguments = {"verb": verb, "tense": tense, "person": person}
+    return Step.model_validate({"tool": "conjugate", "arguments": arguments})
+
+
+def _said(role: str, content: str) -> Message:
+    return {"role": role, "content": content}
