@@ -1,6 +1,7 @@
 """What verb form a sentence has; or what a tutor says of it.
 
-    python -m services.examples.conjugation [--tutor] [--model FILE] [--url URL [--dialect vllm]] "She wrote a book"
+    python -m services.examples.conjugation [--tutor] [--model FILE] [--url URL [--dialect vllm]]
+        "She wrote a book"
 
 Starts the embedded server unless `--url` names one.
 """

@@ -1,7 +1,7 @@
 """The closed universe: 20 verbs in 5 tenses and 3 persons are 300 forms, and a text that says "none of them".
 
-A closed choice makes a model choose, of a sentence that has none of the 20 verbs too; `NoForm` is its way out.
-It stands in the verb's own place, so that it is decided where the verb is, and not before.
+A closed choice makes a model choose, of a sentence that has none of the 20 verbs too; `NoForm` is its way
+out. It stands in the verb's own place, so that it is decided where the verb is, and not before.
 """
 
 from __future__ import annotations

@@ -2,8 +2,13 @@
 
 Where all texts are known, nothing of a grammar need be asked while a model writes. The texts make a tree of
 bytes; places in it that go on alike are one state; and from each state every token of the vocabulary is
-tried once. A decoder then looks a row up and follows one arrow. llguidance works the same rows out as it goes,
-and the tests hold the two against each other at every state.
+tried once. A decoder then looks a row up and follows one arrow.
+
+llguidance works the same rows out as it goes, and the tests hold the two against each other at every state.
+They are the same to the bit under its option `no_forcing`. Without it, where only one text can follow,
+llguidance allows one way of writing it, that of the tokenizer, and the table all of them.
+
+Cost, for the 300 forms and a vocabulary of 49,152: 0.15 s to make, 106 states, 0.65 MB of masks.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The grammar tutor: a learner's sentence -> the error in its verb and the sentence put right, or no error.
 
 Two steps, each under a mask. First the model fills in the tool's arguments: the form that the sentence
-should have. The tool returns its words. Then the model answers, and what it may answer is made of this sentence
-and those words alone: the word to be replaced is one of the learner's own, and what comes in its place are the
-words of the form that the sentence lacks. A sentence that has all of them has no error that this tutor
-could mend, and the model is not asked.
+should have. The tool returns its words. Then the model answers, and what it may answer is made of this
+sentence and those words alone: the word to be replaced is one of the learner's own, and what comes in its
+place are the words of the form that the sentence lacks. A sentence that has all of them has no error that
+this tutor could mend, and the model is not asked.
 
 The second mask is made for one call, and is not kept: `output_type` keeps what it makes, and a thousand
 sentences would push all other models out.
@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, Union
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, RootModel, create_model
 
@@ -86,14 +86,11 @@ def answers(sentence: str, form: str) -> OutputType[RootModel[Any]] | None:
     wrong = [label for label in places(sentence) if label.partition(" ")[0].lower() not in form.split()]
     if not lacking or not wrong:
         return None
-    mistake = create_model(
-        "Mistake",
-        error=(Error, ...),
-        replace=(Literal[tuple(wrong)], ...),
-        by=(Literal[" ".join(lacking)], ...),
-    )
-    # Both are known only now, to the type checker not at all.
-    return OutputType.of(RootModel[Union[NoError, mistake]])  # type: ignore[valid-type]  # noqa: UP007
+    # Types that are known only now, and to the type checker not at all.
+    own: Any = Literal[tuple(wrong)]
+    put: Any = Literal[(" ".join(lacking),)]
+    mistake: Any = create_model("Mistake", error=(Error, ...), replace=(own, ...), by=(put, ...))
+    return OutputType.of(RootModel[NoError | mistake])
 
 
 def places(sentence: str) -> dict[str, tuple[int, int]]:
