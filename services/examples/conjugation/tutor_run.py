@@ -1,7 +1,7 @@
 """The tutor over its gold sentences, under the masks and by the prompt alone.
 
     python -m services.examples.conjugation.tutor_run [--model FILE] [--url URL [--dialect vllm]] [--limit N]
-        [--gold FILE] [--out DIR]
+        [--masked-only] [--gold FILE] [--out DIR]
 
 Answers are kept as they come, one a line, and the same command goes on from them.
 """
@@ -113,7 +113,10 @@ def main(argv: list[str] | None = None) -> int:
     out = args.out / Path(here.llm_model).stem / "conjugation"
     out.mkdir(parents=True, exist_ok=True)
     try:
-        with decode_server(here) as config, _both(out) as files:
+        with (
+            decode_server(here) as config,
+            _kept(out, ["masked"] if args.masked_only else ["masked", "prompt"]) as files,
+        ):
             calls = Calls(config.llm_url, timeout_s=config.llm_timeout_s, api_key=config.llm_api_key)
             engine = Completions(calls, config.llm_dialect, config.llm_model)
             texts: list[str] = []
@@ -135,10 +138,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 @contextmanager
-def _both(out: Path) -> Iterator[dict[str, tuple[dict[str, Document], Any]]]:
+def _kept(out: Path, methods: Sequence[str]) -> Iterator[dict[str, tuple[dict[str, Document], Any]]]:
     """By method, what is kept already, and the file that more goes to."""
     opened = {}
-    for method in ("masked", "prompt"):
+    for method in methods:
         file = out / f"tutor.{method}.jsonl"
         lines = file.read_text(encoding="utf-8").split("\n")[:-1] if file.exists() else []
         # A last line that a kill cut short counts as not there.
@@ -159,6 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--url", default="", help="a server that runs, in place of the embedded one")
     parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
     parser.add_argument("--limit", type=int, help="only so many rows")
+    parser.add_argument("--masked-only", action="store_true", help="not by the prompt alone as well")
     parser.add_argument("--gold", type=Path, default=GOLD)
     parser.add_argument("--out", type=Path, default=Path("reports/examples"))
     return parser
