@@ -18,11 +18,13 @@ from services.engines.vocabulary import read_vocabulary
 from services.examples.conjugation.conjugate import conjugate
 from services.examples.conjugation.schema import FORMS, PERSONS, TENSES, VERBS, Form, Found, NoForm
 from services.examples.conjugation.table import MaskTable, automaton, mask_table
-from services.examples.conjugation.task import CLOSED, CONJUGATION, EXAMPLE, HERE, judge
+from services.examples.conjugation.task import CONJUGATION, EVIDENCE, EXAMPLE, HERE, judge
 from services.examples.example import Row
+from services.masked.output import output_type
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
 TEXTS = {form.model_dump_json() for form in FORMS}
+CLOSED = output_type(Form).mask
 NOTHING = '{"verb":null}'
 
 # Base, third person, past, participle: as a grammar book lists them.
@@ -62,11 +64,33 @@ def every_text(mask: Mask) -> list[str]:
 
 def test_the_mask_allows_the_300_forms_and_no_other_text() -> None:
     assert len(TEXTS) == 300
-    assert sorted(every_text(CLOSED.output.mask)) == sorted(TEXTS)
+    assert sorted(every_text(CLOSED)) == sorted(TEXTS)
 
 
 def test_with_the_way_out_it_allows_one_text_more() -> None:
     assert sorted(every_text(CONJUGATION.output.mask)) == sorted({*TEXTS, NOTHING})
+
+
+def test_by_way_of_evidence_each_form_is_reached_and_nothing_else_is_said() -> None:
+    read = {EVIDENCE.output.read(text).model_dump_json() for text in every_text(EVIDENCE.output.mask)}
+    assert read == {*TEXTS, NOTHING}
+
+
+@pytest.mark.parametrize(
+    ("subject", "helper", "verb", "tense", "person"),
+    [
+        ("we", "did", "go", "past", "second"),
+        ("we", "did", "go", "present", "first"),
+        ("other", "had", "have", "present perfect", "third"),
+        ("you", "none", "read", "future", "second"),
+        ("I", "other", "eat", "present", "first"),
+    ],
+)
+def test_no_form_contradicts_its_evidence(
+    subject: str, helper: str, verb: str, tense: str, person: str
+) -> None:
+    said = {"subject": subject, "helper": helper, "verb": verb, "tense": tense, "person": person}
+    assert not EVIDENCE.output.mask.accepts(json.dumps(said, separators=(",", ":")))
 
 
 @pytest.mark.parametrize("text", sorted({*TEXTS, NOTHING})[::50])
@@ -103,7 +127,7 @@ def ways(table: MaskTable) -> list[tuple[int, list[int]]]:
 
 def test_the_table_is_llguidances_mask_at_every_state(real: tuple[Any, MaskTable]) -> None:
     tokenizer, table = real
-    unforced = CLOSED.output.mask.lark.replace("%llguidance {}", '%llguidance {"no_forcing": true}')
+    unforced = CLOSED.lark.replace("%llguidance {}", '%llguidance {"no_forcing": true}')
     reached = ways(table)
     assert {state for state, _ in reached} == set(table.masks)
     for state, tokens in reached:
@@ -118,7 +142,7 @@ def test_forcing_takes_one_way_of_writing_what_must_follow(real: tuple[Any, Mask
     tokenizer, table = real
     fewer = 0
     for state, tokens in ways(table):
-        matcher = LLMatcher(tokenizer, CLOSED.output.mask.lark)
+        matcher = LLMatcher(tokenizer, CLOSED.lark)
         assert matcher.try_consume_tokens(tokens) == len(tokens)
         forced, ours = bits(matcher.compute_bitmask())[: table.size], bits(table.masks[state])[: table.size]
         assert not (forced & ~ours & 1).any()
@@ -201,17 +225,17 @@ GOLD = {"verb": "go", "tense": "past", "person": "third"}
     ("value", "gold", "marks"),
     [
         (Found(Form(**GOLD)), GOLD, {"right", "verb", "tense", "person", "inside"}),
-        (Form(**{**GOLD, "tense": "future"}), GOLD, {"verb", "person"}),
+        (Found(Form(**{**GOLD, "tense": "future"})), GOLD, {"verb", "person"}),
         (Found(NoForm(verb=None)), GOLD, set()),
         (Found(NoForm(verb=None)), None, {"right", "verb", "tense", "person", "outside"}),
-        (Form(**GOLD), None, set()),
+        (Found(Form(**GOLD)), None, set()),
     ],
 )
-def test_marks(value: Found | Form, gold: Any, marks: set[str]) -> None:
+def test_marks(value: Found, gold: Any, marks: set[str]) -> None:
     found = judge(value, Row("r", "She went.", gold, {}))
     assert {mark for mark, hit in found.items() if hit} == marks
 
 
 def test_the_example_shows_its_task_first() -> None:
-    assert EXAMPLE.tasks == (CONJUGATION, CLOSED)
+    assert EXAMPLE.tasks == (CONJUGATION, EVIDENCE)
     assert len(EXAMPLE.rows()) == 150

@@ -12,13 +12,14 @@ from pydantic import ValidationError
 from services.engines.ports import Message
 from services.examples.conjugation.schema import Form
 from services.examples.conjugation.task import HERE
-from services.examples.conjugation.tool import SAYABLE, Call, Step, use
-from services.examples.conjugation.tutor import SHOWN, answers, opening, put_right, tutor
+from services.examples.conjugation.tool import CALLS, SAYABLE, Call, use
+from services.examples.conjugation.tutor import SHOWN, answers, call_text, opening, put_right, tutor
 from services.examples.conjugation.tutor_run import ask_one, figures
 from services.masked.output import OutputType, output_type
 
 T = TypeVar("T")
 CALL = Call(tool="conjugate", arguments=Form(verb="write", tense="past", person="third"))
+CALLED = call_text("other none past", "write past third")
 WRITED = "She writed a book yesterday."
 ROWS = [json.loads(line) for line in (HERE / "tutor_gold.jsonl").read_text(encoding="utf-8").splitlines()]
 
@@ -42,7 +43,7 @@ def mistake(error: str, replace: str, by: str) -> str:
 
 
 def test_the_tool_is_asked_and_its_words_are_put_in() -> None:
-    model = Scripted(CALL.model_dump_json(), mistake("wrong form", "writed", "wrote"))
+    model = Scripted(CALLED, mistake("wrong form", "writed", "wrote"))
     lesson = tutor(WRITED, model)
     assert lesson.used is not None
     assert lesson.used.returns == "wrote"
@@ -52,7 +53,7 @@ def test_the_tool_is_asked_and_its_words_are_put_in() -> None:
 
 
 def test_what_has_all_the_words_of_its_form_is_left_alone_and_not_asked_about() -> None:
-    model = Scripted(CALL.model_dump_json())
+    model = Scripted(CALLED)
     lesson = tutor("She wrote a book.", model)
     assert (lesson.error, lesson.corrected, len(model.chats)) == ("", "She wrote a book.", 1)
 
@@ -70,13 +71,20 @@ def test_a_tool_that_returns_none_of_its_words_is_refused(said: str) -> None:
 
 @pytest.mark.parametrize(
     ("part", "other"),
-    [("write", "swim"), ("past", "pluperfect"), ("third", "3"), ("conjugate", "delete")],
+    [
+        ("write", "swim"),
+        ("past", "pluperfect"),
+        ("third", "3"),
+        ("conjugate", "delete"),
+        ('"tense":"past', '"tense":"present'),  # against what it said of time
+        ("third", "first"),  # against the subject
+    ],
 )
 def test_arguments_that_the_tool_has_no_place_for_are_never_written(part: str, other: str) -> None:
-    text = CALL.model_dump_json()
-    mask = output_type(Step).mask
+    text = CALLED
+    mask = CALLS.mask
     assert mask.accepts(text)
-    assert not mask.accepts(text.replace(f'"{part}"', f'"{other}"'))
+    assert not mask.accepts(text.replace(f"{part}", f"{other}"))
 
 
 @pytest.mark.parametrize(
@@ -146,14 +154,18 @@ def test_a_mask_of_one_call_is_not_kept() -> None:
 
 
 def test_what_is_shown_could_have_been_answered() -> None:
-    for sentence, call, form, told in SHOWN:
-        if told:
-            output = answers(sentence, form)
-            assert output is not None
-            assert output.mask.accepts(told)
-        elif call:
-            assert answers(sentence, form) is None
-    assert opening() == opening()
+    for sentence, seen, form, words, told in SHOWN:
+        text = call_text(seen, form)
+        assert CALLS.mask.accepts(text)
+        call = CALLS.read(text)
+        if call is None:
+            continue
+        assert use(call).returns == words
+        output = answers(sentence, words)
+        assert (output is None) == (not told)
+        assert output is None or output.mask.accepts(told)
+    shown = {text["content"] for text in opening()} & {row["text"] for row in ROWS}
+    assert not shown
 
 
 def test_figures_count_errors_and_false_alarms_apart() -> None:
@@ -164,10 +176,8 @@ def test_figures_count_errors_and_false_alarms_apart() -> None:
     }
     right = {"id": "r", "text": "I wrote to you.", "gold": None}
     texts: list[str] = []
-    corrected = ask_one(
-        wrong, Scripted(CALL.model_dump_json(), mistake("agreement", "writed", "wrote")), texts
-    )
-    called = CALL.model_dump_json().replace("past", "future")
+    corrected = ask_one(wrong, Scripted(CALLED, mistake("agreement", "writed", "wrote")), texts)
+    called = call_text("I none future", "write future first")
     alarm = ask_one(right, Scripted(called, mistake("wrong tense", "wrote", "will write")), texts)
     made = figures([wrong, right], [corrected, alarm])
     hits = {name: (made[name]["hits"], made[name]["of"]) for name in made if name != "failures"}

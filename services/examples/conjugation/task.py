@@ -1,10 +1,11 @@
-"""The task: a sentence -> verb, tense and person, or none of them; and the same without the way out."""
+"""The task: a sentence -> verb, tense and person, or none of them; and the same by way of what shows it."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any
 
+from services.examples.conjugation.evidence import evident
 from services.examples.conjugation.schema import Form, Found, NoForm, Person, Tense, Verb
 from services.examples.example import Example, Row
 from services.masked.output import output_type
@@ -41,6 +42,31 @@ SHOWN_NONE = (
     ("He wants to play outside.", NOTHING),
 )
 
+# Subject and helper of the same sentences.
+SEEN = (
+    ("other", "none"),
+    ("other", "other"),
+    ("other", "none"),
+    ("other", "did"),
+    ("we", "have"),
+    ("you", "will"),
+    ("other", "none"),
+    ("I", "had"),
+    ("you", "do"),
+    ("other", "will"),
+    ("you", "none"),
+    ("other", "has"),
+    ("other", "had"),
+)
+
+
+def _evident() -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (said, json.dumps({"subject": subject, "helper": helper, **json.loads(told)}, separators=(",", ":")))
+        for (said, told), (subject, helper) in zip(SHOWN_NONE + SHOWN, SEEN, strict=True)
+    )
+
+
 CONJUGATION: Task[Found] = Task(
     name="conjugation",
     about="The verb form of an English sentence: one of 20 verbs, 5 tenses, 3 persons, or none of them.",
@@ -48,19 +74,19 @@ CONJUGATION: Task[Found] = Task(
     prompt=f"{PROMPT}\n{NONE}",
     examples=SHOWN_NONE + SHOWN,
 )
-CLOSED: Task[Form] = Task(
-    name="conjugation-no-way-out",
-    about="The same, without a way to say that a sentence has none of them.",
-    output=output_type(Form),
-    prompt=PROMPT,
-    examples=SHOWN,
+EVIDENCE: Task[Found] = Task(
+    name="conjugation-evidence",
+    about="The same, told by the sentence's subject and helper, which settle most of it under the mask.",
+    output=evident(),
+    prompt=(HERE / "evidence.md").read_text(encoding="utf-8"),
+    examples=_evident(),
 )
 
 
-def judge(value: Found | Form, row: Row) -> dict[str, bool]:
+def judge(value: Found, row: Row) -> dict[str, bool]:
     """`verb`, `tense`, `person` and all three; of what has none of them, whether that was said. `inside` and
     `outside` are the right ones among sentences with and without one of the 300, so shares of fewer rows."""
-    form = value.form if isinstance(value, Found) else value
+    form = value.form
     told = form.model_dump() if form else None
     if told is None or row.gold is None:
         same = told == row.gold
@@ -76,6 +102,6 @@ def judge(value: Found | Form, row: Row) -> dict[str, bool]:
     }
 
 
-EXAMPLE: Example[Any] = Example(
-    name="conjugation", tasks=(CONJUGATION, CLOSED), gold=HERE / "gold.jsonl", judge=judge
+EXAMPLE: Example[Found] = Example(
+    name="conjugation", tasks=(CONJUGATION, EVIDENCE), gold=HERE / "gold.jsonl", judge=judge
 )

@@ -12,17 +12,18 @@ sentences would push all other models out.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, RootModel, create_model
 
 from services.engines.ports import Message
-from services.examples.conjugation.tool import Call, Returning, Step, use
-from services.masked.output import OutputType, output_type
+from services.examples.conjugation.tool import CALLS, Call, Returning, use
+from services.masked.output import OutputType
 
 T = TypeVar("T")
 
@@ -58,19 +59,25 @@ class Lesson:
 
 
 def tutor(sentence: str, ask: Ask) -> Lesson:
-    """One sentence, corrected by one word at most.
+    """One sentence, of which one word is replaced at most.
 
     Raises: as `ask`.
     """
     chat = [*opening(), _said("user", sentence)]
-    step = ask(output_type(Step), chat).root
-    if not isinstance(step, Call):
+    texts: list[str] = []
+
+    def kept(text: str) -> Call | None:
+        texts.append(text)
+        return CALLS.read(text)
+
+    call = ask(replace(CALLS, read=kept), chat)
+    if call is None:
         return Lesson(sentence, sentence)
-    used = use(step)
+    used = use(call)
     output = answers(sentence, used.returns)
     if output is None:
         return Lesson(sentence, sentence, used=used)
-    chat += [_said("assistant", step.model_dump_json()), _said("user", returned(used.returns))]
+    chat += [_said("assistant", texts[0]), _said("user", returned(used.returns))]
     found: Any = ask(output, chat).root
     if isinstance(found, NoError):
         return Lesson(sentence, sentence, used=used)
@@ -114,40 +121,49 @@ def returned(form: str) -> str:
     return f'conjugate returned "{form}".'
 
 
-SHOWN: tuple[tuple[str, str, str, str], ...] = (
-    ("She have a red car.", "have present third", "has", '{"error":"agreement","replace":"have","by":"has"}'),
-    ("We danced all night.", "dance past first", "danced", ""),
-    ("I have wrote the report.", "write present perfect first", "have written",
+# A learner's sentence; subject, helper and time; the form; what the tool returned; the answer. Where the
+# sentence has the form's words, no answer is asked for, and none is shown.
+SHOWN: tuple[tuple[str, str, str, str, str], ...] = (
+    ("She have a red car.", "other none unsaid", "have present third", "has",
+     '{"error":"agreement","replace":"have","by":"has"}'),
+    ("We danced all night.", "we none unsaid", "dance past first", "danced", ""),
+    ("I have wrote the report.", "I have unsaid", "write present perfect first", "have written",
      '{"error":"wrong form","replace":"wrote","by":"written"}'),
-    ("Tom opens the window.", "", "", ""),
-    ("Two days ago he eats a whole cake.", "eat past third", "ate",
+    ("Tom opens the window.", "", "", "", ""),
+    ("Two days ago he eats a whole cake.", "other none past", "eat past third", "ate",
      '{"error":"wrong tense","replace":"eats","by":"ate"}'),
-    ("She plays the piano well.", "play present third", "plays", ""),
-    ("You seed the doctor on Monday.", "see past second", "saw",
+    ("She plays the piano every day.", "other none usual", "play present third", "plays", ""),
+    ("You seed the doctor on Monday.", "you none past", "see past second", "saw",
      '{"error":"wrong form","replace":"seed","by":"saw"}'),
-    ("He had brought his dog.", "bring past perfect third", "had brought", ""),
+    ("He had brought his dog.", "other had unsaid", "bring past perfect third", "had brought", ""),
+    ("Next week my aunt took the test.", "other none future", "take future third", "will take",
+     '{"error":"wrong tense","replace":"took","by":"will take"}'),
+    ("You will read it soon.", "you will future", "read future second", "will read", ""),
 )  # fmt: skip
 
 
 def opening() -> list[Message]:
     """The chat before the learner's sentence: the same for every one, so that a server keeps it."""
     chat = [_said("system", PROMPT)]
-    for sentence, call, form, told in SHOWN:
+    for sentence, seen, form, words, told in SHOWN:
         chat.append(_said("user", sentence))
-        chat.append(_said("assistant", _step(call).model_dump_json()))
-        if form:
-            chat.append(_said("user", returned(form)))
-            chat.append(_said("assistant", told or NoError(error="none").model_dump_json()))
+        chat.append(_said("assistant", call_text(seen, form)))
+        if told:
+            chat.append(_said("user", returned(words)))
+            chat.append(_said("assistant", told))
     return chat
 
 
-def _step(call: str) -> Step:
-    if not call:
-        return Step.model_validate({"tool": None})
-    verb, _, rest = call.partition(" ")
-    tense, _, person = rest.rpartition(" ")
-    arguments = {"verb": verb, "tense": tense, "person": person}
-    return Step.model_validate({"tool": "conjugate", "arguments": arguments})
+def call_text(seen: str, form: str) -> str:
+    """A call as the model would write it; without a form, that it makes none."""
+    said: dict[str, Any] = {"tool": None}
+    if form:
+        subject, helper, time = seen.split()
+        verb, _, rest = form.partition(" ")
+        tense, _, person = rest.rpartition(" ")
+        said = {"tool": "conjugate", "subject": subject, "helper": helper, "time": time}
+        said["arguments"] = {"verb": verb, "tense": tense, "person": person}
+    return json.dumps(said, separators=(",", ":"))
 
 
 def _said(role: str, content: str) -> Message:
