@@ -8,7 +8,8 @@ llguidance works the same rows out as it goes, and the tests hold the two agains
 They are the same to the bit under its option `no_forcing`. Without it, where only one text can follow,
 llguidance allows one way of writing it, that of the tokenizer, and the table all of them.
 
-Cost, for the 300 forms and a vocabulary of 49,152: 0.15 s to make, 106 states, 0.65 MB of masks.
+Cost, for the 300 forms: 106 states; with a vocabulary of 49,152 tokens 0.05 s to make and 0.65 MB of masks,
+with one of 151,936 0.1 s and 2 MB. A row is looked up in 0.1 µs, and llguidance computes one in 40 to 55 µs.
 """
 
 from __future__ import annotations
