@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from services.examples.actions.task import EXAMPLE as ACTIONS
 from services.examples.example import Example
 from services.masked.task import Tasks
 
-EXAMPLES: tuple[Example[Any], ...] = ()
+EXAMPLES: tuple[Example[Any], ...] = (ACTIONS,)
 TASKS = Tasks(example.tasks[0] for example in EXAMPLES)
