@@ -221,8 +221,8 @@ class UnknownTask(NotFound):
 
 
 class ToolRefused(InputError):
-    """A path out of the folder, a link, something too large: nothing was read and nothing was written. It goes
-    back to the model as what was seen, so `detail` is written for it."""
+    """A path out of the folder, a link, something too large: nothing was read and nothing was written. It
+    goes back to the model as what was seen, so `detail` is written for it."""
 
     code = "tool_refused"
     hint = "Name a file inside the folder by its path from there, such as notes/a.txt."

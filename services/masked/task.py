@@ -18,8 +18,8 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Task(Generic[T]):
     """`prompt` is the system's message; `examples` are pairs of what a user says and the answer's text, shown
-    as turns before the user's own. `about` is one line for lists. `history` names the field of a gold row with
-    earlier turns of its chat, for tasks that are asked with them."""
+    as turns before the user's own. `about` is one line for lists. `history` names the field of a gold row
+    with earlier turns of its chat, for tasks that are asked with them."""
 
     name: str
     about: str

@@ -1,8 +1,8 @@
 """An agent's next action: one of four, told apart by `kind`; and the same with one thing changed each.
 
-`text` stands for three things, by the branch: a file's content, words to look for, an answer. With `kind` first
-the branch is chosen before its fields are written. With `kind` last a shared name is written, and filled,
-before the branch is; the mask then leaves only the branches that what stands there fits.
+`text` stands for three things, by the branch: a file's content, words to look for, an answer. With `kind`
+first the branch is chosen before its fields are written. With `kind` last a shared name is written, and
+filled, before the branch is; the mask then leaves only the branches that what stands there fits.
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ class FinishLast(BaseModel):
 
 
 class KindLast(
-    RootModel[
-        Annotated[ReadFileLast | WriteFileLast | SearchLast | FinishLast, Field(discriminator="kind")]
-    ]
+    RootModel[Annotated[ReadFileLast | WriteFileLast | SearchLast | FinishLast, Field(discriminator="kind")]]
 ):
     """The branch after its fields."""
 
