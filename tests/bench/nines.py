@@ -1,0 +1,183 @@
+"""Ten thousand different orders of all menus, decoded under the mask by a real model: does one fail?
+
+    python -m tests.bench.nines [--orders 10000] [--minutes 30] [--url URL --dialect vllm --model NAME]
+
+The product's own prompt, mask and client; every answer is decoded whole, settled or not, greedily. Orders are
+those told and taught of every menu that is not sealed, the rest said by the generator; no two of a menu are
+alike. Menus take turns, a block of orders each, so that a run that was stopped has seen all of them.
+
+Each answer is judged four times: by the mask here, by the reference that shares no code with it
+(`tests/fuzz`), as a `CartDraft`, and against the menu. Answers are kept as they come, and the same command
+goes on from them; the report is made of that file alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from infra.settings import settings
+from schemas.errors import DecodeInvalid, DecodeTruncated, EngineError, EngineUnavailable
+from schemas.evidence import Evidence
+from schemas.menu import Menu
+from services.engines.calls import Calls
+from services.engines.completion import Completions
+from services.engines.embedded import decode_server
+from services.engines.grammar import build_mask
+from services.engines.labels import Labels
+from services.engines.prompt import messages
+from services.evaluation.statistics import quantile, wilson
+from services.pipeline.retrieve import clean, retrieve
+from services.training.orders import Shop, generated, shops
+from tests.bench.random_weights import resolves
+from tests.fuzz.reference import cart_of, read
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = 32
+"""Orders of one menu in a row: its prompt is read once for them."""
+SEED = 19
+VALID = "valid"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One order; its evidence is worked out when its turn comes."""
+
+    id: str
+    menu: Menu
+    said: str
+
+
+def orders(count: int) -> list[Order]:
+    """The first `count` in the order in which they are asked: always the same ones."""
+    known = [*shops("train"), *shops("tune")]
+    blocks = [list(_blocks(shop, 1 + 2 * count // len(known))) for shop in known]
+    turns = (block for turn in zip_longest(*blocks, fillvalue=[]) for block in turn)
+    return [order for block in turns for order in block][:count]
+
+
+def _blocks(shop: Shop, most: int) -> Iterator[list[Order]]:
+    said: dict[str, str] = {}
+    for row in [*shop.rows, *generated(shop, most, SEED)]:
+        said.setdefault(clean(row.said), row.id)
+    found = [Order(row_id, shop.menu, text) for text, row_id in said.items()][:most]
+    for start in range(0, len(found), BLOCK):
+        yield found[start : start + BLOCK]
+
+
+def asked(order: Order, completions: Completions) -> Row:
+    """One answer, judged. Raises EngineUnavailable: then nothing is known of it."""
+    evidence, labels = retrieve(order.said, order.menu, 1), Labels(order.menu)
+    mask = build_mask(evidence, labels, "nines")
+    row: Row = {"id": order.id, "menu": order.menu.id, "said": order.said}
+    try:
+        done = completions.complete(messages(evidence, labels), mask)
+    except EngineUnavailable:
+        raise
+    except (DecodeTruncated, DecodeInvalid, EngineError) as error:
+        return row | {"verdict": error.code, "why": error.detail, "text": error.quoted}
+    return row | {
+        "verdict": judged(done.text, evidence, labels),
+        "text": done.text,
+        "tokens": done.completion_tokens,
+        "seconds": round(done.seconds, 3),
+    }
+
+
+def judged(text: str, evidence: Evidence, labels: Labels) -> str:
+    """`valid`, or what is wrong with an answer that the mask accepts."""
+    if not read(text.encode(), cart_of(evidence)).whole:
+        return "outside the reference"
+    try:
+        draft = labels.from_wire(text)
+    except DecodeInvalid:
+        return "no cart"
+    return VALID if resolves(draft, evidence.menu) else "not on this menu"
+
+
+def run(todo: list[Order], completions: Completions, file: Path, in_flight: int, minutes: float) -> None:
+    """Ask until all is done or the time is over; a server that goes away ends the run."""
+    until = time.monotonic() + 60 * minutes
+
+    def one(order: Order) -> Row | None:
+        return asked(order, completions) if time.monotonic() < until else None
+
+    with file.open("a", encoding="utf-8") as out, ThreadPoolExecutor(in_flight) as pool:
+        for number, row in enumerate(pool.map(one, todo), 1):
+            if row is None:
+                break
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            out.flush()
+            if number % 100 == 0:
+                print(f"{number} of {len(todo)}", flush=True)
+
+
+def kept(file: Path) -> list[Row]:
+    """What a file has; a last line that a kill cut short counts as not there."""
+    if not file.exists():
+        return []
+    whole = file.read_text(encoding="utf-8").split("\n")[:-1]
+    file.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8")
+    return [json.loads(line) for line in whole]
+
+
+def summary(rows: list[Row]) -> dict[str, Any]:
+    """Counts, and the largest share of failures that they leave possible (95%)."""
+    failed = sum(row["verdict"] != VALID for row in rows)
+    tokens = [row["tokens"] for row in rows if "tokens" in row]
+    return {
+        "orders": len({(row["menu"], row["said"]) for row in rows}),
+        "menus": len({row["menu"] for row in rows}),
+        "failures": failed,
+        "failures_95": wilson(failed, len(rows)),
+        "verdicts": dict(Counter(row["verdict"] for row in rows).most_common()),
+        "tokens": sum(tokens),
+        "tokens_p50_max": [quantile(tokens, 0.5), max(tokens)] if tokens else None,
+        "different_carts": len({row["text"] for row in rows}),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--orders", type=int, default=10_000)
+    parser.add_argument("--minutes", type=float, default=180.0, help="ask for so long; 0: report only")
+    parser.add_argument("--in-flight", type=int, default=32)
+    parser.add_argument("--url", default="", help="a server that runs, in place of the embedded one")
+    parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
+    parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf")
+    parser.add_argument("--work", type=Path, default=ROOT / "reports" / "nines")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks" / "nines.json")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    name = f"{args.dialect} {Path(args.model).stem}"
+    file = args.work / f"{name.replace(' ', '-')}.jsonl"
+    done = {(row["menu"], row["said"]) for row in kept(file)}
+    todo = [order for order in orders(args.orders) if (order.menu.id, order.said) not in done]
+    here = settings().model_copy(
+        update={"llm_url": args.url, "llm_dialect": args.dialect, "llm_model": args.model, "reader": "off"}
+    )
+    if args.minutes and todo:
+        with decode_server(here) as config:
+            calls = Calls(config.llm_url, timeout_s=600, api_key=config.llm_api_key)
+            completions = Completions(calls, config.llm_dialect, config.llm_model)
+            run(todo, completions, file, args.in_flight, args.minutes)
+    report = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else {}
+    report[name] = summary(kept(file))
+    args.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(report[name], indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
