@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from services.examples.actions import branches
 from services.examples.actions.schema import NextAction
 from services.examples.actions.situation import LISTED, SHOWN, Step, shown, situation
 from services.examples.actions.task import EXAMPLE, TASKS, judge, kind_first, kind_last, thought_first
@@ -147,3 +149,35 @@ def test_a_run_is_told_as_the_gold_file_tells_it() -> None:
 
 def test_a_long_file_is_told_in_part() -> None:
     assert shown("x" * (SHOWN + 5)).endswith('x" and 5 more characters')
+
+
+def kept(row: Row, kind: str, failure: str = "") -> str:
+    branch = kind == row.gold["kind"]
+    marks = {} if failure else {"branch": branch, "right": branch, "as_before": kind == row.more["before"]}
+    value = None if failure else {"kind": kind}
+    return json.dumps({"id": row.id, "failure": failure, "marks": marks, "value": value}) + "\n"
+
+
+def test_wrong_branches_are_counted_over_rows_that_all_were_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows come in turns: read, search, write, finish."""
+    for task in TASKS:
+        for method in branches.METHODS:
+            primed = task.history and method == "masked"
+            lines = [kept(row, row.more["before"] if primed else row.gold["kind"]) for row in ROWS[:6]]
+            if method == "prompt":
+                lines[5] = kept(ROWS[5], "", "not of the form")
+            if task.name == TASKS[1].name:
+                lines[1:2] = [kept(ROWS[1], "finish"), kept(ROWS[1], "read_file")]  # asked again: the last
+                lines.pop()  # not yet asked
+            (tmp_path / f"{task.name}.{method}.jsonl").write_text("".join(lines))
+    assert branches.main([str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    told = {tuple(line[2:].split(" | ")[:2]): line for line in lines[2:10]}
+    assert told["actions", "masked"].startswith("| actions | masked | 5 | 0 | 0 | 0.0% to ")
+    assert told["actions-kind-last", "prompt"].startswith("| actions-kind-last | prompt | 5 | 0 | 1 |")
+    assert told["actions-kind-last", "prompt"].endswith("| 4 | 1 | 0 / 1, 1.000 |")
+    assert told["actions-primed", "masked"].endswith("| 0 | 5 | 0 / 5, 0.062 |")
+    assert "| actions-kind-last | search | 0 | 1 | 0 | 0 |" in lines
+    assert branches.main([str(tmp_path / "none")]) == 2

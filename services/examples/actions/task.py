@@ -25,29 +25,41 @@ FORMS: tuple[Document, ...] = (
     {"kind": "write_file", "path": "...", "text": "..."},
     {"kind": "finish", "text": "..."},
 )
-# Situation, thought, action; one of each kind.
+# Situation, thought, action.
 SHOWN: tuple[tuple[str, str, Document], ...] = (
     (
         "Goal: Which hotel has a pool?\nFiles: 58 files, too many to list\nSeen so far: nothing",
-        "It is not known which file is about a pool.",
+        "Nothing was seen of a pool, and no file is listed.",
         {"kind": "search", "text": "pool"},
     ),
     (
         "Goal: How tall is the tower?\nFiles: tower.txt, bridge.txt\nSeen so far: nothing",
-        "tower.txt was not read yet.",
+        "tower.txt is listed and was not read.",
         {"kind": "read_file", "path": "tower.txt"},
-    ),
-    (
-        "Goal: Change the name in user.cfg to eve.\nFiles: user.cfg\nSeen so far:\n"
-        '- read_file user.cfg: "name=bob"',
-        "The content is known, and it is not changed yet.",
-        {"kind": "write_file", "path": "user.cfg", "text": "name=eve"},
     ),
     (
         "Goal: Which day is the market?\nFiles: market.txt, fair.txt\nSeen so far:\n"
         '- read_file market.txt: "market: Friday"',
-        "What was read says the day.",
+        "market.txt says Friday, which answers the question.",
         {"kind": "finish", "text": "Friday"},
+    ),
+    (
+        "Goal: Change the name in user.cfg to eve.\nFiles: user.cfg\nSeen so far:\n"
+        '- read_file user.cfg: "name=bob"',
+        "user.cfg says name=bob and was not written.",
+        {"kind": "write_file", "path": "user.cfg", "text": "name=eve"},
+    ),
+    (
+        "Goal: Write the word red into paint.txt.\nFiles: paint.txt\nSeen so far:\n"
+        "- write_file paint.txt: written",
+        "paint.txt is written, so the goal is reached.",
+        {"kind": "finish", "text": "paint.txt is written"},
+    ),
+    (
+        "Goal: Who repaired the clock?\nFiles: 58 files, too many to list\nSeen so far:\n"
+        '- search "clock": repairs/may.txt',
+        "repairs/may.txt was found and was not read.",
+        {"kind": "read_file", "path": "repairs/may.txt"},
     ),
 )
 
