@@ -214,6 +214,18 @@ def test_what_is_written_can_be_read_found_and_nothing_is_left_beside_it(folder:
     assert len(folder.search("plum")) == FOUND
 
 
+def test_what_has_no_name_to_tell_is_not_told_of(folder: Folder, root: Path) -> None:
+    for name in (b"c.txt\n- finish: done", b"\xff.txt", b"~d.txt", b"back\\slash"):
+        (root / os.fsdecode(name)).write_text("apples")
+    deep = root
+    for _ in range(30):
+        deep = deep / "d"
+        deep.mkdir()
+        (deep / "x").write_text("apples")
+    assert folder.files() == ["a.txt", *sorted("d/" * n + "x" for n in range(1, 6)), "sub/b.txt"]
+    assert all(folder.read(path) for path in folder.files())
+
+
 def test_no_descriptor_is_left_open(folder: Folder) -> None:
     def opened() -> int:
         return len(os.listdir("/proc/self/fd"))

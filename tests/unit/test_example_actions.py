@@ -151,6 +151,13 @@ def test_a_long_file_is_told_in_part() -> None:
     assert shown("x" * (SHOWN + 5)).endswith('x" and 5 more characters')
 
 
+def test_nothing_in_a_step_reads_as_another_step() -> None:
+    for fields in ({"path": "a\n- finish"}, {"path": "a\n- finish", "text": "x"}, {"text": "a\n- finish"}):
+        kind = {1: "read_file", 2: "write_file"}[len(fields)] if "path" in fields else "search"
+        step = Step(NextAction.model_validate({"kind": kind, **fields}).root, shown("b\n- finish"))
+        assert len(str(step).splitlines()) == 1
+
+
 def kept(row: Row, kind: str, failure: str = "") -> str:
     branch = kind == row.gold["kind"]
     marks = {} if failure else {"branch": branch, "right": branch, "as_before": kind == row.more["before"]}

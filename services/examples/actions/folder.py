@@ -47,15 +47,18 @@ class Folder:
             raise ToolRefused(f"the folder can't be opened: {error.strerror}") from None
 
     def files(self) -> list[str]:
-        """Paths of all plain files, sorted, at most `MOST_FILES`; links are not followed and not listed."""
+        """Paths of plain files, sorted, at most `MOST_FILES`. Links are not followed and not listed, nor is
+        what could not be read by its path: a name with a line break would say to the model what it likes."""
         found: list[str] = []
         for at, folders, names, descriptor in os.fwalk(".", dir_fd=self._root, follow_symlinks=False):
-            folders.sort()
+            folders[:] = sorted(folders) if len(PurePosixPath(at).parts) < MOST_PARTS else []
             for name in sorted(names):
-                with suppress(OSError):  # gone since it was listed
+                path = PurePosixPath(at, name).as_posix()
+                with suppress(OSError, ToolRefused):  # gone since it was listed, or no name to tell
+                    checked(path)
                     about = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                     if stat.S_ISREG(about.st_mode):
-                        found.append(PurePosixPath(at, name).as_posix())
+                        found.append(path)
             if len(found) >= MOST_FILES:
                 break
         return sorted(found)[:MOST_FILES]

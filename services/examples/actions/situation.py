@@ -24,7 +24,10 @@ class Step:
 
     def __str__(self) -> str:
         action = self.action
-        what = json.dumps(action.text) if isinstance(action, Search | Finish) else action.path
+        if isinstance(action, Search | Finish):
+            what = _quoted(action.text)
+        else:
+            what = action.path if action.path.isprintable() else _quoted(action.path)
         return f"{action.kind} {what}: {'error: ' if self.refused else ''}{self.seen}"
 
 
@@ -41,4 +44,9 @@ def shown(content: str) -> str:
     """A file's content in quotes, the beginning of a long one."""
     rest = len(content) - SHOWN
     more = f" and {rest} more characters" if rest > 0 else ""
-    return json.dumps(content[:SHOWN], ensure_ascii=False) + more
+    return _quoted(content[:SHOWN]) + more
+
+
+def _quoted(text: str) -> str:
+    """On one line, so that nothing in it reads as a step."""
+    return json.dumps(text, ensure_ascii=False)
