@@ -186,5 +186,6 @@ def test_wrong_branches_are_counted_over_rows_that_all_were_asked(
     assert told["actions-kind-last", "prompt"].startswith("| actions-kind-last | prompt | 5 | 0 | 1 |")
     assert told["actions-kind-last", "prompt"].endswith("| 4 | 1 | 0 / 1, 1.000 |")
     assert told["actions-primed", "masked"].endswith("| 0 | 5 | 0 / 5, 0.062 |")
+    assert {"| actions | 1 | 1 | 0 |", "| actions-primed | 1 | 0 | 1 |"} <= set(lines)
     assert "| actions-kind-last | search | 0 | 1 | 0 | 0 |" in lines
     assert branches.main([str(tmp_path / "none")]) == 2

@@ -70,6 +70,20 @@ def went(found: dict[tuple[str, str], Answers], method: str = "masked") -> list[
     return lines
 
 
+def mended(found: dict[tuple[str, str], Answers]) -> list[str]:
+    """What the mask made of rows whose answer without it was no action."""
+    lines = [
+        "| task | failed without a mask | right branch under it | wrong branch under it |",
+        "|---|---|---|---|",
+    ]
+    for task in TASKS:
+        masked, prompted = found[task.name, "masked"], found[task.name, "prompt"]
+        failed = [masked[id] for id, answer in prompted.items() if answer["failure"] and id in masked]
+        right = _hits(failed, "branch")
+        lines.append(f"| {task.name} | {len(failed)} | {right} | {len(failed) - right} |")
+    return lines
+
+
 def _hits(answers: Sequence[Document], mark: str) -> int:
     return sum(answer["marks"].get(mark, False) for answer in answers)
 
@@ -90,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("Use: branches FOLDER, one with answers; `make examples` makes them.", file=sys.stderr)
         return 2
     found = load(Path(args[0]))
-    print("\n".join([*table(found), "", *went(found)]))
+    print("\n".join([*table(found), "", *mended(found), "", *went(found)]))
     return 0
 
 
