@@ -10,6 +10,7 @@ VLLM   ?= .venv-vllm
 TRAIN  ?= .venv-train
 SUPPLY ?= .venv-supply
 LOCUST ?= .venv-load
+MASKS  ?= .venv-masks
 # Of a machine with a GPU: another Python, which has torch for it and the rest of requirements-train.lock.
 TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
@@ -18,7 +19,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-retrieval bench-techniques bench-engine bench-open bench-overhead bench-scale bench-chain bench-waiting ablation evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-retrieval bench-techniques bench-claim bench-engine bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -62,6 +63,8 @@ lock: ## write the locks anew from pyproject.toml, for every Python that it allo
 	echo "$(TORCH_CPU)" >>requirements-train.lock
 	$(UV_LOCK) --universal --python-version 3.11 --group supply -o requirements-supply.lock
 	$(UV_LOCK) --universal --python-version 3.11 --group load --no-emit-package pywin32 -o requirements-load.lock
+	$(UV_LOCK) --universal --python-version 3.11 --group masks --no-emit-package torch -o requirements-masks.lock
+	echo "$(TORCH_CPU)" >>requirements-masks.lock
 	cd tests/golden/speak && $(UV_LOCK) --no-config --universal --python-version 3.11 requirements.in -o requirements.lock
 
 lock-vllm: ## write the hashes of requirements-vllm.lock anew, after a pin in it was changed by hand (needs uv)
@@ -105,8 +108,12 @@ bench-retrieval: setup ## recall of retrieval on the golden sets, and its cost o
 bench-techniques: setup $(VLLM_MODEL)/config.json ## prompt, repair, JSON mode, three maskers and ours, side by side on vLLM (about 45 minutes; docs/benchmarks)
 	@$(BIN)/python -m tests.bench.techniques --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 	@$(BIN)/python -m tests.bench.techniques.streams
-	@$(VLLM)/bin/python tests/bench/techniques/masks.py --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json
+	@$(VLLM)/bin/python -m tests.bench.techniques.masks --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json
 	@$(BIN)/python -m tests.bench.techniques.report
+
+bench-claim: weights ## the claim's old pipeline beside the new, from recording to priced cart (hours; ARGS="--orders 24 --conditions clean" for fewer; goes on where it stopped; docs/benchmarks/claim)
+	@$(BIN)/python -m tests.bench.claim $(ARGS)
+	@$(BIN)/python -m tests.bench.claim.report
 
 bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders in flight, mask, prefix cache, random arrivals (ARGS="--device cuda --shape 7b" on a GPU)
 	@$(BIN)/saycart models fetch $(VLLM_GGUF)
@@ -135,6 +142,22 @@ $(LOCUST)/.installed: requirements-load.lock
 	@test -x $(LOCUST)/bin/python || $(PYTHON) -m venv $(LOCUST)
 	@$(LOCUST)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-load.lock
 	@touch $@
+
+bench-schemas: setup $(MASKS)/.installed ## 300 hard JSON Schemas through each library that masks (10 minutes; goes on where it stopped; docs/benchmarks/masks)
+	@$(BIN)/saycart models fetch --tests
+	@$(BIN)/python -m tests.bench.schemas --python $(MASKS)/bin/python $(ARGS)
+	@$(BIN)/python -m tests.bench.schemas.report
+
+$(MASKS)/.installed: requirements-masks.lock
+	@test -x $(MASKS)/bin/python || $(PYTHON) -m venv $(MASKS)
+	@echo "torch for the CPU and the libraries that mask in $(MASKS), apart from saycart's own environment (once)"
+	@$(MASKS)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes -r requirements-masks.lock || { echo "If it is torch that is not found: name PyTorch's index of CPU wheels in PIP_EXTRA_INDEX_URL, remove $(MASKS), and run the same make again with Python 3.11."; exit 1; }
+	@touch $@
+
+bench-mask-cost: setup ## what a mask costs on llama.cpp, free against each way that its server has (10 minutes; goes on where it stopped)
+	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@$(BIN)/python -m tests.bench.mask_cost $(ARGS)
+	@$(BIN)/python -m tests.bench.mask_alone
 
 bench-chain: setup ## what the menus of a chain of 500 shops take and how long, SQLite and PostgreSQL (some minutes)
 	@$(BIN)/python -m tests.bench.chain $(ARGS)

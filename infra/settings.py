@@ -177,6 +177,17 @@ class Settings(BaseSettings):
     open or in doubt, or none. It works where the model has an adapter (`infra/adapters`) and the server has
     loaded it."""
 
+    masked_tasks: str = "services.examples.registered:TASKS"
+    """What `POST /v1/masked/{name}` answers, a comma list of `module:attribute`; see docs/masked.md. The
+    shipped ones are loaded when they are first asked for, a deployment's own at the start. Empty: none."""
+
+    masked_in_flight: int = Field(4, ge=1, le=256)
+    """Masked calls that one API process has in hand at once; more are refused (503). They share the decode
+    servers with orders."""
+
+    masked_timeout_s: float = Field(45.0, gt=0)
+    """One masked call; past it the decode server counts as away. Under the minute that a proxy waits."""
+
     fallback_llm_url: str = ""
     """A second decoder, asked only when the first stays down. Empty: none, the order goes to review."""
 

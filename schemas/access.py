@@ -22,6 +22,7 @@ class Scope(StrEnum):
     REVIEWS = "reviews"
     MENUS_READ = "menus:read"
     MENUS_WRITE = "menus:write"
+    MASKED = "masked"
     METRICS = "metrics"
     ADMIN = "admin"
 
@@ -45,7 +46,7 @@ class Role(StrEnum):
 
 
 _REVIEWER = frozenset({Scope.ORDERS_READ, Scope.REVIEWS, Scope.MENUS_READ})
-_MANAGER = _REVIEWER | {Scope.ORDERS_WRITE, Scope.MENUS_WRITE}
+_MANAGER = _REVIEWER | {Scope.ORDERS_WRITE, Scope.MENUS_WRITE, Scope.MASKED}
 ALL_SCOPES = frozenset(Scope)
 ROLE_SCOPES: dict[Role, frozenset[Scope]] = {
     Role.REVIEWER: _REVIEWER,

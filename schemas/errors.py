@@ -27,6 +27,7 @@
     ├── TooMuchToRead               words and menu multiply past the work budget: a human reads them, once
     ├── Overloaded                  orders pile up for the workers: wait
     ├── SignInBusy                  too many sign in at this moment: wait
+    ├── MaskedBusy                  this process has as many masked calls in hand as it may: wait
     ├── EngineError                 a model or its server
     │   ├── EngineUnavailable           refused, timed out, 5xx: worth another try
     │   ├── EngineMisconfigured         the server ignores the mask, or lacks the model: a human must act
@@ -217,7 +218,7 @@ class UnknownTask(NotFound):
 
     def __init__(self, name: str, known: list[str]) -> None:
         listed = ", ".join(known) or "none"
-        super().__init__(f"There is no task {name!r}", hint=f"These are registered: {listed}.")
+        super().__init__(f"There is no task {name[:80]!r}", hint=f"These are registered: {listed}.")
 
 
 class ToolRefused(InputError):
@@ -296,6 +297,18 @@ class SignInBusy(SaycartError):
         super().__init__("Too many are signing in at this moment; try again in a few seconds")
 
 
+class MaskedBusy(SaycartError):
+    """Masked calls share the decode servers with orders, so a process has only so many in hand."""
+
+    code = "masked_busy"
+    retryable = True
+    hint = "Wait a moment, then send it again; nothing was asked."
+    wait_s = 2.0
+
+    def __init__(self, in_hand: int) -> None:
+        super().__init__(f"{in_hand} masked calls are in hand already; try again in a few seconds")
+
+
 class TooMuchToRead(SaycartError):
     """A transcript over a menu, or a menu's names, past their budget of counted steps. It is the same on
     every machine and at every try, so it is never tried again."""
@@ -338,13 +351,15 @@ class DecodeCancelled(EngineError):
 
 class AnswerRefused(EngineError):
     """A failure of meaning: the form is whole, and what it says contradicts the model's own rules.
-    `problems` as in `InvalidMenu`."""
+    `problems` as in `InvalidMenu`; their sentences are the rules' own and go to the caller, while `detail`,
+    which is logged, has their places alone: a rule's words may repeat the answer's."""
 
     code = "answer_refused"
     hint = "Ask again in other words, or with a larger model; the mask can't hold what a validator checks."
 
     def __init__(self, problems: list[tuple[str, str]], *, quoted: str = "") -> None:
-        super().__init__("; ".join(f"{path}: {text}" for path, text in problems), quoted=quoted)
+        places = ", ".join(dict.fromkeys(path for path, _ in problems))
+        super().__init__(f"The model's own rules refuse the answer at {places}", quoted=quoted)
         self.problems = problems
 
 

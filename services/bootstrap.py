@@ -14,11 +14,12 @@ from infra.blobs import Blobs
 from infra.database import Database
 from infra.notices import Notices, notices
 from infra.private import keep_private
-from infra.settings import REPOSITORY, Settings, addresses
+from infra.settings import REPOSITORY, Settings
 from schemas.access import EVERY_SHOP
 from schemas.errors import EngineUnavailable, InputError, SaycartError, TooMuchToRead
 from schemas.menu import Menu
 from schemas.webhook import types_named
+from services.engine_parts import EngineParts
 from services.engines.ports import Recording, Transcriber
 from services.pipeline.ports import Doorbell, Tools
 from services.readiness import Finding, check_addresses, found, queue_state
@@ -46,9 +47,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from infra.webhooks import Signer
-    from services.engines.audio import Samples
     from services.engines.kept import Kept
-    from services.engines.servers import Servers
+    from services.masked.answering import Answering
 
 log = structlog.get_logger()
 
@@ -58,8 +58,8 @@ READY_PROBE_S = 2.0
 """How long `/readyz` waits for a decode server's proof; one that is only busy counts as ready."""
 
 
-class Container:
-    """One process's parts, wired from settings."""
+class Container(EngineParts):
+    """One process's parts, wired from settings; its engines are `EngineParts`."""
 
     def __init__(self, settings: Settings) -> None:
         check_open(settings)
@@ -116,85 +116,6 @@ class Container:
         from services.doorbell import CeleryDoorbell
 
         return CeleryDoorbell(make_celery(self.settings.redis_url))
-
-    @cached_property
-    def transcriber(self) -> Transcriber:
-        return self._transcriber(self.settings.whisper_model)
-
-    @cached_property
-    def second_transcriber(self) -> Transcriber | None:
-        name = self.settings.whisper_second
-        return self._transcriber(name, role="second_hearing") if name else None
-
-    def _transcriber(self, name: str, role: str = "hearing") -> Transcriber:
-        from infra.models import resolve
-        from services.engines.whisper import WhisperTranscriber
-
-        config = self.settings
-        return WhisperTranscriber(
-            resolve(name, config.models_dir),
-            name=name,
-            device=config.whisper_device,
-            threads=config.whisper_threads,
-            role=role,
-        )
-
-    @tracing.traced("decode audio")
-    def decode_audio(self, file: Path) -> Samples:
-        """Samples of a stored recording; raises as `services.engines.audio.read`."""
-        from services.engines.audio import DecodeLimits, read
-
-        config = self.settings
-        limits = DecodeLimits(
-            max_audio_s=config.max_audio_s,
-            max_bytes=config.max_upload_bytes,
-            memory_bytes=config.decode_child_memory,
-            child_s=config.decode_child_s,
-            cpu_s=config.decode_child_cpu_s,
-        )
-        return read(file, limits)
-
-    @cached_property
-    def decoder(self) -> Servers:
-        return self._decoder(self.settings.llm_url, self.settings.llm_dialect)
-
-    @cached_property
-    def fallback_decoder(self) -> Servers | None:
-        if not self.settings.fallback_llm_url:
-            return None
-        return self._decoder(self.settings.fallback_llm_url, self.settings.fallback_llm_dialect)
-
-    def _decoder(self, urls: str, dialect: str) -> Servers:
-        from services.engines.decoder import OpenAIDecoder
-        from services.engines.servers import Servers
-
-        config = self.settings
-        if not urls:
-            raise EngineUnavailable(
-                "No decode server is set",
-                hint="`saycart run` starts the embedded one; or set SAYCART_LLM_URL.",
-            )
-        decoders = [
-            OpenAIDecoder(
-                url,
-                dialect=dialect,
-                model=config.llm_model,
-                timeout_s=config.llm_timeout_s,
-                api_key=config.llm_api_key,
-                score=config.score_drafts,
-                adapter=self._adapter.name if self._adapter else "",
-            )
-            for url in addresses(urls)
-        ]
-        # A quarter: with the full time of a second server it stays under the stage's limit.
-        return Servers(decoders, patience_s=config.llm_timeout_s / 4)
-
-    @cached_property
-    def _adapter(self) -> Path | None:
-        """The learned reader for the model that is set; None where there is none, or it is off."""
-        from services.engines.adapters import made_for
-
-        return made_for(self.settings.llm_model) if self.settings.reader != "off" else None
 
     @cached_property
     def tools(self) -> Tools:
@@ -295,6 +216,15 @@ class Container:
 
         self.decoder.warm(retrieve("hello", menu, version), called_off)
 
+    @cached_property
+    def masked(self) -> Answering:
+        """The tasks of `POST /v1/masked/{name}`, loaded now; raises as `registered`."""
+        from services.masked.answering import Answering
+        from services.masked.registry import registered
+
+        tasks = registered(self.settings.masked_tasks)
+        return Answering(tasks, lambda: self.decoder, timeout_s=self.settings.masked_timeout_s)
+
     def prove_decoder(self) -> None:
         """See that the decode servers apply the mask, before the first order. One that is away is only
         logged: it has to pass when it is back.
@@ -368,6 +298,19 @@ def check_traces(settings: Settings) -> None:
         tracing.check(settings)
     except tracing.CannotTrace as error:
         raise InputError(str(error), hint=error.hint) from None
+
+
+def check_tasks(settings: Settings) -> None:
+    """Load the masked tasks that a deployment names itself, so that a fault shows at its start. The shipped
+    ones are held by our tests, and wait until somebody asks for one.
+
+    Raises:
+        InputError: as `registered`.
+    """
+    if settings.masked_tasks != Settings.model_fields["masked_tasks"].default:
+        from services.masked.registry import registered
+
+        registered(settings.masked_tasks)
 
 
 def webhook_signer(settings: Settings) -> Signer | None:

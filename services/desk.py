@@ -7,7 +7,7 @@ that what belongs to another is not there, whatever id is asked for.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -30,6 +30,9 @@ from services.storage.orders import OrderStore
 from services.storage.records import Decided, MenuVersion, OrderRecord, Outcome, ReviewRecord
 from services.storage.review_log import ReviewLog
 from services.storage.reviews import ReviewStore
+
+if TYPE_CHECKING:
+    from services.masked.answering import Answering
 
 log = structlog.get_logger(__name__)
 
@@ -74,6 +77,11 @@ class Desk:
         """A recording, to be read; raises as `services.recordings.reading`."""
         with reading():
             return self.blobs.opened(key)
+
+    @property
+    def masked(self) -> Answering:
+        """The registered tasks: of the deployment, the same for each shop. They keep nothing of anybody's."""
+        return self._box.masked
 
     @property
     def doorbell(self) -> Doorbell:

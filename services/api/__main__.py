@@ -33,7 +33,7 @@ from infra.telemetry import configure_logging
 from schemas.errors import InputError
 from services.api.app import create_app
 from services.api.guard import Config, Door
-from services.bootstrap import bootstrap
+from services.bootstrap import bootstrap, check_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -133,6 +133,7 @@ def main() -> None:
     allow_files()
     try:
         container = bootstrap(wanted)
+        check_tasks(wanted)
     except InputError as error:
         sys.exit(f"{error.detail}. {error.hint}")
     tracing.start(wanted, "api")

@@ -13,6 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from schemas.masked import MaskedRequest
 from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
 from schemas.question import CustomerAnswer
@@ -24,6 +25,7 @@ from services.api import (
     events,
     health,
     links,
+    masked,
     menus,
     orders,
     privacy,
@@ -58,6 +60,7 @@ _UNSEEN: tuple[type[BaseModel], ...] = (
     ReviewDecision,
     CustomerAnswer,
     Menu,
+    MaskedRequest,
     privacy.Customer,
     OrderEvent,
     problems.Problem,
@@ -99,13 +102,14 @@ def create_app(container: Container) -> FastAPI:
     app.state.waiting = Waiting(container.watched, lambda: container.notices)
     app.state.rates = Rates(container.settings)
     app.state.metrics = Metrics(container, pressure, app.state.waiting, app.state.rates)
+    app.state.masked = masked.Hands(container.settings, app.state.metrics)
     app.state.counts = Counts(container)
     app.state.pressure = pressure
     app.state.bell = Bell()
     app.state.scrapers = {}
     app.state.draining = False
     problems.install(app)
-    for part in (orders, audio, events, links, reviews, menus, privacy, schema, health, docs):
+    for part in (orders, audio, events, links, reviews, menus, masked, privacy, schema, health, docs):
         app.include_router(part.router)
     site.install(app)
     app.add_middleware(Metered, rates=app.state.rates)

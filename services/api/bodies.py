@@ -133,9 +133,10 @@ def body(model: type[Model]) -> Callable[[Request], Awaitable[Model]]:
     return read
 
 
-def takes(model: type[BaseModel], media: str = "application/json") -> dict[str, Any]:
+def takes(model: type[BaseModel], media: str = "application/json", example: Any = None) -> dict[str, Any]:
     """`openapi_extra` for a call whose body is `model`; `app.py` adds the model to the components."""
-    return {"requestBody": {"required": True, "content": {media: {"schema": ref(model)}}}}
+    shown = {} if example is None else {"example": example}
+    return {"requestBody": {"required": True, "content": {media: {"schema": ref(model), **shown}}}}
 
 
 def ref(model: type[BaseModel]) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from html import escape
 from typing import Any
 
@@ -20,8 +21,8 @@ router = APIRouter(include_in_schema=False)
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
-    "color:#1a1a1a;background:#fff}code,.m{font-family:ui-monospace,monospace}.m{font-weight:700}"
-    "section{border-top:1px solid #ccc;padding:.6rem 0}h2{font-size:1rem;margin:0}p,ul{margin:.3rem 0}"
+    "color:#1a1a1a;background:#fff}code,pre,.m{font-family:ui-monospace,monospace}.m{font-weight:700}"
+    "section{border-top:1px solid #ccc;padding:.6rem 0}h2{font-size:1rem;margin:0}p,ul,pre{margin:.3rem 0}"
     "@media(prefers-color-scheme:dark){body{color:#eee;background:#161616}a{color:#8cb4ff}}"
 )
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
@@ -72,12 +73,22 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
         schema = body.get("schema", {})
         fields = ", ".join(schema.get("properties", {}))
         name = schema.get("$ref", "").rpartition("/")[2] or fields
-        parts.append(f"<li>body <code>{escape(media)}</code>: {escape(name)}</li>")
+        parts.append(f"<li>body <code>{escape(media)}</code>: {escape(name)}{_example(body)}</li>")
     scopes = {scope for asked in operation.get("security", []) for given in asked.values() for scope in given}
     parts += [f"<li>scope <code>{escape(scope)}</code></li>" for scope in sorted(scopes)]
     answers = ", ".join(f"{code}" for code in operation.get("responses", {}))
+    for code, told in operation.get("responses", {}).items():
+        for shown in filter(None, map(_example, told.get("content", {}).values())):
+            parts.append(f"<li>an answer {escape(code)}{shown}</li>")
     parts.append(f"<li>answers {escape(answers)}</li></ul></section>")
     return "".join(parts)
+
+
+def _example(media: dict[str, Any]) -> str:
+    """The example of a body or an answer, where it has one."""
+    if "example" not in media:
+        return ""
+    return f"<pre>{escape(json.dumps(media['example'], indent=2, ensure_ascii=False))}</pre>"
 
 
 @router.get("/problems/{code}")

@@ -86,6 +86,7 @@ class Metrics:
         for name, says, value in (
             ("clients_waiting", "long polls and event streams of this process", lambda: waiting.watchers),
             ("clients_waiting_limit", "so many may wait; 0: any number", lambda: config.max_waits),
+            ("masked_limit", "so many masked calls it may have in hand", lambda: config.masked_in_flight),
             ("api_connections_busy", "connections that this process's pool lends", lambda: database.lent),
             ("api_connections_limit", "so many it may open", lambda: database.lends_at_most),
         ):
@@ -114,6 +115,22 @@ class Metrics:
             buckets=_ACCEPTED,
             registry=self.registry,
         )
+        self.masked_busy = Gauge(
+            "saycart_masked_busy", "masked calls that this process has in hand", registry=self.registry
+        )
+        self.masked = Histogram(
+            "saycart_masked_seconds",
+            "one masked call, by its task and how it ended",
+            ["task", "outcome"],
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self.masked_tokens = Counter(
+            "saycart_masked_tokens_total",
+            "tokens of whole masked answers, as decode servers told",
+            ["task", "kind"],
+            registry=self.registry,
+        )
 
     def watch(self, door: Door) -> None:
         """Show what the server's door ended as well."""
@@ -124,6 +141,15 @@ class Metrics:
         method = method if method in _METHODS else "other"
         self.requests.labels(method, route, str(status)).inc()
         self.seconds.labels(method, route).observe(seconds)
+
+    def saw_masked(self, task: str, outcome: str, seconds: float) -> None:
+        """Count one masked call of a registered task; `outcome` is `done` or the error's code."""
+        self.masked.labels(task, outcome).observe(seconds)
+
+    def saw_masked_tokens(self, task: str, *, prompt: int, cached: int, completion: int) -> None:
+        """What a whole answer took; `cached` is a part of `prompt`."""
+        for kind, count in (("prompt", prompt), ("cached", cached), ("completion", completion)):
+            self.masked_tokens.labels(task, kind).inc(max(0, count))
 
     def text(self) -> bytes:
         """The Prometheus text format, version 0.0.4."""

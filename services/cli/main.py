@@ -10,6 +10,7 @@ from services.cli import (
     doctor,
     evaluate,
     keys,
+    masked,
     menu,
     migrate,
     models,
@@ -33,6 +34,7 @@ app.command("migrate")(migrate.migrate)
 app.command("run")(stack.run)
 app.command("demo")(stack.demo)
 app.command("order")(order.order)
+app.command("masked")(masked.masked)
 app.command("replay")(replay.replay)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)

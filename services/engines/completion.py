@@ -37,6 +37,9 @@ log = structlog.get_logger()
 CHAT = "/v1/chat/completions"
 ROOM = 8
 """Tokens beyond the longest answer: the end itself is one."""
+MOST_ASKED = 4_096
+"""Tokens that vLLM is asked for. It refuses a request for more than its whole context (400), though an answer
+may be far shorter than the longest; asked for nothing, it goes on to the end of its context."""
 
 Document = dict[str, Any]
 
@@ -138,16 +141,16 @@ class Completions:
     ) -> Document:
         """The body of a request for at most so many `tokens` after the `beginning` of an answer."""
         body: Document = {"model": self.model, "messages": list(chat), "temperature": sampling.temperature}
-        body["max_tokens"] = tokens
+        vllm = self.dialect == "vllm"
+        if not vllm or tokens <= MOST_ASKED:
+            body["max_tokens"] = tokens
         if sampling.seed is not None:
             body["seed"] = sampling.seed
-        vllm = self.dialect == "vllm"
         if beginning:
             body["messages"].append({"role": "assistant", "content": beginning})
-            if vllm:
+            if self.dialect == "vllm":
                 body |= {"add_generation_prompt": False, "continue_final_message": True}
-        masked = {"structured_outputs": {"grammar": mask.lark}}
-        return body | (masked if vllm else {"grammar": mask.lark, "cache_prompt": True})
+        return body | constraint(self.dialect, mask.lark)
 
     def scored(self, text: str, answer: Document, called_off: threading.Event | None) -> Scored | None:
         """The answer's scores; None where scoring fails, since the answer is good without them."""
@@ -163,6 +166,13 @@ class Completions:
         except (EngineError, KeyError, IndexError, TypeError, ValueError) as error:
             log.warning("decode.not_scored", error=type(error).__name__)
             return None
+
+
+def constraint(dialect: str, lark: str) -> Document:
+    """The fields of a request by which a server of the dialect takes a grammar."""
+    if dialect == "vllm":
+        return {"structured_outputs": {"grammar": lark}}
+    return {"grammar": lark, "cache_prompt": True}
 
 
 def said(document: Document) -> tuple[str, str]:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -108,3 +109,29 @@ def risk_coverage(confidences: Sequence[float], right: Sequence[bool]) -> list[t
 def quantile(values: Sequence[float], share: float) -> float:
     """The smallest value that `share` of all values do not exceed (nearest rank)."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def quantile_interval(values: Sequence[float], share: float) -> tuple[float, float]:
+    """The 95% interval of `quantile`, by a bootstrap with a fixed seed. `values` must not be empty."""
+    drawn = _drawn_quantiles(np.array([values], dtype=float), share)[0]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return round(float(low), 4), round(float(high), 4)
+
+
+def quantile_ratio(
+    before: Sequence[float], after: Sequence[float], share: float
+) -> tuple[float, tuple[float, float]]:
+    """The quantile of `after` over that of `before`, which are of the same rows, and its 95% interval by a
+    paired bootstrap. Values are above 0, and there is one at least."""
+    drawn = _drawn_quantiles(np.array([before, after], dtype=float), share)
+    low, high = np.quantile(drawn[1] / drawn[0], [0.025, 0.975])
+    ratio = quantile(after, share) / quantile(before, share)
+    return round(ratio, 4), (round(float(low), 4), round(float(high), 4))
+
+
+def _drawn_quantiles(columns: np.ndarray[tuple[int, int], np.dtype[np.float64]], share: float) -> Any:
+    """Shape (columns, BOOTSTRAPS): the quantile of each column when rows are drawn with replacement."""
+    rows = columns.shape[1]
+    place = max(0, math.ceil(share * rows) - 1)
+    chosen = np.random.default_rng(SEED).integers(rows, size=(BOOTSTRAPS, rows))
+    return np.partition(columns[:, chosen], place, axis=2)[:, :, place]

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from schemas.errors import UnmaskableSchema
+from schemas.writable import writable
 
 Node = dict[str, Any]
 
@@ -23,8 +24,9 @@ MOST_BYTES = 60_000
 """Of a whole answer: a model that writes more than this is rather asked several times."""
 BYTES_A_SIGN = 6
 """Of one character in a JSON string: `\\u001f` is the longest spelling that llguidance allows."""
-# The longest text of each format of which no text is long.
+# The longest text of each format of which no text is long; and those that llguidance knows beside them.
 FORMATS = {"date": 10, "uuid": 36, "ipv4": 15, "ipv6": 45}
+LONG_FORMATS = frozenset({"date-time", "time", "duration", "email", "hostname", "uri"})
 # They say nothing of what may be written.
 NOTES = frozenset(
     "$comment $defs $schema default deprecated description discriminator examples readOnly title "
@@ -47,6 +49,10 @@ INSTEAD = {
     "propertyNames": "use a list of models with the key as a field",
     "if": "use a discriminated union",
 }
+_MARK = (
+    "a model may hold {!r} for a control mark, or write its accents otherwise, and could never say it: "
+    "write {!r}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +122,11 @@ class _Walk:
             return self._named(node, at)
         if "const" in node:
             self._only(node, {"const", "enum", "type"}, at)
+            self._writable(node["const"], at)
             return {"const": node["const"]}, _spelled(node["const"])
         if "enum" in node:
             self._only(node, {"enum", "type"}, at)
+            self._writable(node["enum"], at)
             return {"enum": node["enum"]}, max(map(_spelled, node["enum"]), default=0)
         for choice in ("anyOf", "oneOf", "allOf"):
             if choice in node:
@@ -158,6 +166,11 @@ class _Walk:
     def _string(self, node: Node, at: str) -> tuple[Node, int]:
         closed = {key: node[key] for key in node if key in HELD["string"] | {"type"}}
         kind = node.get("format")
+        if kind is not None and kind not in LONG_FORMATS | FORMATS.keys():
+            return self.refuse(
+                at,
+                f"no mask knows the format {kind!r}: use a str with max_length, and a pattern for its form",
+            )
         if kind in FORMATS and "maxLength" not in node:
             return closed, FORMATS[kind] + 2
         most = node.get("maxLength", self._bounds.text)
@@ -168,7 +181,7 @@ class _Walk:
     def _number(self, node: Node, at: str) -> tuple[Node, int]:
         closed = {key: node[key] for key in node if key in HELD["number"] | {"type"}}
         most = self._bounds.magnitude
-        for side, end in (("minimum", -most if most else None), ("maximum", most)):
+        for side, end in (("minimum", None if most is None else -most), ("maximum", most)):
             if side not in node and f"exclusive{side.title()}" not in node:
                 if end is None:
                     return self.refuse(
@@ -202,14 +215,21 @@ class _Walk:
         return closed | {"maxItems": most}, longest + 2
 
     def _object(self, node: Node, at: str) -> tuple[Node, int]:
-        if node.get("additionalProperties"):
+        if node.get("additionalProperties") and "properties" not in node:
             return self.refuse(at, "fields of any name: use a list of models with the name as a field")
         fields, longest = {}, 2
         for name, field in node.get("properties", {}).items():
+            self._writable(name, f"{at}/{name}")
             fields[name], long = self.node(field, f"{at}/{name}")
             longest += _spelled(name) + 2 + long
         closed = {"type": "object", "properties": fields, "required": node.get("required", [])}
         return closed | {"additionalProperties": False}, longest
+
+    def _writable(self, value: Any, at: str) -> None:
+        """What a mask forces has to be what any model can write (`schemas/writable.py`)."""
+        for text in _texts(value):
+            if writable(text) != text:
+                self.refuse(at, _MARK.format(text, writable(text)))
 
     def _only(self, node: Node, known: set[str], at: str) -> None:
         for key in _said(node):
@@ -220,6 +240,19 @@ class _Walk:
 def _said(node: Node) -> Iterator[str]:
     """Keywords that say what may be written."""
     return (key for key in node if key not in NOTES and not key.startswith("x-"))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield name
+            yield from _texts(one)
 
 
 def _spelled(value: Any) -> int:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema
 
 from schemas.errors import AnswerRefused, UnmaskableSchema
 from services.engines.mask import Mask
@@ -48,7 +50,11 @@ class OutputType(Generic[T]):
         Raises:
             UnmaskableSchema: the schema can't be bounded or held, with every place and what to write there.
         """
-        schema, longest = bounded(model.model_json_schema(), bounds)
+        try:
+            wanted = model.model_json_schema()
+        except PydanticInvalidForJsonSchema as error:
+            raise UnmaskableSchema([("/", f"it has no JSON Schema: {error.message}")]) from None
+        schema, longest = bounded(wanted, bounds)
         how = {"x-guidance": {"whitespace_flexible": False}}
         lark = f"start: %json {json.dumps(schema | how, ensure_ascii=False)}"
         return OutputType(model.__name__, _checked(lark, longest), _reader(model), schema)
@@ -84,7 +90,28 @@ def _reader(model: type[M]) -> Callable[[str], M]:
             return model.model_validate_json(text)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
-            places = [("".join(f"/{step}" for step in one["loc"]) or "/", one["msg"]) for one in found]
+            said = _words(text)
+            places = [("".join(f"/{step}" for step in one["loc"]) or "/", said(one["msg"])) for one in found]
             raise AnswerRefused(places, quoted=text[:200]) from None
 
     return read
+
+
+def _words(text: str) -> Callable[[str], str]:
+    """What takes the texts of an answer out of a sentence about it: a validator's own words may repeat what a
+    customer said, and go where that should not."""
+    try:
+        held = sorted(set(_texts(json.loads(text))), key=len, reverse=True)
+    except ValueError:  # no JSON, of a model without a mask; then the sentence says no more than that
+        return lambda sentence: sentence
+    any_of = "|".join(re.escape(one) for one in held if one.strip())
+    return lambda sentence: re.sub(rf"(?<!\w)(?:{any_of})(?!\w)", "…", sentence) if any_of else sentence
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a JSON value, names of fields left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from schemas.errors import UnknownTask
+from schemas.writable import writable
 from services.engines.ports import Message
 from services.masked.output import OutputType
 
@@ -39,7 +40,8 @@ class Task(Generic[T]):
         chat = [{"role": "system", "content": self.prompt}]
         for said, told in (*self.examples, *earlier):
             chat += [{"role": "user", "content": said}, {"role": "assistant", "content": told}]
-        return [*chat, {"role": "user", "content": text}]
+        # What may be a control mark is taken apart: a stranger's words must not end their own message.
+        return [*chat, {"role": "user", "content": writable(text)}]
 
 
 def shown(value: object) -> Any:

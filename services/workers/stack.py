@@ -29,7 +29,7 @@ from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
 from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.audit import Actor
-from services.bootstrap import check_open, check_traces, webhook_signer
+from services.bootstrap import check_open, check_tasks, check_traces, webhook_signer
 from services.engines import llama_server
 from services.engines.embedded import MODEL_TIMEOUT_S, answers, llm_child
 from services.readiness import check_addresses
@@ -79,7 +79,7 @@ class Stack:
 
         Raises:
             SupervisorError: home in use, API port taken, a part that does not start.
-            InputError: a webhook URL without a usable secret.
+            InputError: a webhook URL without a usable secret, masked tasks that can't be loaded.
             ModelError: the weights of the embedded language model are not here.
             DatabaseUnavailable: the database can't be migrated.
             TablesTooNew: it is a later release's.
@@ -90,6 +90,7 @@ class Stack:
         check_open(config)
         check_addresses(config)
         check_traces(config)
+        check_tasks(config)
         keep_private()
         self._supervisor.claim()
         try:

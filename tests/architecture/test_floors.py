@@ -41,14 +41,15 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.readiness": ("schemas", "infra"),
     "services.recordings": ("schemas", "infra"),
     "services.doorbell": ("schemas", "infra", "services.pipeline"),
+    "services.engine_parts": ("schemas", "infra", "services.engines", "services.engines.ports"),
     "services.bootstrap": (
-        "schemas", "infra", "services.engines", "services.engines.ports", "services.storage",
-        "services.pipeline", "services.doorbell", "services.readiness", "services.recordings",
-        "services.masked", "services.examples",
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.engine_parts",
+        "services.storage", "services.pipeline", "services.doorbell", "services.readiness",
+        "services.recordings", "services.masked",
     ),
     "services.desk": (
         "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
-        "services.recordings",
+        "services.recordings", "services.masked",
     ),
     "services.workers": (
         "schemas", "infra", "services.bootstrap", "services.readiness", "services.pipeline",
@@ -202,7 +203,7 @@ def test_the_reader_sees_what_there_is() -> None:
     """A reader that finds nothing would pass everything."""
     assert len(modules()) > 60
     assert "services.engines.grammar" in imports("services.engines.decoder")
-    assert "services.engines.whisper" in imports("services.bootstrap"), "late imports count"
+    assert "services.engines.whisper" in imports("services.engine_parts"), "late imports count"
     assert room("services.engines.ports") == "services.engines.ports"
     assert room("services.engines.whisper") == "services.engines"
 
@@ -260,7 +261,7 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
     "faster_whisper": "services.engines.whisper",
     "av": "services.engines",
     "xllamacpp": "services.engines.llama_server",
-    "llguidance": ("services.engines", "services.training.answer"),
+    "llguidance": ("services.engines", "services.training.answer", "services.examples.by_hand"),
     "celery": "",
     "kombu": ("infra.broker", "infra.redis_transport"),
     "fastapi": ("services.api", "services.web"),
@@ -307,6 +308,25 @@ parts.doorbell, parts.blobs, parts.tools
     loaded = loaded_by(code)
     assert {"fastapi", "sqlalchemy"} <= loaded
     assert not {"faster_whisper", "av", "ctranslate2", "xllamacpp", "onnxruntime", "obstore"} & loaded
+
+
+def test_masked_tasks_are_loaded_when_somebody_asks_for_them(tmp_path: Path) -> None:
+    code = f"""
+import sys
+from pathlib import Path
+from infra.settings import Settings
+from services.api.app import create_app
+from services.bootstrap import bootstrap, check_tasks
+wanted = Settings(home=Path({str(tmp_path)!r}))
+check_tasks(wanted)
+parts = bootstrap(wanted)
+create_app(parts)
+late = ("services.masked", "services.examples", "llguidance")
+assert not [name for name in sys.modules if name.startswith(late)]
+assert parts.masked.described() is not None
+assert "services.examples.registered" in sys.modules
+"""
+    assert not {"faster_whisper", "xllamacpp"} & loaded_by(code)
 
 
 def test_a_worker_loads_no_web_framework() -> None:

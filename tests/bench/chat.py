@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -13,7 +13,8 @@ from services.engines.ports import Message
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`finish` is the server's reason, or `refused` with the server's words as `text`. Times in seconds."""
+    """`finish` is the server's reason, or `refused` with the server's words as `text`. Times in seconds;
+    `timings` are llama.cpp's own. Of a call of a function, `text` is its arguments."""
 
     text: str
     finish: str
@@ -21,6 +22,22 @@ class Answer:
     cached_tokens: int
     completion_tokens: int
     seconds: float
+    timings: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, document: dict[str, Any], seconds: float) -> Answer:
+        """Out of the document of a chat completion."""
+        choice, usage = document["choices"][0], document["usage"]
+        calls = choice["message"].get("tool_calls") or []
+        return cls(
+            calls[0]["function"]["arguments"] if calls else choice["message"]["content"] or "",
+            choice["finish_reason"],
+            usage["prompt_tokens"],
+            (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
+            usage["completion_tokens"],
+            seconds,
+            document.get("timings") or {},
+        )
 
 
 class Chat:
@@ -39,19 +56,20 @@ class Chat:
             httpx.HTTPError: no answer at all.
         """
         started = time.perf_counter()
-        answer = self._http.post(
-            "/v1/chat/completions", json={"model": self._model, "messages": chat, **body}
-        )
+        answer = self._post(chat, body)
         seconds = time.perf_counter() - started
         if answer.status_code >= 400:
             return Answer(answer.text[:300], "refused", 0, 0, 0, seconds)
-        document = answer.json()
-        choice, usage = document["choices"][0], document["usage"]
-        return Answer(
-            choice["message"]["content"] or "",
-            choice["finish_reason"],
-            usage["prompt_tokens"],
-            (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
-            usage["completion_tokens"],
-            seconds,
-        )
+        return Answer.of(answer.json(), seconds)
+
+    def document(self, chat: list[Message], **body: Any) -> dict[str, Any]:
+        """The whole answer as the server sent it, with the probabilities that were asked for.
+
+        Raises:
+            httpx.HTTPError: no answer, or a refusal.
+        """
+        found: dict[str, Any] = self._post(chat, body).raise_for_status().json()
+        return found
+
+    def _post(self, chat: list[Message], body: dict[str, Any]) -> httpx.Response:
+        return self._http.post("/v1/chat/completions", json={"model": self._model, "messages": chat, **body})

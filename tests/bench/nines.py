@@ -157,7 +157,7 @@ def main() -> int:
     parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
     parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf")
     parser.add_argument("--work", type=Path, default=ROOT / "reports" / "nines")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks" / "nines.json")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks" / "masks" / "nines.json")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     name = f"{args.dialect} {Path(args.model).stem}"

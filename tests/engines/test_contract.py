@@ -12,9 +12,10 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import BaseModel, Field
 
 from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, EngineUnavailable
 from schemas.evidence import Evidence
@@ -25,7 +26,10 @@ from services.engines import servers as several
 from services.engines.grammar import build_mask
 from services.engines.labels import Labels
 from services.engines.mask import Mask
+from services.engines.ports import GREEDY, Sampling
 from services.engines.servers import Servers
+from services.masked.call import answer
+from services.masked.output import OutputType, output_type
 from services.pipeline.retrieve import retrieve
 from tests.engines.running import RARELY_S, START_S, Engine, has_vllm, living, llama, vllm
 from tests.stand_ins import CAFE, SAID, sample_menu
@@ -143,6 +147,35 @@ def test_a_cart_is_scored_without_the_mask(engine: Engine) -> None:
     # Were the scores those of masked tokens, each would be 1 wherever the mask leaves one way only.
     assert decoded.scored.probability["/lines/0/kind"] < 1
     assert engine.decoder().decode(evidence(SAID)).scored is None, "nobody asked for it"
+
+
+class Ticket(BaseModel):
+    """What any model, however small, can only fill in as it is."""
+
+    priority: Literal["low", "medium", "high"]
+    days: Annotated[int, Field(ge=0, le=30)]
+    tags: Annotated[list[Annotated[str, Field(max_length=12, pattern="^[a-z]+$")]], Field(max_length=2)]
+    note: Annotated[str, Field(max_length=20)] | None
+
+
+def test_any_model_of_pydantics_is_answered_under_its_mask(engine: Engine) -> None:
+    """Greedy and drawn, scored, and in a grammar that is no JSON; an answer cut short is an error."""
+    chat = [{"role": "user", "content": "Sort this ticket: the checkout is down and nobody can pay."}]
+    output, decoder = output_type(Ticket), engine.decoder()
+    for sampling in (GREEDY, Sampling(temperature=1.5, seed=7)):
+        found = answer(output, chat, engine=decoder, sampling=sampling, score=sampling is GREEDY)
+        assert output.mask.accepts(found.completed.text)
+        assert isinstance(found.value, Ticket)
+        assert 0 < found.completed.completion_tokens <= output.mask.longest
+        if sampling is GREEDY:
+            assert found.probability is not None
+            assert {"/priority", "/days"} <= set(found.probability)
+            assert all(0 <= probability <= 1 for probability in found.probability.values())
+    word = OutputType.by_grammar("word", 'start: "quixotry" | "zebra"', 8, str)
+    assert answer(word, chat, engine=decoder).value in ("quixotry", "zebra")
+    short = replace(output, mask=replace(output.mask, longest=-6))  # two tokens, with the room for an end
+    with pytest.raises(DecodeTruncated, match="length"):
+        answer(short, chat, engine=decoder)
 
 
 def test_thirty_two_orders_at_once(engine: Engine) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 from services.evaluation.score import score
@@ -30,6 +30,7 @@ from tests.bench.techniques.reading import exact, exact_when_tidied, read
 from tests.bench.vllm_server import about, add_arguments, vllm_server
 
 FIRST_PORT = 9101
+T = TypeVar("T")
 
 
 def judged(method: Method, chat: Chat, order: Order, temperature: float) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def done(file: Path) -> set[str]:
     return {json.loads(line)["id"] for line in whole}
 
 
-def blocks(orders: list[Order], size: int) -> Iterator[list[Order]]:
+def blocks(orders: list[T], size: int) -> Iterator[list[T]]:
     for start in range(0, len(orders), size):
         yield orders[start : start + size]
 

@@ -1,11 +1,12 @@
 """What a mask costs by itself: compile time, and time a token, of each library on the same token streams.
 
-    VLLM_PYTHON tests/bench/techniques/masks.py --model FOLDER --streams FILE --out FILE
+    VLLM_PYTHON -m tests.bench.techniques.masks --model FOLDER --streams FILE --out FILE
 
 Run by the interpreter of vLLM's environment, which has all three libraries and the model's tokenizer; so
-nothing of ours is imported here. `streams` comes from `python -m tests.bench.techniques.streams`: valid carts
-with the schema of their menu and the grammar of their order. The model is not run. Each library runs in a
-child process with a limit of time and memory, since a compile that does not end is one of the findings.
+nothing of the product is imported here. `streams` comes from `python -m tests.bench.techniques.streams`:
+valid carts with the schema of their menu and the grammar of their order. The model is not run. Each library
+runs in a child process with a limit of time and memory, since a compile that does not end is one of the
+findings.
 """
 
 from __future__ import annotations
@@ -22,88 +23,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tests.bench.schemas.makers import Maker, llguidance_maker, outlines_maker, xgrammar_maker
+
 os.environ["HF_HUB_OFFLINE"] = "1"
 LIMIT_S = 300
 LIMIT_BYTES = 8 << 30
 SUBJECTS = ("llguidance", "llguidance evidence", "xgrammar", "outlines cut down", "outlines")
+MAKERS: dict[str, Callable[[Any, int], Maker]] = {
+    "llguidance": llguidance_maker,
+    "xgrammar": xgrammar_maker,
+    "outlines": outlines_maker,
+}
 LIBRARIES = {"llguidance": "llguidance", "xgrammar": "xgrammar", "outlines": "outlines_core"}
-
-Matcher = tuple[Callable[[], None], Callable[[int], bool]]
-"""Fill the mask of the next token; take a token, False if it is refused."""
-Maker = Callable[[dict[str, Any]], Matcher]
-"""Makes a matcher for a stream; what is shared by streams is kept between calls."""
-
-
-def llguidance_maker(tokenizer: Any, vocabulary: int, evidence: bool) -> Maker:
-    import llguidance
-    import llguidance.hf
-    import llguidance.torch
-
-    own = llguidance.hf.from_tokenizer(tokenizer, vocabulary)
-    bitmask = llguidance.torch.allocate_token_bitmask(1, vocabulary)
-    compact = {"whitespace_flexible": False}
-
-    def make(stream: dict[str, Any]) -> Matcher:
-        if evidence:
-            grammar = stream["lark"]
-        else:
-            grammar = llguidance.LLMatcher.grammar_from_json_schema(stream["schema"], overrides=compact)
-        matcher = llguidance.LLMatcher(own, grammar)
-        if matcher.get_error():
-            raise ValueError(matcher.get_error())
-        fill = llguidance.torch.fill_next_token_bitmask
-        return lambda: fill(matcher, bitmask, 0), matcher.consume_token
-
-    return make
-
-
-def xgrammar_maker(tokenizer: Any, vocabulary: int) -> Maker:
-    import xgrammar
-
-    info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocabulary)
-    compiler = xgrammar.GrammarCompiler(info, max_threads=1)
-    bitmask = xgrammar.allocate_token_bitmask(1, vocabulary)
-
-    def make(stream: dict[str, Any]) -> Matcher:
-        schema = json.dumps(stream["schema"])
-        grammar = compiler.compile_json_schema(schema, any_whitespace=False, separators=(",", ":"))
-        matcher = xgrammar.GrammarMatcher(grammar)
-        return lambda: matcher.fill_next_token_bitmask(bitmask, 0), matcher.accept_token
-
-    return make
-
-
-def outlines_maker(tokenizer: Any, vocabulary: int, which: str) -> Maker:
-    import outlines_core
-    import torch
-    from outlines_core import json_schema
-    from transformers.convert_slow_tokenizer import bytes_to_unicode
-
-    byte_of = {sign: byte for byte, sign in bytes_to_unicode().items()}
-    words: dict[bytes, list[int]] = {}
-    for word, number in tokenizer.get_vocab().items():
-        if word not in tokenizer.all_special_tokens and all(sign in byte_of for sign in word):
-            words.setdefault(bytes(byte_of[sign] for sign in word), []).append(number)
-    own = outlines_core.Vocabulary(tokenizer.eos_token_id, words)
-    bitmask = torch.zeros((vocabulary + 31) // 32, dtype=torch.int32)
-    known: dict[str, Any] = {}
-
-    def make(stream: dict[str, Any]) -> Matcher:
-        regex = json_schema.build_regex_from_schema(json.dumps(stream[which]), "")
-        if regex not in known:
-            known[regex] = outlines_core.Index(regex, own)
-        guide = outlines_core.Guide(known[regex])
-
-        def take(token: int) -> bool:
-            if not guide.accepts_tokens([token]):
-                return False
-            guide.advance(token)
-            return True
-
-        size = bitmask.element_size()
-        return lambda: guide.write_mask_into(bitmask.data_ptr(), bitmask.numel(), size), take
-
-    return make
 
 
 def measured(subject: str, model: Path, streams: list[dict[str, Any]]) -> dict[str, Any]:
@@ -112,20 +43,16 @@ def measured(subject: str, model: Path, streams: list[dict[str, Any]]) -> dict[s
 
     tokenizer = AutoTokenizer.from_pretrained(model)
     vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
-    if subject.startswith("llguidance"):
-        maker = llguidance_maker(tokenizer, vocabulary, evidence="evidence" in subject)
-    elif subject == "xgrammar":
-        maker = xgrammar_maker(tokenizer, vocabulary)
-    else:
-        maker = outlines_maker(tokenizer, vocabulary, "cut" if "cut" in subject else "schema")
+    maker = MAKERS[subject.partition(" ")[0]](tokenizer, vocabulary)
+    which = {"llguidance evidence": "lark", "outlines cut down": "cut"}.get(subject, "schema")
     first: dict[str, float] = {}
     later: list[float] = []
     masks: list[float] = []
     refused = 0
     for stream in streams:
         start = time.perf_counter()
-        fill, take = maker(stream)
-        fill()
+        matcher = maker(stream[which])
+        matcher.fill()
         taken = (time.perf_counter() - start) * 1e3
         if stream["menu"] in first:
             later.append(taken)
@@ -133,9 +60,9 @@ def measured(subject: str, model: Path, streams: list[dict[str, Any]]) -> dict[s
             first[stream["menu"]] = taken
         for token in tokenizer.encode(stream["text"]):
             start = time.perf_counter()
-            fill()
+            matcher.fill()
             masks.append((time.perf_counter() - start) * 1e6)
-            if not take(token):
+            if not matcher.take(token):
                 refused += 1
                 break
     return {
@@ -156,7 +83,15 @@ def _rank(values: list[float], share: float) -> float:
 
 def in_child(subject: str, args: argparse.Namespace) -> dict[str, Any]:
     """One subject in a process of its own; what stops it is its result."""
-    words = [sys.executable, __file__, "--model", str(args.model), "--streams", str(args.streams)]
+    words = [
+        sys.executable,
+        "-m",
+        "tests.bench.techniques.masks",
+        "--model",
+        str(args.model),
+        "--streams",
+        str(args.streams),
+    ]
     try:
         child = subprocess.run(
             [*words, "--subject", subject], capture_output=True, text=True, timeout=LIMIT_S, check=False

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.engines.grammar import build_mask
-from services.engines.ports import Message
 from tests.bench.chat import Answer, Chat
 from tests.bench.orders import Order
+from tests.bench.repairing import repaired
 from tests.bench.techniques.forms import BASE, FORMS, Form
 from tests.bench.techniques.reading import read
 from tests.bench.techniques.wire import cut_down, wire_schema
 
 MAX_TOKENS = 400  # the longest gold cart of the sets takes under 300
-RETRIES = 2
-REPAIR = "That is not a valid cart: {problem}. Answer with the corrected JSON cart and nothing else."
 DRAFT = "Write that cart again in the exact form, with what was said and nothing else."
 
 Body = dict[str, Any]
@@ -50,19 +48,12 @@ def _once(
 
 def _repaired(chat: Chat, order: Order, sampling: Body) -> list[Answer]:
     """The old pipeline: parse, and on an error show it to the model, up to two times."""
-    history: list[Message] = order.messages()
-    answers: list[Answer] = []
-    for _ in range(1 + RETRIES):
-        answers.append(chat.ask(history, **{"max_tokens": MAX_TOKENS, **sampling}))
-        reading = read(answers[-1], order.labels, order.said)
-        if reading.failure is None:
-            break
-        history = [
-            *history,
-            {"role": "assistant", "content": answers[-1].text},
-            {"role": "user", "content": REPAIR.format(problem=reading.problem)},
-        ]
-    return answers
+
+    def problem(answer: Answer) -> str | None:
+        reading = read(answer, order.labels, order.said)
+        return reading.problem if reading.failure is not None else None
+
+    return repaired(chat, order.messages(), {"max_tokens": MAX_TOKENS, **sampling}, problem)
 
 
 def _drafted(chat: Chat, order: Order, sampling: Body) -> list[Answer]:

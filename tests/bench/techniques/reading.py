@@ -22,7 +22,7 @@ from services.pipeline.tidy import drop_echoes
 from tests.bench.chat import Answer
 
 FAILURES = ("refused", "truncated", "no JSON", "wrong type", "schema violation")
-_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 # Of pydantic's error types: a value of the wrong kind, against fields too many, too few or out of bounds.
 _TYPES = ("_type", "_parsing", "int_from_float")
 
@@ -44,7 +44,7 @@ def read(answer: Answer, labels: Labels, said: str) -> Reading:
     if answer.finish != "stop":
         kind = "truncated" if answer.finish == "length" else "refused"
         return _failed(kind, answer.text if kind == "refused" else "the answer was cut off")
-    fenced = _FENCE.match(answer.text)
+    fenced = FENCE.match(answer.text)
     try:
         document = json.loads(fenced.group(1) if fenced else answer.text)
     except (ValueError, RecursionError) as error:

@@ -1,0 +1,105 @@
+"""The engines of one process, wired from settings: ears, decode servers, and the learned reader between them.
+
+Each is made on first use, and imported then: `bootstrap.py` is where they meet the rest.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from infra import tracing
+from infra.settings import Settings, addresses
+from schemas.errors import EngineUnavailable
+from services.engines.ports import Transcriber
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from services.engines.audio import Samples
+    from services.engines.servers import Servers
+
+
+class EngineParts:
+    """Made of settings alone: neither database nor queue is known here."""
+
+    settings: Settings
+
+    @cached_property
+    def transcriber(self) -> Transcriber:
+        return self._transcriber(self.settings.whisper_model)
+
+    @cached_property
+    def second_transcriber(self) -> Transcriber | None:
+        name = self.settings.whisper_second
+        return self._transcriber(name, role="second_hearing") if name else None
+
+    def _transcriber(self, name: str, role: str = "hearing") -> Transcriber:
+        from infra.models import resolve
+        from services.engines.whisper import WhisperTranscriber
+
+        config = self.settings
+        return WhisperTranscriber(
+            resolve(name, config.models_dir),
+            name=name,
+            device=config.whisper_device,
+            threads=config.whisper_threads,
+            role=role,
+        )
+
+    @tracing.traced("decode audio")
+    def decode_audio(self, file: Path) -> Samples:
+        """Samples of a stored recording; raises as `services.engines.audio.read`."""
+        from services.engines.audio import DecodeLimits, read
+
+        config = self.settings
+        limits = DecodeLimits(
+            max_audio_s=config.max_audio_s,
+            max_bytes=config.max_upload_bytes,
+            memory_bytes=config.decode_child_memory,
+            child_s=config.decode_child_s,
+            cpu_s=config.decode_child_cpu_s,
+        )
+        return read(file, limits)
+
+    @cached_property
+    def decoder(self) -> Servers:
+        return self._decoder(self.settings.llm_url, self.settings.llm_dialect)
+
+    @cached_property
+    def fallback_decoder(self) -> Servers | None:
+        if not self.settings.fallback_llm_url:
+            return None
+        return self._decoder(self.settings.fallback_llm_url, self.settings.fallback_llm_dialect)
+
+    def _decoder(self, urls: str, dialect: str) -> Servers:
+        from services.engines.decoder import OpenAIDecoder
+        from services.engines.servers import Servers
+
+        config = self.settings
+        if not urls:
+            raise EngineUnavailable(
+                "No decode server is set",
+                hint="`saycart run` starts the embedded one; or set SAYCART_LLM_URL.",
+            )
+        decoders = [
+            OpenAIDecoder(
+                url,
+                dialect=dialect,
+                model=config.llm_model,
+                timeout_s=config.llm_timeout_s,
+                api_key=config.llm_api_key,
+                score=config.score_drafts,
+                adapter=self._adapter.name if self._adapter else "",
+            )
+            for url in addresses(urls)
+        ]
+        # A quarter: with the full time of a second server it stays under the stage's limit.
+        return Servers(decoders, patience_s=config.llm_timeout_s / 4)
+
+    @cached_property
+    def _adapter(self) -> Path | None:
+        """The learned reader for the model that is set; None where there is none, or it is off."""
+        from services.engines.adapters import made_for
+
+        return made_for(self.settings.llm_model) if self.settings.reader != "off" else None

@@ -1,0 +1,69 @@
+"""The recordings of the claim's bench: the tuned half of the golden set and the shipped samples, and the same
+in a café. The sealed half is never heard here.
+
+There are 109 such recordings (93 golden ones by 14 synthetic voices, and 16 samples), so 300 spoken orders
+come about as three conditions of each: clean, and in the babble of the golden ladder at 20 dB and at 10 dB.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from schemas.menu import Menu
+from tests.bench.orders import ROOT, SETS, menu_of
+from tests.golden.files import write
+from tests.golden.ladder import RUNGS, degrade, read
+
+GOLDEN, SAMPLES = ROOT / "tests" / "golden" / "audio", ROOT / "infra" / "samples" / "recordings"
+SEED = 1  # that of `make ladder`
+CONDITIONS = ("clean", "babble-20", "babble-10")
+_RUNGS = {rung.name: rung for rung in RUNGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One recorded order: its file, the menu it is read against, and the gold cart as draft lines."""
+
+    id: str
+    file: Path
+    menu: Menu
+    gold: list[dict[str, Any]]
+
+
+@cache
+def recordings() -> tuple[Spoken, ...]:
+    """All of them, the two menus in turns of the order of their files."""
+    found = []
+    for name in SETS:
+        folder = SAMPLES if "samples" in name else GOLDEN
+        rows = [json.loads(line) for line in (ROOT / name).read_text(encoding="utf-8").splitlines()]
+        found += [
+            Spoken(row["id"], folder / row["audio"], menu_of(row["menu"]), row["cart"]["lines"])
+            for row in rows
+            if row.get("audio")
+        ]
+    return tuple(found)
+
+
+def spread(count: int) -> list[Spoken]:
+    """`count` recordings at even steps through all, always the same ones for the same count."""
+    whole = recordings()
+    count = min(count, len(whole))
+    return [whole[int((i + 0.5) * len(whole) / count)] for i in range(count)]
+
+
+def heard_in(one: Spoken, condition: str, folder: Path) -> Path:
+    """The recording under a condition of the ladder, made in `folder` the first time."""
+    if condition == "clean":
+        return one.file
+    made = folder / condition / one.file.name
+    if not made.is_file():
+        made.parent.mkdir(parents=True, exist_ok=True)
+        part = made.with_name(f"part-{made.name}")
+        write(part, degrade(read(one.file), _RUNGS[condition], one.file.name, SEED))
+        part.replace(made)
+    return made

@@ -1,0 +1,17 @@
+"""A task that no mask can hold: to import this module raises."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from services.masked.output import OutputType
+from services.masked.task import Task, Tasks
+
+
+class Letter(BaseModel):
+    """Its text may go on for ever."""
+
+    text: str
+
+
+TASKS = Tasks((Task("letter", "A letter", OutputType.of(Letter), "Write a letter."),))
