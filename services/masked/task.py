@@ -38,9 +38,10 @@ class Task(Generic[T]):
         """The chat that asks about `text`, after `earlier` turns, pairs like the examples. All but those and
         the last message are the same for every text."""
         chat = [{"role": "system", "content": self.prompt}]
-        for said, told in (*self.examples, *earlier):
-            chat += [{"role": "user", "content": said}, {"role": "assistant", "content": told}]
         # What may be a control mark is taken apart: a stranger's words must not end their own message.
+        before = [(writable(said), writable(told)) for said, told in earlier]
+        for said, told in (*self.examples, *before):
+            chat += [{"role": "user", "content": said}, {"role": "assistant", "content": told}]
         return [*chat, {"role": "user", "content": writable(text)}]
 
 
