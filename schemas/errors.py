@@ -16,6 +16,7 @@
     │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
     │   ├── InvalidCart                 a corrected cart that the menu does not allow
     │   ├── UnknownTask                 a masked call names a task that is not registered
+    │   ├── ToolRefused                 an agent's tool does not do what was asked of it
     │   ├── UnmaskableSchema            a schema that no mask can bound or hold; carries every place
     │   └── AudioRefused                the recording itself: never worth a retry, and not kept
     │       ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
@@ -218,6 +219,14 @@ class UnknownTask(NotFound):
     def __init__(self, name: str, known: list[str]) -> None:
         listed = ", ".join(known) or "none"
         super().__init__(f"There is no task {name[:80]!r}", hint=f"These are registered: {listed}.")
+
+
+class ToolRefused(InputError):
+    """A path out of the folder, a link, something too large: nothing was read and nothing was written. It
+    goes back to the model as what was seen, so `detail` is written for it."""
+
+    code = "tool_refused"
+    hint = "Name a file inside the folder by its path from there, such as notes/a.txt."
 
 
 class UnmaskableSchema(InputError):

@@ -17,7 +17,7 @@ from schemas.errors import AnswerRefused, DecodeInvalid, DecodeTruncated
 from services.engines.calls import Calls
 from services.engines.completion import CHAT, Completions, said, told
 from services.engines.ports import Message
-from services.examples.example import Example, Row
+from services.examples.example import Example, Row, chat
 from services.masked.call import answer
 from services.masked.task import Task, shown
 
@@ -72,7 +72,7 @@ class Masked:
     def ask(self, example: Example[Any], task: Task[Any], row: Row) -> Asked:
         """See `Method`."""
         try:
-            found = answer(task.output, task.messages(row.text), engine=self.completions, score=self.score)
+            found = answer(task.output, chat(task, row), engine=self.completions, score=self.score)
         except DecodeTruncated as error:
             return Asked(row.id, "", CUT_OFF, error.detail)
         except DecodeInvalid as error:
@@ -103,7 +103,7 @@ class Prompted:
     def ask(self, example: Example[Any], task: Task[Any], row: Row) -> Asked:
         """See `Method`."""
         started = time.perf_counter()
-        document = self.calls.post(CHAT, self._body(task.messages(row.text)))
+        document = self.calls.post(CHAT, self._body(chat(task, row)))
         text, reason = said(document)
         asked = Asked(row.id, text, seconds=time.perf_counter() - started)
         used = told(document)

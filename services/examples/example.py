@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from services.engines.ports import Message
 from services.masked.task import Task
 
 T = TypeVar("T")
@@ -42,3 +43,8 @@ class Example(Generic[T]):
             row = json.loads(line)
             found.append(Row(row.pop("id"), row.pop("text"), row.pop("gold"), row))
         return found
+
+
+def chat(task: Task[Any], row: Row) -> list[Message]:
+    """What the task asks about this row, after the earlier turns that the row has for it, if any."""
+    return task.messages(row.text, row.more.get(task.history, ()))

@@ -14,7 +14,7 @@ from typing import Any
 
 from services.evaluation.statistics import mcnemar, quantile, wilson
 from services.examples.asking import NO_MEANING, Method
-from services.examples.example import Example, Row
+from services.examples.example import Example, Row, chat
 from services.masked.task import Task
 
 Document = dict[str, Any]
@@ -114,7 +114,7 @@ class _Kept:
 
     def _mark(self, row: Row) -> str:
         """Of all that an answer rests on but the model: row, messages and mask."""
-        about = [row.id, row.gold, self._task.messages(row.text), self._task.output.version]
+        about = [row.id, row.gold, chat(self._task, row), self._task.output.version]
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
 
 
