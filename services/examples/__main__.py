@@ -14,14 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from infra.settings import settings
 from schemas.errors import SaycartError
-from services.engines.calls import Calls
-from services.engines.completion import Completions
-from services.engines.embedded import decode_server
 from services.examples.asking import Masked, Prompted
 from services.examples.registered import EXAMPLES
 from services.examples.runner import run
+from services.examples.serving import add_server, serving
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -31,16 +28,11 @@ def main(argv: list[str] | None = None) -> int:
     if unknown := sorted(set(args.names) - known.keys()):
         print(f"There is no example {', '.join(unknown)}; there are {', '.join(known)}.", file=sys.stderr)
         return 2
-    here = settings().model_copy(update={"llm_url": args.url, "llm_dialect": args.dialect, "reader": "off"})
-    if args.model:
-        here = here.model_copy(update={"llm_model": args.model})
-    out = args.out / Path(here.llm_model).stem
     found: dict[str, Any] = {}
     try:
-        with decode_server(here) as config:
-            calls = Calls(config.llm_url, timeout_s=config.llm_timeout_s, api_key=config.llm_api_key)
-            completions = Completions(calls, config.llm_dialect, config.llm_model)
-            methods = (Masked(completions, score=args.score), Prompted(calls, config.llm_model))
+        with serving(args) as engine:
+            out = args.out / Path(engine.model).stem
+            methods = (Masked(engine, score=args.score), Prompted(engine.calls, engine.model))
             for name in args.names or known:
                 found[name] = run(known[name], methods, out, limit=args.limit, tell=_tell)
                 print(json.dumps({name: found[name]}, indent=1))
@@ -58,9 +50,7 @@ def _tell(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.examples", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="examples; all by default")
-    parser.add_argument("--model", default="", help="a name in the model lock, in place of the default model")
-    parser.add_argument("--url", default="", help="a server that runs, in place of the embedded one")
-    parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
+    add_server(parser)
     parser.add_argument("--limit", type=int, help="only so many rows of each")
     parser.add_argument("--out", type=Path, default=Path("reports/examples"))
     parser.add_argument(

@@ -13,28 +13,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-from infra.settings import settings
 from schemas.errors import SaycartError
-from services.engines.calls import Calls
-from services.engines.completion import Completions
-from services.engines.embedded import decode_server
 from services.examples.actions.agent import MOST_ACTIONS, run
 from services.examples.actions.folder import Folder
 from services.examples.actions.schema import WriteFile
+from services.examples.serving import add_server, serving
 
 
 def main(argv: list[str] | None = None) -> int:
     """Exit codes: 0 the model finished, 1 the bound ended it, 2 no folder or no server."""
     args = _parser().parse_args(argv)
-    here = settings().model_copy(update={"llm_url": args.url, "llm_dialect": args.dialect, "reader": "off"})
-    if args.model:
-        here = here.model_copy(update={"llm_model": args.model})
     try:
         with tempfile.TemporaryDirectory(prefix="saycart-") as copy:
             _copied(args.folder, Path(copy))
-            with decode_server(here) as config, Folder(Path(copy)) as folder:
-                calls = Calls(config.llm_url, timeout_s=config.llm_timeout_s, api_key=config.llm_api_key)
-                engine = Completions(calls, config.llm_dialect, config.llm_model)
+            with serving(args) as engine, Folder(Path(copy)) as folder:
                 outcome = run(args.goal, folder, engine=engine, most=args.most, tell=print)
                 wrote = {
                     s.action.path for s in outcome.steps if isinstance(s.action, WriteFile) and not s.refused
@@ -67,9 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("goal", help="a question about the files, or a change to be made")
     parser.add_argument("--folder", type=Path, required=True, help="copied; itself it stays as it is")
     parser.add_argument("--most", type=int, default=MOST_ACTIONS, help="actions")
-    parser.add_argument("--model", default="", help="a name in the model lock, in place of the default model")
-    parser.add_argument("--url", default="", help="a server that runs, in place of the embedded one")
-    parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
+    add_server(parser)
     return parser
 
 

@@ -13,16 +13,13 @@ import sys
 from collections.abc import Sequence
 from typing import TypeVar
 
-from infra.settings import settings
 from schemas.errors import SaycartError
-from services.engines.calls import Calls
-from services.engines.completion import Completions
-from services.engines.embedded import decode_server
 from services.engines.ports import Message
 from services.examples.conjugation.conjugate import conjugate
 from services.examples.conjugation.schema import Found
 from services.examples.conjugation.task import CONJUGATION
 from services.examples.conjugation.tutor import Lesson, tutor
+from services.examples.serving import add_server, serving
 from services.masked.call import answer
 from services.masked.output import OutputType
 
@@ -32,13 +29,8 @@ T = TypeVar("T")
 def main(argv: list[str] | None = None) -> int:
     """Exit codes: 0 answered, 2 no server or no answer."""
     args = _parser().parse_args(argv)
-    here = settings().model_copy(update={"llm_url": args.url, "llm_dialect": args.dialect, "reader": "off"})
-    if args.model:
-        here = here.model_copy(update={"llm_model": args.model})
     try:
-        with decode_server(here) as config:
-            calls = Calls(config.llm_url, timeout_s=config.llm_timeout_s, api_key=config.llm_api_key)
-            engine = Completions(calls, config.llm_dialect, config.llm_model)
+        with serving(args) as engine:
 
             def ask(output: OutputType[T], chat: Sequence[Message]) -> T:
                 return answer(output, chat, engine=engine).value
@@ -74,9 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.examples.conjugation", description=about)
     parser.add_argument("sentence")
     parser.add_argument("--tutor", action="store_true", help="look for an error instead")
-    parser.add_argument("--model", default="", help="a name in the model lock, in place of the default model")
-    parser.add_argument("--url", default="", help="a server that runs, in place of the embedded one")
-    parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
+    add_server(parser)
     return parser
 
 

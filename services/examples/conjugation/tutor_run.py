@@ -12,20 +12,19 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from infra.settings import settings
 from schemas.errors import AnswerRefused, DecodeInvalid, DecodeTruncated, SaycartError
 from services.engines.calls import Calls
 from services.engines.completion import CHAT, Completions, said
-from services.engines.embedded import decode_server
 from services.engines.ports import Message
 from services.evaluation.statistics import wilson
 from services.examples.asking import MOST_TOKENS, plain
 from services.examples.conjugation.tutor import Ask, Lesson, tutor
+from services.examples.serving import add_server, serving
 from services.masked.call import answer
 from services.masked.output import OutputType
 
@@ -107,20 +106,15 @@ def main(argv: list[str] | None = None) -> int:
     """Exit codes: 0 all rows were asked, 2 no server."""
     args = _parser().parse_args(argv)
     rows = [json.loads(line) for line in args.gold.read_text(encoding="utf-8").splitlines()[: args.limit]]
-    here = settings().model_copy(update={"llm_url": args.url, "llm_dialect": args.dialect, "reader": "off"})
-    if args.model:
-        here = here.model_copy(update={"llm_model": args.model})
-    out = args.out / Path(here.llm_model).stem / "conjugation"
-    out.mkdir(parents=True, exist_ok=True)
     try:
-        with (
-            decode_server(here) as config,
-            _kept(out, ["masked"] if args.masked_only else ["masked", "prompt"]) as files,
-        ):
-            calls = Calls(config.llm_url, timeout_s=config.llm_timeout_s, api_key=config.llm_api_key)
-            engine = Completions(calls, config.llm_dialect, config.llm_model)
+        with ExitStack() as stack:
+            engine = stack.enter_context(serving(args))
+            out = args.out / Path(engine.model).stem / "conjugation"
+            out.mkdir(parents=True, exist_ok=True)
+            methods = ["masked"] if args.masked_only else ["masked", "prompt"]
+            files = stack.enter_context(_kept(out, methods))
             texts: list[str] = []
-            asks = {"masked": masked(engine, texts), "prompt": prompted(calls, config.llm_model, texts)}
+            asks = {"masked": masked(engine, texts), "prompt": prompted(engine.calls, engine.model, texts)}
             for number, row in enumerate(rows, 1):
                 for method, (kept, file) in files.items():
                     if row["id"] not in kept:
@@ -158,9 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="services.examples.conjugation.tutor_run", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--model", default="", help="a name in the model lock, in place of the default model")
-    parser.add_argument("--url", default="", help="a server that runs, in place of the embedded one")
-    parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
+    add_server(parser)
     parser.add_argument("--limit", type=int, help="only so many rows")
     parser.add_argument("--masked-only", action="store_true", help="not by the prompt alone as well")
     parser.add_argument("--gold", type=Path, default=GOLD)

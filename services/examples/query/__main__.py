@@ -15,14 +15,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from infra.settings import settings
 from schemas.errors import SaycartError
-from services.engines.calls import Calls
-from services.engines.completion import Completions
-from services.engines.embedded import decode_server
 from services.examples.query.running import opened
 from services.examples.query.shop import build
 from services.examples.query.task import QUERY
+from services.examples.serving import add_server, serving
 from services.masked.call import answer
 
 MOST_SHOWN = 20
@@ -31,14 +28,9 @@ MOST_SHOWN = 20
 def main(argv: list[str] | None = None) -> int:
     """Exit codes: 0 answered, 2 no server."""
     args = _parser().parse_args(argv)
-    here = settings().model_copy(update={"llm_url": args.url, "llm_dialect": args.dialect, "reader": "off"})
-    if args.model:
-        here = here.model_copy(update={"llm_model": args.model})
     try:
-        with decode_server(here) as config:
-            calls = Calls(config.llm_url, timeout_s=config.llm_timeout_s, api_key=config.llm_api_key)
-            completions = Completions(calls, config.llm_dialect, config.llm_model)
-            sql = answer(QUERY.output, QUERY.messages(args.question), engine=completions).value
+        with serving(args) as engine:
+            sql = answer(QUERY.output, QUERY.messages(args.question), engine=engine).value
     except SaycartError as error:
         print(f"{error.detail} {error.hint}", file=sys.stderr)
         return 2
@@ -72,9 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="services.examples.query", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("question")
-    parser.add_argument("--model", default="", help="a name in the model lock, in place of the default model")
-    parser.add_argument("--url", default="", help="a server that runs, in place of the embedded one")
-    parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
+    add_server(parser)
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The example's tasks: one that decides at once, and one that first writes down why."""
+"""The example's tasks: decide at once; first write down why; decide at once by the guide alone."""
 
 from __future__ import annotations
 
@@ -84,4 +84,10 @@ REASONED: Task[ReasonedTriage] = Task(
     prompt=f"{PROMPT}{ANSWER}why (the reason, in a short sentence), {DECISION}",
     examples=tuple((said, _line({"why": why, **decided})) for said, why, decided in SHOWN),
 )
-EXAMPLE: Example[Any] = Example("triage", (TRIAGE, REASONED), HERE / "gold.jsonl", right)
+UNSHOWN: Task[Triage] = Task(
+    name="triage-unshown",
+    about="The same by the guide alone, without a single ticket shown",
+    output=TRIAGE.output,
+    prompt=TRIAGE.prompt,
+)
+EXAMPLE: Example[Any] = Example("triage", (TRIAGE, REASONED, UNSHOWN), HERE / "gold.jsonl", right)

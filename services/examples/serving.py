@@ -1,0 +1,34 @@
+"""The server that an example's command asks: one that runs, or the embedded one while the command does."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from infra.settings import settings
+from services.engines.calls import Calls
+from services.engines.completion import Completions
+from services.engines.embedded import decode_server
+
+
+def add_server(parser: argparse.ArgumentParser) -> None:
+    """`--model`, `--url` and `--dialect`."""
+    parser.add_argument("--model", default="", help="a name in the model lock, in place of the default model")
+    parser.add_argument("--url", default="", help="a server that runs, in place of the embedded one")
+    parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
+
+
+@contextmanager
+def serving(args: argparse.Namespace) -> Iterator[Completions]:
+    """What `add_server` was told, ready to be asked. The learned reader of orders is not loaded.
+
+    Raises:
+        ModelError: the model is not here.
+        SupervisorError: the embedded server did not start.
+    """
+    config = settings()
+    said = {"llm_url": args.url, "llm_dialect": args.dialect, "llm_model": args.model or config.llm_model}
+    with decode_server(config.model_copy(update={**said, "reader": "off"})) as here:
+        calls = Calls(here.llm_url, timeout_s=here.llm_timeout_s, api_key=here.llm_api_key)
+        yield Completions(calls, here.llm_dialect, here.llm_model)
