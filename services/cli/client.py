@@ -96,6 +96,10 @@ def told() -> Iterator[Console]:
     problem = Console(stderr=True, highlight=False)
     try:
         yield Console(highlight=False)
+    except httpx.TimeoutException as error:
+        problem.print(f"[bold red]error[/] Saycart did not answer in time: {escape(str(error))}")
+        problem.print("[dim]hint[/]  It may be busy: try again shortly, and look at `saycart doctor`.")
+        raise typer.Exit(1) from None
     except httpx.ConnectError as error:
         problem.print(f"[bold red]error[/] No saycart answers there: {escape(str(error))}")
         problem.print("[dim]hint[/]  Start it with `saycart run`, or name another with --url.")

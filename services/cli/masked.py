@@ -24,6 +24,8 @@ from services.cli.client import answer, api, told
 from services.engines.embedded import decode_server
 
 Document = dict[str, Any]
+BESIDE_S = 15.0
+"""What the API may take beside the call itself, which it ends after `SAYCART_MASKED_TIMEOUT_S`."""
 
 
 def masked(
@@ -80,7 +82,9 @@ class _There:
 
     def ask(self, name: str, asked: MaskedRequest) -> Document:
         path = f"/v1/masked/{quote(name, safe='')}"
-        return self._answer(self._client.post(path, json=asked.model_dump()))
+        # The API ends a call by itself; its own word says more than a silence here.
+        most = settings().masked_timeout_s + BESIDE_S
+        return self._answer(self._client.post(path, json=asked.model_dump(), timeout=most))
 
     def _answer(self, response: httpx.Response) -> Document:
         found: Document = answer(response)

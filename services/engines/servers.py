@@ -6,6 +6,7 @@ the probe: a server that was started anew without guided decoding would answer 2
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ import structlog
 from schemas.errors import DecodeInvalid, EngineError, EngineMisconfigured, EngineUnavailable
 from schemas.evidence import Evidence
 from services.engines.completion import How
-from services.engines.decoder import OpenAIDecoder
+from services.engines.decoder import LEAST_S, OpenAIDecoder
 from services.engines.mask import Mask
 from services.engines.ports import Completed, Decoded, Message, Reading
 
@@ -97,20 +98,35 @@ class Servers:
         return self._ask(lambda decoder: decoder.read(evidence, called_off), called_off)
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
-        """See `Completions.complete`; raises as `decode`."""
-        return self._ask(lambda decoder: decoder.complete(chat, mask, **how), how.get("called_off"))
+        """See `Completions.complete`; raises as `decode`. Its `timeout_s` is of all that is done for the
+        answer, proving a server and asking a second one included."""
+        within = how.get("timeout_s")
+        if within is None:
+            return self._ask(lambda decoder: decoder.complete(chat, mask, **how), how.get("called_off"))
+        until = time.monotonic() + within
 
-    def _ask(self, act: Callable[[OpenAIDecoder], Answered], called_off: threading.Event | None) -> Answered:
+        def act(decoder: OpenAIDecoder) -> Completed:
+            left: How = {**how, "timeout_s": max(LEAST_S, until - time.monotonic())}
+            return decoder.complete(chat, mask, **left)
+
+        return self._ask(act, how.get("called_off"), until)
+
+    def _ask(
+        self,
+        act: Callable[[OpenAIDecoder], Answered],
+        called_off: threading.Event | None,
+        until: float = math.inf,
+    ) -> Answered:
         began, left, waited = time.monotonic(), list(self._servers), False
         while True:
             server = self._take(left)
             left.remove(server)
             try:
-                server.prove()
+                server.prove(max(LEAST_S, min(PROBE_S, until - time.monotonic())))
                 return act(server.decoder)
             except EngineUnavailable as error:
                 server.failed(error)
-                if time.monotonic() - began > self._patience_s:
+                if time.monotonic() > min(began + self._patience_s, until):
                     raise
                 if not left:
                     if waited or not self._come_back(called_off):

@@ -1,14 +1,13 @@
 """`/v1/masked` over real HTTP, with a decode server that says what a test wants: answers, errors, limits."""
 
+# ruff: noqa: F811  (fixtures of masked_world.py, asked for by name)
 from __future__ import annotations
 
 import json
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,52 +15,18 @@ from typing import Any
 import pytest
 import structlog
 from api_world import World, expect_problem, running, wait_until
-from typer.testing import CliRunner
+from masked_world import GOOD, IN_FLIGHT, REFUSED, SAID, TASKS, held, says, server, shared, world  # noqa: F401
 
-from infra.settings import REPOSITORY, Settings, settings
+from infra.settings import REPOSITORY, Settings
 from schemas.access import ROLE_SCOPES, Role, Scope
 from schemas.errors import InputError
 from schemas.masked import MAX_TEXT_CHARS, MaskedAnswer, MaskedRequest
 from services.api import masked as route
 from services.bootstrap import check_tasks
-from services.cli.main import app
-from services.engines.decoder import PROBE_WORD
 from services.masked.registry import registered
 from services.workers.stack import Stack, as_environment
 from tests.masked_tasks import TICKET
-from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
-
-TASKS = "tests.masked_tasks:TASKS"
-SAID = "Mrs. Abernathy says that nobody can pay"
-GOOD = '{"priority":"high","needs_human":true,"note":"Mrs. Abernathy"}'
-REFUSED = GOOD.replace("true", "false")
-IN_FLIGHT = 2
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[StagedServer]:
-    with staged_server(lambda body: completion("")) as staged:
-        yield staged
-
-
-@pytest.fixture
-def server(shared: StagedServer) -> StagedServer:
-    says(shared, completion(GOOD))
-    shared.gone.clear()
-    return shared
-
-
-def says(server: StagedServer, answer: Answer) -> None:
-    """The probe is always passed."""
-    server.answer = lambda body: completion(PROBE_WORD) if is_probe(body) else answer
-    server.bodies.clear()
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, shared: StagedServer) -> Iterator[World]:
-    home = tmp_path_factory.mktemp("masked")
-    with running(home, llm_url=shared.url, masked_tasks=TASKS, masked_in_flight=IN_FLIGHT) as api:
-        yield api
+from tests.staged_server import Answer, StagedServer, completion, is_probe
 
 
 def ask(world: World, name: str = "ticket", **body: Any) -> Any:
@@ -73,21 +38,6 @@ def metric(world: World, name: str, **labels: str) -> float:
     wanted = [f'{label}="{value}"' for label, value in labels.items()]
     lines = [line for line in text.splitlines() if line.startswith(name) and all(w in line for w in wanted)]
     return sum(float(line.rpartition(" ")[2]) for line in lines if line[len(name)] in "{ ")
-
-
-def held(server: StagedServer) -> tuple[threading.Semaphore, threading.Event]:
-    """Have the server hold each call until it is let go; counts those that came."""
-    came, go_on = threading.Semaphore(0), threading.Event()
-
-    def slow(body: dict[str, Any]) -> Answer:
-        if is_probe(body):
-            return completion(PROBE_WORD)
-        came.release()
-        go_on.wait(20)
-        return completion(GOOD)
-
-    server.answer = slow
-    return came, go_on
 
 
 def test_what_there_is(world: World) -> None:
@@ -337,63 +287,3 @@ def test_nothing_starts_over_tasks_that_can_not_be_loaded(tmp_path: Path) -> Non
     assert done.returncode == 1
     assert "SAYCART_MASKED_TASKS: no.such:TASKS can't be loaded" in done.stderr
     assert "PYTHONPATH" in done.stderr
-
-
-@pytest.fixture
-def command(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """`saycart masked`, with the key and at the address of the running API."""
-    monkeypatch.setenv("SAYCART_KEY", world.people["ada"]["Authorization"].removeprefix("Bearer "))
-    settings.cache_clear()
-    yield lambda *words: CliRunner().invoke(
-        app, ["masked", *words, "--url", world.url], env={"COLUMNS": "200"}
-    )
-    settings.cache_clear()
-
-
-def test_the_command_lists_shows_and_asks(command: Any, server: StagedServer) -> None:
-    listed = command().stdout
-    assert "ticket" in listed
-    assert "Yes, no or maybe" in listed
-    assert json.loads(command("ticket").stdout)["schema"]["properties"]["priority"]
-    assert json.loads(command("--json").stdout)["tasks"][1]["name"] == "word"
-    shown = command("ticket", SAID).stdout
-    assert '"priority": "high"' in shown
-    assert "22 tokens" in shown
-    whole = json.loads(command("ticket", SAID, "--json", "--temperature", "0.5", "--seed", "3").stdout)
-    assert whole["answer"]["needs_human"] is True
-    assert (server.bodies[-1]["temperature"], server.bodies[-1]["seed"]) == (0.5, 3)
-
-
-def test_the_command_tells_an_error_in_words(command: Any, server: StagedServer) -> None:
-    says(server, completion(REFUSED))
-    refused = command("ticket", SAID)
-    assert refused.exit_code == 1
-    assert "422" in refused.stderr
-    assert "/: Value error, nobody looks at …" in refused.stderr
-    unknown = command("tickets", SAID)
-    assert unknown.exit_code == 1
-    assert "ticket, word" in unknown.stderr
-    assert command("ticket", "").exit_code == 1
-
-
-def test_the_command_answers_without_a_stack(
-    server: StagedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in (("HOME", tmp_path), ("LLM_URL", server.url), ("MASKED_TASKS", TASKS)):
-        monkeypatch.setenv(f"SAYCART_{name}", str(value))
-    settings.cache_clear()
-    before = structlog.get_config()["wrapper_class"]
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(0))
-    try:
-        here = CliRunner().invoke(app, ["masked", "--here", "ticket", SAID, "--json"])
-        assert json.loads(here.stdout)["answer"]["priority"] == "high", "logs are not in it"
-        assert "masked.answered" in here.stderr
-        assert "word" in CliRunner().invoke(app, ["masked", "--here"]).stdout
-        monkeypatch.setenv("SAYCART_MASKED_TASKS", "no.such:TASKS")
-        settings.cache_clear()
-        fault = CliRunner().invoke(app, ["masked", "--here"])
-        assert fault.exit_code == 1
-        assert "SAYCART_MASKED_TASKS: no.such:TASKS" in fault.stderr
-    finally:
-        structlog.configure(wrapper_class=before)
-        settings.cache_clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from schemas.errors import DecodeInvalid, EngineMisconfigured, EngineUnavailable
 from services.bootstrap import bootstrap
 from services.engines import servers as several
 from services.engines.decoder import PROBE_WORD, OpenAIDecoder
+from services.engines.grammar import build_mask
 from services.engines.labels import Labels
 from services.engines.servers import Servers
 from services.pipeline.retrieve import retrieve
@@ -210,6 +212,26 @@ def test_proof_at_the_start(two: tuple[StagedServer, StagedServer], case: str) -
     else:
         with pytest.raises(error):
             behind_one_name(*two).prove()
+
+
+def test_a_call_with_a_time_of_its_own_has_the_probe_within_it(
+    two: tuple[StagedServer, StagedServer],
+) -> None:
+    go_on = threading.Event()
+
+    def busy(body: dict[str, Any]) -> Answer:
+        if is_probe(body):
+            go_on.wait(20)
+        return masked(body)
+
+    two[0].answer = busy
+    chat, mask = [{"role": "user", "content": "hello"}], build_mask(EVIDENCE, Labels(CAFE), "test")
+    servers, began = Servers([two[0].decoder(timeout_s=30.0)], patience_s=0.0), time.monotonic()
+    with pytest.raises(EngineUnavailable, match="did not answer within"):
+        servers.complete(chat, mask, timeout_s=0.3)
+    assert time.monotonic() - began < 10, "it waited for the probe as long as an order would"
+    go_on.set()
+    assert servers.complete(chat, mask, timeout_s=20).text == WIRE
 
 
 def test_what_readyz_says_of_them(two: tuple[StagedServer, StagedServer]) -> None:

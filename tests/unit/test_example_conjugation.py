@@ -18,7 +18,7 @@ from services.engines.vocabulary import read_vocabulary
 from services.examples.conjugation.conjugate import conjugate
 from services.examples.conjugation.schema import FORMS, PERSONS, TENSES, VERBS, Form, Found, NoForm
 from services.examples.conjugation.table import MaskTable, automaton, mask_table
-from services.examples.conjugation.task import CONJUGATION, EVIDENCE, EXAMPLE, HERE, judge
+from services.examples.conjugation.task import CONJUGATION, EXAMPLE, FORM_ALONE, HERE, judge
 from services.examples.example import Row
 from services.masked.output import output_type
 
@@ -68,11 +68,11 @@ def test_the_mask_allows_the_300_forms_and_no_other_text() -> None:
 
 
 def test_with_the_way_out_it_allows_one_text_more() -> None:
-    assert sorted(every_text(CONJUGATION.output.mask)) == sorted({*TEXTS, NOTHING})
+    assert sorted(every_text(FORM_ALONE.output.mask)) == sorted({*TEXTS, NOTHING})
 
 
 def test_by_way_of_evidence_each_form_is_reached_and_nothing_else_is_said() -> None:
-    read = {EVIDENCE.output.read(text).model_dump_json() for text in every_text(EVIDENCE.output.mask)}
+    read = {CONJUGATION.output.read(text).model_dump_json() for text in every_text(CONJUGATION.output.mask)}
     assert read == {*TEXTS, NOTHING}
 
 
@@ -90,12 +90,12 @@ def test_no_form_contradicts_its_evidence(
     subject: str, helper: str, verb: str, tense: str, person: str
 ) -> None:
     said = {"subject": subject, "helper": helper, "verb": verb, "tense": tense, "person": person}
-    assert not EVIDENCE.output.mask.accepts(json.dumps(said, separators=(",", ":")))
+    assert not CONJUGATION.output.mask.accepts(json.dumps(said, separators=(",", ":")))
 
 
 @pytest.mark.parametrize("text", sorted({*TEXTS, NOTHING})[::50])
 def test_what_the_mask_allows_is_read_as_what_it_says(text: str) -> None:
-    assert CONJUGATION.output.read(text).model_dump_json() == text
+    assert FORM_ALONE.output.read(text).model_dump_json() == text
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def test_gold_has_all_tenses_and_persons_and_every_kind_of_sentence() -> None:
         "other-verb", "not-the-main-verb", "other-tense",
     }  # fmt: skip
     for row in gold:
-        assert CONJUGATION.output.mask.accepts(
+        assert FORM_ALONE.output.mask.accepts(
             json.dumps(row["gold"], separators=(",", ":")) if row["gold"] else NOTHING
         )
 
@@ -214,7 +214,7 @@ def test_gold_has_all_tenses_and_persons_and_every_kind_of_sentence() -> None:
 def test_no_sentence_that_is_scored_was_shown_or_tried_before() -> None:
     scored = {row["text"] for file in ("gold.jsonl", "tutor_gold.jsonl") for row in rows(file)}
     seen = {row["text"] for file in ("dev.jsonl", "tutor_dev.jsonl") for row in rows(file)}
-    seen |= {said for said, _ in CONJUGATION.examples}
+    seen |= {said for task in EXAMPLE.tasks for said, _ in task.examples}
     assert not scored & seen
 
 
@@ -237,5 +237,5 @@ def test_marks(value: Found, gold: Any, marks: set[str]) -> None:
 
 
 def test_the_example_shows_its_task_first() -> None:
-    assert EXAMPLE.tasks == (CONJUGATION, EVIDENCE)
+    assert EXAMPLE.tasks == (CONJUGATION, FORM_ALONE)
     assert len(EXAMPLE.rows()) == 150

@@ -1,4 +1,4 @@
-"""The task: a sentence -> verb, tense and person, or none of them; and the same by way of what shows it."""
+"""The task: a sentence -> what shows its verb form, and the form; and the same without what shows it."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ def _evident() -> tuple[tuple[str, str], ...]:
 CONJUGATION: Task[Found] = Task(
     name="conjugation",
     about="The verb form of an English sentence: one of 20 verbs, 5 tenses, 3 persons, or none of them.",
-    output=output_type(Found),
-    prompt=f"{PROMPT}\n{NONE}",
-    examples=SHOWN_NONE + SHOWN,
-)
-EVIDENCE: Task[Found] = Task(
-    name="conjugation-evidence",
-    about="The same, told by the sentence's subject and helper, which settle most of it under the mask.",
     output=evident(),
     prompt=(HERE / "evidence.md").read_text(encoding="utf-8"),
     examples=_evident(),
+)
+FORM_ALONE: Task[Found] = Task(
+    name="conjugation-form-alone",
+    about="The same, without the sentence's subject and helper before it.",
+    output=output_type(Found),
+    prompt=f"{PROMPT}\n{NONE}",
+    examples=SHOWN_NONE + SHOWN,
 )
 
 
@@ -103,5 +103,5 @@ def judge(value: Found, row: Row) -> dict[str, bool]:
 
 
 EXAMPLE: Example[Found] = Example(
-    name="conjugation", tasks=(CONJUGATION, EVIDENCE), gold=HERE / "gold.jsonl", judge=judge
+    name="conjugation", tasks=(CONJUGATION, FORM_ALONE), gold=HERE / "gold.jsonl", judge=judge
 )

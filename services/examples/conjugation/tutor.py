@@ -21,6 +21,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, RootModel, create_model
 
+from schemas.writable import writable
 from services.engines.ports import Message
 from services.examples.conjugation.tool import CALLS, Call, Returning, use
 from services.masked.output import OutputType
@@ -63,7 +64,7 @@ def tutor(sentence: str, ask: Ask) -> Lesson:
 
     Raises: as `ask`.
     """
-    chat = [*opening(), _said("user", sentence)]
+    chat = [*opening(), _said("user", writable(sentence))]
     texts: list[str] = []
 
     def kept(text: str) -> Call | None:

@@ -1,0 +1,60 @@
+"""A running API with two masked tasks, and a decode server that says what a test wants."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from api_world import World, running
+
+from services.engines.decoder import PROBE_WORD
+from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
+
+TASKS = "tests.masked_tasks:TASKS"
+SAID = "Mrs. Abernathy says that nobody can pay"
+GOOD = '{"priority":"high","needs_human":true,"note":"Mrs. Abernathy"}'
+REFUSED = GOOD.replace("true", "false")
+IN_FLIGHT = 2
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[StagedServer]:
+    with staged_server(lambda body: completion("")) as staged:
+        yield staged
+
+
+@pytest.fixture
+def server(shared: StagedServer) -> StagedServer:
+    says(shared, completion(GOOD))
+    shared.gone.clear()
+    return shared
+
+
+def says(server: StagedServer, answer: Answer) -> None:
+    """The probe is always passed."""
+    server.answer = lambda body: completion(PROBE_WORD) if is_probe(body) else answer
+    server.bodies.clear()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, shared: StagedServer) -> Iterator[World]:
+    home = tmp_path_factory.mktemp("masked")
+    with running(home, llm_url=shared.url, masked_tasks=TASKS, masked_in_flight=IN_FLIGHT) as api:
+        yield api
+
+
+def held(server: StagedServer) -> tuple[threading.Semaphore, threading.Event]:
+    """Have the server hold each call until it is let go; counts those that came."""
+    came, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow(body: dict[str, Any]) -> Answer:
+        if is_probe(body):
+            return completion(PROBE_WORD)
+        came.release()
+        go_on.wait(20)
+        return completion(GOOD)
+
+    server.answer = slow
+    return came, go_on
