@@ -22,8 +22,8 @@ from services.pipeline.retrieve import retrieve
 from tests.fuzz.drafts import any_draft, evidences
 from tests.stand_ins import CAFE
 
-# The same examples each time, as in tests/fuzz. A random draw has found one that fails: a menu's transcript of
-# signs alone, with an empty anchor beside a required wish off the menu, is not always filled in whole.
+# The same examples each time, as in tests/fuzz. A random draw has found one that fails: a transcript of signs
+# alone, with an empty anchor beside a required wish off the menu, is not always filled in whole.
 QUICK = settings(
     max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
 )
