@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from infra.json_lines import kept_lines
 from services.evaluation.statistics import mcnemar, quantile, wilson
 from services.examples.asking import NO_MEANING, Method
 from services.examples.example import Example, Row, chat
@@ -96,12 +97,7 @@ class _Kept:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / f"{_name(task, method)}.jsonl"
         self._task = task
-        self._answers: dict[str, Document] = {}
-        if self._file.exists():
-            # A last line that a kill cut short counts as not there.
-            whole = self._file.read_text(encoding="utf-8").split("\n")[:-1]
-            self._file.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8")
-            self._answers = {answer["asked"]: answer for answer in map(json.loads, whole)}
+        self._answers: dict[str, Document] = {one["asked"]: one for one in kept_lines(self._file)}
 
     def find(self, row: Row) -> Document | None:
         return self._answers.get(self._mark(row))

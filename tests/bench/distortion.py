@@ -35,6 +35,7 @@ from zlib import crc32
 
 from llguidance import LLTokenizer
 
+from infra.json_lines import kept_lines
 from infra.models import resolve
 from infra.settings import settings
 from services.engines.embedded import decode_server
@@ -42,8 +43,8 @@ from services.engines.vocabulary import read_vocabulary
 from services.evaluation.statistics import mcnemar, wilson
 from tests.bench.chat import Answer, Chat
 from tests.bench.illegal_mass import MASKS, ROOT, TOP, grammar, steps
-from tests.bench.nines import kept
 from tests.bench.orders import Order, sample
+from tests.bench.published import publish
 from tests.bench.techniques.methods import MAX_TOKENS
 from tests.bench.techniques.reading import exact, read
 
@@ -120,7 +121,7 @@ def main() -> int:
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     file = args.work / f"{Path(args.model).stem}-{args.draws}.jsonl"
-    done = {row["id"] for row in kept(file)}
+    done = {row["id"] for row in kept_lines(file)}
     here = settings().model_copy(
         update={"llm_url": "", "llm_model": args.model, "reader": "off", "llm_slots": 4}
     )
@@ -141,10 +142,7 @@ def main() -> int:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
             out.flush()
             print(order.id, flush=True)
-    report = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else {}
-    report[Path(args.model).stem] = summary(kept(file))
-    args.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(report, indent=1))
+    publish(args.out, Path(args.model).stem, summary(kept_lines(file)))
     return 0
 
 

@@ -30,6 +30,7 @@ from zlib import crc32
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
+from infra.json_lines import kept_lines
 from infra.models import resolve
 from infra.settings import settings
 from services.engines.embedded import decode_server
@@ -37,8 +38,8 @@ from services.engines.ports import Message
 from services.engines.vocabulary import read_vocabulary
 from services.evaluation.statistics import wilson
 from tests.bench.chat import Answer, Chat
-from tests.bench.nines import kept
 from tests.bench.orders import Order, sample
+from tests.bench.published import publish
 from tests.bench.techniques.methods import MAX_TOKENS
 from tests.bench.techniques.reading import read
 from tests.bench.techniques.wire import wire_schema
@@ -157,13 +158,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf")
     parser.add_argument("--work", type=Path, default=ROOT / "reports" / "illegal-mass")
-    parser.add_argument(
-        "--out", type=Path, default=ROOT / "docs" / "benchmarks" / "masks" / "illegal-mass.json"
-    )
+    parser.add_argument("--out", type=Path, default=MASKS / "illegal-mass.json")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     file = args.work / f"{Path(args.model).stem}.jsonl"
-    done = {(row["id"], row["examples"]) for row in kept(file)}
+    done = {(row["id"], row["examples"]) for row in kept_lines(file)}
     here = settings().model_copy(update={"llm_url": "", "llm_model": args.model, "reader": "off"})
     tokens = read_vocabulary(Path(resolve(args.model, here.models_dir))).tokenizer()
     until = time.monotonic() + 60 * args.minutes
@@ -175,10 +174,7 @@ def main() -> int:
                     row = measured(chat, order, count, tokens)
                     out.write(json.dumps(row, ensure_ascii=False) + "\n")
                     out.flush()
-    report = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else {}
-    report[Path(args.model).stem] = summary(kept(file))
-    args.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(report, indent=1))
+    publish(args.out, Path(args.model).stem, summary(kept_lines(file)))
     return 0
 
 

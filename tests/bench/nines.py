@@ -25,6 +25,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from infra.json_lines import kept_lines
 from infra.settings import settings
 from schemas.errors import DecodeInvalid, DecodeTruncated, EngineError, EngineUnavailable
 from schemas.evidence import Evidence
@@ -38,6 +39,7 @@ from services.engines.prompt import messages
 from services.evaluation.statistics import quantile, wilson
 from services.pipeline.retrieve import clean, retrieve
 from services.training.orders import Shop, generated, shops
+from tests.bench.published import publish
 from tests.bench.random_weights import resolves
 from tests.fuzz.reference import cart_of, read
 
@@ -123,15 +125,6 @@ def run(todo: list[Order], completions: Completions, file: Path, in_flight: int,
                 print(f"{number} of {len(todo)}", flush=True)
 
 
-def kept(file: Path) -> list[Row]:
-    """What a file has; a last line that a kill cut short counts as not there."""
-    if not file.exists():
-        return []
-    whole = file.read_text(encoding="utf-8").split("\n")[:-1]
-    file.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8")
-    return [json.loads(line) for line in whole]
-
-
 def summary(rows: list[Row]) -> dict[str, Any]:
     """Counts, and the largest share of failures that they leave possible (95%)."""
     failed = sum(row["verdict"] != VALID for row in rows)
@@ -162,7 +155,7 @@ def main() -> int:
     args.work.mkdir(parents=True, exist_ok=True)
     name = f"{args.dialect} {Path(args.model).stem}"
     file = args.work / f"{name.replace(' ', '-')}.jsonl"
-    done = {(row["menu"], row["said"]) for row in kept(file)}
+    done = {(row["menu"], row["said"]) for row in kept_lines(file)}
     todo = [order for order in orders(args.orders) if (order.menu.id, order.said) not in done]
     here = settings().model_copy(
         update={"llm_url": args.url, "llm_dialect": args.dialect, "llm_model": args.model, "reader": "off"}
@@ -172,10 +165,7 @@ def main() -> int:
             calls = Calls(config.llm_url, timeout_s=600, api_key=config.llm_api_key)
             completions = Completions(calls, config.llm_dialect, config.llm_model)
             run(todo, completions, file, args.in_flight, args.minutes)
-    report = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else {}
-    report[name] = summary(kept(file))
-    args.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(report[name], indent=1))
+    publish(args.out, name, summary(kept_lines(file)))
     return 0
 
 

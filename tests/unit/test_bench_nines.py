@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from infra.json_lines import kept_lines
 from services.engines.calls import Calls
 from services.engines.completion import Completions
 from services.engines.labels import Labels
 from services.pipeline.retrieve import retrieve
-from tests.bench.nines import VALID, Order, asked, judged, kept, orders, run, summary
+from tests.bench.nines import VALID, Order, asked, judged, orders, run, summary
 from tests.staged_server import completion, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
@@ -44,7 +45,7 @@ def test_failures_are_kept_and_counted(tmp_path: Path, text: str, reason: str, v
         run([ORDER], completions, file, 1, minutes=0)  # no time is left, so nothing is asked
     assert len(server.bodies) == 2
     file.write_text(file.read_text() + '{"cut": "of')
-    (row,) = kept(file)
+    (row,) = kept_lines(file)
     counted = summary([row])
     assert counted["verdicts"] == {verdict: 1}
     assert counted["failures"] == (verdict != VALID)

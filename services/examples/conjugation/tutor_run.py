@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
+from infra.json_lines import kept_lines
 from schemas.errors import AnswerRefused, DecodeInvalid, DecodeTruncated, SaycartError
 from services.engines.calls import Calls
 from services.engines.completion import CHAT, Completions, said
@@ -137,10 +138,8 @@ def _kept(out: Path, methods: Sequence[str]) -> Iterator[dict[str, tuple[dict[st
     opened = {}
     for method in methods:
         file = out / f"tutor.{method}.jsonl"
-        lines = file.read_text(encoding="utf-8").split("\n")[:-1] if file.exists() else []
-        # A last line that a kill cut short counts as not there.
-        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        opened[method] = ({(a := json.loads(line))["id"]: a for line in lines}, file.open("a"))
+        answers = {answer["id"]: answer for answer in kept_lines(file)}
+        opened[method] = (answers, file.open("a", encoding="utf-8"))
     try:
         yield opened
     finally:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from zlib import crc32
 
+from infra.json_lines import kept_lines
 from services.evaluation.score import score
 from tests.bench.chat import Chat
 from tests.bench.orders import Order, sample
@@ -63,11 +64,7 @@ def judged(method: Method, chat: Chat, order: Order, temperature: float) -> dict
 
 def done(file: Path) -> set[str]:
     """Ids that the file has; a last line cut short by a kill counts as not there."""
-    if not file.exists():
-        return set()
-    whole = [line for line in file.read_text().split("\n")[:-1] if line.strip()]
-    file.write_text("".join(line + "\n" for line in whole))
-    return {json.loads(line)["id"] for line in whole}
+    return {row["id"] for row in kept_lines(file)}
 
 
 def blocks(orders: list[T], size: int) -> Iterator[list[T]]:
