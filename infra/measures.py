@@ -111,6 +111,12 @@ def stage_took(stage: str) -> Iterator[Took]:
             _made.stages.labels(stage, took.outcome).observe(time.perf_counter() - began)
 
 
+def outcome_of(error: BaseException) -> str:
+    """How an error is counted: by its code, which each of our own has; any other is a fault."""
+    code = getattr(type(error), "code", FAULT)
+    return code if isinstance(code, str) else FAULT
+
+
 @contextmanager
 def engine_took(engine: str) -> Iterator[None]:
     """Time one call of an engine; its outcome is `done`, or the code of the error that ends the block."""
@@ -118,9 +124,7 @@ def engine_took(engine: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        # Of our own errors, each of which has one; any other is a fault.
-        code = getattr(type(error), "code", FAULT)
-        outcome = code if isinstance(code, str) else FAULT
+        outcome = outcome_of(error)
         raise
     finally:
         if _made is not None:

@@ -19,7 +19,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from infra.measures import DONE, FAULT
+from infra.measures import DONE, outcome_of
 from infra.settings import Settings
 from schemas.errors import DecodeCancelled, MaskedBusy
 from schemas.masked import MAX_TEXT_CHARS, MaskedAnswer, MaskedRequest, MaskedTask, MaskedTasks
@@ -83,8 +83,7 @@ class Hands:
             outcome = DecodeCancelled.code
             raise
         except BaseException as error:
-            code = getattr(type(error), "code", FAULT)
-            outcome = code if isinstance(code, str) else FAULT
+            outcome = outcome_of(error)
             raise
         finally:
             self._busy -= 1

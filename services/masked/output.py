@@ -3,8 +3,8 @@
     OutputType.of(Ticket)                        a Pydantic model, as JSON
     OutputType.by_grammar("query", lark, ...)    any other language, in llguidance's Lark
 
-Cost: some 10 ms for a small model, once a process (`output_type` keeps them); the server compiles the grammar
-again for each request, about 1 ms.
+Cost: 2 ms for a small model, once a process (`output_type` keeps them); each call compiles the grammar again,
+here in 0.6 ms and in the server.
 """
 
 from __future__ import annotations

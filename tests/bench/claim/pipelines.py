@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -104,18 +105,18 @@ class Bench:
         return self.tools.transcriber()
 
 
-class Pipeline:
+class Pipeline(ABC):
     """A way from recording to cart. `temperature` is that of every answer."""
 
     def __init__(self, bench: Bench, method: str, temperature: float) -> None:
         self._bench, self._method, self._temperature = bench, method, temperature
 
+    @abstractmethod
     def warm(self, menu: Menu) -> None:
         """Put the menu's part of the prompt into the server's cache."""
-        raise NotImplementedError
 
-    def _cart(self, one: Spoken, file: Path) -> Row:
-        raise NotImplementedError
+    @abstractmethod
+    def _cart(self, one: Spoken, file: Path) -> Row: ...
 
     def row(self, one: Spoken, file: Path) -> Row:
         """One order; `file` is its recording as it is heard.
