@@ -25,6 +25,7 @@ from services.storage.outbox import Outbox
 from services.storage.records import NewOrder, OrderRecord, Outcome
 from services.storage.reviews import ReviewStore
 from services.storage.tables import OutboxRow
+from tests.plans import plans
 
 ALL = frozenset(TYPES.values())
 TYPED = NewOrder("cafe", 1, "en", transcript=Transcript(text="a latte", confidence=1.0))
@@ -264,22 +265,15 @@ def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders
         "ix_outbox_waiting": lambda: outbox.list(dead=False, limit=9),
         "ix_outbox_dead": lambda: outbox.list(dead=True, limit=9),
     }
-    explain = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
     with asked() as statements:
         for call in [*wanted.values(), lambda: orders.doubted(ReviewReason.LOW_ASR_CONFIDENCE)]:
             call()
     with database.read() as session:
-        if not database.is_sqlite:
-            session.execute(text("SET LOCAL enable_seqscan = off"))
-            session.execute(text("SET LOCAL enable_bitmapscan = off"))
-        plans = [
-            "\n".join(map(str, session.connection().exec_driver_sql(explain + statement, values)))
-            for statement, values in statements
-        ]
+        found = plans(session, statements)
     if not database.is_sqlite:  # of an empty table it takes any that could serve, and two could
         wanted.pop("ix_orders_may_go_on")
     for index in wanted:
-        assert any(f"{index} " in plan or f"{index}'" in plan for plan in plans), index
-    assert not [plan for plan in plans if "SEQ SCAN" in plan.upper() or "SCAN orders\n" in plan]
-    ordered = [plan for (query, _), plan in zip(statements, plans, strict=True) if "LIMIT" in query]
+        assert any(f"{index} " in plan or f"{index}'" in plan for plan in found), index
+    assert not [plan for plan in found if "SEQ SCAN" in plan.upper() or "SCAN orders\n" in plan]
+    ordered = [plan for (query, _), plan in zip(statements, found, strict=True) if "LIMIT" in query]
     assert not [plan for plan in ordered if "TEMP B-TREE FOR ORDER" in plan or "Sort" in plan]

@@ -56,7 +56,10 @@ def wider(home: Path) -> list[str]:
     """Whatever another user could touch if the home were open: paths with their modes."""
     found = []
     for path in [home, *home.rglob("*")]:
-        mode = path.lstat().st_mode
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:  # a journal that its owner removed since it was listed
+            continue
         if mode & 0o077 and not stat.S_ISLNK(mode):
             found.append(f"{stat.filemode(mode)} {path.relative_to(home)}")
     return found

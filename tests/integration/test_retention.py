@@ -38,6 +38,7 @@ from services.storage.tables import (
     TallyMarkRow,
 )
 from services.workers.keeping import keep
+from tests.plans import plans
 from tests.stand_ins import TESTER, speech
 
 DAY = 86_400.0
@@ -258,18 +259,13 @@ def test_what_it_looks_for_is_found_by_index(database: Database) -> None:
         (store._over(10), True, "ix_orders_shop_listing"),
     )
     with database.read() as session:
-        if not database.is_sqlite:
-            session.execute(text("SET LOCAL enable_seqscan = off"))
         now = database.now(session)
         for query, came, index in queries:
             whole = retention._before(query, now, DAY, came=came).with_only_columns(OrderRow.id)
             compiled = whole.compile(
                 session.get_bind(), compile_kwargs={"literal_binds": True, "render_postcompile": True}
             )
-            explain = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
-            plan = "\n".join(
-                str(row) for row in session.execute(text(explain + str(compiled).replace(":", "\\:")))
-            )
+            (plan,) = plans(session, [(str(compiled), ())])
             assert index in plan, plan
             assert "TEMP B-TREE" not in plan
             assert "Sort" not in plan
