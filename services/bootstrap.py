@@ -184,14 +184,14 @@ class Container(EngineParts):
     def read_menus(self) -> None:
         """Read a sentence against each wanted menu once, so that their words and the tables that every order
         needs are at hand; a database that is away is only logged."""
-        from services.pipeline import fields
-        from services.pipeline.retrieve import retrieve
+        from services.checks import confidence as fields
+        from services.reading.order import read_order
 
         fields.models()
         try:
             for menu, version in self.wanted_menus():
                 try:
-                    retrieve("hello", menu, version)
+                    read_order("hello", menu, version)
                 except TooMuchToRead as error:  # stored by an older release; the others are read all the same
                     log.warning("menus.not_read", menu=menu.id, error=error.detail)
         except SaycartError as error:
@@ -204,7 +204,7 @@ class Container(EngineParts):
             InvalidMenu: the grammar does not compile, or the names take more than the work budget.
         """
         from services.engines.grammar import check_menu
-        from services.pipeline.reading import check_names
+        from services.reading.names.lexicons import check_names
 
         check_names(menu)
         check_menu(menu)
@@ -212,9 +212,9 @@ class Container(EngineParts):
 
     def warm_menu(self, menu: Menu, version: int, called_off: threading.Event | None = None) -> None:
         """Put the menu's part of the prompt into the decode server's cache; raises as `CartDecoder.warm`."""
-        from services.pipeline.retrieve import retrieve
+        from services.reading.order import read_order
 
-        self.decoder.warm(retrieve("hello", menu, version), called_off)
+        self.decoder.warm(read_order("hello", menu, version), called_off)
 
     @cached_property
     def masked(self) -> Answering:

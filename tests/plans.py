@@ -1,7 +1,7 @@
 """How a database would find what a query asks for, by index alone.
 
-With few rows PostgreSQL rightly reads them all, or sorts three: what a test asks is whether an index can serve
-the query in its order, so other ways are priced out. A plan that sorts all the same has no such index.
+With few rows PostgreSQL rightly reads them all, or sorts three: what a test asks is whether an index can
+serve the query in its order, so other ways are priced out. A plan that sorts all the same has no such index.
 """
 
 from __future__ import annotations

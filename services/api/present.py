@@ -13,8 +13,8 @@ from schemas.lifecycle import STATUS, State
 from schemas.menu import Note
 from schemas.order import DoneBy, Order, OrderEvent, Timings
 from schemas.review import Review
+from services.checks.questions import open_question
 from services.pipeline.flow import next_stage
-from services.pipeline.questions import open_question
 from services.storage.records import MenuHeader, OrderRecord, ReviewRecord, StoredEvent
 
 

@@ -37,7 +37,7 @@ from services.engines.conformance import (
 from services.engines.decoder import OpenAIDecoder
 from services.engines.embedded import decode_server
 from services.engines.vocabulary import read_vocabulary
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from services.storage.menus import MenuStore
 
 MENUS = 1000
@@ -111,7 +111,7 @@ def sample_orders(menu: Menu) -> list[Evidence]:
     for _ in range(ORDERS):
         first, second = rng.choices(menu.items, k=2)
         said.append(f"two {_dressed(menu, first, rng)} and a {second.name} please")
-    return [retrieve(text, menu, 0) for text in said]
+    return [read_order(text, menu, 0) for text in said]
 
 
 def _dressed(menu: Menu, item: Item, rng: random.Random) -> str:

@@ -15,7 +15,10 @@ from infra.settings import REPOSITORY, Settings
 from schemas.menu import Menu
 
 _HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
-_ROOMS = ("schemas", "services/pipeline", "services/engines", "services/evaluation", "infra/adapters")
+_ROOMS = (
+    "schemas", "services/reading", "services/hearing", "services/checks", "services/pipeline",
+    "services/engines", "services/evaluation", "infra/adapters",
+)  # fmt: skip
 
 
 def about(

@@ -17,8 +17,9 @@ A share over that mix of noise levels is no promise about another room: it order
 no table gets `fallback`, the lowest of all tables less a tenth, so that it asks more often.
 
 `agreements` holds, for a pair of recognisers, how many orders were right of those that both came to by
-themselves (`services/pipeline/witness.py`), among hearings of the first under the floor of 0.72 alone: that
-is where agreement is needed. Its `confidence` is (right + 1) / (heard + 2); above the floor it is too low.
+themselves (`services/hearing/second_recogniser.py`), among hearings of the first under the floor of 0.72
+alone: that is where agreement is needed. Its `confidence` is (right + 1) / (heard + 2); above the floor it is
+too low.
 """
 
 from __future__ import annotations

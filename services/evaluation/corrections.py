@@ -13,7 +13,7 @@ from typing import Any
 
 from schemas.cart import CartLine
 from schemas.menu import Menu, spoken_key
-from services.pipeline.english import FILLERS, NUMBERS
+from services.reading.language.english import FILLERS, NUMBERS
 from services.storage.records import Settled
 
 

@@ -11,7 +11,7 @@ import unicodedata
 
 from rapidfuzz.distance import Levenshtein
 
-from services.pipeline.english import NUMBERS
+from services.reading.language.english import NUMBERS
 
 # Value -> its plain word: the first one written for it ("two", not "double").
 _WORDS = {value: word for word, value in reversed(NUMBERS.items())} | {0: "zero"}

@@ -17,10 +17,10 @@ from schemas.lifecycle import State, advance
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
+from services.checks.questions import open_question
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
-from services.pipeline.questions import open_question
-from services.pipeline.retrieve import clean
+from services.reading.order import clean
 from services.storage.records import MenuVersion, OrderRecord, Outcome
 
 # Of an error that nobody foresaw: enough to find it.

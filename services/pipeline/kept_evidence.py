@@ -17,8 +17,10 @@ from pydantic import ValidationError
 
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from services.storage.records import MenuVersion, OrderRecord
+
+READING = Path(__file__).parents[1] / "reading"
 
 log = structlog.get_logger()
 
@@ -27,8 +29,9 @@ log = structlog.get_logger()
 def reader_version() -> str:
     """Changes whenever the code that reads an order's words does: 12 hexadecimal digits."""
     digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(file.read_bytes())
+    for file in sorted(READING.rglob("*")):
+        if file.suffix in (".py", ".toml"):
+            digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -44,7 +47,7 @@ def evidence_of(order: OrderRecord, menu: MenuVersion) -> Evidence:
     Raises:
         ValueError: it has no transcript.
     """
-    return _restored(order, menu) or retrieve(heard(order).text, menu.menu, menu.version)
+    return _restored(order, menu) or read_order(heard(order).text, menu.menu, menu.version)
 
 
 def to_keep(order: OrderRecord, menu: MenuVersion) -> tuple[Evidence, dict[str, Any]]:
@@ -52,7 +55,7 @@ def to_keep(order: OrderRecord, menu: MenuVersion) -> tuple[Evidence, dict[str, 
     restored = _restored(order, menu)
     if restored is not None and order.evidence is not None:
         return restored, order.evidence
-    made = retrieve(heard(order).text, menu.menu, menu.version)
+    made = read_order(heard(order).text, menu.menu, menu.version)
     return made, kept(made)
 
 

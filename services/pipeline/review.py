@@ -12,8 +12,8 @@ from schemas.lifecycle import Event, State
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
 from schemas.transcript import Transcript
-from services.pipeline.judge import judge_chosen
-from services.pipeline.questions import answered, open_question
+from services.checks.judge import judge_chosen
+from services.checks.questions import answered, open_question
 from services.storage.records import MenuVersion, OrderRecord, Outcome
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.

@@ -17,16 +17,16 @@ from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.wording import told
+from services.checks.judge import judge_drafted
+from services.checks.one_cart import written
+from services.checks.tidy import drop_echoes
+from services.checks.triage import doubts
+from services.checks.two_readers import Verdict, compare, findings_of
 from services.engines.ports import Decoded, Reading, Recording, Scored
-from services.pipeline.agreement import Verdict, compare, findings_of
-from services.pipeline.hearing import Heard, hear
-from services.pipeline.judge import judge_drafted
+from services.hearing.second_hearing import Heard, hear
+from services.hearing.second_recogniser import with_witness
 from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
-from services.pipeline.one_cart import written
 from services.pipeline.ports import Tools
-from services.pipeline.tidy import drop_echoes
-from services.pipeline.triage import doubts
-from services.pipeline.witness import with_witness
 from services.storage.records import OrderRecord, Outcome
 
 log = structlog.get_logger()

@@ -17,9 +17,9 @@ from typing import Any
 
 from schemas.cart import CartDraft
 from schemas.compare import LineKey, canonical
+from services.checks.one_cart import one_cart, undoubted_cart
 from services.engines.short_form import Line, Unreadable
-from services.pipeline.one_cart import one_cart, undoubted_cart
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from services.training.orders import Part, Row, Shop, shops
 
 Cart = Counter[LineKey]
@@ -72,7 +72,7 @@ def _answered(shop: Shop, row: Row, answer: dict[str, Any]) -> Answered:
         read = cart_of(shop.names.read(answer["text"]))
     except Unreadable:
         read = None
-    evidence = retrieve(row.said, shop.menu, 1)
+    evidence = read_order(row.said, shop.menu, 1)
     settled = one_cart(evidence)
     return Answered(
         row=row,

@@ -23,8 +23,8 @@ from services.api.bodies import media_type, validated
 from services.api.events import stream
 from services.api.intake import Accepted, accept, accept_text, by_page
 from services.api.orders import read
+from services.checks.judge import judge_chosen
 from services.desk import Desk
-from services.pipeline.judge import judge_chosen
 from services.pipeline.review import confirm
 from services.web import customer_view, staff
 from services.web.order_access import Acting, Holding, Opened, Visiting, hand_over, name_visitor, visitor_name

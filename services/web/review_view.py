@@ -11,8 +11,8 @@ from schemas.cart import Cart, CartDraft, CartLine, Finding, Severity
 from schemas.compare import canonical_draft
 from schemas.menu import Menu
 from schemas.transcript import Transcript
+from services.checks.judge import judge_chosen
 from services.desk import Desk
-from services.pipeline.judge import judge_chosen
 from services.storage.records import MenuVersion, OrderRecord, ReviewRecord
 from services.web.review_form import LineForm, Read, controls_of, draft_of, lines_of, max_lines
 

@@ -17,6 +17,20 @@ ROOT = Path(__file__).resolve().parents[2]
 OURS = ("schemas", "infra", "services")
 MAX_LINES = 400
 
+# The rooms of reading, from the ground up: each may import those before it, and nothing of ours but schemas.
+_READING = ("effort", "language", "chart", "values", "names")
+READING = {
+    f"services.reading.{name}": ("schemas", *(f"services.reading.{lower}" for lower in _READING[:floor]))
+    for floor, name in enumerate(_READING)
+}
+_READ = ("schemas", *READING)
+READING |= {
+    # Two readings that share names and numbers, and nothing else of each other.
+    "services.reading.whole": _READ,
+    "services.reading.clauses": _READ,
+    "services.reading": (*_READ, "services.reading.whole", "services.reading.clauses"),
+}
+
 # Room -> rooms that it may import; its own is always open. A room is the longest prefix that names it.
 FLOORS: dict[str, tuple[str, ...]] = {
     "schemas": (),
@@ -26,8 +40,22 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # It starts a server, and knows nothing of what is asked of it.
     "services.engines.embedded": ("schemas", "infra", "services.engines"),
     "services.storage": ("schemas", "infra"),
-    "services.pipeline": ("schemas", "services.engines.ports"),
-    "services.evaluation": ("schemas", "services.pipeline", "services.evaluation.statistics"),
+    **READING,
+    "services.checks": (
+        "schemas", "services.engines.ports", "services.reading.chart", "services.reading.values",
+        "services.reading.whole",
+    ),
+    "services.hearing": (
+        "schemas", "services.engines.ports", "services.reading", "services.reading.effort",
+        "services.reading.language", "services.reading.chart", "services.reading.names", "services.checks",
+    ),
+    "services.pipeline": (
+        "schemas", "services.engines.ports", "services.reading", "services.checks", "services.hearing",
+    ),
+    "services.evaluation": (
+        "schemas", "services.reading", "services.reading.language", "services.checks", "services.pipeline",
+        "services.evaluation.statistics",
+    ),
     "services.evaluation.statistics": (),
     "services.masked": ("schemas", "infra", "services.engines", "services.engines.ports"),
     "services.examples": (
@@ -35,6 +63,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.masked", "services.evaluation.statistics",
     ),
     "services.training": (
+        "services.reading", "services.checks", 
         "schemas", "infra", "services.engines", "services.engines.ports", "services.pipeline",
         "services.evaluation", "services.evaluation.statistics",
     ),
@@ -43,11 +72,13 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.doorbell": ("schemas", "infra", "services.pipeline"),
     "services.engine_parts": ("schemas", "infra", "services.engines", "services.engines.ports"),
     "services.bootstrap": (
+        "services.reading", "services.reading.names", "services.checks", 
         "schemas", "infra", "services.engines", "services.engines.ports", "services.engine_parts",
         "services.storage", "services.pipeline", "services.doorbell", "services.readiness",
         "services.recordings", "services.masked",
     ),
     "services.desk": (
+        "services.checks", 
         "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
         "services.recordings", "services.masked",
     ),
@@ -56,15 +87,18 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.recordings", "services.engines.embedded",
     ),
     "services.api": (
+        "services.checks", 
         "schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline", "services.recordings",
     ),
     "services.web": (
+        "services.checks", 
         "schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline", "services.api",
     ),
     # They join the API and the pages to one process, so they stand above both.
     "services.api.app": ("schemas", "services.bootstrap", "services.api", "services.web"),
     "services.api.__main__": ("schemas", "infra", "services.bootstrap", "services.api", "services.api.app"),
     "services.cli": (
+        "services.reading", 
         "schemas", "infra", "services.bootstrap", "services.evaluation", "services.workers",
         "services.recordings", "services.engines.embedded",
     ),
@@ -81,7 +115,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
             "counted",
             "flow",
             "heartbeat",
-            "judge",
             "kept_evidence",
             "ports",
             "review",
@@ -89,6 +122,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
             "stages",
         )
     },
+    ("services.checks.judge", "services.storage.records"): "the stage's outcome, a plain value",
     **{
         (f"services.pipeline.{module}", "infra.measures"): "counts what was done; does nothing where unasked"
         for module in ("counted", "heartbeat", "runner")
@@ -97,7 +131,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "services.pipeline.runner",
         "infra.tracing",
     ): "names what is done; one comparison when off",
-    ("services.pipeline.reading", "infra.caches"): "a cache in memory, and nothing of a machine",
+    ("services.reading.names.lexicons", "infra.caches"): "a cache in memory, and nothing of a machine",
     (
         "services.pipeline.runner",
         "services.storage.orders",
@@ -138,7 +172,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
             "engines.conformance",
             "engines.decoder",
             "engines.vocabulary",
-            "pipeline.retrieve",
             "storage.menus",
         )
     },

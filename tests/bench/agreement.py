@@ -1,4 +1,4 @@
-"""How often an order is right that two recognisers come to by themselves (`services/pipeline/witness.py`).
+"""How often an order is right that two recognisers come to by themselves (`services/hearing`).
 
 Run by `tests/bench/calibrate_asr.py --second NAME` over hearings of the same recordings and noise by both.
 Only those count whose words, as the first recogniser heard them, leave one cart; right is a cart that equals
@@ -16,9 +16,9 @@ from typing import Any
 from infra.settings import settings
 from schemas.compare import canonical, canonical_draft
 from schemas.transcript import Transcript
-from services.pipeline.one_cart import undoubted_cart
-from services.pipeline.retrieve import retrieve
-from services.pipeline.witness import SURE, same_order
+from services.checks.one_cart import undoubted_cart
+from services.hearing.second_recogniser import SURE, same_order
+from services.reading.order import read_order
 from tests.bench.fields.labels import Hearing, calibration_hearings
 
 
@@ -54,8 +54,9 @@ def measure(first: Path, second: Path, data: Path, keys: tuple[str, str]) -> dic
 
 def compare(one: Hearing, other: Transcript) -> tuple[bool, bool] | None:
     """Whether `other` agrees with a hearing, and whether the hearing's cart is right; None without a cart."""
-    heard = retrieve(one.transcript.text, one.menu, 1)
+    heard = read_order(one.transcript.text, one.menu, 1)
     cart = undoubted_cart(heard)
     if cart is None:
         return None
-    return same_order(heard, retrieve(other.text, one.menu, 1)), canonical_draft(cart) == canonical(one.gold)
+    same = same_order(heard, read_order(other.text, one.menu, 1))
+    return same, canonical_draft(cart) == canonical(one.gold)

@@ -4,7 +4,7 @@
 
 DIR holds `menu.json`, `gold.jsonl` and `audio/`, in the form of `saycart eval`. Each recording is heard clean
 and mixed with noise (even ones: six other recordings talking at once; odd ones: pink noise) at each level of
-`--snr`. It was heard right when matching against the menu (`services/pipeline/retrieve.py`) finds in the
+`--snr`. It was heard right when matching against the menu (`services/reading/order.py`) finds in the
 transcript every item, size and option of its cart, and nothing else: what matching mends after hearing
 ("Americana", "16 oz") does not count as wrong. Amounts ("a lot of") and numbers are not looked at. Seeded; on
 2 cores base takes about 1 s a recording and level, and finished ones are kept in `--heard`, so that it can be
@@ -32,7 +32,7 @@ from services.engines.audio import RATE, DecodeLimits, Samples, decode
 from services.engines.confidence import TABLES
 from services.engines.containers import sniff_file
 from services.engines.whisper import Segment, WhisperTranscriber, is_phantom, raw_confidence
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.bench.agreement import measure
 
 SEED = 20240601
@@ -87,7 +87,7 @@ def heard_right(text: str, cart: dict[str, Any], menu: Menu) -> bool:
         {("option", *pair) for pair in zip(m.groups, m.ids, strict=True)}
         if m.kind == "option"
         else {(m.kind, ref) for ref in m.ids}
-        for m in retrieve(text, menu, 1).mentions
+        for m in read_order(text, menu, 1).mentions
     ]
     return wanted <= set().union(*found) and all(names & wanted for names in found)
 

@@ -24,8 +24,8 @@ from sqlalchemy import String, cast, func, select
 from infra.database import Database
 from schemas.menu import Menu
 from services.evaluation.statistics import quantile
-from services.pipeline import reading
-from services.pipeline.retrieve import retrieve
+from services.reading.names import lexicons
+from services.reading.order import read_order
 from services.storage.menus import MenuStore
 from services.storage.shops import ShopStore
 from services.storage.tables import MenuRow
@@ -56,7 +56,7 @@ def measure(url: str, shops: int, versions: int) -> dict[str, Any]:
             if version == 0:
                 store.put(_priced(found.menu, 1, number), by=TESTER)
             found = _timed(taken["asked_again"], lambda store=store, menu=menu: store.get(menu.id))
-            _timed(taken["read"], lambda found=found: retrieve(SAID, found.menu, found.version))
+            _timed(taken["read"], lambda found=found: read_order(SAID, found.menu, found.version))
             price = found.menu.items[1]
             assert number in (price.price, *(price.prices or {}).values()), "the shop's own price is gone"
     with database.read() as session:
@@ -71,7 +71,7 @@ def measure(url: str, shops: int, versions: int) -> dict[str, Any]:
         "whole_documents_would_be_mb": round(rows * whole / 1e6, 1),
         "process_grew_mb": round(_megabytes() - before, 1),
         "versions_remembered": len(menus._versions._known),
-        "lexicons": len(reading._LEXICONS._made),
+        "lexicons": len(lexicons._LEXICONS._made),
         "ms": {
             name: {"p50": round(quantile(times, 0.5), 2), "p95": round(quantile(times, 0.95), 2)}
             for name, times in taken.items()

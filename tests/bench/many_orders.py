@@ -17,7 +17,7 @@ import psycopg
 
 from infra.database import Database
 from schemas.cart import CartDraft
-from services.pipeline.price import price_cart
+from services.checks.price import price_cart
 from services.storage.mapping import document_of
 from tests.stand_ins import CAFE, RIGHT, SAID, speech
 

@@ -27,10 +27,10 @@ from typing import Any
 import httpx
 
 from infra.settings import settings
+from services.checks.one_cart import one_cart
 from services.engines.embedded import decode_server
 from services.engines.grammar import build_mask
 from services.engines.llama_server import OPENMP_ENV
-from services.pipeline.one_cart import one_cart
 from tests.bench.ablation.prompts import TUNED
 from tests.bench.chat import Answer, Chat
 from tests.bench.orders import Order, sample

@@ -37,7 +37,7 @@ from services.engines.grammar import build_mask
 from services.engines.labels import Labels
 from services.engines.prompt import messages
 from services.evaluation.statistics import quantile, wilson
-from services.pipeline.retrieve import clean, retrieve
+from services.reading.order import clean, read_order
 from services.training.orders import Shop, generated, shops
 from tests.bench.published import publish
 from tests.bench.random_weights import resolves
@@ -80,7 +80,7 @@ def _blocks(shop: Shop, most: int) -> Iterator[list[Order]]:
 
 def asked(order: Order, completions: Completions) -> Row:
     """One answer, judged. Raises EngineUnavailable: then nothing is known of it."""
-    evidence, labels = retrieve(order.said, order.menu, 1), Labels(order.menu)
+    evidence, labels = read_order(order.said, order.menu, 1), Labels(order.menu)
     mask = build_mask(evidence, labels, "nines")
     row: Row = {"id": order.id, "menu": order.menu.id, "said": order.said}
     try:

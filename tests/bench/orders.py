@@ -14,7 +14,7 @@ from schemas.menu import Menu
 from services.engines.labels import Labels
 from services.engines.ports import Message
 from services.engines.prompt import messages
-from services.pipeline.retrieve import clean, retrieve
+from services.reading.order import clean, read_order
 
 ROOT = Path(__file__).resolve().parents[2]
 SETS = (
@@ -38,7 +38,7 @@ class Order:
         return labels_of(self.menu.id)
 
     def evidence(self) -> Evidence:
-        return retrieve(self.said, self.menu, 1)
+        return read_order(self.said, self.menu, 1)
 
     def messages(self) -> list[Message]:
         """The product's own prompt; every technique is asked with it."""

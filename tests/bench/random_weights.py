@@ -39,7 +39,7 @@ from services.engines.grammar import build_mask
 from services.engines.labels import Labels
 from services.engines.mask import Mask
 from services.evaluation.statistics import wilson
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.bench.random_server import LAYERS, versions, vllm, write_model
 from tests.bench.retrieval import MENUS, gold, menu_of
 from tests.fuzz.reference import cart_of, read
@@ -67,7 +67,7 @@ def orders() -> list[Order]:
     for name in MENUS:
         labels = Labels(menu_of(name))
         for row in gold(name, "tuned"):
-            evidence = retrieve(row["utterance"], labels.menu, 1)
+            evidence = read_order(row["utterance"], labels.menu, 1)
             made.append(Order(row["id"], evidence, labels, build_mask(evidence, labels, "random")))
     return made
 

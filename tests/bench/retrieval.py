@@ -25,7 +25,7 @@ from schemas.menu import Item, Menu
 from services.engines.grammar import build_mask
 from services.engines.labels import Labels
 from services.engines.prompt import messages
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 
 ROOT = Path(__file__).resolve().parents[2]
 MENUS = ("harbor-coffee", "copper-skillet")
@@ -48,7 +48,7 @@ def recall(half: str) -> dict[str, Any]:
     for name in MENUS:
         menu = menu_of(name)
         for row in gold(name, half):
-            evidence = retrieve(row["utterance"], menu, 1)
+            evidence = read_order(row["utterance"], menu, 1)
             options = {(o.group, o.id) for o in evidence.options}
             hits = []
             for line in row["cart"]["lines"]:
@@ -82,12 +82,12 @@ def cost(items: int, texts: list[str]) -> dict[str, Any]:
     """Milliseconds of each step for one order, and the bytes of its grammar and its part of the prompt."""
     menu = grown(menu_of(MENUS[0]), items, random.Random(7))
     labels, tokenizer = Labels(menu), LLTokenizer("byte")
-    retrieve("hello", menu, 1)  # the lexicon is built once a menu version
-    steps: dict[str, list[float]] = {"retrieve": [], "write grammar": [], "compile": []}
+    read_order("hello", menu, 1)  # the lexicon is built once a menu version
+    steps: dict[str, list[float]] = {"read_order": [], "write grammar": [], "compile": []}
     sizes: dict[str, list[float]] = {"grammar bytes": [], "prompt bytes of the order": []}
     for text in texts:
         start = time.perf_counter()
-        evidence: Evidence = retrieve(text, menu, 1)
+        evidence: Evidence = read_order(text, menu, 1)
         read = time.perf_counter()
         mask = build_mask(evidence, labels, "bench")
         written = time.perf_counter()

@@ -17,10 +17,10 @@ from schemas.cart import CartDraft, Finding
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
-from services.pipeline.facts import check_facts
-from services.pipeline.price import price_cart
-from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import check_evidence
+from services.checks.evidence import check_evidence
+from services.checks.facts import check_facts
+from services.checks.price import price_cart
+from services.reading.order import read_order
 from services.storage.records import NewOrder, Outcome, ReviewRecord
 from tests.browser.conftest import watched
 from tests.integration.api_world import World
@@ -92,7 +92,7 @@ class Desk:
             order = parts.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
         draft = CartDraft.model_validate({"lines": [LATTE] if lines is None else lines})
         findings = check_facts(draft, menu.menu)
-        findings += [*check_evidence(draft, retrieve(said, menu.menu, menu.version)), *more]
+        findings += [*check_evidence(draft, read_order(said, menu.menu, menu.version)), *more]
         cart = price_cart(draft, menu.menu, menu.version, heard, findings)
         order = parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
         doubted = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)

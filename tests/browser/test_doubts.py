@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, expect
 from schemas.cart import CartDraft, Finding
 from schemas.lifecycle import Event, State
 from schemas.review import ReviewReason
-from services.pipeline.facts import check_facts
-from services.pipeline.price import price_cart
-from services.pipeline.triage import doubts
-from services.pipeline.validate import check_fields
+from services.checks.evidence import check_fields
+from services.checks.facts import check_facts
+from services.checks.price import price_cart
+from services.checks.triage import doubts
 from services.storage.records import OrderRecord, Outcome
 from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
 from tests.browser.review_desk import Desk

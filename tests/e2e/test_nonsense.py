@@ -17,13 +17,13 @@ from schemas.cart import CartDraft, ItemLine
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.bootstrap import bootstrap
+from services.checks.evidence import check_evidence
+from services.checks.facts import check_facts
+from services.checks.price import price_cart
+from services.checks.triage import doubts
 from services.cli.samples import load_menus
 from services.engines.ports import CartDecoder
-from services.pipeline.facts import check_facts
-from services.pipeline.price import price_cart
-from services.pipeline.retrieve import retrieve
-from services.pipeline.triage import doubts
-from services.pipeline.validate import check_evidence
+from services.reading.order import read_order
 from services.workers.stack import Stack
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
@@ -77,7 +77,7 @@ def test_every_nonsense_gives_a_valid_draft(decoder: CartDecoder) -> None:
     pairs = [(menus[i % len(menus)], next(said[i % len(menus)])) for i in range(COUNT)]
     accepted = 0
     for menu, text in pairs:
-        evidence = retrieve(text, menu, 1)
+        evidence = read_order(text, menu, 1)
         draft = decoder.decode(evidence).draft
         assert CartDraft.model_validate(draft.model_dump()) == draft
         findings = check_facts(draft, menu) + check_evidence(draft, evidence)

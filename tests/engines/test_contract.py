@@ -30,7 +30,7 @@ from services.engines.ports import GREEDY, Sampling
 from services.engines.servers import Servers
 from services.masked.call import answer
 from services.masked.output import OutputType, output_type
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.engines.running import RARELY_S, START_S, Engine, has_vllm, living, llama, vllm
 from tests.stand_ins import CAFE, SAID, sample_menu
 
@@ -73,7 +73,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def evidence(said: str, menu: Menu = CAFE) -> Evidence:
-    return retrieve(said, menu, 1)
+    return read_order(said, menu, 1)
 
 
 def test_it_passes_the_probe(engine: Engine) -> None:

@@ -26,7 +26,7 @@ from services.engines.grammar import check_menu
 from services.engines.labels import Labels
 from services.engines.mask import Mask
 from services.engines.vocabulary import Vocabulary, read_vocabulary
-from services.pipeline.retrieve import clean, retrieve
+from services.reading.order import clean, read_order
 from tests.fuzz.drafts import BYTES, any_draft, evidences
 from tests.fuzz.menus import any_menu, any_order
 from tests.fuzz.near import dented, near, perhaps
@@ -69,7 +69,7 @@ def of_menu(seed: int) -> tuple[random.Random, Evidence]:
     """Random menu, random order, and what retrieval opens of it; 10 to 1,000 items."""
     rng = random.Random(seed)
     menu = any_menu(rng, round(10 ** rng.uniform(1, 3)))
-    return rng, retrieve(any_order(rng, menu), menu, 1)
+    return rng, read_order(any_order(rng, menu), menu, 1)
 
 
 class Subject:
@@ -240,7 +240,7 @@ def test_no_name_misleads_the_tokenizer(name: str, form: str | None) -> None:
     composed letter where the grammar wants two signs."""
     document = CAFE.model_dump(mode="json")
     document["items"][0] |= {"name": name, "aliases": ["tea"]}
-    evidence = retrieve(f"one tea {name}", Menu.parse(document), 1)
+    evidence = read_order(f"one tea {name}", Menu.parse(document), 1)
     tokens, rng = composing() if form else tokenizer(), random.Random(name)
     matcher = LLMatcher(tokens, mask_of(evidence).lark)
     while not matcher.is_accepting():
@@ -263,4 +263,4 @@ def test_a_menu_of_ten_thousand_awkward_names_serves_orders() -> None:
     rng = random.Random(0)
     menu = any_menu(rng, 10_000)
     check_menu(menu)
-    check(retrieve(any_order(rng, menu), menu, 1), rng)
+    check(read_order(any_order(rng, menu), menu, 1), rng)

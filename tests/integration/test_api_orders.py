@@ -18,7 +18,7 @@ from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.pipeline.facts import check_facts
+from services.checks.facts import check_facts
 from tests.stand_ins import TESTER
 
 world, own_world, lone_world = api_world.world, api_world.own_world, api_world.lone_world

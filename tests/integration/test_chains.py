@@ -10,8 +10,8 @@ from sqlalchemy import func, select
 from infra.database import Database
 from schemas.errors import Conflict, InputError, InvalidMenu, NotFound
 from schemas.menu import Menu
-from services.pipeline import reading
-from services.pipeline.retrieve import retrieve
+from services.reading.names import lexicons
+from services.reading.order import read_order
 from services.storage.audit import AuditLog
 from services.storage.menus import MenuStore
 from services.storage.shops import ShopStore
@@ -189,12 +189,12 @@ def test_a_hundred_shops_of_a_chain_are_read_with_one_lexicon_and_one_prompt(
         stores.append(menus.of(f"shop-{number}"))
         stores[-1].put(priced(CAFE, ITEM.sku, number), by=TESTER)
     built: list[Menu] = []
-    make = reading._built
-    reading._LEXICONS.clear()
-    monkeypatch.setattr(reading._LEXICONS, "_make", lambda menu: built.append(menu) or make(menu))
+    make = lexicons._built
+    lexicons._LEXICONS.clear()
+    monkeypatch.setattr(lexicons._LEXICONS, "_make", lambda menu: built.append(menu) or make(menu))
     for number, store in enumerate(stores):
         stored = store.get(CAFE.id)
-        evidence = retrieve(f"one {ITEM.name}", stored.menu, stored.version)
+        evidence = read_order(f"one {ITEM.name}", stored.menu, stored.version)
         assert price_of(evidence.menu, ITEM.sku) == number
         assert ITEM.sku in evidence.items
     assert len(built) == 1

@@ -22,11 +22,11 @@ from services.engines.decoder import OpenAIDecoder
 from services.engines.grammar import build_mask
 from services.engines.labels import Labels
 from services.engines.prompt import messages
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.staged_server import Answer, StagedServer, begun, completion, model, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
-EVIDENCE = retrieve(SAID, CAFE, 1)
+EVIDENCE = read_order(SAID, CAFE, 1)
 LABELS = Labels(CAFE)
 WIRE = LABELS.to_wire(RIGHT)
 MAYBE = EVIDENCE.model_copy(
@@ -78,7 +78,7 @@ def test_where_all_is_forced_no_server_is_asked(dialect: str) -> None:
     assert (decoded.requests, decoded.completion_tokens, decoded.prompt_tokens) == (0, 0, 0)
     assert decoded.engine == "none: settled"
     burrito = OffMenuEvidence(words="burrito", quantities=(1,), required=True)
-    wish = retrieve("a burrito.", CAFE, 1).model_copy(update={"off_menu": (burrito,), "lines": ()})
+    wish = read_order("a burrito.", CAFE, 1).model_copy(update={"off_menu": (burrito,), "lines": ()})
     assert [line.heard for line in nowhere.decode(wish).draft.lines] == ["burrito."]
 
 

@@ -18,9 +18,9 @@ from schemas.corrections import corrections
 from schemas.lifecycle import Event
 from schemas.menu import Menu
 from schemas.review import ReviewDecision, ReviewReason
+from services.checks.price import price_cart
 from services.evaluation.corrections import aliases, gold_rows
 from services.evaluation.run import read_gold
-from services.pipeline.price import price_cart
 from services.pipeline.review import settle
 from services.storage.records import Outcome
 from services.storage.review_log import ReviewLog

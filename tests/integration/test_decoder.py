@@ -26,11 +26,11 @@ from services.engines.decoder import PROBE_WORD, OpenAIDecoder
 from services.engines.grammar import build_mask, mask_version
 from services.engines.labels import Labels
 from services.engines.prompt import messages
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.staged_server import Answer, StagedServer, completion, model, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
-EVIDENCE = retrieve(SAID, CAFE, 1)
+EVIDENCE = read_order(SAID, CAFE, 1)
 LABELS = Labels(CAFE)
 WIRE = LABELS.to_wire(RIGHT)
 MAYBE = EVIDENCE.model_copy(
@@ -70,7 +70,7 @@ def test_a_server_that_does_not_say_whether_it_has_the_reader_is_asked_again_and
 
 def test_an_empty_cart_is_a_cart(server: StagedServer) -> None:
     server.answer = model('{"lines":[]}')
-    nothing_ordered = retrieve("hello, how are you", CAFE, 1)
+    nothing_ordered = read_order("hello, how are you", CAFE, 1)
     assert server.decoder().decode(nothing_ordered).draft == CartDraft(lines=())
 
 
@@ -104,7 +104,7 @@ def test_what_is_fixed_comes_first_and_the_orders_own_words_last(server: StagedS
     decoder = server.decoder()
     decoder.decode(EVIDENCE)
     server.answer = model('{"lines":[]}')
-    decoder.decode(retrieve("hello", CAFE, 1))
+    decoder.decode(read_order("hello", CAFE, 1))
     first, second = (body["messages"] for body in server.bodies)
     assert first[:-1] == second[:-1]
     assert first[-1] == {"role": "user", "content": f"Customer: {SAID}"}
@@ -239,7 +239,7 @@ def test_two_versions_of_a_menu_are_not_mixed_up(server: StagedServer) -> None:
     first = decoder.decode(EVIDENCE)
     renamed = CAFE.items[0].model_copy(update={"name": "caffe latte", "aliases": ("latte",)})
     second_menu = CAFE.model_copy(update={"items": (renamed, *CAFE.items[1:])})
-    evidence = retrieve(SAID, second_menu, 1)
+    evidence = read_order(SAID, second_menu, 1)
     server.answer = model(Labels(second_menu).to_wire(RIGHT))
     second = decoder.decode(evidence)
     assert first.grammar != second.grammar

@@ -20,9 +20,9 @@ from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from services.pipeline import stages
-from services.pipeline.effort import ORDER_STEPS, budget, charge
 from services.pipeline.flow import FLOW
 from services.pipeline.runner import Runner
+from services.reading.effort import ORDER_STEPS, budget, charge
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
 from services.storage.records import NewOrder, OrderRecord, Outcome

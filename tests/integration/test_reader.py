@@ -14,7 +14,7 @@ from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.engines.embedded import decode_server
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from services.training.notation import read_menu
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def config() -> Iterator[Settings]:
 
 
 def test_an_order_is_read_with_the_probability_that_the_model_gives_it(config: Settings) -> None:
-    found = Container(config).decoder.read(retrieve("two cheeseburgers, one with no pickles", MENU, 1))
+    found = Container(config).decoder.read(read_order("two cheeseburgers, one with no pickles", MENU, 1))
     assert found is not None
     cheeseburger = next(item.sku for item in MENU.items if item.name == "Cheeseburger")
     pickles = next((g.id, o.id) for g in MENU.option_groups for o in g.options if "ickle" in o.name)
@@ -47,7 +47,7 @@ def test_an_order_is_read_with_the_probability_that_the_model_gives_it(config: S
 
 
 def test_a_wish_off_the_menu_has_a_way_out(config: Settings) -> None:
-    found = Container(config).decoder.read(retrieve("a bicycle please", MENU, 1))
+    found = Container(config).decoder.read(read_order("a bicycle please", MENU, 1))
     assert found is not None
     assert [line["kind"] for line in found.lines] == ["not_on_menu"]
 
@@ -69,7 +69,7 @@ def test_other_requests_go_to_the_base_as_it_is(config: Settings) -> None:
 def test_a_server_without_the_adapter_has_no_reader(config: Settings) -> None:
     with decode_server(config.model_copy(update={"llm_url": "", "reader": "off"})) as bare:
         asking = bare.model_copy(update={"reader": "all"})
-        assert Container(asking).decoder.read(retrieve("a cheeseburger", MENU, 1)) is None
+        assert Container(asking).decoder.read(read_order("a cheeseburger", MENU, 1)) is None
 
 
 def test_a_model_without_an_adapter_is_not_asked(config: Settings) -> None:

@@ -16,9 +16,9 @@ from infra.settings import Settings
 from schemas.errors import Conflict, DecodeTruncated, InputError, NotFound
 from schemas.lifecycle import Event, State
 from schemas.review import ReviewReason, Standing
+from services.checks.price import price_cart
 from services.cli import client
 from services.cli.main import app
-from services.pipeline.price import price_cart
 from services.storage.changes import writing
 from services.storage.records import Outcome
 from services.storage.tables import ReviewRow

@@ -22,11 +22,11 @@ from services.engines.decoder import PROBE_WORD, OpenAIDecoder
 from services.engines.grammar import build_mask
 from services.engines.labels import Labels
 from services.engines.servers import Servers
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
-EVIDENCE = retrieve(SAID, CAFE, 1)
+EVIDENCE = read_order(SAID, CAFE, 1)
 WIRE = Labels(CAFE).to_wire(RIGHT)
 AWAY: Answer = (503, b"")
 

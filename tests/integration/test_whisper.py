@@ -25,9 +25,9 @@ from services.engines.audio import DecodeLimits, read
 from services.engines.confidence import agreement, is_measured
 from services.engines.ports import Recording
 from services.engines.whisper import Encoded, WhisperTranscriber
+from services.hearing.second_hearing import hear
+from services.hearing.second_recogniser import SURE, with_witness
 from services.pipeline import stages
-from services.pipeline.hearing import hear
-from services.pipeline.witness import SURE, with_witness
 from tests.stand_ins import TESTER, Works, sample_menu
 
 pytestmark = pytest.mark.models

@@ -23,7 +23,7 @@ from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services.bootstrap import Container
 from services.engines.ports import Decoded, Reading, Recording
-from services.pipeline.retrieve import clean
+from services.reading.order import clean
 from services.workers.app import app
 from tests.load.orders import RECORDINGS, rows
 from tests.stand_ins import speech

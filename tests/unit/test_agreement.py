@@ -12,10 +12,10 @@ import pytest
 from schemas.cart import ItemLine
 from schemas.compare import canonical_draft
 from schemas.menu import Menu
+from services.checks.two_readers import LIKELY, SURE, Verdict, compare, findings_of
 from services.engines.ports import Reading
 from services.engines.short_form import Names
-from services.pipeline.agreement import LIKELY, SURE, Verdict, compare, findings_of
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 
 ROOT = Path(__file__).parents[2]
 MENU = Menu.parse(json.loads((ROOT / "infra/samples/menus/harbor-coffee.json").read_text()))
@@ -28,7 +28,7 @@ def reading(text: str, probability: float = 1.0, overruled: int = 0) -> Reading:
 
 
 def verdict(said: str, text: str, probability: float = 1.0, overruled: int = 0) -> Verdict:
-    return compare(reading(text, probability, overruled), retrieve(said, MENU, 1)).verdict
+    return compare(reading(text, probability, overruled), read_order(said, MENU, 1)).verdict
 
 
 PLAIN, LATTE = "two large lattes with oat milk please", "2 large | latte + oat milk"
@@ -44,7 +44,7 @@ def test_both_one_cart_is_agreed_however_unsure_the_learned_reader_is() -> None:
 def test_sure_rules_and_another_cart_differ_and_the_likelier_is_proposed(
     probability: float, whose: str
 ) -> None:
-    found = compare(reading("2 small | latte + oat milk", probability), retrieve(PLAIN, MENU, 1))
+    found = compare(reading("2 small | latte + oat milk", probability), read_order(PLAIN, MENU, 1))
     assert found.verdict is Verdict.DIFFER
     line = found.draft.lines[0]
     assert isinstance(line, ItemLine)
@@ -80,7 +80,7 @@ def test_a_token_that_the_mask_chose_makes_it_unsure() -> None:
 
 
 def test_an_unsure_reading_is_told_with_what_was_read() -> None:
-    found = compare(reading("1 large | cappuccino", 0.5), retrieve(STRANGE, MENU, 1))
+    found = compare(reading("1 large | cappuccino", 0.5), read_order(STRANGE, MENU, 1))
     (finding,) = findings_of(found.told)
     assert finding.code == "reading_unsure"
     assert "1 large | cappuccino" in (finding.detail or "")
@@ -90,7 +90,7 @@ def test_an_unsure_reading_is_told_with_what_was_read() -> None:
 def test_each_line_has_words_of_the_customer() -> None:
     said = "can I get a large latte and a small mocha and a bicycle"
     read = reading("1 large | latte; 1 small | mocha; 1 ?")
-    draft = compare(read, retrieve(said, MENU, 1)).draft
+    draft = compare(read, read_order(said, MENU, 1)).draft
     heard = [line.heard for line in draft.lines]
     assert all(words in said for words in heard)
     assert "latte" in heard[0]
@@ -100,7 +100,7 @@ def test_each_line_has_words_of_the_customer() -> None:
 
 def test_the_draft_is_what_was_read() -> None:
     read = reading("3 medium | americano; 1 ?")
-    draft = compare(read, retrieve("something else entirely", MENU, 1)).draft
+    draft = compare(read, read_order("something else entirely", MENU, 1)).draft
     written: list[dict[str, Any]] = draft.model_dump(mode="json")["lines"]
     assert NAMES.write(written) == read.text
     assert canonical_draft(draft)

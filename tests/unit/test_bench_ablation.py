@@ -10,9 +10,9 @@ import pytest
 
 from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
+from services.checks.one_cart import one_cart
 from services.evaluation.statistics import wilson
 from services.pipeline import kept_evidence
-from services.pipeline.one_cart import one_cart
 from tests.bench.ablation import report
 from tests.bench.ablation.decoder import KeptCalls, lever_decoder
 from tests.bench.ablation.levers import BY_NAME, FULL, LADDER, VARIANTS, unforced
@@ -23,7 +23,7 @@ from tests.bench.pipeline_cost import instant_engine
 
 def evidence(variant: str, words: str) -> Evidence:
     with BY_NAME[variant].switched():
-        return kept_evidence.retrieve(words, menu_of("harbor-coffee"), 1)
+        return kept_evidence.read_order(words, menu_of("harbor-coffee"), 1)
 
 
 def lines(found: Evidence) -> list[tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]]]:

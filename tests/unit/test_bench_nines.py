@@ -10,13 +10,13 @@ from infra.json_lines import kept_lines
 from services.engines.calls import Calls
 from services.engines.completion import Completions
 from services.engines.labels import Labels
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.bench.nines import VALID, Order, asked, judged, orders, run, summary
 from tests.staged_server import completion, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
 ORDER = Order("o1", CAFE, SAID)
-EVIDENCE, LABELS = retrieve(SAID, CAFE, 1), Labels(CAFE)
+EVIDENCE, LABELS = read_order(SAID, CAFE, 1), Labels(CAFE)
 WIRE = LABELS.to_wire(RIGHT)
 
 

@@ -18,7 +18,7 @@ from services.engines.blanks import Answer, TooOpen
 from services.engines.grammar import build_form, build_mask
 from services.engines.labels import Labels
 from services.engines.mask import BYTES, Mask
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.fuzz.drafts import any_draft, evidences
 from tests.stand_ins import CAFE
 
@@ -145,7 +145,7 @@ def test_a_server_that_says_nothing_is_asked_once_more() -> None:
 
 
 def test_the_words_of_a_plain_line_are_written() -> None:
-    heard = retrieve("could I get two large oat lattes please", CAFE, 1)
+    heard = read_order("could I get two large oat lattes please", CAFE, 1)
     answer = Answer(build_form(heard, LABELS, "v"))
     assert answer.whole, "every word is accounted for, so nothing may be off the menu"
     assert answer.text.startswith(
@@ -154,7 +154,7 @@ def test_the_words_of_a_plain_line_are_written() -> None:
 
 
 def test_the_words_of_a_wish_off_the_menu_are_written() -> None:
-    heard = retrieve("a latte, medium, and two burritos, thanks", CAFE, 1)
+    heard = read_order("a latte, medium, and two burritos, thanks", CAFE, 1)
     assert [off.words for off in heard.off_menu] == ["burritos"]
     assert (
         '"kind":"not_on_menu","heard":"burritos,","quantity"' in Answer(build_form(heard, LABELS, "v")).text
@@ -162,7 +162,7 @@ def test_the_words_of_a_wish_off_the_menu_are_written() -> None:
 
 
 def test_where_nothing_was_understood_any_words_may_be_a_wish() -> None:
-    heard = retrieve("hello there", CAFE, 1).model_copy(update={"lines": (), "off_menu": ()})
+    heard = read_order("hello there", CAFE, 1).model_copy(update={"lines": (), "off_menu": ()})
     answer = Answer(build_form(heard, LABELS, "v"))
     assert not answer.whole
     assert offered(answer, '":[]}')
@@ -170,7 +170,7 @@ def test_where_nothing_was_understood_any_words_may_be_a_wish() -> None:
 
 
 def test_the_words_of_lines_that_share_a_place_are_left_open() -> None:
-    heard = retrieve("two lattes, one large and one small", CAFE, 1)
+    heard = read_order("two lattes, one large and one small", CAFE, 1)
     shared = [line.model_copy(update={"copies": 2, "words": ""}) for line in heard.lines[:1]]
     answer = Answer(build_form(heard.model_copy(update={"lines": tuple(shared)}), LABELS, "v"))
     assert answer.beginning == '{"lines":[{"kind":"item","heard":"'

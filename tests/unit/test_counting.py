@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from schemas.cart import CartDraft
-from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import check_evidence
+from services.checks.evidence import check_evidence
+from services.reading.order import read_order
 from tests.unit.test_spoken_forms import MENUS, only_cart
 
 Lines = list[tuple[Any, ...]]
 
 
 def shown(menu: str, words: str) -> Lines | None:
-    cart = only_cart(retrieve(words, MENUS[menu], 1))
+    cart = only_cart(read_order(words, MENUS[menu], 1))
     return cart and [
         (line["sku"], line["quantity"], *((o["id"], o["amount"], o["count"]) for o in line["options"]))
         for line in cart
@@ -25,7 +25,7 @@ def shown(menu: str, words: str) -> Lines | None:
 def doubts(menu: str, words: str, *lines: dict[str, Any]) -> set[str]:
     """Codes of the findings about a draft, whatever the readings say."""
     draft = CartDraft.model_validate({"lines": [{"kind": "item", "heard": words, **line} for line in lines]})
-    return {finding.code for finding in check_evidence(draft, retrieve(words, MENUS[menu], 1))}
+    return {finding.code for finding in check_evidence(draft, read_order(words, MENUS[menu], 1))}
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,12 @@ import pytest
 from infra.settings import REPOSITORY
 from schemas.errors import InvalidMenu, TooMuchToRead
 from schemas.menu import MAX_OPTIONS, Menu
-from services.pipeline import effort, reading
-from services.pipeline.effort import MENU_STEPS, ORDER_STEPS, budget, charge
-from services.pipeline.hearing import hear
-from services.pipeline.lexicon import Lexicon
-from services.pipeline.retrieve import retrieve
+from services.hearing.second_hearing import hear
+from services.reading import effort
+from services.reading.effort import MENU_STEPS, ORDER_STEPS, budget, charge
+from services.reading.names import lexicons
+from services.reading.names.lexicon import Lexicon
+from services.reading.order import read_order
 from tests.stand_ins import CAFE, ScriptedTranscriber, recorded, speech
 from tests.unit.test_spoken_forms import MENUS
 
@@ -108,11 +109,11 @@ def counted(text: str, menu: Menu, most: int = ORDER_STEPS) -> int:
             super().__init__(most, what)
             seen.append(self)
 
-    reading.lexicon(menu)
+    lexicons.lexicon(menu)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(effort, "Budget", Noted)
         try:
-            retrieve(text, menu, 1)
+            read_order(text, menu, 1)
         except TooMuchToRead:
             assert seen[0].taken > most
     return seen[0].taken
@@ -123,7 +124,7 @@ def calls(text: str, menu: Menu) -> int:
     profile = cProfile.Profile()
     profile.enable()
     try:
-        retrieve(text, menu, 1)
+        read_order(text, menu, 1)
     except TooMuchToRead:
         pass
     finally:
@@ -146,8 +147,8 @@ def test_what_multiplies_is_given_up_at_the_same_step(shape: str) -> None:
 
 def test_the_next_order_of_the_same_menu_is_read() -> None:
     with pytest.raises(TooMuchToRead):
-        retrieve(HOSTILE["tea"][1], TEAS, 1)
-    assert [line.anchor for line in retrieve("a tea please", TEAS, 1).lines] == ["tea"]
+        read_order(HOSTILE["tea"][1], TEAS, 1)
+    assert [line.anchor for line in read_order("a tea please", TEAS, 1).lines] == ["tea"]
 
 
 def test_honest_orders_take_a_twentieth_of_the_budget_at_most() -> None:
@@ -173,7 +174,7 @@ def test_names_of_ordinary_menus_take_a_twentieth_of_theirs() -> None:
 
 
 def test_a_menus_names_are_paid_by_no_order() -> None:
-    reading._LEXICONS.clear()
+    lexicons._LEXICONS.clear()
     first = counted("a latte", CAFE)
     assert first == counted("a latte", CAFE)
 
@@ -183,13 +184,13 @@ def test_a_menu_whose_names_multiply_is_refused_and_a_stored_one_sends_its_order
     many = [f"{a}{b} {c}{d} sandwich" for a, b, c, d in four]
     menu = Menu.model_validate({"id": "s", "name": "s", "currency": "USD", "items": things(many)})
     with pytest.raises(InvalidMenu, match="steps"):
-        reading.check_names(menu)
+        lexicons.check_names(menu)
     with pytest.raises(TooMuchToRead):
-        retrieve("a sandwich", menu, 1)
+        read_order("a sandwich", menu, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "Lexicon", None)
+        patch.setattr(lexicons, "Lexicon", None)
         with pytest.raises(TooMuchToRead):  # known from the first time, and not built again
-            retrieve("a sandwich", menu, 1)
+            read_order("a sandwich", menu, 1)
 
 
 def test_a_menu_of_too_much_of_something_is_refused_with_what_it_has() -> None:

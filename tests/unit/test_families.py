@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from services.pipeline.one_cart import line_left
-from services.pipeline.retrieve import retrieve
+from services.checks.one_cart import line_left
+from services.reading.order import read_order
 from tests.unit.test_counting import shown
 from tests.unit.test_spoken_forms import MENUS, only_cart
 
 
 def wishes(menu: str, words: str) -> list[tuple[str, list[str]]]:
     """The lines that have to be in the cart, with their options, whether in doubt or not."""
-    evidence = retrieve(words, MENUS[menu], 1)
+    evidence = read_order(words, MENUS[menu], 1)
     lines = [line_left(line, evidence.menu) for line in evidence.lines if line.required]
     return [(line["sku"], [option["id"] for option in line["options"]]) for line in lines]
 
@@ -53,7 +53,7 @@ def test_the_name_of_a_category_beside_its_item_orders_nothing_more(
 def test_a_general_name_that_may_only_say_the_sort_is_a_doubt(
     menu: str, words: str, item: str, options: list[str]
 ) -> None:
-    assert only_cart(retrieve(words, MENUS[menu], 1)) is None
+    assert only_cart(read_order(words, MENUS[menu], 1)) is None
     assert wishes(menu, words) == [(item, options)]
 
 
@@ -85,7 +85,7 @@ def test_a_longer_name_said_whole_and_a_list_leave_no_doubt() -> None:
 def test_an_item_named_whole_stays_beside_something_odd_and_a_human_looks(
     menu: str, words: str, items: list[str], odd: str
 ) -> None:
-    evidence = retrieve(words, MENUS[menu], 1)
+    evidence = read_order(words, MENUS[menu], 1)
     assert [line.items[0] for line in evidence.lines if line.required] == items
     assert not odd or odd in evidence.unexplained
     assert only_cart(evidence) is None

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from schemas.cart import CartDraft, ItemLine, Severity
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
+from services.checks.confidence import FEATURES, features, field_confidences, models, probability
+from services.checks.evidence import check_fields
+from services.checks.traces import KINDS
 from services.pipeline import stages
-from services.pipeline.fields import FEATURES, features, field_confidences, models, probability
 from services.pipeline.ports import Tools
-from services.pipeline.retrieve import retrieve
-from services.pipeline.traces import KINDS
-from services.pipeline.validate import check_fields
+from services.reading.order import read_order
 from services.storage.records import MenuVersion, Outcome
 from tests.bench.fields.fit import SIGNS
 from tests.bench.fields.labels import all_said
@@ -46,7 +46,7 @@ def heard(probability: float = 0.97, **doubtful: float) -> Transcript:
 
 
 def sure(transcript: Transcript) -> list[dict[str, float]]:
-    return field_confidences(DRAFT, retrieve(transcript.text, CAFE, 1), transcript)
+    return field_confidences(DRAFT, read_order(transcript.text, CAFE, 1), transcript)
 
 
 def test_every_field_of_every_line_has_one() -> None:
@@ -62,7 +62,7 @@ def test_words_that_were_heard_worse_are_never_surer() -> None:
 
 
 def test_features_are_of_the_fields_own_words() -> None:
-    (latte, muffin) = features(DRAFT, retrieve(TEXT, CAFE, 1), heard(0.9, large=0.1))
+    (latte, muffin) = features(DRAFT, read_order(TEXT, CAFE, 1), heard(0.9, large=0.1))
     least = {
         (at, f.name): f.values[FEATURES.index("least")]
         for at, line in enumerate((latte, muffin))
@@ -77,7 +77,7 @@ def test_features_are_of_the_fields_own_words() -> None:
 @given(st.lists(st.sampled_from(SAID), min_size=1, max_size=14), st.floats(0, 1))
 def test_whatever_is_said_every_line_of_its_cart_has_confidences(said: list[str], chance: float) -> None:
     transcript = speech(" ".join(said), chance).model_copy(update={"source": KEY})
-    evidence = retrieve(transcript.text, CAFE, 1)
+    evidence = read_order(transcript.text, CAFE, 1)
     draft = all_said(evidence)
     found = field_confidences(draft, evidence, transcript)
     assert len(found) == len(draft.lines)

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from schemas.cart import Amount
 from schemas.evidence import Evidence
-from services.pipeline.clauses import clauses
-from services.pipeline.names import names_of
-from services.pipeline.reading import lexicon
-from services.pipeline.retrieve import retrieve
-from services.pipeline.words import fluent, tokenize
+from services.reading.chart.mentions import names_of
+from services.reading.chart.tokens import fluent, tokenize
+from services.reading.clauses.clause import clauses
+from services.reading.names.lexicons import lexicon
+from services.reading.order import read_order
 from tests.unit.test_spoken_forms import MENUS
 
 CAFE, DINER, PIZZERIA = (MENUS[name] for name in ("harbor-coffee", "copper-skillet", "stone-oven"))
@@ -80,7 +80,7 @@ def shown(evidence: Evidence) -> str:
     ],
 )  # fmt: skip
 def test_an_order_is_followed(words: str, cart: str) -> None:
-    assert shown(retrieve(words, CAFE, 1)) == cart
+    assert shown(read_order(words, CAFE, 1)) == cart
 
 
 @pytest.mark.parametrize(
@@ -95,42 +95,44 @@ def test_an_order_is_followed(words: str, cart: str) -> None:
     ],
 )  # fmt: skip
 def test_an_order_at_a_diner_is_followed(words: str, cart: str) -> None:
-    assert shown(retrieve(words, DINER, 1)) == cart
+    assert shown(read_order(words, DINER, 1)) == cart
 
 
 def test_a_pizza_may_go_by_its_first_word() -> None:
-    assert shown(retrieve("a large pepperoni with thin crust", PIZZERIA, 1)).startswith("1 pepperoni-pizza L")
+    assert shown(read_order("a large pepperoni with thin crust", PIZZERIA, 1)).startswith(
+        "1 pepperoni-pizza L"
+    )
 
 
 @pytest.mark.parametrize(
     "words", ["a latte with oat milk or soy", "lattes please", "swap the milk for a smile"]
 )
 def test_what_it_can_not_follow_stays_open(words: str) -> None:
-    evidence = retrieve(words, CAFE, 1)
+    evidence = read_order(words, CAFE, 1)
     assert not evidence.plain
     assert not evidence.retold or evidence.lines
 
 
 def test_a_proposal_lifts_no_doubt() -> None:
     for words in ("a latte and the same again with soy", "a latte, actually, a mocha"):
-        evidence = retrieve(words, CAFE, 1)
+        evidence = read_order(words, CAFE, 1)
         assert all(line.settled(CAFE) for line in evidence.lines)
         assert not evidence.plain
 
 
 def test_numbers_that_add_up_may_count_kinds_of_one_thing() -> None:
-    assert not retrieve("five cookies, three oatmeal and two chocolate chip", CAFE, 1).plain
-    assert retrieve("five cookies, three oatmeals and a brownie", CAFE, 1).plain
+    assert not read_order("five cookies, three oatmeal and two chocolate chip", CAFE, 1).plain
+    assert read_order("five cookies, three oatmeals and a brownie", CAFE, 1).plain
 
 
 def test_two_readings_that_differ_are_a_doubt_and_the_other_cart_is_named() -> None:
-    evidence = retrieve("A root beer with no ice, and the root beer large.", DINER, 1)
+    evidence = read_order("A root beer with no ice, and the root beer large.", DINER, 1)
     assert evidence.otherwise
     assert not evidence.plain
 
 
 def test_where_both_agree_nothing_changes() -> None:
-    evidence = retrieve("two large lattes with oat milk and a blueberry muffin", CAFE, 1)
+    evidence = read_order("two large lattes with oat milk and a blueberry muffin", CAFE, 1)
     assert evidence.otherwise == ""
     assert not evidence.retold
 
@@ -148,5 +150,5 @@ def test_clauses_end_at_pauses_joints_cues_and_the_next_item() -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=25))
 def test_whatever_is_said_can_be_heard(words: list[str]) -> None:
-    evidence = retrieve(" ".join(words), CAFE, 1)
+    evidence = read_order(" ".join(words), CAFE, 1)
     assert all(1 <= n <= 99 for line in evidence.lines for n in line.quantities)

@@ -19,7 +19,7 @@ from schemas.menu import Menu, spoken_key
 from services.engines import grammar, json_schema, prompt
 from services.engines.grammar import SCHEMA, build_mask, check_menu, mask_version
 from services.engines.labels import Labels
-from services.pipeline.retrieve import clean, retrieve
+from services.reading.order import clean, read_order
 from tests.stand_ins import CAFE, NASTY, big_menu, sample_menu
 from tests.unit.wire_text import SAID, item, mask_of, off_menu, said, wire
 
@@ -244,7 +244,7 @@ def test_any_name_that_a_menu_may_have_compiles(names: list[str]) -> None:
 def test_a_menu_of_two_thousand_items_compiles() -> None:
     menu = big_menu(2000)
     check_menu(menu)
-    evidence = retrieve("one dish number 1234 with part 14 3", menu, 1)
+    evidence = read_order("one dish number 1234 with part 14 3", menu, 1)
     assert set(evidence.items) == {"i1234"}
     line = item(
         "one dish number 1234", "dish number 1234", options=[{"group": "choice 14", "id": "part 14 3"}]

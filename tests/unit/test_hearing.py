@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from schemas.transcript import Transcript, Word
-from services.pipeline.hearing import MAX_HINTS, hear, hints, replaced
-from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import ALIKE, check_hearing
+from services.checks.evidence import ALIKE, check_hearing
+from services.hearing.second_hearing import MAX_HINTS, hear, hints, replaced
+from services.reading.order import read_order
 from tests.stand_ins import CAFE, ScriptedTranscriber, recorded, sample_menu
 
 RECORDING = recorded(Path("order.flac"))
@@ -20,7 +20,7 @@ def heard(first: str, second: str) -> tuple[Transcript, ScriptedTranscriber]:
     ears = ScriptedTranscriber([once], again=again)
     found = hear(RECORDING, "en", CAFE, 1, ears)
     if found.evidence is not None:
-        assert found.evidence == retrieve(found.transcript.text, CAFE, 1)
+        assert found.evidence == read_order(found.transcript.text, CAFE, 1)
     assert (found.evidence is None) == found.transcript.nothing_was_said
     return found.transcript, ears
 
@@ -67,7 +67,7 @@ def test_a_second_hearing_that_loses_something_is_dropped(first: str, second: st
 
 def test_hints_are_few_and_the_likeliest_stand_last() -> None:
     menu = sample_menu("copper-skillet")
-    found = hints(retrieve("a small unyun wrangs please", menu, 1))
+    found = hints(read_order("a small unyun wrangs please", menu, 1))
     assert len(found) <= MAX_HINTS
     assert "onion rings" in found[-3:]
 

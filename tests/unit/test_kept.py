@@ -17,7 +17,7 @@ from schemas.transcript import Transcript
 from services.engines import kept as kept_module
 from services.engines.kept import Kept, KeptDecoder, KeptEars
 from services.engines.ports import Decoded, Recording, Scored
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.stand_ins import (
     AWAY,
     RIGHT,
@@ -85,7 +85,7 @@ def decoder(folder: Path, model: str = MODEL, script: list[Any] | None = None) -
 
 
 def evidence(said: str = SAID, menu: Menu = MENU, version: int = 1) -> Evidence:
-    return retrieve(said, menu, version)
+    return read_order(said, menu, version)
 
 
 def test_a_recording_is_heard_once(folder: Path, recording: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.pipeline.lexicon import Lexicon
-from services.pipeline.words import fold, tokenize
+from services.reading.chart.tokens import fold, tokenize
+from services.reading.names.lexicon import Lexicon
 from tests.stand_ins import CAFE, big_menu
 
 LEXICON = Lexicon(CAFE)

@@ -6,12 +6,12 @@ import pytest
 
 from schemas.cart import MAX_OPTIONS, CartDraft, ItemLine, OptionDraft
 from schemas.menu import Menu
+from services.checks.evidence import check_evidence
+from services.checks.one_cart import undoubted_cart
 from services.engines.grammar import SCHEMA
 from services.engines.json_schema import cart_schema
 from services.engines.labels import Labels
-from services.pipeline.one_cart import undoubted_cart
-from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import check_evidence
+from services.reading.order import read_order
 from services.web.review_form import controls_of, lines_of
 from tests.stand_ins import CAFE
 from tests.unit.wire_text import mask_of
@@ -50,7 +50,7 @@ def sub(toppings: int) -> CartDraft:
 
 @pytest.mark.parametrize("toppings", [8, 9, 10, MAX_OPTIONS])
 def test_every_topping_that_was_said_is_on_the_line(toppings: int) -> None:
-    evidence = retrieve(said(toppings), DELI, 1)
+    evidence = read_order(said(toppings), DELI, 1)
     cart = undoubted_cart(evidence)
     assert cart is not None
     line = cart.lines[0]
@@ -68,7 +68,7 @@ def test_every_topping_that_was_said_is_on_the_line(toppings: int) -> None:
 
 
 def test_more_toppings_than_a_line_may_hold_are_a_doubt() -> None:
-    evidence = retrieve(said(MAX_OPTIONS + 1), DELI, 1)
+    evidence = read_order(said(MAX_OPTIONS + 1), DELI, 1)
     assert undoubted_cart(evidence) is None
     # Whichever the model writes down.
     for toppings in (0, 10, MAX_OPTIONS):
@@ -76,7 +76,7 @@ def test_more_toppings_than_a_line_may_hold_are_a_doubt() -> None:
         assert "too_many_options" in codes
     mask = mask_of(evidence)
     assert mask.accepts(Labels(DELI).to_wire(sub(MAX_OPTIONS)))
-    beside = retrieve("a soup", DELI, 1)
+    beside = read_order("a soup", DELI, 1)
     assert "too_many_options" not in {f.code for f in check_evidence(sub(0), beside)}
 
 

@@ -17,7 +17,7 @@ from schemas.evidence import Evidence, LineEvidence, OptionEvidence
 from schemas.menu import Menu
 from services.engines import lark
 from services.engines.labels import Labels
-from services.pipeline.retrieve import clean, retrieve
+from services.reading.order import clean, read_order
 from tests.fuzz.drafts import any_draft, evidences, walk
 from tests.stand_ins import CAFE, NASTY, sample_menu
 from tests.unit.wire_text import LATTES, MUFFIN, SAID, foam, item, mask_of, oat, off_menu, said, wire
@@ -234,7 +234,7 @@ WALKS = [
 def test_any_way_through_the_mask_ends_in_a_cart(name: str, transcript: str) -> None:
     menu = {"trap-cafe": CAFE, "nasty": NASTY}.get(name) or sample_menu(name)
     labels, rng = Labels(menu), random.Random(f"{name}{transcript}")
-    for evidence in (retrieve(transcript, menu, 1), Evidence.everything(menu, 1, clean(transcript))):
+    for evidence in (read_order(transcript, menu, 1), Evidence.everything(menu, 1, clean(transcript))):
         mask = mask_of(evidence)
         for _ in range(7):
             text = walk(mask, rng).decode()

@@ -13,12 +13,12 @@ from schemas.cart import CartDraft, Finding, Severity
 from schemas.order import MenuRef, Order
 from schemas.review import Review, ReviewReason
 from schemas.transcript import Transcript
+from services.checks.evidence import check_evidence, check_fields, check_hearing
+from services.checks.facts import check_facts
+from services.checks.price import price_cart
 from services.cli.receipt import cart_table, doubts, headline
-from services.pipeline.facts import check_facts
-from services.pipeline.price import price_cart
-from services.pipeline.retrieve import retrieve
 from services.pipeline.stages import ask_human
-from services.pipeline.validate import check_evidence, check_fields, check_hearing
+from services.reading.order import read_order
 from tests.stand_ins import CAFE, speech
 from tests.unit.test_validate import draft, item, off
 
@@ -63,7 +63,7 @@ CARTS: list[tuple[str, list[dict[str, Any]], dict[str, str]]] = [
 
 def found(text: str, lines: list[dict[str, Any]]) -> list[Finding]:
     made = draft(*lines)
-    return check_facts(made, CAFE) + check_evidence(made, retrieve(text, CAFE, 1))
+    return check_facts(made, CAFE) + check_evidence(made, read_order(text, CAFE, 1))
 
 
 @pytest.mark.parametrize(("text", "lines", "told"), CARTS, ids=[next(iter(told)) for _, _, told in CARTS])
@@ -104,7 +104,7 @@ def test_a_doubt_of_all_words_of_a_line_is_told_only_where_none_of_its_values_is
 
 
 def test_a_line_that_was_left_open_is_quoted() -> None:
-    evidence = retrieve("two lattes one with oat milk or so", CAFE, 1)
+    evidence = read_order("two lattes one with oat milk or so", CAFE, 1)
     line = evidence.lines[0].model_copy(update={"required": False})
     evidence = evidence.model_copy(
         update=dict.fromkeys(("shared", "asked", "weighed", "corrected"), False) | {"lines": (line,)}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from services.pipeline import english, talk, turns
-from services.pipeline.retrieve import retrieve
-from services.pipeline.words import fold
+from services.reading.chart.tokens import fold
+from services.reading.language import english, talk, turns
+from services.reading.order import read_order
 from tests.unit.test_following import shown
 from tests.unit.test_spoken_forms import MENUS
 
@@ -55,7 +55,7 @@ PIES, SUBS, BURGERS, BURRITOS = "pie-yard", "sub-dock", "patty-wagon", "casa-ver
     ],
 )  # fmt: skip
 def test_what_is_plain_on_any_menu(menu: str, words: str, cart: str) -> None:
-    evidence = retrieve(words, MENUS[menu], 1)
+    evidence = read_order(words, MENUS[menu], 1)
     assert shown(evidence) == cart
     assert evidence.plain
 
@@ -92,7 +92,7 @@ def test_what_is_plain_on_any_menu(menu: str, words: str, cart: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_proposed_to_a_human(menu: str, words: str, cart: str) -> None:
-    evidence = retrieve(words, MENUS[menu], 1)
+    evidence = read_order(words, MENUS[menu], 1)
     assert shown(evidence) == cart
     assert not evidence.plain
 
@@ -116,11 +116,11 @@ def test_what_is_proposed_to_a_human(menu: str, words: str, cart: str) -> None:
     ],
 )
 def test_what_may_be_meant_otherwise_is_never_settled(menu: str, words: str) -> None:
-    assert not retrieve(words, MENUS[menu], 1).plain
+    assert not read_order(words, MENUS[menu], 1).plain
 
 
 def test_a_measure_is_no_option_of_its_own() -> None:
-    evidence = retrieve("a medium latte with one shot of vanilla", MENUS["harbor-coffee"], 1)
+    evidence = read_order("a medium latte with one shot of vanilla", MENUS["harbor-coffee"], 1)
     assert shown(evidence) == "1 latte M vanilla"
 
 

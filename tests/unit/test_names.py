@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.unit.test_following import shown
 from tests.unit.test_spoken_forms import MENUS
 
@@ -63,7 +63,7 @@ CAFE, BURGERS, PIES, COMBOS = "harbor-coffee", "patty-wagon", "pie-yard", "coppe
     ],
 )  # fmt: skip
 def test_what_is_plain(menu: str, words: str, cart: str) -> None:
-    evidence = retrieve(words, MENUS[menu], 1)
+    evidence = read_order(words, MENUS[menu], 1)
     assert shown(evidence) == cart
     assert evidence.plain
 
@@ -89,8 +89,8 @@ def test_what_is_plain(menu: str, words: str, cart: str) -> None:
     ],
 )
 def test_what_is_not(menu: str, words: str) -> None:
-    assert not retrieve(words, MENUS[menu], 1).plain
+    assert not read_order(words, MENUS[menu], 1).plain
 
 
 def test_a_number_that_is_a_name_orders_no_more_of_its_side() -> None:
-    assert "5 coke" not in shown(retrieve("one no. 5 with coke", MENUS[CHICKEN], 1))
+    assert "5 coke" not in shown(read_order("one no. 5 with coke", MENUS[CHICKEN], 1))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schemas.cart import Amount, Cart, CartDraft, Finding, ItemLine, OptionDraft, Severity
 from schemas.transcript import Transcript
-from services.pipeline.price import price_cart
+from services.checks.price import price_cart
 from tests.stand_ins import CAFE, speech
 
 TYPED = Transcript(text="a latte", confidence=1.0)

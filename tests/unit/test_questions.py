@@ -13,11 +13,11 @@ from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
 from schemas.question import CustomerAnswer, Question
 from schemas.review import ReviewReason
-from services.pipeline.facts import check_facts
-from services.pipeline.questions import MAX_ANSWERS, open_question, which_item
-from services.pipeline.retrieve import retrieve
+from services.checks.evidence import check_evidence
+from services.checks.facts import check_facts
+from services.checks.questions import MAX_ANSWERS, open_question, which_item
 from services.pipeline.review import settle_by_answer
-from services.pipeline.validate import check_evidence
+from services.reading.order import read_order
 from services.storage.records import MenuVersion, OrderRecord
 from tests.stand_ins import CAFE, in_review, sample_menu
 
@@ -54,7 +54,7 @@ def test_a_required_choice_is_asked_without_what_has_run_out() -> None:
 
 def test_a_shared_name_is_asked_for() -> None:
     menu = sample_menu("copper-skillet")
-    evidence = retrieve("a veggie please", menu, 1)
+    evidence = read_order("a veggie please", menu, 1)
     skus = evidence.lines[0].items
     assert len(skus) > 1
     found = check_evidence(draft({"sku": skus[0]}), evidence)

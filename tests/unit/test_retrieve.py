@@ -8,15 +8,15 @@ from schemas.cart import MAX_QUANTITY, Amount
 from schemas.errors import TooMuchToRead
 from schemas.evidence import Evidence, OptionEvidence
 from schemas.menu import Menu
-from services.pipeline.reading import lexicon
-from services.pipeline.retrieve import clean, retrieve
+from services.reading.names.lexicons import lexicon
+from services.reading.order import clean, read_order
 from tests.stand_ins import CAFE, big_menu, sample_menu
 
 NONE, LIGHT, NORMAL, EXTRA = Amount
 
 
 def said(text: str) -> Evidence:
-    return retrieve(text, CAFE, 1)
+    return read_order(text, CAFE, 1)
 
 
 def option(text: str, ref: str) -> OptionEvidence:
@@ -244,9 +244,9 @@ def test_a_lexicon_is_one_for_all_menus_of_the_same_words_and_never_mixed_up() -
     elsewhere = first.model_copy(update={"id": "elsewhere", "name": "Elsewhere", "items": items})
     assert lexicon(first) is lexicon(first.model_copy(deep=True)) is lexicon(elsewhere)
     assert lexicon(first) is not lexicon(second)
-    assert set(retrieve("a mocha", second, 7).items) == set()
-    assert set(retrieve("a mocha", first, 7).items) == {"mocha"}
-    assert retrieve("a mocha", elsewhere, 7).menu is elsewhere  # whose prices the cart will have
+    assert set(read_order("a mocha", second, 7).items) == set()
+    assert set(read_order("a mocha", first, 7).items) == {"mocha"}
+    assert read_order("a mocha", elsewhere, 7).menu is elsewhere  # whose prices the cart will have
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_ten_thousand_characters_of_names_are_left_to_a_human() -> None:
 
 
 def test_a_menu_of_five_thousand_items_is_read() -> None:
-    evidence = retrieve("two dish number 4321 with part 1 3", big_menu(5000), 1)
+    evidence = read_order("two dish number 4321 with part 1 3", big_menu(5000), 1)
     assert set(evidence.items) == {"i4321"}
     assert {(o.group, o.id) for o in evidence.options} == {("g1", "o3")}
 
@@ -282,13 +282,13 @@ def test_every_name_of_a_sample_menu_is_heard_alone(name: str) -> None:
     for item in menu.items:
         for spoken in (item.name, *item.aliases):
             for order in ("can I get {} please", "I want two {}", "one fresh {} and that's it"):
-                assert item.sku in retrieve(order.format(spoken), menu, 1).items, spoken
+                assert item.sku in read_order(order.format(spoken), menu, 1).items, spoken
 
 
 def test_a_part_of_a_name_said_again_is_no_item_of_its_own() -> None:
     menu = sample_menu("copper-skillet")
     said = "a copper burger combo with onion rings and a root beer, please. No pickles on the burger."
-    evidence = retrieve(said, menu, 1)
+    evidence = read_order(said, menu, 1)
     assert [line.items for line in evidence.lines] == [("copper-burger-combo",)]
     assert ("pickles", (Amount.NONE,)) in [(o.id, o.amounts) for o in evidence.lines[0].options]
     assert evidence.unexplained == ()

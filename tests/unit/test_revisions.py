@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.evidence import Evidence, LineEvidence
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.stand_ins import sample_menu
 
 CAFE = sample_menu("harbor-coffee")
@@ -26,7 +26,7 @@ def plain(line: LineEvidence) -> Line:
 
 
 def read(text: str) -> Evidence:
-    return retrieve(text, CAFE, 1)
+    return read_order(text, CAFE, 1)
 
 
 @pytest.mark.parametrize(
@@ -131,13 +131,13 @@ def test_a_split_of_options_counts_lines_and_not_options() -> None:
     ],
 )
 def test_what_speaks_of_one_of_several_is_a_doubt(text: str) -> None:
-    assert not retrieve(text, DINER, 1).plain
+    assert not read_order(text, DINER, 1).plain
 
 
 def test_a_number_of_pieces_is_a_size() -> None:
-    (line,) = retrieve("ten wings with buffalo", DINER, 1).lines
+    (line,) = read_order("ten wings with buffalo", DINER, 1).lines
     assert plain(line) == ("chicken-wings", 1, "PC10", "buffalo")
-    assert retrieve("two wings", DINER, 1).lines[0].quantities == (2,)
+    assert read_order("two wings", DINER, 1).lines[0].quantities == (2,)
 
 
 def test_an_item_named_whole_stays_beside_an_unknown_word() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from services.pipeline.lexicon import Lexicon
-from services.pipeline.retrieve import retrieve
-from services.pipeline.short_names import Name, short_names
+from services.reading.names.lexicon import Lexicon
+from services.reading.names.short_names import Name, short_names
+from services.reading.order import read_order
 from tests.unit.test_following import shown
 from tests.unit.test_spoken_forms import MENUS, only_cart
 
@@ -59,7 +59,7 @@ BAGELS, DEPOT, DINER = "bagel-works", "pizza-depot", "copper-skillet"
     ],
 )  # fmt: skip
 def test_what_is_plain_though_the_board_says_more(menu: str, words: str, cart: str) -> None:
-    assert shown(retrieve(words, MENUS[menu], 1)) == cart
+    assert shown(read_order(words, MENUS[menu], 1)) == cart
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_is_plain_though_the_board_says_more(menu: str, words: str, cart: s
     ],
 )
 def test_what_may_be_another_thing_is_never_settled(menu: str, words: str) -> None:
-    assert only_cart(retrieve(words, MENUS[menu], 1)) is None
+    assert only_cart(read_order(words, MENUS[menu], 1)) is None
 
 
 def forms(*names: tuple[str, str], single: bool = False) -> dict[str, str]:

@@ -17,8 +17,8 @@ from infra.settings import REPOSITORY
 from schemas.compare import canonical
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.pipeline.one_cart import undoubted_cart
-from services.pipeline.retrieve import retrieve
+from services.checks.one_cart import undoubted_cart
+from services.reading.order import read_order
 from tests.spoken.speaker import Speaker
 
 SPOKEN, TOLD = REPOSITORY / "tests" / "spoken", REPOSITORY / "tests" / "told"
@@ -42,7 +42,7 @@ def only_cart(evidence: Evidence) -> list[dict[str, Any]] | None:
 
 def wrong(menu: Menu, words: str, gold: list[dict[str, Any]]) -> bool | None:
     """Whether an accepted cart is wrong; None for one that a human would see."""
-    cart = only_cart(retrieve(words, menu, 1))
+    cart = only_cart(read_order(words, menu, 1))
     return None if cart is None else canonical(cart) != canonical(gold)
 
 
@@ -132,7 +132,7 @@ LATTE, MUFFIN = "latte", "blueberry-muffin"
 def test_what_is_settled_and_what_is_left_to_a_human(
     menu: str, words: str, lines: list[tuple[Any, ...]] | None
 ) -> None:
-    cart = only_cart(retrieve(words, MENUS[menu], 1))
+    cart = only_cart(read_order(words, MENUS[menu], 1))
     shown = cart and [
         (line["sku"], line["quantity"], line["size"], *((o["id"], o["amount"]) for o in line["options"]))
         for line in cart

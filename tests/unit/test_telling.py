@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.unit.test_following import shown
 from tests.unit.test_spoken_forms import MENUS, only_cart
 
@@ -68,7 +68,7 @@ BARBECUE, CINEMA = "smoke-barrel", "reel-snacks"
     ],
 )  # fmt: skip
 def test_what_is_plain(menu: str, words: str, cart: str) -> None:
-    evidence = retrieve(words, MENUS[menu], 1)
+    evidence = read_order(words, MENUS[menu], 1)
     assert shown(evidence) == cart
     assert evidence.plain
 
@@ -144,7 +144,7 @@ def test_what_is_plain(menu: str, words: str, cart: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_proposed(menu: str, words: str, cart: str) -> None:
-    assert shown(retrieve(words, MENUS[menu], 1)) == cart
+    assert shown(read_order(words, MENUS[menu], 1)) == cart
 
 
 @pytest.mark.parametrize(
@@ -166,4 +166,4 @@ def test_what_is_proposed(menu: str, words: str, cart: str) -> None:
     ],
 )
 def test_what_may_mean_something_else_is_never_settled(menu: str, words: str) -> None:
-    assert only_cart(retrieve(words, MENUS[menu], 1)) is None
+    assert only_cart(read_order(words, MENUS[menu], 1)) is None

@@ -11,8 +11,8 @@ import pytest
 from infra.settings import REPOSITORY
 from schemas.compare import canonical
 from schemas.evidence import Evidence
-from services.pipeline.one_cart import line_left
-from services.pipeline.retrieve import retrieve
+from services.checks.one_cart import line_left
+from services.reading.order import read_order
 from tests.unit.test_spoken_forms import MENUS, only_cart
 
 TOLD = REPOSITORY / "tests" / "told"
@@ -28,7 +28,7 @@ FLOORS = {
 def read(part: str) -> list[tuple[dict[str, Any], Evidence]]:
     files = sorted(TOLD.glob(f"*-{part}.jsonl"))
     rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    return [(row, retrieve(row["utterance"], MENUS[row["menu"]], 1)) for row in rows]
+    return [(row, read_order(row["utterance"], MENUS[row["menu"]], 1)) for row in rows]
 
 
 def proposed(evidence: Evidence) -> list[dict[str, Any]] | None:

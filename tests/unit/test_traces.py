@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.cart import CartDraft
-from services.pipeline.retrieve import retrieve
-from services.pipeline.traces import Trace, traces
+from services.checks.traces import Trace, traces
+from services.reading.order import read_order
 from tests.stand_ins import CAFE
 
 OAT = {"group": "milk", "id": "oat"}
@@ -27,7 +27,7 @@ def line(
 
 def told(text: str, *lines: Any) -> list[dict[str, Trace]]:
     draft = CartDraft.model_validate({"lines": lines})
-    return [{t.name: t for t in found} for found in traces(draft, retrieve(text, CAFE, 1))]
+    return [{t.name: t for t in found} for found in traces(draft, read_order(text, CAFE, 1))]
 
 
 def words(text: str, trace: Trace) -> list[str]:

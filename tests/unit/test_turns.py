@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.cart import Amount
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.unit.test_following import shown
 from tests.unit.test_spoken_forms import MENUS
 
@@ -60,7 +60,7 @@ SUBS, KEBABS = "sub-dock", "kebab-house"
     ],
 )  # fmt: skip
 def test_what_is_proposed(menu: str, words: str, cart: str) -> None:
-    evidence = retrieve(words, MENUS[menu], 1)
+    evidence = read_order(words, MENUS[menu], 1)
     assert shown(evidence) == cart
     assert not evidence.plain, "a human still looks at it"
 
@@ -78,7 +78,7 @@ def test_what_is_proposed(menu: str, words: str, cart: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_accepted(menu: str, words: str, cart: str) -> None:
-    evidence = retrieve(words, MENUS[menu], 1)
+    evidence = read_order(words, MENUS[menu], 1)
     assert shown(evidence) == cart
     assert evidence.plain
 
@@ -93,12 +93,12 @@ def test_what_is_accepted(menu: str, words: str, cart: str) -> None:
     ],
 )
 def test_what_may_mean_two_things_is_looked_at(menu: str, words: str) -> None:
-    assert not retrieve(words, MENUS[menu], 1).plain
+    assert not read_order(words, MENUS[menu], 1).plain
 
 
 def test_a_name_in_pieces_has_no_amount_in_its_gap() -> None:
     """It is also called "kapsalon with cheese", which would have swallowed the "extra"."""
-    (line,) = retrieve("a kapsalon with lamb extra cheese and garlic sauce", MENUS[KEBABS], 1).lines
+    (line,) = read_order("a kapsalon with lamb extra cheese and garlic sauce", MENUS[KEBABS], 1).lines
     assert line.anchor == "kapsalon"
     assert ("melted", (Amount.EXTRA,)) in {(option.id, option.amounts) for option in line.options}
 
@@ -114,4 +114,4 @@ def test_a_name_in_pieces_has_no_amount_in_its_gap() -> None:
     ],
 )  # fmt: skip
 def test_the_likelier_of_two_carts(menu: str, words: str, cart: str) -> None:
-    assert shown(retrieve(words, MENUS[menu], 1)) == cart
+    assert shown(read_order(words, MENUS[menu], 1)) == cart

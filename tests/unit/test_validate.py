@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from schemas.cart import CartDraft, Finding, Severity
-from services.pipeline.facts import check_facts, check_total
-from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import check_evidence
+from services.checks.evidence import check_evidence
+from services.checks.facts import check_facts, check_total
+from services.reading.order import read_order
 from tests.stand_ins import CAFE, sample_menu
 
 
@@ -37,7 +37,7 @@ def facts(*lines: dict[str, Any]) -> list[tuple[str, int | None]]:
 
 
 def evidence(text: str, *lines: dict[str, Any]) -> list[str]:
-    return [f.code for f in check_evidence(draft(*lines), retrieve(text, CAFE, 1))]
+    return [f.code for f in check_evidence(draft(*lines), read_order(text, CAFE, 1))]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_count_that_was_said_is_used_by_the_option() -> None:
 
 def test_every_finding_of_the_words_asks_a_human() -> None:
     found: list[Finding] = check_evidence(
-        draft(item("muffin", 7, "L", ("milk", "oat"))), retrieve("two mochas and a zeppelin", CAFE, 1)
+        draft(item("muffin", 7, "L", ("milk", "oat"))), read_order("two mochas and a zeppelin", CAFE, 1)
     )
     assert len(found) >= 6
     assert {f.severity for f in found} == {Severity.BLOCKING}
@@ -169,11 +169,11 @@ def test_every_finding_of_the_words_asks_a_human() -> None:
 
 def test_a_word_that_several_names_share_is_a_doubt() -> None:
     menu = sample_menu("harbor-coffee")
-    heard = retrieve("can I get a smoothie please", menu, 1)
+    heard = read_order("can I get a smoothie please", menu, 1)
     sku, *others = sorted(heard.items)
     assert others, "the word should fit several"
     assert "vague_name" in {f.code for f in check_evidence(draft(item(sku)), heard)}
-    plain = retrieve("can I get a large mango smoothie please", menu, 1)
+    plain = read_order("can I get a large mango smoothie please", menu, 1)
     assert check_evidence(draft(item("mango-smoothie", 1, "L")), plain) == []
 
 

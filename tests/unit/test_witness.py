@@ -11,12 +11,12 @@ from infra.settings import Settings
 from schemas.errors import EngineUnavailable
 from schemas.transcript import Transcript
 from services.bootstrap import bootstrap
+from services.checks.evidence import check_hearing
+from services.checks.one_cart import undoubted_cart
 from services.engines.confidence import agreement
-from services.pipeline.hearing import Heard
-from services.pipeline.one_cart import undoubted_cart
-from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import check_hearing
-from services.pipeline.witness import SURE, same_order, with_witness
+from services.hearing.second_hearing import Heard
+from services.hearing.second_recogniser import SURE, same_order, with_witness
+from services.reading.order import read_order
 from tests.stand_ins import AGREEMENT, CAFE, SAID, ScriptedTranscriber, recorded, speech
 
 FILE = Path("order.flac")
@@ -37,7 +37,7 @@ def asked(
 
 def known_as(heard: Transcript) -> Heard:
     """With what its words may mean, as `hear` gives it."""
-    return Heard(heard, None if heard.nothing_was_said else retrieve(heard.text, CAFE, 1))
+    return Heard(heard, None if heard.nothing_was_said else read_order(heard.text, CAFE, 1))
 
 
 def unsure(text: str = SAID, confidence: float = 0.6) -> Transcript:
@@ -83,7 +83,7 @@ def test_another_order_changes_nothing_and_is_kept_to_be_shown(other: str) -> No
 
 def test_a_name_that_only_one_of_them_heard_is_no_agreement() -> None:
     """Matching mends either to an americano, but they did not hear the same."""
-    mended, meant = (retrieve(f"a small {name} please", CAFE, 1) for name in ("americana", "americano"))
+    mended, meant = (read_order(f"a small {name} please", CAFE, 1) for name in ("americana", "americano"))
     assert undoubted_cart(mended) is not None
     assert not same_order(mended, meant)
     assert same_order(mended, mended)

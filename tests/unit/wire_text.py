@@ -10,7 +10,7 @@ from schemas.menu import Menu
 from services.engines.grammar import build_mask
 from services.engines.labels import Labels
 from services.engines.mask import Mask
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.stand_ins import CAFE
 
 SAID = "can I get two large lattes with oat milk and extra foam and a blueberry muffin please"
@@ -21,7 +21,7 @@ def mask_of(evidence: Evidence) -> Mask:
 
 
 def said(text: str, menu: Menu = CAFE) -> Evidence:
-    return retrieve(text, menu, 1)
+    return read_order(text, menu, 1)
 
 
 def wire(*lines: dict[str, Any], **more: Any) -> str:

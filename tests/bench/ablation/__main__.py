@@ -26,13 +26,13 @@ from infra.settings import settings
 from schemas.compare import canonical_draft
 from schemas.errors import EngineUnavailable
 from services.bootstrap import bootstrap
+from services.checks.one_cart import one_cart
+from services.checks.tidy import drop_echoes
 from services.engines.embedded import decode_server
 from services.engines.llama_server import OPENMP_ENV
 from services.evaluation.figures import judge
 from services.evaluation.run import predict
-from services.pipeline.one_cart import one_cart
 from services.pipeline.ports import Tools
-from services.pipeline.tidy import drop_echoes
 from tests.bench.ablation.decoder import KeptCalls, LeverDecoder, lever_decoder
 from tests.bench.ablation.levers import BY_NAME, FULL, VARIANTS, Variant
 from tests.bench.ablation.prompts import TUNED

@@ -17,12 +17,12 @@ from pydantic import TypeAdapter
 
 from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
+from services.checks.one_cart import one_cart
 from services.engines.calls import Calls
 from services.engines.decoder import OpenAIDecoder
 from services.engines.kept import Kept
 from services.engines.labels import Labels
 from services.engines.ports import Decoded, Message
-from services.pipeline.one_cart import one_cart
 from tests.bench.ablation.levers import FULL, Variant
 
 _CHAT = "/v1/chat/completions"

@@ -14,23 +14,25 @@ from typing import Any
 from unittest.mock import patch
 
 from schemas.evidence import Evidence
-from services.pipeline.reading import shared as shared_by_rule
-from services.pipeline.revisions import revise as revised_by_rule
+from services.reading.whole.reading import shared as shared_by_rule
+from services.reading.whole.revisions import revise as revised_by_rule
 from tests.bench.ablation.prompts import PROMPTS, Prompt
 
 Rules = Mapping[str, Callable[..., Any]]
 """What takes a function's place, by the name under which the pipeline calls it."""
 
-CORRECTIONS: Rules = {"services.pipeline.reading.revise": lambda tokens, mentions, menu: (tokens, mentions)}
-SHARING: Rules = {
-    "services.pipeline.reading.shared": lambda tokens, mentions: [],
-    "services.pipeline.reading.parts": lambda *about: None,
-    "services.pipeline.reading.again": lambda tokens, mentions, places: {},
-    "services.pipeline.reading.summed": lambda tokens, numbers, places: False,
-    # Words of sharing that no rule reads would open every value to every line, and be a doubt.
-    "services.pipeline.reading._outside": lambda words, text, mentions: False,
+CORRECTIONS: Rules = {
+    "services.reading.whole.reading.revise": lambda tokens, mentions, menu: (tokens, mentions)
 }
-SECOND_READING: Rules = {"services.pipeline.retrieve.retell": lambda evidence, reading, odd: evidence}
+SHARING: Rules = {
+    "services.reading.whole.reading.shared": lambda tokens, mentions: [],
+    "services.reading.whole.reading.parts": lambda *about: None,
+    "services.reading.whole.reading.again": lambda tokens, mentions, places: {},
+    "services.reading.whole.reading.summed": lambda tokens, numbers, places: False,
+    # Words of sharing that no rule reads would open every value to every line, and be a doubt.
+    "services.reading.whole.reading._outside": lambda words, text, mentions: False,
+}
+SECOND_READING: Rules = {"services.reading.order.retell": lambda evidence, reading, odd: evidence}
 
 
 def _noticed(tokens: Any, mentions: Any, menu: Any) -> Any:
@@ -40,20 +42,20 @@ def _noticed(tokens: Any, mentions: Any, menu: Any) -> Any:
 
 
 NOTICED: Rules = {
-    "services.pipeline.reading.revise": _noticed,
-    "services.pipeline.reading.shared": lambda tokens, mentions: (
+    "services.reading.whole.reading.revise": _noticed,
+    "services.reading.whole.reading.shared": lambda tokens, mentions: (
         None if shared_by_rule(tokens, mentions) else []
     ),
-    "services.pipeline.reading.parts": lambda *about: None,
-    "services.pipeline.reading.again": lambda tokens, mentions, places: {},
+    "services.reading.whole.reading.parts": lambda *about: None,
+    "services.reading.whole.reading.again": lambda tokens, mentions, places: {},
 }
 """Corrections, sharing and splits are noticed as ever, and none is settled by rule."""
 
 WHOLE_MENU: Rules = {
-    "services.pipeline.kept_evidence.retrieve": lambda text, menu, version: Evidence.everything(
+    "services.pipeline.kept_evidence.read_order": lambda text, menu, version: Evidence.everything(
         menu, version, text
     ),
-    "services.pipeline.judge.check_evidence": lambda draft, evidence: [],
+    "services.checks.judge.check_evidence": lambda draft, evidence: [],
 }
 """Nothing is looked for in the words, so a cart can only be held against the menu."""
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from schemas.cart import CartDraft
 from schemas.menu import Item, Menu, spoken_key
-from services.pipeline.facts import check_facts
+from services.checks.facts import check_facts
 from tests.bench.chat import Answer
 from tests.bench.claim.form import NOT_ON_MENU, CartSaid, ItemSaid, option_names
 from tests.bench.orders import labels_of

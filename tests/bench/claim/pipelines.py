@@ -25,6 +25,8 @@ from unittest.mock import patch
 from zlib import crc32
 
 from schemas.menu import Menu
+from services.checks.facts import check_facts
+from services.checks.price import price_cart
 from services.engines.adapters import made_for
 from services.engines.calls import Calls
 from services.engines.completion import constraint
@@ -32,10 +34,8 @@ from services.engines.decoder import OpenAIDecoder
 from services.engines.mask import Mask, compiles
 from services.engines.ports import Recording, Transcriber
 from services.evaluation.run import predict
-from services.pipeline.facts import check_facts
 from services.pipeline.ports import Tools
-from services.pipeline.price import price_cart
-from services.pipeline.retrieve import clean, retrieve
+from services.reading.order import clean, read_order
 from tests.bench.chat import Answer, Chat
 from tests.bench.claim import form
 from tests.bench.claim.ears import Stopwatch
@@ -210,7 +210,7 @@ class _Ours(Pipeline):
 
     def warm(self, menu: Menu) -> None:
         """See `Pipeline.warm`."""
-        self._decoder.warm(retrieve("hello", menu, 1))
+        self._decoder.warm(read_order("hello", menu, 1))
 
     def _cart(self, one: Spoken, file: Path) -> Row:
         self._calls.begin(one.id)

@@ -1,4 +1,4 @@
-"""Fits `services/pipeline/fields.json`: how likely each field of a cart is right, by kind of field.
+"""Fits `services/checks/confidence.json`: how likely each field of a cart is right, by kind of field.
 
     python -m tests.bench.fields.fit --heard heard.jsonl --human DIR --calibration heard-NAME.jsonl --write
 
@@ -21,9 +21,9 @@ import numpy as np
 
 from infra.settings import settings
 from schemas.transcript import Transcript
+from services.checks.confidence import FEATURES, TABLES
+from services.checks.traces import KINDS, Kind
 from services.evaluation.statistics import auroc, expected_calibration_error, reliability, wilson
-from services.pipeline.fields import FEATURES, TABLES
-from services.pipeline.traces import KINDS, Kind
 from tests.bench.fields.hear import kept, listener, recordings
 from tests.bench.fields.labels import Hearing, Judged, Label, calibration_hearings, judge
 from tests.bench.fields.logistic import FOLDS, Array, cross_validated, fit
@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--heard", type=Path, required=True)
     parser.add_argument("--human", type=Path, help="folder of real people's orders")
     parser.add_argument("--calibration", type=Path, help="hearings that calibrate_asr.py kept of them")
-    parser.add_argument("--write", action="store_true", help="put the table into fields.json")
+    parser.add_argument("--write", action="store_true", help="put the table into confidence.json")
     args = parser.parse_args()
     key = listener(1).key("en")
     judged = read(args.heard, args.human, args.calibration, key)

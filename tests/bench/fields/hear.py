@@ -30,7 +30,7 @@ from services.engines.audio import RATE, Samples
 from services.engines.ports import Recording as Spoken
 from services.engines.whisper import WhisperTranscriber
 from services.evaluation.run import read_gold
-from services.pipeline.hearing import hear
+from services.hearing.second_hearing import hear
 from tests.golden.files import write
 from tests.golden.ladder import Rung, degrade
 

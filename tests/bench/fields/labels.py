@@ -17,13 +17,13 @@ from schemas.compare import canonical
 from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript, Word
+from services.checks.confidence import Features, features
+from services.checks.evidence import check_evidence
+from services.checks.facts import check_facts
 from services.engines.confidence import calibrated
 from services.engines.whisper import Segment, is_phantom, raw_confidence
 from services.evaluation.score import right_fields
-from services.pipeline.facts import check_facts
-from services.pipeline.fields import Features, features
-from services.pipeline.retrieve import retrieve
-from services.pipeline.validate import check_evidence
+from services.reading.order import read_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Judged:
 
 def judge(hearing: Hearing) -> Judged:
     """The cart of a hearing against gold, field by field, with lines paired as the score pairs them."""
-    evidence = retrieve(hearing.transcript.text, hearing.menu, 1)
+    evidence = read_order(hearing.transcript.text, hearing.menu, 1)
     draft = all_said(evidence)
     lines = [line.model_dump(mode="json") for line in draft.lines]
     right = right_fields(hearing.gold, lines)

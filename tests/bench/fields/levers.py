@@ -26,7 +26,7 @@ from schemas.menu import Menu
 from services.engines.audio import RATE, Samples
 from services.engines.whisper import OPTIONS
 from services.evaluation.run import read_gold
-from services.pipeline.retrieve import retrieve
+from services.reading.order import read_order
 from tests.bench.fields.hear import Listener, Recording, kept, listener, on_rung, recordings
 from tests.bench.fields.labels import all_said
 from tests.golden.ladder import RUNGS
@@ -82,7 +82,7 @@ def chosen(hypotheses: list[str], menu: Menu) -> str:
     """The hypothesis that the menu makes most plausible; the recogniser's own first among equals."""
 
     def understood(text: str) -> tuple[int, int]:
-        evidence = retrieve(text, menu, 1)
+        evidence = read_order(text, menu, 1)
         return -len(evidence.unexplained), sum(m.strong and not m.guessed for m in evidence.mentions)
 
     return max(hypotheses, key=understood, default="")
@@ -95,7 +95,7 @@ def table(rows: Iterator[tuple[str, Recording, dict[str, Any]]]) -> dict[str, Co
         levers = {name: text for name, text in heard.items() if name != "n-best"}
         levers["n-best by menu"] = chosen(heard["n-best"], one.menu)
         for name, text in levers.items():
-            evidence = retrieve(text, one.menu, 1)
+            evidence = read_order(text, one.menu, 1)
             lines = [line.model_dump(mode="json") for line in all_said(evidence).lines]
             exact = canonical(lines) == canonical(one.gold["cart"]["lines"])
             source = one.source if one.source == "human" else "tuned"

@@ -27,12 +27,12 @@ from infra.settings import settings
 from schemas.cart import CartDraft, ItemLine
 from schemas.errors import SaycartError
 from schemas.evidence import Evidence
+from services.checks.confidence import FEATURES, features
+from services.checks.traces import KINDS
 from services.engines.decoder import OpenAIDecoder
 from services.evaluation.score import right_fields
 from services.evaluation.statistics import auroc
-from services.pipeline.fields import FEATURES, features
-from services.pipeline.retrieve import retrieve
-from services.pipeline.traces import KINDS
+from services.reading.order import read_order
 from tests.bench.fields.fit import SIGNS, read
 from tests.bench.fields.hear import listener
 from tests.bench.fields.labels import Hearing
@@ -68,7 +68,7 @@ def decode(
         known = {row["key"]: row for row in map(json.loads, out.read_text().splitlines())}
     with out.open("a") as kept:
         for key, hearing in hearings:
-            evidence = retrieve(hearing.transcript.text, hearing.menu, 1)
+            evidence = read_order(hearing.transcript.text, hearing.menu, 1)
             if key in known or evidence.plain:
                 continue
             try:
@@ -121,7 +121,7 @@ def main() -> None:
     rows: list[Row] = []
     for key, hearing in hearings:
         if key in drafts:
-            evidence = retrieve(hearing.transcript.text, hearing.menu, 1)
+            evidence = read_order(hearing.transcript.text, hearing.menu, 1)
             draft = CartDraft.model_validate(drafts[key]["draft"])
             rows += rows_of(hearing, draft, drafts[key]["probability"], evidence)
     print(f"{len(drafts)} hearings of {len(hearings)} were left open, {len(rows)} labelled fields")

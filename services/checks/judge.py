@@ -1,0 +1,61 @@
+"""Judge: is a cart true of the menu, was it heard, and what does it cost? The one place where a draft of a
+machine, a reviewer or a customer becomes a priced cart with findings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.cart import Cart, CartDraft, Finding
+from schemas.evidence import Evidence
+from schemas.menu import Menu
+from schemas.transcript import Transcript
+from services.checks.confidence import field_confidences
+from services.checks.evidence import check_evidence, check_fields, check_hearing
+from services.checks.facts import check_facts, check_total
+from services.checks.price import price_cart
+from services.storage.records import MenuVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A cart priced from its menu version, and all that a reader of it should know."""
+
+    cart: Cart
+    findings: tuple[Finding, ...]
+
+
+def judge_chosen(draft: CartDraft, menu: MenuVersion, transcript: Transcript) -> Judged:
+    """A cart that a person chose: it has to be true of the menu, whatever was heard."""
+    findings = check_facts(draft, menu.menu)
+    cart = price_cart(draft, menu.menu, menu.version, transcript, findings)
+    return Judged(cart, tuple(findings))
+
+
+def judge_drafted(
+    draft: CartDraft,
+    menu: MenuVersion,
+    transcript: Transcript,
+    evidence: Evidence,
+    *,
+    field_threshold: float,
+    max_total: int,
+    vouched: bool = False,
+) -> Judged:
+    """A cart that a machine made of `transcript`: true of the menu, heard, and surely enough.
+
+    `field_threshold` is a calibrated confidence (0..1), `max_total` in minor units. Where the learned reader
+    `vouched` for it, what the rules could not make out of the words is no doubt.
+    """
+    fields = field_confidences(draft, evidence, transcript)
+    said = check_facts(draft, menu.menu) if vouched else doubts_of(draft, menu.menu, evidence)
+    findings = [*said, *check_hearing(transcript)]
+    findings += check_fields(fields, field_threshold, draft, menu.menu)
+    cart = price_cart(draft, menu.menu, menu.version, transcript, findings, fields)
+    findings += check_total(cart.total, max_total)
+    return Judged(cart, tuple(findings))
+
+
+def doubts_of(draft: CartDraft, menu: Menu, evidence: Evidence) -> list[Finding]:
+    """What is not true of the menu, and what was not said or is left open by the words."""
+    return [*check_facts(draft, menu), *check_evidence(draft, evidence)]

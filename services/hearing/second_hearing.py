@@ -1,0 +1,151 @@
+"""Hear a recording: once with open ears, and once more with the menu's words where that left doubt.
+
+A recogniser that is given the menu's words ahead of a recording invents orders out of silence and noise. But
+where the first hearing made no sense in one place ("a medium roast double shot marker"), they settle most
+such places rightly ("mocha"). So the second hearing only ever replaces a first one that has words in it which
+nothing accounts for; it may not lose anything that the first one named; and its order goes to a human, with
+what was heard first beside it, since a wish off the menu would sound like its nearest neighbour too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+import jellyfish
+from rapidfuzz import fuzz, process
+
+from schemas.errors import TooMuchToRead
+from schemas.evidence import Evidence, Mention
+from schemas.menu import Menu
+from schemas.transcript import Transcript
+from services.engines.ports import Recording, Transcriber
+from services.reading.chart.tokens import tokenize
+from services.reading.effort import ORDER_STEPS, budget, charge
+from services.reading.language.english import FILLERS
+from services.reading.names.alike import CELLS
+from services.reading.order import read_order
+
+# About 150 tokens; Whisper reads at most 223 of what is put before a recording.
+MAX_HINTS = 48
+_WIDEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A transcript, and what its words may mean; None where nothing was said, or where they were `unread`."""
+
+    transcript: Transcript
+    evidence: Evidence | None
+    unread: TooMuchToRead | None = None
+
+
+def hear(recording: Recording, language: str, menu: Menu, menu_version: int, ears: Transcriber) -> Heard:
+    """What is heard in a recording; the transcript's `first_heard` is filled when the second hearing replaced
+    the first.
+
+    Raises: as `Transcriber.transcribe`.
+    """
+    first = ears.transcribe(recording, language)
+    if first.nothing_was_said:
+        return Heard(first, None)
+    try:
+        evidence = read_order(first.text, menu, menu_version)
+    except TooMuchToRead as error:
+        return Heard(first, None, error)
+    if not _doubtful(evidence):
+        return Heard(first, evidence)
+    try:
+        again = ears.hear_again(recording, first, hints(evidence))
+        clearer = None if again.nothing_was_said else read_order(again.text, menu, menu_version)
+    except TooMuchToRead:
+        return Heard(first, evidence)  # what is more to read is no better
+    if clearer is None or not _better(clearer, evidence):
+        return Heard(first, evidence)
+    alike, overruled = replaced(first, again)
+    told = {"first_heard": first.text, "alike": alike, "overruled": overruled}
+    return Heard(again.model_copy(update=told), clearer)
+
+
+def replaced(first: Transcript, again: Transcript) -> tuple[float | None, float | None]:
+    """How much the words that a second hearing replaced sound like those in their place (0..1, the least
+    alike place), and the probability of the surest place among them; None without words to compare."""
+    if not first.words or not again.words:
+        return None, None
+    before, after = ([_bare(word.text) for word in heard.words] for heard in (first, again))
+    alike, overruled = 1.0, 0.0
+    for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "equal" or (kind == "insert" and FILLERS.issuperset(after[k:m])):
+            continue  # "thank you", which it likes to hear at the end
+        said, meant = (
+            "".join(word for word in words if word not in FILLERS) for words in (before[i:j], after[k:m])
+        )
+        # A short name sounds much like a longer one that only begins with it.
+        short, long = sorted((len(said), len(meant)))
+        alike = min(alike, fuzz.ratio(_sound(said), _sound(meant)) / 100, short / max(long, 1))
+        overruled = max(overruled, min((word.probability for word in first.words[i:j]), default=0.0))
+    return alike, overruled
+
+
+def hints(evidence: Evidence) -> tuple[str, ...]:
+    """Names of the menu to listen for, the likeliest last, where the recogniser minds them most.
+
+    Likeness is of sound, to the words that nothing accounts for; all words, where no item was named.
+
+    Raises:
+        TooMuchToRead: as `read_order`.
+    """
+    menu = evidence.menu
+    names = [
+        *(item.name for item in menu.items),
+        *(option.name for group in menu.option_groups for option in group.options),
+        *(size.name for size in menu.sizes),
+    ]
+    names = list(dict.fromkeys(names))
+    words = [token.folded for token in tokenize(evidence.transcript)]
+    odd = {token.folded for word in evidence.unexplained for token in tokenize(word)} or set(words)
+    windows = [
+        _sound("".join(words[i:j]))
+        for i in range(len(words))
+        for j in range(i + 1, min(i + _WIDEST, len(words)) + 1)
+        if odd.intersection(words[i:j])
+    ]
+    with budget(ORDER_STEPS, "these words over this menu"):
+        charge(len(names) * (1 + len(windows) // CELLS))
+    likeness = process.cdist([_sound(name) for name in names], windows, scorer=fuzz.ratio).max(axis=1)
+    ranked = sorted(range(len(names)), key=lambda n: likeness[n])
+    return tuple(names[n] for n in ranked[-MAX_HINTS:])
+
+
+def _doubtful(evidence: Evidence) -> bool:
+    return bool(evidence.unexplained) or not evidence.lines
+
+
+def _better(again: Evidence, first: Evidence) -> bool:
+    """Whether more is understood, and nothing lost but what stood right beside the doubtful words."""
+    named = {(m.kind, m.ids) for m in again.mentions}
+    kept = all((m.kind, m.ids) in named for m in _sure(first) if not _beside_odd(m, first))
+    return kept and _understood(again) > _understood(first)
+
+
+def _understood(evidence: Evidence) -> tuple[int, int]:
+    return -len(evidence.unexplained), len(_sure(evidence))
+
+
+def _sure(evidence: Evidence) -> list[Mention]:
+    return [m for m in evidence.mentions if m.strong and not m.guessed]
+
+
+def _beside_odd(mention: Mention, evidence: Evidence) -> bool:
+    """The "medium" of "a medium-ro mocha" was part of what was not understood."""
+    before = evidence.transcript[: mention.start].split()[-1:]
+    after = evidence.transcript[mention.end :].split()[:1]
+    return any(odd in word for odd in evidence.unexplained for word in (*before, *after))
+
+
+def _bare(word: str) -> str:
+    return "".join(token.folded for token in tokenize(word))
+
+
+def _sound(words: str) -> str:
+    return jellyfish.metaphone(words.replace(" ", "").replace("ch", "k"))

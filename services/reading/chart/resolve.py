@@ -1,0 +1,203 @@
+"""Mentions that overlap: which of them stand.
+
+The longest wins over whatever lies inside it, whatever its kind: the size word in "medium roast" opens no
+size, and the "mocha" in "mocha syrup" no drink. What was said whole wins over what only sounds alike.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+
+from services.reading.chart.tokens import Token
+from services.reading.effort import charge
+from services.reading.language.english import JOINTS
+
+EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A mention before overlaps are settled: token positions that matched, and whom they name. An `uneven`
+    one has more or fewer words than the name, and likeness in the whole only; of an even one `unlike` are the
+    positions of words that are not the name's."""
+
+    kind: str
+    group: str
+    id: str
+    core: tuple[int, ...]
+    score: float
+    uneven: bool = False
+    unlike: tuple[int, ...] = ()
+
+
+def settle(found: list[Found]) -> list[Found]:
+    """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
+    # A short form is no name said whole.
+    whole = _Overlaps([f for f in found if f.score >= GAPPED and f.score != SHORT])
+    found = [f for f in found if f.score >= GAPPED or not _told_otherwise(whole.of(f), f)]
+    said = {frozenset(f.core) for f in whole.all if f.score >= EXACT and f.kind != "item"}
+    found = [f for f in found if f.score < EXACT or not any(_parts_better(f, w, said) for w in whole.of(f))]
+    kept = _Overlaps()
+    for f in sorted(found, key=lambda f: (-len(f.core), -f.score)):
+        near = kept.of(f)
+        if any(_beats(k, f) for k in near):
+            continue
+        for k in near:
+            # A longer but worse reading gives way to an exact one inside it ("and latte" to "latte").
+            if set(f.core) < set(k.core) and f.score > k.score + 0.15:
+                kept.drop(k)
+        kept.add(f)
+    best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
+    for f in kept.all:
+        key = (f.kind, f.group, f.id, f.core)
+        if key not in best or best[key].score < f.score:
+            best[key] = f
+    return list(best.values())
+
+
+class _Overlaps:
+    """Mentions by the words that they have, so that each is held only against those that share a word."""
+
+    def __init__(self, found: Iterable[Found] = ()) -> None:
+        self._all: dict[int, Found] = {}
+        self._at: dict[int, dict[int, Found]] = defaultdict(dict)
+        for f in found:
+            self.add(f)
+
+    @property
+    def all(self) -> list[Found]:
+        """All of them, in the order in which they came."""
+        return list(self._all.values())
+
+    def add(self, one: Found) -> None:
+        self._all[id(one)] = one
+        for i in one.core:
+            self._at[i][id(one)] = one
+
+    def drop(self, one: Found) -> None:
+        del self._all[id(one)]
+        for i in one.core:
+            del self._at[i][id(one)]
+
+    def of(self, one: Found) -> list[Found]:
+        """Those that have a word of `one`, itself too where it is among them."""
+        beside = [self._at[i] for i in one.core if i in self._at]
+        charge(1 + sum(len(found) for found in beside))
+        near: dict[int, Found] = {}
+        for found in beside:
+            near |= found
+        return list(near.values())
+
+
+def _told_otherwise(whole: list[Found], like: Found) -> bool:
+    """Whether names said `whole` over its words show that a mere likeness is none."""
+    return any(_belies(w, like) for w in whole) or _all_said(whole, like)
+
+
+def _beats(kept: Found, other: Found) -> bool:
+    """Whether `kept` leaves no room for `other`, which is no longer and no better than it."""
+    mine, its = set(kept.core), set(other.core)
+    if its < mine:
+        if other.score == SHORT and _same(kept, other):
+            return True  # "dark" in "dark rose", which is a dark roast
+        return kept.score >= other.score - 0.15
+    if its == mine:
+        if other.score == SHORT and other.kind == kept.kind == "option":
+            return False  # "ranch" is a dip, and short for a dressing: the item tells
+        return other.score < kept.score - (0 if kept.score >= EXACT else 0.05)
+    return bool(its & mine) and not mine < its and other.score < kept.score
+
+
+def _belies(whole: Found, like: Found) -> bool:
+    """Whether a name said whole shows that a sound-alike over its words is none.
+
+    "two coffees" is one letter off "coffee", but holds the word itself; "classic burger well" is one letter
+    off a "meal", but its last word is the first of "well done"; "fresh lemon cake" is near "fresh lemonade",
+    but a lemon cake was said.
+    """
+    mine, its = set(whole.core), set(like.core)
+    if mine < its:
+        return _same(whole, like) or (like.uneven and whole.kind == like.kind and len(mine) > 1)
+    return whole.score >= EXACT and bool(mine & its and mine - its and its - mine)
+
+
+def _all_said(whole: list[Found], like: Found) -> bool:
+    """Whether each word of a mere likeness is of a name said whole: a "double cheeseburger", where that is a
+    size and an item, is no double cheeseburger combo; nor is a "chicken korma" a chicken pakora, where a
+    korma is an item (an "ice mocha" is an iced one, though it may be had with ice)."""
+    inside = [w for w in whole if w.score >= EXACT and set(w.core) < set(like.core)]
+    own = {i for w in inside if w.kind == like.kind for i in w.core}
+    told = bool(own) if like.uneven else bool(own.intersection(like.unlike))
+    return told and {i for w in inside for i in w.core} == set(like.core)
+
+
+def _parts_better(one: Found, other: Found, said: Set[frozenset[int]]) -> bool:
+    """Whether what two overlapping names leave of each other tells for the other: a "chicken tikka masala" is
+    a tikka masala with chicken, which is a name, and no chicken tikka with a masala, which is none. `said`
+    are the places of sizes and options that were said whole."""
+    mine, its = set(one.core), set(other.core)
+    if one.score < EXACT or other.score < EXACT or not mine & its or not mine - its or not its - mine:
+        return False
+    return mine - its in said and its - mine not in said
+
+
+def _same(a: Found, b: Found) -> bool:
+    return (a.kind, a.group, a.id) == (b.kind, b.group, b.id)
+
+
+def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
+    """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
+    is a part of another name, and would be lost."""
+    gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
+    gap = {i for i in gap if tokens[i].folded != "the"}
+    if not gap:
+        return True
+    charge(len(kept))
+    # "Extra cheddar cheese" is of the cheddar, where there is extra cheese.
+    if any(f.kind == one.kind == "option" and f.group == one.group and gap >= {*f.core} for f in kept):
+        return False
+    return gap <= {i for f in kept if f is not one for i in f.core}
+
+
+def counted(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
+    """Whether a name's number counts the same thing by a longer name: "three cheese omelettes", where one is
+    a three cheese omelette."""
+    if not tokens[one.core[0]].folded.isdigit():
+        return False
+    charge(len(kept))
+    return any(
+        f.kind == one.kind == "item"
+        and f.id == one.id
+        and one.core[0] < f.core[0] <= one.core[-1] < f.core[-1]
+        for f in kept
+    )
+
+
+def closes(around: Found, choice: Found) -> bool:
+    """Whether the last word of a choice closes the item's name `around` it: the sauce of "a bottle of the
+    sweet and smoky sauce"."""
+    return (
+        choice.kind == "option"
+        and len(choice.core) > 2
+        and choice.core[-1] == around.core[-1]
+        and around.core[-2] < choice.core[0]
+    )
+
+
+def strange(
+    tokens: list[Token], found: list[Found], kept: list[Found], offers: Mapping[str, frozenset[str]]
+) -> set[tuple[str, tuple[int, ...]]]:
+    """Groups and places of choices that no named item comes with, where their words are choices it has: "a
+    burger with cheese and onions" has no cheese and onion filling. `offers` are the groups of each item."""
+    groups = {group for f in found if f.kind == "item" for group in offers[f.id]}
+    own = [f for f in found if f.kind == "option" and f.group in groups and f.score >= GAPPED]
+    lost = set()
+    for one in kept:
+        if one.kind == "option" and len(one.core) > 2 and one.group not in groups:
+            charge(len(own))
+            told = {i for f in own if set(f.core) < set(one.core) for i in f.core}
+            if told >= {i for i in one.core if tokens[i].folded not in JOINTS}:
+                lost.add((one.group, one.core))
+    return lost

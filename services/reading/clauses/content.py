@@ -1,0 +1,74 @@
+"""What one clause of an order says: an item, sizes, options and a number, and what can be told from these and
+the words alone, whatever was ordered before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.cart import Amount
+from schemas.evidence import Mention, OptionEvidence
+from services.reading.chart.mentions import Name
+from services.reading.chart.tokens import PAUSES
+from services.reading.clauses.clause import Clause
+from services.reading.language.turns import ENOUGH, THE_OTHER
+from services.reading.values.numbers import Number
+
+# The options that one name may mean, of different groups.
+Choices = tuple[OptionEvidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An item, sizes, options and a number; `words` are those after the cue, folded."""
+
+    item: Name | None = None
+    sizes: tuple[str, ...] = ()
+    options: tuple[Choices, ...] = ()
+    number: Number | None = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def skus(self) -> tuple[str, ...]:
+        """Items that the name may mean; empty when none is named."""
+        mention = self.item.of("item") if self.item is not None else None
+        return mention.ids if mention is not None else ()
+
+    @property
+    def anything(self) -> bool:
+        """Whether a value of any kind was said."""
+        return bool(self.item or self.sizes or self.options or self.number)
+
+    @property
+    def refuses(self) -> bool:
+        """ "No onions, no pickles": whether no option is named that is wished for."""
+        return all(o.amounts == (Amount.NONE,) for choices in self.options for o in choices)
+
+    @property
+    def leaves_open(self) -> bool:
+        """ "Oat milk or soy", "a latte or a mocha"; "no ice or lemon" leaves nothing open."""
+        several = len(self.sizes) + len(self.options) > 1 or "or" in (self.words[0], self.words[-1])
+        return "or" in self.words and several and not (self.options and self.refuses)
+
+    @property
+    def finds_fault(self) -> bool:
+        """ "That's too much cheese" orders none."""
+        return self.words[:1] == ("that",) and "too" in self.words and self.item is None
+
+    def counts_anew(self, clause: Clause, *, replaces: bool) -> bool:
+        """ "Churros for the kids, two orders": a number alone."""
+        bare = not (self.sizes or self.options or set(self.words) & THE_OTHER)
+        just = bool({"just", "only"} & set(self.words)) and len(self.words) <= 4
+        of_them = self.words[1:] in (("of", "them"), ("of", "those"), ("of", "em"))
+        short = clause.lead in PAUSES and (len(self.words) <= 2 or just or of_them)
+        return bare and (replaces or short or bool(ENOUGH & set(self.words)))
+
+
+def meant(mention: Mention, heard: list[OptionEvidence]) -> Choices:
+    """Which of the options that were heard a name may mean."""
+    pairs = set(zip(mention.groups, mention.ids, strict=True))
+    return tuple(o for o in heard if (o.group, o.id) in pairs)
+
+
+def refused(choices: Choices) -> Choices:
+    """The same options, with none of them wished for."""
+    return tuple(o.model_copy(update={"amounts": (Amount.NONE,), "counts": (1,)}) for o in choices)

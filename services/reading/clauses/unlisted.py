@@ -1,0 +1,100 @@
+"""Wishes for what the menu does not have: unknown words that are wished for as an item is."""
+
+from __future__ import annotations
+
+from services.reading.chart.mentions import Name
+from services.reading.clauses.clause import Clause
+from services.reading.clauses.content import Said
+from services.reading.clauses.listener import Listener
+from services.reading.clauses.tally import Tally, Wish
+from services.reading.language.english import HAVING, UNWISHED, VESSELS
+from services.reading.language.turns import PARTICLES
+
+# What leads to a wish, and what does before "the".
+_LEADING = HAVING | {"a", "an", "some", "with", "put", "add"}
+_BEFORE_THE = HAVING | {"me", "him", "her", "us"}
+_OURS = frozenset("has had got left was in my".split())
+_WANTING = frozenset("want having like take".split())
+
+
+class Unlisted:
+    """Finds them, and adds them to the tally."""
+
+    def __init__(self, listener: Listener, tally: Tally) -> None:
+        self._tokens, self._numbers, self._odd = listener.tokens, listener.numbers, listener.odd
+        self._tally = tally
+
+    def wish(self, clause: Clause, said: Said) -> Wish | None:
+        """What a clause wishes for that is not on the menu; None for anything else."""
+        return self._unknown(clause, said) or self._compound(clause, said)
+
+    def add(self, off: Wish, *, replaces: bool) -> None:
+        """ "Four donuts, no, make it two donuts": the same thing that the menu does not have, another
+        number."""
+        tokens = self._tokens
+        words = [token.folded for token in tokens[slice(*off.at)]]
+        known = [w for w in self._tally.wishes if not w.items]
+        same = [w for w in known if [token.folded for token in tokens[slice(*w.at)]] == words]
+        if replaces and same:
+            same[0].quantity = off.quantity
+        else:
+            self._tally.add(off)
+
+    def beside(self, clause: Clause) -> Wish | None:
+        """Something unknown that an item is wished for with: "fries with truffle oil"."""
+        for i in range(clause.body + 1, clause.end):
+            before = self._tokens[i - 1].folded
+            if before in ("a", "an", "some") and i - 1 > clause.body:
+                before = self._tokens[i - 2].folded
+            if i in self._odd and before == "with":
+                return Wish((), (i, i + 1))
+        return None
+
+    def listed(self, clause: Clause, before: Clause | None) -> Wish | None:
+        """Something unknown in a list of what an item is wished for with: "swiss and pineapple on it"."""
+        goes_on = before is not None and not before.cue and any(name.of("option") for name in before.names)
+        odd = clause.body in self._odd and self._tokens[clause.body].folded not in PARTICLES
+        if goes_on and clause.lead in (",", "and") and odd:
+            return Wish((), (clause.body, clause.body + 1))
+        return None
+
+    def _unknown(self, clause: Clause, said: Said) -> Wish | None:
+        """A wish for what the menu does not have: unknown words that a number or article leads to."""
+        odd = [i for i in range(clause.body, clause.end) if i in self._odd]
+        if not odd or (said.item is not None and not self._part_beside(said.item)):
+            return None
+        first = odd[0] if said.item is None else min(odd[0], said.item.start)
+        known = {i for n in clause.names for i in range(n.start, n.end)} | self._odd
+        at = first
+        of = VESSELS | {"of", "those", "these", "little", "big", "nice"}
+        while at > clause.body and (at - 1 in known or self._tokens[at - 1].folded in of):
+            at -= 1
+        number = next((n for n in self._numbers if n.end == at and n.start >= clause.body), None)
+        before = [t.folded for t in self._tokens[clause.body : at]]
+        led = before[-1:] and before[-1] in _LEADING
+        led = led or (before[-1:] == ["the"] and before[-2:-1] and before[-2] in _BEFORE_THE)
+        ours = _OURS.intersection(before)
+        if ours == {"my"} and _WANTING.intersection(before):
+            ours = frozenset()  # "my son wants a slice of pizza"
+        unwished = {self._tokens[i].folded for i in odd} <= UNWISHED
+        if not (number or led) or ours or unwished:
+            return None
+        return Wish((), (first, odd[-1] + 1), number.value if number else 1)
+
+    def _compound(self, clause: Clause, said: Said) -> Wish | None:
+        """A wish by a name made of parts of others, which do not go together: a "hot chocolate" where there
+        are hot dogs and chocolate shakes."""
+        mention = said.item.of("item") if said.item is not None else None
+        if said.item is None or mention is None or mention.strong or said.item.start == clause.body:
+            return None
+        beside = next((n for n in clause.names if n.start == said.item.end and n.of("option")), None)
+        led = self._tokens[said.item.start - 1].folded in ("a", "an") or said.number is not None
+        if beside is None or not led or self._tally.groups(said.skus) & set(beside.readings[0].groups):
+            return None
+        return Wish((), (said.item.start, beside.end), said.number.value if said.number else 1)
+
+    def _part_beside(self, name: Name) -> bool:
+        """Whether an unknown word stands next to a mere part of a name: "breakfast burritos"."""
+        mention = name.of("item")
+        part = mention is not None and not mention.strong and not mention.guessed
+        return part and bool({name.start - 1, name.end} & self._odd)

@@ -1,0 +1,157 @@
+"""What a number counts, by the place where it stands: the options and the item that it leads to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from schemas.cart import CartDraft, ItemLine, NotOnMenuLine
+from schemas.evidence import Evidence, Mention, SaidNumber
+from schemas.menu import Menu
+from services.reading.chart.tokens import SENTENCE_ENDS, Token, span, tokenize
+from services.reading.language.english import AND, BELONGING, FURTHER, MEASURES
+from services.reading.values.numbers import MULTIPLES, is_plural, number_value
+
+# After a number they tell that it counts an option: "two extra shots", "two pumps of vanilla".
+_OF_IT = FURTHER | MEASURES
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """The names that a number leads to: options, and the item that they stand before, if any. `joined` where
+    an "and" or a comma is among them, `close` where nothing else is."""
+
+    options: tuple[Mention, ...] = ()
+    item: Mention | None = None
+    joined: bool = False
+    close: bool = True
+
+    def of_its_item(self, menu: Menu) -> bool:
+        """Whether several options stand before an item that comes with all of them, and nothing else."""
+        if self.item is None or not self.close or len(self.options) < 2:
+            return False
+        ids = self.item.ids
+        groups = {group for item in menu.items if item.sku in ids for group in item.option_groups}
+        return all(groups.intersection(option.groups) for option in self.options)
+
+
+def starting(tokens: list[Token], mentions: Iterable[Mention]) -> Mapping[int, list[Mention]]:
+    """Names by the token that they begin with."""
+    starts: dict[int, list[Mention]] = defaultdict(list)
+    for mention in mentions:
+        starts[span(tokens, mention)[0]].append(mention)
+    return dict(starts)
+
+
+def led_to(tokens: list[Token], end: int, starts: Mapping[int, list[Mention]]) -> Led:
+    """What follows a number that ends before token `end`, up to the next item, number, article or pause:
+    "two large ham and chicken pies". `starts` as of `starting`."""
+    options: list[Mention] = []
+    joined, close, at = False, True, end
+    while at < len(tokens) and not _ended(tokens, at, listing=bool(options)):
+        here = starts.get(at)
+        if here is not None:
+            joined = joined or (at > end and bool(tokens[at - 1].after))
+            item = next((m for m in here if m.kind == "item"), None)
+            if item is not None:
+                return Led(tuple(options), item, joined, close)
+            options += [m for m in here if m.kind == "option"]
+            at = span(tokens, here[0])[1]
+            continue
+        word = tokens[at].folded
+        if word in BELONGING or word in ("a", "an") or number_value(word) is not None:
+            break
+        if word in AND and not options:
+            break
+        joined = joined or word in AND
+        close = close and (word in AND or word == "of")
+        at += 1
+    return Led(tuple(options), None, joined, close)
+
+
+def _ended(tokens: list[Token], at: int, *, listing: bool) -> bool:
+    """Whether a pause before token `at` ends what a number counts; a list of options goes on past a comma."""
+    pause = tokens[at - 1].after if at else ""
+    return bool(pause) and (pause in SENTENCE_ENDS or not listing)
+
+
+def of_one(tokens: list[Token], start: int, mentions: Sequence[Mention]) -> bool:
+    """Whether a number counts no items though it stands before one: "a double shot latte", "a small two shot
+    latte"."""
+    if tokens[start].folded in MULTIPLES:
+        return True
+    sizes = {span(tokens, m)[1]: span(tokens, m)[0] for m in mentions if m.kind == "size"}
+    at = start
+    while at in sizes and not tokens[at - 1].after:
+        at = sizes[at]
+    led = at > 0 and tokens[at - 1].folded in ("a", "an") and not tokens[at - 1].after
+    return led and tokens[start].folded.isdigit()  # "a couple of oat lattes"
+
+
+def opens_line(tokens: list[Token], start: int, mentions: Sequence[Mention]) -> bool:
+    """Whether a line may begin with a number, which goes on from no name and no "with"."""
+    if start == 0 or tokens[start - 1].after:
+        return True
+    before = tokens[start - 1]
+    return before.folded not in BELONGING and not any(m.start < before.end <= m.end for m in mentions)
+
+
+def idle_numbers(draft: CartDraft, evidence: Evidence) -> Iterator[int]:
+    """Numbers that count nothing in the cart of what they lead to; one that leads to no name may count any
+    line. A split one may be the sum of lines that follow one another."""
+    tokens = tokenize(evidence.transcript)
+    starts = starting(tokens, evidence.mentions)
+    wished = {line.quantity for line in draft.lines if isinstance(line, NotOnMenuLine)}
+    for number in evidence.numbers:
+        if number.value > 1 and number.value not in wished | _counts(tokens, number, starts, draft, evidence):
+            yield number.value
+
+
+def _counts(
+    tokens: list[Token],
+    number: SaidNumber,
+    starts: Mapping[int, list[Mention]],
+    draft: CartDraft,
+    evidence: Evidence,
+) -> set[int]:
+    """What stands in the cart of the names that a number leads to."""
+    start, end = (
+        next((i for i, t in enumerate(tokens) if t.start >= offset), len(tokens))
+        for offset in (number.start, number.end)
+    )
+    led = led_to(tokens, end, starts)
+    lines = [line for line in draft.lines if isinstance(line, ItemLine)]
+    if led.item is None and not led.options:
+        return _sums(line.quantity for line in draft.lines) | {
+            o.count for line in lines for o in line.options
+        }
+    said = {pair for m in led.options for pair in zip(m.groups, m.ids, strict=True)}
+    counts = {o.count for line in lines for o in line.options if (o.group, o.id) in said}
+    if led.item is None:
+        if _of_several(tokens, start, end, number, evidence):
+            parts = [{(o.group, o.id) for o in line.options} for line in lines]
+            counts |= _sums(
+                line.quantity if said & part else 0 for line, part in zip(lines, parts, strict=True)
+            )
+        return counts
+    own = _sums(line.quantity if line.sku in led.item.ids else 0 for line in lines)
+    if led.close and not led.joined and not of_one(tokens, start, evidence.mentions):
+        return own
+    return own | counts
+
+
+def _of_several(tokens: list[Token], start: int, end: int, number: SaidNumber, evidence: Evidence) -> bool:
+    """Whether a number before options may count some of several: "four tacos, two steak"."""
+    if tokens[start - 1].folded in BELONGING or (end < len(tokens) and tokens[end].folded in _OF_IT):
+        return False
+    before = [m for m in evidence.mentions if m.kind == "item" and m.end <= number.start]
+    more = any(n.end <= number.start and n.value >= number.value for n in evidence.numbers)
+    return bool(before) and (more or is_plural(before[-1], evidence.menu))
+
+
+def _sums(quantities: Iterable[int]) -> set[int]:
+    """The sums of all runs."""
+    each = list(quantities)
+    return {total for i in range(len(each)) for total in accumulate(each[i:])}

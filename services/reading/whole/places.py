@@ -1,0 +1,189 @@
+"""Where in the transcript the lines of an order are: which mentions name an item that may be a line, and
+which words around each are its own.
+
+Between two items the words are split at the last joint ("and", a comma): what is before it belongs to the
+item before, what is after it leads to the next. Without a joint they may belong to either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from schemas.evidence import Mention
+from schemas.menu import Menu
+from services.reading.chart.tokens import Token, covered, span, tokenize
+from services.reading.language.english import AMOUNTS, AND, MEASURES
+from services.reading.names.senses import senses
+
+# What follows the article of a measure, not of an item ("a splash of milk", "a lot of foam").
+_MEASURING = MEASURES | AMOUNTS.keys()
+
+
+# An article after these opens no new item ("half a dozen", "on a brioche bun").
+_BEFORE_OWN = frozenset("half on in".split())
+# Where an item is named: first token, end, skus, words.
+_Spot = tuple[int, int, tuple[str, ...], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place that names an item; all ranges are token positions [start, end).
+
+    `region` is where its values may be looked for, `own` the part of it that belongs to no other place;
+    `first` and `last` bound the name itself.
+    """
+
+    items: tuple[str, ...]
+    anchor: str
+    first: int
+    last: int
+    region: tuple[int, int]
+    own: tuple[int, int]
+    menu: Menu
+
+    @property
+    def offered(self) -> set[str]:
+        """Groups of options that its items come with."""
+        return {g for item in self.menu.items if item.sku in self.items for g in item.option_groups}
+
+
+def find_places(
+    tokens: list[Token], mentions: list[Mention], menu: Menu
+) -> tuple[list[Place], list[Mention], bool]:
+    """Places in the order of the words, the mentions that are left, and whether one of them is as well a
+    line as a choice of the line before ("a combo and a cola"). A name that can only be an option of the item
+    before is no item, one that no item near offers is no option, and a mere part of an item's name beside a
+    whole name is neither."""
+    heard = mentions
+    mentions, torn = senses(tokens, heard, menu)
+    taken = covered(tokens, mentions)
+    naming = [m for m in mentions if m.kind == "item"]
+    spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
+    ending = _ending(tokens, mentions)
+    partings = [
+        _listed(tokens, ending, one, other, menu) or _parting(tokens, taken, one[1], other[0])
+        for one, other in pairwise(spots)
+    ]
+    places = []
+    for i, (first, last, items, anchor) in enumerate(spots):
+        after = spots[i + 1][0] if i + 1 < len(spots) else len(tokens)
+        start, own_start = partings[i - 1] if i else (0, 0)
+        own_end, end = partings[i] if i + 1 < len(spots) else (after, after)
+        while end > last and tokens[end - 1].folded in AND:
+            end -= 1  # the "and" before the next item is nobody's
+        places.append(
+            Place(
+                items=items,
+                anchor=anchor,
+                first=first,
+                last=last,
+                region=(start, end),
+                own=(own_start, own_end),
+                menu=menu,
+            )
+        )
+    torn = torn or _run_together(places, heard) or _in_pairs(tokens, mentions, places)
+    return places, mentions, torn
+
+
+def _ending(tokens: list[Token], mentions: list[Mention]) -> dict[tuple[str, int], tuple[int, Mention]]:
+    """By kind and the token where it ends, each mention with its first token; of two, the last."""
+    spans = ((span(tokens, m), m) for m in mentions)
+    return {(m.kind, last): (first, m) for (first, last), m in spans}
+
+
+def _listed(
+    tokens: list[Token],
+    ending: dict[tuple[str, int], tuple[int, Mention]],
+    one: _Spot,
+    other: _Spot,
+    menu: Menu,
+) -> tuple[int, int] | None:
+    """Where the words between two items part when the last of a list stands before the size of the next:
+    "tuna with lettuce and mayo six inch ham". It is the first item's, or either's where both come with it;
+    None for any other words."""
+    at = other[0]
+    while ("size", at) in ending:
+        at, _ = ending["size", at]
+    if at == other[0] or ("option", at) not in ending:
+        return None
+    opens, last = ending["option", at]
+    joint = opens - 1
+    if joint <= one[1] or tokens[joint].folded != "and" or ("option", joint) not in ending:
+        return None
+    offered = [
+        {g for item in menu.items if item.sku in spot[2] for g in item.option_groups} & set(last.groups)
+        for spot in (one, other)
+    ]
+    return (at, at) if offered[0] and not offered[1] else (joint, at) if all(offered) else None
+
+
+def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
+    """Whether a line may be a choice of the one right after it: "a cola burger combo"."""
+    for one, other in pairwise(places):
+        choices = {g for m in mentions if m.kind == "option" and m.text == one.anchor for g in m.groups}
+        if one.last == other.first and choices & other.offered:
+            return True
+    return False
+
+
+def _in_pairs(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> bool:
+    """Whether options may go with the item before each or after: "ham and cheddar turkey and swiss"."""
+    ends = {span(tokens, m)[0]: span(tokens, m)[1] for m in mentions if m.kind == "option"}
+    return any(
+        tokens[one.last].folded == "and"
+        and ends.get(one.last + 1) == other.first
+        and [t.folded for t in tokens[other.last : other.last + 1]] == ["and"]
+        and other.last + 1 in ends
+        for one, other in pairwise(places)
+    )
+
+
+def _spots(tokens: list[Token], items: list[Mention]) -> list[_Spot]:
+    """Item mentions by place, overlapping ones as one."""
+    spots: list[_Spot] = []
+    for mention in sorted(items, key=lambda m: (m.start, -m.end)):
+        first, last = span(tokens, mention)
+        if spots and first < spots[-1][1]:
+            known = spots[-1]
+            spots[-1] = (known[0], known[1], tuple(dict.fromkeys((*known[2], *mention.ids))), known[3])
+        else:
+            spots.append((first, last, mention.ids, mention.text))
+    return spots
+
+
+def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tuple[int, int]:
+    """Where the words between two items part: those before the first position belong to the item before,
+    those from the second on lead to the next, and between the two they may be either's; all of them when
+    nothing parts [start, end).
+
+    An article or number opens the next item ("... and a mocha"). After it an "and" or a comma leaves open
+    which: "a mushroom and onion pizza" is one pizza, "a splash of milk, muffins" are two wishes.
+    """
+    article = joint = None
+    for i in range(start, end):
+        word = tokens[i].folded
+        measures = i + 1 < end and tokens[i + 1].folded in _MEASURING
+        opens = word in ("a", "an") or (word.isdigit() and not tokens[i].after)
+        if i not in taken and opens and not measures:
+            article = i if tokens[i - 1].folded not in _BEFORE_OWN else article
+        elif word in AND and i not in taken:
+            joint = i
+        if tokens[i].after:
+            joint = i + 1
+    if joint is None and start > 0 and tokens[start - 1].after:
+        joint = start
+    if article is not None and joint is not None and article < joint:
+        return article, joint
+    at = joint if article is None else article
+    return (start, end) if at is None else (at, at)
+
+
+def _refers_back(mention: Mention, items: list[Mention]) -> bool:
+    """Whether it only says again a part of a name said before: "no pickles on the burger"."""
+    words = {token.folded for token in tokenize(mention.text)}
+    return not mention.strong and any(
+        other.strong and other.end <= mention.start and words <= {t.folded for t in tokenize(other.text)}
+        for other in items
+    )

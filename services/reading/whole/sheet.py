@@ -1,0 +1,159 @@
+"""The words of an order on a sheet: what is said where, what is struck out, what is put in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from schemas.evidence import Mention
+from services.reading.chart.mentions import phrase_end
+from services.reading.chart.tokens import SENTENCE_ENDS, Token, span
+from services.reading.language.english import AMOUNTS, AND, ARTICLES
+from services.reading.values.numbers import number_value
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Something said that a correction may be about, at token positions [start, end)."""
+
+    kind: str
+    start: int
+    end: int
+    mention: Mention | None = None
+
+    def names(self) -> set[tuple[str, str]]:
+        """Groups and ids that the words may mean; a number names nothing."""
+        if self.mention is None:
+            return set()
+        groups = self.mention.groups or ("",) * len(self.mention.ids)
+        return set(zip(groups, self.mention.ids, strict=True))
+
+    def groups(self) -> set[str]:
+        """Groups of the options that the words may mean."""
+        return {group for group, _ in self.names()}
+
+    def alike(self, other: Value) -> bool:
+        """Whether one can take the other's place: options are of one group."""
+        if self.kind != other.kind or self.kind != "option":
+            return self.kind == other.kind
+        return bool(self.groups() & other.groups())
+
+
+class Sheet:
+    """Words with what is struck out of them. Positions are of tokens; values keep the words' order."""
+
+    def __init__(self, tokens: list[Token], mentions: list[Mention]) -> None:
+        self.tokens = tokens
+        self._mentions = mentions
+        self._struck: set[int] = set()
+        self._numbers: dict[int, str] = {}
+        self._pauses: dict[int, str] = {}
+        self._names: dict[Mention, Mention] = {}
+        named = {i for m in mentions for i in range(*span(tokens, m))}
+        values = [Value(m.kind, *span(tokens, m), m) for m in mentions if not m.guessed]
+        values += [
+            Value("number", i, i + 1)
+            for i, token in enumerate(tokens)
+            if i not in named and number_value(token.folded)
+        ]
+        self.values = sorted(values, key=lambda v: (v.start, v.kind != "item"))
+        self.named = named
+
+    def earlier(self, value: Value, at: int) -> Value | None:
+        """The last mention before `at` that the words of `value` may mean."""
+        return next(
+            (v for v in reversed(self.before(at)) if v.kind == value.kind and v.names() & value.names()),
+            None,
+        )
+
+    def before(self, at: int) -> list[Value]:
+        """What was said before `at` and still stands."""
+        return [v for v in self.values if v.end <= at and not self._struck & set(range(v.start, v.end))]
+
+    def after(self, at: int) -> Value | None:
+        """The value that follows, past articles and amounts."""
+        little = ARTICLES | AMOUNTS.keys()
+        while at < len(self.tokens) and at not in self.named and self.tokens[at].folded in little:
+            at += 1
+        return next((v for v in self.values if v.start == at), None)
+
+    def item_after(self, value: Value) -> Value | None:
+        """The item that `value` leads to, or is: "three large" leads to the latte of "three large lattes"."""
+        while value.kind != "item":
+            following = next((v for v in self.values if v.start == value.end), None)
+            if following is None or self.tokens[value.end - 1].after:
+                return None
+            value = following
+        return value
+
+    def goes_on(self, at: int) -> bool:
+        """Whether anything is named or counted in the rest of the sentence."""
+        for i in range(at, len(self.tokens)):
+            if any(v.start == i for v in self.values):
+                return True
+            if self.tokens[i].after in SENTENCE_ENDS:
+                break
+        return False
+
+    def clause(self, item: Value) -> tuple[int, int]:
+        """The words around an item up to the nearest joint on either side."""
+        start, end = item.start, item.end
+        while start > 0 and not self.tokens[start - 1].after and self.tokens[start - 1].folded not in AND:
+            start -= 1
+        while (
+            end < len(self.tokens) and not self.tokens[end - 1].after and self.tokens[end].folded not in AND
+        ):
+            end += 1
+        return start, end
+
+    def next_clause(self, item: Value, at: int) -> int:
+        """Where the words around the next item before `at` begin; `at` itself when none follows."""
+        following = next((v for v in self.before(at) if v.kind == "item" and v.start >= item.end), None)
+        return at if following is None else self.clause(following)[0]
+
+    def is_choice(self, item: Value) -> bool:
+        """Whether the words that name an item name an option as well."""
+        return any(v.kind == "option" and (v.start, v.end) == (item.start, item.end) for v in self.values)
+
+    def phrase(self, at: int, phrases: Iterable[tuple[str, ...]]) -> int | None:
+        """The end of the longest of `phrases` that stands at `at`."""
+        return phrase_end(self.tokens, at, phrases)
+
+    def strike(self, start: int, end: int) -> None:
+        """Take the words at [start, end) out."""
+        self._struck |= set(range(start, end))
+
+    def strike_amount(self, value: Value) -> None:
+        """Take out the word right before a value that says how much of it."""
+        if any(token.folded in AMOUNTS for token in self.tokens[value.start - 1 : value.start]):
+            self.strike(value.start - 1, value.start)
+
+    def lend(self, old: Value, new: Value) -> None:
+        """`new` said at the place of `old`: its line, its order of words."""
+        if old.mention is not None and new.mention is not None:
+            place = {"start": old.mention.start, "end": old.mention.end}
+            self._names[old.mention] = new.mention.model_copy(update=place)
+        else:
+            self._numbers[old.start] = self.tokens[new.start].folded
+        self._pauses[old.end - 1] = self.tokens[new.end - 1].after
+        self.strike(new.start, new.end)
+
+    def result(self) -> tuple[list[Token], list[Mention]]:
+        """The words and mentions that are left."""
+        kept: list[Token] = []
+        last = -1
+        for i, token in enumerate(self.tokens):
+            if i in self._struck:
+                # A pause stays one, though the word before it is gone.
+                if token.after and kept and not kept[-1].after and last not in self._pauses:
+                    kept[-1] = replace(kept[-1], after=token.after)
+                continue
+            after = self._pauses.get(i, token.after)
+            kept.append(replace(token, folded=self._numbers.get(i, token.folded), after=after))
+            last = i
+        mentions = [
+            self._names.get(m, m)
+            for m in self._mentions
+            if not self._struck & set(range(*span(self.tokens, m)))
+        ]
+        return kept, mentions
