@@ -16,7 +16,7 @@ from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence, SaidNumber
 from schemas.menu import Menu
 from schemas.writable import writable
-from services.reading.chart.tokens import Token, covered, sentences
+from services.reading.chart.tokens import Utterance, covered, sentences
 from services.reading.effort import ORDER_STEPS, budget
 from services.reading.language.talk import ASKED, ASKING
 from services.reading.names.lexicons import lexicon
@@ -97,12 +97,12 @@ def _retrieved(text: str, menu: Menu, menu_version: int) -> Evidence:
     return with_words(retell(evidence, reading, odd))
 
 
-def _placed(tokens: list[Token], number: Number) -> SaidNumber:
+def _placed(tokens: Utterance, number: Number) -> SaidNumber:
     start, end = tokens[number.start].start, tokens[number.end - 1].end
     return SaidNumber(value=number.value, start=start, end=end)
 
 
-def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
+def _asked(text: str, tokens: Utterance, mentions: list[Mention]) -> bool:
     """Whether something of the menu was asked about, and not ordered yet ("do you have croissants?")."""
     idle = answered(text, tokens, mentions)
     ends = [m.end() for m in ASKED.finditer(text) if not any(a <= m.start() < b for a, b in idle)]

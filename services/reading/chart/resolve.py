@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
-from services.reading.chart.tokens import Token
+from services.reading.chart.tokens import Utterance
 from services.reading.effort import charge
 from services.reading.language.english import JOINTS
 
@@ -147,7 +147,7 @@ def _same(a: Found, b: Found) -> bool:
     return (a.kind, a.group, a.id) == (b.kind, b.group, b.id)
 
 
-def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
+def filled(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
     """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
     is a part of another name, and would be lost."""
     gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
@@ -161,7 +161,7 @@ def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
     return gap <= {i for f in kept if f is not one for i in f.core}
 
 
-def counted(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
+def counted(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
     """Whether a name's number counts the same thing by a longer name: "three cheese omelettes", where one is
     a three cheese omelette."""
     if not tokens[one.core[0]].folded.isdigit():
@@ -187,7 +187,7 @@ def closes(around: Found, choice: Found) -> bool:
 
 
 def strange(
-    tokens: list[Token], found: list[Found], kept: list[Found], offers: Mapping[str, frozenset[str]]
+    tokens: Utterance, found: list[Found], kept: list[Found], offers: Mapping[str, frozenset[str]]
 ) -> set[tuple[str, tuple[int, ...]]]:
     """Groups and places of choices that no named item comes with, where their words are choices it has: "a
     burger with cheese and onions" has no cheese and onion filling. `offers` are the groups of each item."""

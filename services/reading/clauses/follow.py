@@ -14,7 +14,7 @@ from itertools import zip_longest
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.mentions import names_of
-from services.reading.chart.tokens import SENTENCE_ENDS, Token
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance
 from services.reading.clauses.adding import Adder
 from services.reading.clauses.asking import Asker
 from services.reading.clauses.assigning import Assigner
@@ -35,7 +35,7 @@ from services.reading.values.numbers import find_numbers, pieces
 
 def follow(
     text: str,
-    tokens: list[Token],
+    tokens: Utterance,
     mentions: list[Mention],
     settled: list[Mention],
     odd: list[int],

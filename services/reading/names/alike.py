@@ -7,7 +7,7 @@ import numpy as np
 from rapidfuzz import fuzz, process
 
 from services.reading.chart.resolve import Found
-from services.reading.chart.tokens import PAUSES, Token
+from services.reading.chart.tokens import PAUSES, Token, Utterance
 from services.reading.effort import charge
 from services.reading.language.english import AMOUNTS, FILLERS, JOINTS
 from services.reading.names.board import Board
@@ -38,7 +38,7 @@ class Ear:
             for name, _ in self._board.items(*rest)
         )
 
-    def find(self, tokens: list[Token]) -> list[Found]:
+    def find(self, tokens: Utterance) -> list[Found]:
         """Names that a window of the transcript spells or sounds almost like."""
         widest = max(len(words) for words, *_ in self._board.phrases) + 1
         charge(len(tokens) * min(widest, len(tokens)))
