@@ -24,7 +24,7 @@ from services.reading.retelling import retell
 from services.reading.values.numbers import Number, find_numbers
 from services.reading.whole.lines import lines_of
 from services.reading.whole.own_words import with_words
-from services.reading.whole.reading import read
+from services.reading.whole.reading import Reading, read
 from services.reading.whole.sharing import repeated
 from services.reading.whole.unexplained import answered, unexplained
 from services.reading.whole.weighing import weighs
@@ -92,9 +92,13 @@ def _retrieved(text: str, menu: Menu, menu_version: int) -> Evidence:
         likewise=reading.likewise,
         repeated=repeated(reading.tokens, reading.mentions, reading.places),
     )
+    return with_words(retell(evidence, reading, unaccounted(text, reading, menu)))
+
+
+def unaccounted(text: str, reading: Reading, menu: Menu) -> list[int]:
+    """Positions, among all words that were said, of those that nothing accounts for."""
     numbers = list(find_numbers(reading.said, covered(reading.said, reading.heard), reading.heard, menu))
-    odd = unexplained(text, reading.said, reading.heard, numbers, names)
-    return with_words(retell(evidence, reading, odd))
+    return unexplained(text, reading.said, reading.heard, numbers, lexicon(menu))
 
 
 def _placed(tokens: Utterance, number: Number) -> SaidNumber:

@@ -17,7 +17,7 @@ from schemas.compare import canonical
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Menu
 from services.reading.chart.tokens import Utterance
-from services.reading.clauses.follow import follow
+from services.reading.clauses.follow import Watch, follow
 from services.reading.clauses.tally import Wish
 from services.reading.language.english import AND
 from services.reading.names.lexicons import lexicon
@@ -31,9 +31,7 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     menu, tokens = evidence.menu, reading.said
     if evidence.crowded:
         return evidence  # a human reads it all anyway
-    settled = find_places(tokens, reading.heard, menu)[1]
-    names = lexicon(menu)
-    wishes = follow(evidence.transcript, tokens, reading.heard, settled, odd, menu, names)
+    wishes = second(evidence.transcript, reading, odd, menu)
     if evidence.plain:
         first = _left(evidence)
         if wishes is not None and canonical(_cart(wishes)) == canonical(_cart(first)):
@@ -58,6 +56,14 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
         "retold": not all(line.settled(menu) for line in evidence.lines),
     }
     return evidence.model_copy(update=update)
+
+
+def second(
+    text: str, reading: Reading, odd: list[int], menu: Menu, watch: Watch | None = None
+) -> list[Wish] | None:
+    """The order as the second reading has it; None where it can't follow. `watch` is told of each clause."""
+    settled = find_places(reading.said, reading.heard, menu)[1]
+    return follow(text, reading.said, reading.heard, settled, odd, menu, lexicon(menu), watch)
 
 
 def _likelier(wishes: list[Wish]) -> tuple[int, ...]:

@@ -8,26 +8,38 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from services.reading.chart.tokens import Utterance
 from services.reading.effort import charge
 from services.reading.language.english import JOINTS
 
 EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
+# What finds mentions: all words of a name, in one piece or with others between, a short form, a likeness, a
+# kind of what was named before, a part of a name, and what garbled words may have been.
+Rule = Literal[
+    "whole_name", "name_in_pieces", "short_name", "sounds_alike", "kind_of", "part_of_name", "guess"
+]
+# Why a candidate does not stand: it lies inside a longer name, the same words are nearer to another, another
+# overlaps it, names said whole show that a likeness is none, what two names leave of each other tells for the
+# other, or it would leave words that make no sense.
+Loss = Literal["longer", "nearer", "better", "said_otherwise", "parts_fit_better", "makes_no_sense"]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A mention before overlaps are settled: token positions that matched, and whom they name. An `uneven`
-    one has more or fewer words than the name, and likeness in the whole only; of an even one `unlike` are the
-    positions of words that are not the name's."""
+    """A mention before overlaps are settled: token positions that matched, whom they name, and the rule that
+    found it. An `uneven` one has more or fewer words than the name, and likeness in the whole only; of an
+    even one `unlike` are the positions of words that are not the name's."""
 
     kind: str
     group: str
     id: str
     core: tuple[int, ...]
     score: float
+    # Tells of it, and settles nothing.
+    rule: Rule = field(compare=False)
     uneven: bool = False
     unlike: tuple[int, ...] = ()
 
@@ -184,6 +196,23 @@ def closes(around: Found, choice: Found) -> bool:
         and choice.core[-1] == around.core[-1]
         and around.core[-2] < choice.core[0]
     )
+
+
+def outdone(one: Found, found: list[Found], kept: list[Found]) -> tuple[Found | None, Loss]:
+    """What a candidate that does not stand lost to, of all that were `found` and of those `kept`, and why: an
+    account for people, which settles nothing."""
+    near = [k for k in kept if set(k.core) & set(one.core)]
+    whole = [f for f in found if f.score >= GAPPED and f.score != SHORT and set(f.core) & set(one.core)]
+    said = {frozenset(f.core) for f in found if f.score >= EXACT and f.kind != "item"}
+    if one.score < GAPPED and _told_otherwise(whole, one):
+        return next((k for k in near if k.score >= GAPPED), None), "said_otherwise"
+    if one.score >= EXACT and (better := [w for w in whole if _parts_better(one, w, said)]):
+        return better[0], "parts_fit_better"
+    winner = next((k for k in near if _beats(k, one)), None) or next(iter(near), None)
+    if winner is None:
+        return None, "makes_no_sense"
+    mine, its = set(winner.core), set(one.core)
+    return winner, "longer" if its < mine else "nearer" if its == mine else "better"
 
 
 def strange(

@@ -92,7 +92,8 @@ class Ear:
             unlike = tuple(k for k, word in pairs if tokens[k].folded != word)
             if any(k in unlike and self._another(tokens[k].folded, word) for k, word in pairs):
                 continue  # a "bacon burger" is no Barn burger
-            found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99), uneven, unlike))
+            core = tuple(range(i, j))
+            found.append(Found(kind, group, ref, core, min(score, 0.99), "sounds_alike", uneven, unlike))
         return found
 
     def _said(self, tokens: list[Token]) -> bool:

@@ -59,11 +59,11 @@ def kinds(tokens: Utterance, found: list[Found], named: Named) -> Iterator[Found
                     continue
                 ones = after < len(tokens) and tokens[after].folded in ONES and not tokens[after - 1].after
                 if ones and tokens[i - 1].folded in ("a", "an", "another", "the"):
-                    yield Found("item", "", ref, (*core, after), EXACT)
+                    yield Found("item", "", ref, (*core, after), EXACT, "kind_of")
                 elif core in whole:
                     continue  # "lattes, green teas" are two things, though there is a green tea latte
                 elif open_ and _led(tokens[i - 1]) and _closed(tokens, after):
-                    yield Found("item", "", ref, core, EXACT)
+                    yield Found("item", "", ref, core, EXACT, "kind_of")
 
 
 def _led(before: Token) -> bool:

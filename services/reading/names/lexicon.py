@@ -73,7 +73,24 @@ class Lexicon:
 
     def find(self, text: str, tokens: Utterance) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
-        found = [*said_whole(self._board, tokens), *self._short(tokens), *self._ear.find(tokens)]
+        by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
+        for f in self.resolved(tokens, self.candidates(tokens)):
+            by_place[f.kind, f.core].append(f)
+        return sorted(
+            (
+                _mention(text, tokens, kind, core, self._as_written(text, tokens, fs))
+                for (kind, core), fs in by_place.items()
+            ),
+            key=lambda m: (m.start, m.end),
+        )
+
+    def candidates(self, tokens: list[Token]) -> list[Found]:
+        """Every place that may name something, as each rule finds it by itself."""
+        return [*said_whole(self._board, tokens), *self._short(tokens), *self._ear.find(tokens)]
+
+    def resolved(self, tokens: list[Token], found: list[Found]) -> list[Found]:
+        """The candidates that stand; beside them what only the rest of the words tells: a kind of what was
+        named, a part of a name, a guess."""
         around = [f for f in found if f.kind == "item" and f.score == GAPPED]
         charge(len(found) * len(around) // 4)
         found = [f for f in found if not any(closes(g, f) for g in around)]
@@ -89,17 +106,7 @@ class Lexicon:
         kept = [f for f in kept if not counted(tokens, f, kept)]
         covered = {i for f in kept for i in f.core}
         kept += settle([f for f in self._parts(tokens) if not covered & set(f.core)])
-        kept = [*self._guesses(tokens, kept), *kept]
-        by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
-        for f in kept:
-            by_place[f.kind, f.core].append(f)
-        return sorted(
-            (
-                _mention(text, tokens, kind, core, self._as_written(text, tokens, fs))
-                for (kind, core), fs in by_place.items()
-            ),
-            key=lambda m: (m.start, m.end),
-        )
+        return [*self._guesses(tokens, kept), *kept]
 
     def _as_written(self, text: str, tokens: Utterance, alike: list[Found]) -> list[Found]:
         """Those whose name is written just so, where there are any: "pepper" is the black one, and no green
@@ -122,7 +129,7 @@ class Lexicon:
                     continue
                 if bare and kind == "item" and self._of_another(tokens, start, end):
                     continue
-                found.append(Found(kind, group, ref, tuple(range(start, end)), SHORT))
+                found.append(Found(kind, group, ref, tuple(range(start, end)), SHORT, "short_name"))
         return found
 
     def _of_another(self, tokens: Utterance, start: int, end: int) -> bool:
@@ -159,7 +166,7 @@ class Lexicon:
                 continue
             names_it = any(words[-1] == token.folded or kind == "option" for words, kind, *_ in phrases)
             score = PART if len(refs) == 1 and names_it else SHARED_PART
-            found += [Found(kind, group, ref, (at,), score) for kind, group, ref in sorted(refs)]
+            found += [Found(*ref, (at,), score, "part_of_name") for ref in sorted(refs)]
         return found
 
     def _guesses(self, tokens: Utterance, kept: list[Found]) -> list[Found]:
@@ -177,7 +184,7 @@ class Lexicon:
             _, kind, group, ref = self._board.phrases[index]
             core = tuple(range(start, end))
             if set(core) - parts:
-                found.append(Found(kind, group, ref, core, GUESS))
+                found.append(Found(kind, group, ref, core, GUESS, "guess"))
         return found
 
 

@@ -33,7 +33,10 @@ def said_whole(board: Board, tokens: Utterance) -> list[Found]:
             core = _follow(board, tokens, words, start)
             if core is not None and not _counts(board, tokens, core):
                 gapless = core[-1] - core[0] + 1 == len(core)
-                found.append(Found(kind, group, ref, core, EXACT if gapless else GAPPED))
+                if gapless:
+                    found.append(Found(kind, group, ref, core, EXACT, "whole_name"))
+                else:
+                    found.append(Found(kind, group, ref, core, GAPPED, "name_in_pieces"))
     return found
 
 
