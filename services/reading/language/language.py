@@ -104,6 +104,7 @@ class Language(BaseModel):
     spellings: Names
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
+    abbreviations: Words
 
     # numbers.toml
     numbers: Values
@@ -112,6 +113,9 @@ class Language(BaseModel):
     naming: Words
     unwished: Words
     pieces: Words
+    counted_in_names: Words
+    multipliers: Words
+    halves: Words
     ordinals: Values
     enough: Words
 
@@ -131,9 +135,22 @@ class Language(BaseModel):
 
     # little.toml
     conjunctions: Words
+    alternatives: Words
     joints: Words
     articles: Words
+    definite: Words
+    indefinite: Words
+    one_more: Words
+    partitives: Words
     belonging: Words
+    including: Words
+    besides: Words
+    placing: Words
+    placed_on: Words
+    as_drink: Phrases
+    kinds_end: Words
+    before_verbs_of_making: Words
+    objects_of_making: Words
     others: Words
     having: Words
     persons: Words
@@ -148,9 +165,29 @@ class Language(BaseModel):
     vessels: Words
     nicknames: Names
     coffees: Words
+    unmilked: Words
     groups: Words
+    occasions: Words
     sorts: Words
     alike: Words
+
+    # foods.toml
+    dish_sorts: Words
+    choice_sorts: Words
+    made_of: Words
+    bundles: Words
+    holders: Words
+    heads: Words
+    plain_heads: Words
+    staples: Words
+    tastes: Words
+    grains: Words
+    drinks_understood: Words
+    omissible: Words
+    defining: Words
+    qualities: Words
+    naming_alone: Words
+    said_of_many: Words
 
     # corrections.toml
     replacing: Phrases
