@@ -109,9 +109,9 @@ class Forms:
 
     def _drink_understood(self, words: Words) -> Iterator[Form]:
         """A "chai" for a chai latte."""
-        if len(words) == 2 and words[1] in self._said.drinks_understood:
-            if self._is_own(words[0]) and words[0] not in self._foods.things:
-                yield words[:1], True
+        understood = len(words) == 2 and words[1] in self._said.drinks_understood
+        if understood and self._is_own(words[0]) and words[0] not in self._foods.things:
+            yield words[:1], True
 
     def _by_both_ends(self, words: Words) -> Iterator[Form]:
         """An "oatmeal cookie", without the raisins."""

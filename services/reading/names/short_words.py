@@ -1,5 +1,5 @@
-"""What the words of a menu's names tell, joined from the entries of `foods.toml`: whether a word names a thing,
-only says what it is like, or tells it from the plain one."""
+"""What the words of a menu's names tell, joined from the entries of `foods.toml`: whether a word names a
+thing, only says what it is like, or tells it from the plain one."""
 
 from __future__ import annotations
 
