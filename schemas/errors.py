@@ -25,6 +25,7 @@
     │       ├── AudioTooCostly              decoding it takes more than any recording of speech needs
     │       └── AudioDamaged                undecodable, or shorter than its own header declares
     ├── TooMuchToRead               words and menu multiply past the work budget: a human reads them, once
+    ├── UnknownLanguage             a menu in a language whose words of ordering are not there
     ├── Overloaded                  orders pile up for the workers: wait
     ├── SignInBusy                  too many sign in at this moment: wait
     ├── MaskedBusy                  this process has as many masked calls in hand as it may: wait
@@ -315,6 +316,16 @@ class TooMuchToRead(SaycartError):
 
     code = "too_much_to_read"
     hint = "Names that repeat or hold each other make it so; a human can settle the order."
+
+
+class UnknownLanguage(SaycartError):
+    """A menu's language has no words of ordering here: its orders can't be read."""
+
+    code = "unknown_language"
+
+    def __init__(self, code: str, known: list[str]) -> None:
+        self.hint = f"Give the menu one of these languages: {', '.join(known)}; or add a folder of words."
+        super().__init__(f"Orders in the language {code!r} can't be read")
 
 
 class EngineError(SaycartError):

@@ -14,7 +14,7 @@ from rapidfuzz.distance import Levenshtein
 from services.reading.language.english import NUMBERS
 
 # Value -> its plain word: the first one written for it ("two", not "double").
-_WORDS = {value: word for word, value in reversed(NUMBERS.items())} | {0: "zero"}
+_WORDS = {value: word for word, value in reversed(list(NUMBERS.items()))} | {0: "zero"}
 
 
 def plain_words(text: str) -> list[str]:

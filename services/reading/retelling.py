@@ -16,8 +16,8 @@ from schemas.cart import MAX_LINES, Amount
 from schemas.compare import canonical
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Menu
-from services.reading.chart.tokens import Token
-from services.reading.clauses.follow import follow
+from services.reading.chart.tokens import Utterance
+from services.reading.clauses.follow import Watch, follow
 from services.reading.clauses.tally import Wish
 from services.reading.language.english import AND
 from services.reading.names.lexicons import lexicon
@@ -31,9 +31,7 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     menu, tokens = evidence.menu, reading.said
     if evidence.crowded:
         return evidence  # a human reads it all anyway
-    settled = find_places(tokens, reading.heard, menu)[1]
-    names = lexicon(menu)
-    wishes = follow(evidence.transcript, tokens, reading.heard, settled, odd, menu, names)
+    wishes = second(evidence.transcript, reading, odd, menu)
     if evidence.plain:
         first = _left(evidence)
         if wishes is not None and canonical(_cart(wishes)) == canonical(_cart(first)):
@@ -60,6 +58,14 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     return evidence.model_copy(update=update)
 
 
+def second(
+    text: str, reading: Reading, odd: list[int], menu: Menu, watch: Watch | None = None
+) -> list[Wish] | None:
+    """The order as the second reading has it; None where it can't follow. `watch` is told of each clause."""
+    settled = find_places(reading.said, reading.heard, menu)[1]
+    return follow(text, reading.said, reading.heard, settled, odd, menu, lexicon(menu), watch)
+
+
 def _likelier(wishes: list[Wish]) -> tuple[int, ...]:
     """Of two carts for the same words, which is likelier meant: what is named twice is seldom wanted twice,
     and who tells more lines apart, or more sizes, has missed less. Seen on 67 told orders with two carts: the
@@ -70,7 +76,7 @@ def _likelier(wishes: list[Wish]) -> tuple[int, ...]:
     return -sum(wish.quantity for wish in wishes), kinds, len(wishes), sizes, counts
 
 
-def _overshared(first: list[Wish], second: list[Wish], tokens: list[Token]) -> bool:
+def _overshared(first: list[Wish], second: list[Wish], tokens: Utterance) -> bool:
     """Whether the first reading only gives more lines an option: "with each" is of the item before."""
     words = [token.folded for token in tokens]
     alone = any(word == "each" and words[i + 1 : i + 2] != ["with"] for i, word in enumerate(words))
@@ -98,13 +104,13 @@ def _unforced(line: LineEvidence, guessed: set[str]) -> LineEvidence:
     return line.model_copy(update={"options": options, "required": not guessed & set(line.items)})
 
 
-def _parting(tokens: list[Token], end: int, start: int) -> int:
+def _parting(tokens: Utterance, end: int, start: int) -> int:
     """Where the words between two names part: at the last joint or pause, or else right before the second."""
     joints = [i for i in range(end, start) if tokens[i].folded in AND or (i > end and tokens[i - 1].after)]
     return joints[-1] if joints else start
 
 
-def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish]) -> LineEvidence:
+def _line(text: str, tokens: Utterance, wish: Wish, wishes: list[Wish]) -> LineEvidence:
     """The line of one wish, with nothing about it left open."""
     start, end = wish.at
     before = max((w.at[1] for w in wishes if w.at[1] <= start), default=0)
@@ -127,7 +133,7 @@ def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish]) -> Lin
     )
 
 
-def _off_menu(text: str, tokens: list[Token], wish: Wish) -> OffMenuEvidence:
+def _off_menu(text: str, tokens: Utterance, wish: Wish) -> OffMenuEvidence:
     words = text[tokens[wish.at[0]].start : tokens[wish.at[1] - 1].end]
     return OffMenuEvidence(words=words, quantities=(wish.quantity,), required=True)
 

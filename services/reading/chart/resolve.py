@@ -8,26 +8,38 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
-from services.reading.chart.tokens import Token
+from services.reading.chart.tokens import Utterance
 from services.reading.effort import charge
 from services.reading.language.english import JOINTS
 
 EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
+# What finds mentions: all words of a name, in one piece or with others between, a short form, a likeness, a
+# kind of what was named before, a part of a name, and what garbled words may have been.
+Rule = Literal[
+    "whole_name", "name_in_pieces", "short_name", "sounds_alike", "kind_of", "part_of_name", "guess"
+]
+# Why a candidate does not stand: it lies inside a longer name, the same words are nearer to another, another
+# overlaps it, names said whole show that a likeness is none, what two names leave of each other tells for the
+# other, or it would leave words that make no sense.
+Loss = Literal["longer", "nearer", "better", "said_otherwise", "parts_fit_better", "makes_no_sense"]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A mention before overlaps are settled: token positions that matched, and whom they name. An `uneven`
-    one has more or fewer words than the name, and likeness in the whole only; of an even one `unlike` are the
-    positions of words that are not the name's."""
+    """A mention before overlaps are settled: token positions that matched, whom they name, and the rule that
+    found it. An `uneven` one has more or fewer words than the name, and likeness in the whole only; of an
+    even one `unlike` are the positions of words that are not the name's."""
 
     kind: str
     group: str
     id: str
     core: tuple[int, ...]
     score: float
+    # Tells of it, and settles nothing.
+    rule: Rule = field(compare=False)
     uneven: bool = False
     unlike: tuple[int, ...] = ()
 
@@ -147,7 +159,7 @@ def _same(a: Found, b: Found) -> bool:
     return (a.kind, a.group, a.id) == (b.kind, b.group, b.id)
 
 
-def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
+def filled(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
     """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
     is a part of another name, and would be lost."""
     gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
@@ -161,7 +173,7 @@ def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
     return gap <= {i for f in kept if f is not one for i in f.core}
 
 
-def counted(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
+def counted(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
     """Whether a name's number counts the same thing by a longer name: "three cheese omelettes", where one is
     a three cheese omelette."""
     if not tokens[one.core[0]].folded.isdigit():
@@ -186,8 +198,25 @@ def closes(around: Found, choice: Found) -> bool:
     )
 
 
+def outdone(one: Found, found: list[Found], kept: list[Found]) -> tuple[Found | None, Loss]:
+    """What a candidate that does not stand lost to, of all that were `found` and of those `kept`, and why: an
+    account for people, which settles nothing."""
+    near = [k for k in kept if set(k.core) & set(one.core)]
+    whole = [f for f in found if f.score >= GAPPED and f.score != SHORT and set(f.core) & set(one.core)]
+    said = {frozenset(f.core) for f in found if f.score >= EXACT and f.kind != "item"}
+    if one.score < GAPPED and _told_otherwise(whole, one):
+        return next((k for k in near if k.score >= GAPPED), None), "said_otherwise"
+    if one.score >= EXACT and (better := [w for w in whole if _parts_better(one, w, said)]):
+        return better[0], "parts_fit_better"
+    winner = next((k for k in near if _beats(k, one)), None) or next(iter(near), None)
+    if winner is None:
+        return None, "makes_no_sense"
+    mine, its = set(winner.core), set(one.core)
+    return winner, "longer" if its < mine else "nearer" if its == mine else "better"
+
+
 def strange(
-    tokens: list[Token], found: list[Found], kept: list[Found], offers: Mapping[str, frozenset[str]]
+    tokens: Utterance, found: list[Found], kept: list[Found], offers: Mapping[str, frozenset[str]]
 ) -> set[tuple[str, tuple[int, ...]]]:
     """Groups and places of choices that no named item comes with, where their words are choices it has: "a
     burger with cheese and onions" has no cheese and onion filling. `offers` are the groups of each item."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from services.reading.chart.mentions import Name, phrase_end
-from services.reading.chart.tokens import Token
+from services.reading.chart.tokens import Utterance
 from services.reading.clauses.placings import runs
 from services.reading.language.english import AMOUNTS, AND, FILLERS, VESSELS
 from services.reading.language.turns import (
@@ -39,7 +39,7 @@ _NO_ITEM_AFTER = frozenset("on in for to of with".split())
 class Boundaries:
     """Tells where clauses begin. `inside` are the tokens of names, `odd` those that nothing accounts for."""
 
-    def __init__(self, tokens: list[Token], names: list[Name], odd: Collection[int]) -> None:
+    def __init__(self, tokens: Utterance, names: list[Name], odd: Collection[int]) -> None:
         self._tokens, self._names, self._odd = tokens, names, odd
         self.inside = {i for name in names for i in range(name.start, name.end)}
         placed = runs(tokens, names)

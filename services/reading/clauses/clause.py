@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from services.reading.chart.mentions import Name, phrase_end
-from services.reading.chart.tokens import SENTENCE_ENDS, Token
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance
 from services.reading.clauses.boundaries import Boundaries
 from services.reading.clauses.cues import NO_CUE, Cue, cue_at
 from services.reading.language.english import AND
@@ -41,7 +41,7 @@ class Clause:
         return any(n.start < name.start and n.of("item") and not n.of("option") for n in self.names)
 
 
-def clauses(text: str, tokens: list[Token], names: list[Name], odd: Collection[int] = ()) -> list[Clause]:
+def clauses(text: str, tokens: Utterance, names: list[Name], odd: Collection[int] = ()) -> list[Clause]:
     """The clauses of an order, in its order. Joints and pauses belong to none. `odd` are positions of words
     that nothing accounts for."""
     bounds = Boundaries(tokens, names, odd)
@@ -92,12 +92,12 @@ def clauses(text: str, tokens: list[Token], names: list[Name], odd: Collection[i
     return found
 
 
-def tokens_at(tokens: list[Token], offset: int) -> int:
+def tokens_at(tokens: Utterance, offset: int) -> int:
     """The first token that begins at or after a character."""
     return next((i for i, token in enumerate(tokens) if token.start >= offset), len(tokens))
 
 
-def sentence_at(tokens: list[Token], at: int) -> tuple[int, int]:
+def sentence_at(tokens: Utterance, at: int) -> tuple[int, int]:
     """The sentence that the token at `at` belongs to."""
     first = min(at, len(tokens) - 1)
     last = first + 1
@@ -108,7 +108,7 @@ def sentence_at(tokens: list[Token], at: int) -> tuple[int, int]:
     return first, last
 
 
-def _asks(tokens: list[Token], start: int, end: int, asked: list[int], own: tuple[Name, ...]) -> bool:
+def _asks(tokens: Utterance, start: int, end: int, asked: list[int], own: tuple[Name, ...]) -> bool:
     """Whether the sentence of a clause asks about the menu ("do you have"), and orders nothing."""
     first, last = sentence_at(tokens, start)
     last -= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from services.reading.chart.mentions import phrase_end
-from services.reading.chart.tokens import Token
+from services.reading.chart.tokens import Utterance
 from services.reading.language.turns import (
     INSTEAD_OF,
     KEEPING,
@@ -32,7 +32,7 @@ _CUES: tuple[tuple[Cue, tuple[tuple[str, ...], ...]], ...] = (
 _REACH = 9
 
 
-def cue_at(tokens: list[Token], at: int, inside: set[int]) -> tuple[Cue, int]:
+def cue_at(tokens: Utterance, at: int, inside: set[int]) -> tuple[Cue, int]:
     """The cue that stands at `at`, and its end. "No" is one before a pause, a number, an article
     that leads to a name, or another cue. `inside` are the tokens of names."""
     parted = _parted_verb(tokens, at)
@@ -56,7 +56,7 @@ def cue_at(tokens: list[Token], at: int, inside: set[int]) -> tuple[Cue, int]:
     return best
 
 
-def _parted_verb(tokens: list[Token], at: int) -> tuple[Cue, int]:
+def _parted_verb(tokens: Utterance, at: int) -> tuple[Cue, int]:
     """ "Take the mustard off", "put the salad back"; "I'll take" begins no such words."""
     particles = PARTICLES.get(tokens[at].folded, ())
     if not particles or (at > 0 and tokens[at - 1].folded in ("ill", "i", "we", "well", "to")):

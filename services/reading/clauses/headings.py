@@ -41,7 +41,7 @@ def _is_kind(wish: Wish, head: Wish, listener: Listener) -> bool:
     called = {token.folded for token in listener.tokens[slice(*head.at)]}
     kinds = {item.sku: item.category for item in listener.menu.items}
     category = kinds[head.items[0]]
-    return called == {fold(category)} and kinds[wish.items[0]] == category
+    return called == {fold(category, listener.tokens.language)} and kinds[wish.items[0]] == category
 
 
 def _inherit(tally: Tally, wish: Wish, head: Wish) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.mentions import Name
-from services.reading.chart.tokens import Token, span
+from services.reading.chart.tokens import Utterance, span
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Choices, Said, meant
 from services.reading.clauses.tally import Tally
@@ -26,7 +26,7 @@ class Listener:
     """Tells what a clause says. `odd` are positions of words that nothing accounts for; `settled` the
     readings that hold where nothing is changed ("a coke" after a combo is its drink)."""
 
-    tokens: list[Token]
+    tokens: Utterance
     settled: list[Mention]
     numbers: list[Number]
     odd: frozenset[int]

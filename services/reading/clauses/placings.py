@@ -6,7 +6,7 @@ its own, and the "and" in it joins choices, not lines.
 from __future__ import annotations
 
 from services.reading.chart.mentions import Name
-from services.reading.chart.tokens import SENTENCE_ENDS, Token
+from services.reading.chart.tokens import SENTENCE_ENDS, Token, Utterance
 from services.reading.language.english import AMOUNTS, AND, MEASURES
 from services.reading.language.turns import EACH, ORDINALS, THE_OTHER, THEIRS
 
@@ -14,7 +14,7 @@ _BEFORE_CHOICE = AMOUNTS.keys() | MEASURES | frozenset("a an any some helping".s
 _NEITHER = frozenset("either neither none".split())
 
 
-def runs(tokens: list[Token], names: list[Name]) -> list[tuple[int, int]]:
+def runs(tokens: Utterance, names: list[Name]) -> list[tuple[int, int]]:
     """Positions [start, end) of each run of choices and the words that tell of which one they are."""
     choices = {n.end: n.start for n in names if n.of("option") and not n.of("item")}
     named = {i for name in names for i in range(name.start, name.end)}
@@ -31,7 +31,7 @@ def runs(tokens: list[Token], names: list[Name]) -> list[tuple[int, int]]:
     return found
 
 
-def _which(tokens: list[Token], at: int) -> int | None:
+def _which(tokens: Utterance, at: int) -> int | None:
     """The end of "on one", "in the other", "on the first", "on hers", "in each" at `at`; None for any
     other words."""
     if tokens[at].folded not in ("on", "in"):
@@ -55,7 +55,7 @@ def _which(tokens: list[Token], at: int) -> int | None:
     return i + 2 if follows == "1" and word != "1" else i + 1
 
 
-def _start(tokens: list[Token], choices: dict[int, int], at: int, *, each: bool) -> int:
+def _start(tokens: Utterance, choices: dict[int, int], at: int, *, each: bool) -> int:
     """Where the run of choices that ends at `at` begins."""
     start = choices[at]
     while True:

@@ -7,7 +7,7 @@ what the one leaves behind is kept for the next.
 
 from __future__ import annotations
 
-from services.reading.chart.tokens import Token
+from services.reading.chart.tokens import Utterance
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Said
 from services.reading.clauses.tally import Tally
@@ -20,7 +20,7 @@ class Replacing:
     so ("scratch that"; "wait" may add something); `freed` tells that a line was taken back, and its place is
     free."""
 
-    def __init__(self, tokens: list[Token], tally: Tally) -> None:
+    def __init__(self, tokens: Utterance, tally: Tally) -> None:
         self._tokens, self._tally = tokens, tally
         self.strong = False
         self.freed = False

@@ -7,7 +7,7 @@ import numpy as np
 from rapidfuzz import fuzz, process
 
 from services.reading.chart.resolve import Found
-from services.reading.chart.tokens import PAUSES, Token
+from services.reading.chart.tokens import PAUSES, Token, Utterance
 from services.reading.effort import charge
 from services.reading.language.english import AMOUNTS, FILLERS, JOINTS
 from services.reading.names.board import Board
@@ -38,7 +38,7 @@ class Ear:
             for name, _ in self._board.items(*rest)
         )
 
-    def find(self, tokens: list[Token]) -> list[Found]:
+    def find(self, tokens: Utterance) -> list[Found]:
         """Names that a window of the transcript spells or sounds almost like."""
         widest = max(len(words) for words, *_ in self._board.phrases) + 1
         charge(len(tokens) * min(widest, len(tokens)))
@@ -92,7 +92,8 @@ class Ear:
             unlike = tuple(k for k, word in pairs if tokens[k].folded != word)
             if any(k in unlike and self._another(tokens[k].folded, word) for k, word in pairs):
                 continue  # a "bacon burger" is no Barn burger
-            found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99), uneven, unlike))
+            core = tuple(range(i, j))
+            found.append(Found(kind, group, ref, core, min(score, 0.99), "sounds_alike", uneven, unlike))
         return found
 
     def _said(self, tokens: list[Token]) -> bool:

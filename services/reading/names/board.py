@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from schemas.menu import Item, Menu
-from services.reading.chart.tokens import fold, tokenize
+from services.reading.chart.tokens import fold, folded
 from services.reading.effort import charge
 from services.reading.language.english import MEASURES, NICKNAMES
+from services.reading.language.language import language_of
 from services.reading.names.short_names import Name, Short, short_names
 
 Words = tuple[str, ...]
@@ -25,7 +26,10 @@ class Board:
     """
 
     def __init__(self, menu: Menu) -> None:
-        self._sizes = {_folded(name) for size in menu.sizes for name in (size.name, *size.aliases)}
+        self.language = language_of(menu)
+        self._sizes = {
+            folded(name, self.language) for size in menu.sizes for name in (size.name, *size.aliases)
+        }
         self.phrases: list[tuple[Words, str, str, str]] = []
         self.written: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         for item in menu.items:
@@ -48,10 +52,10 @@ class Board:
         self.qualifiers = {w for words, kind, *_ in self.phrases if kind in ("size", "option") for w in words}
         self.by_sort = _by_sort(menu)
         self.offers = {item.sku: frozenset(item.option_groups) for item in menu.items}
-        last = {fold(group.name.split()[-1]) for group in menu.option_groups}
+        last = {fold(group.name.split()[-1], self.language) for group in menu.option_groups}
         self.choices = frozenset(last - MEASURES)
         general = {item.category for item in menu.items} | {group.name for group in menu.option_groups}
-        self.generic = frozenset(token.folded for name in general for token in tokenize(name))
+        self.generic = frozenset(word for name in general for word in folded(name, self.language))
 
     @property
     def words(self) -> Collection[str]:
@@ -66,10 +70,10 @@ class Board:
 
     def _add(self, kind: str, group: str, ref: str, names: tuple[str, ...]) -> None:
         self.written[kind, group, ref].update(name.casefold() for name in names)
-        folded = {_folded(name) for name in names}
-        for words in folded:
+        known = {folded(name, self.language) for name in names}
+        for words in known:
             charge(len(NICKNAMES) // 8 + len(words))
-            if words and not (kind != "size" and self._sized(words, folded)):
+            if words and not (kind != "size" and self._sized(words, known)):
                 self.phrases.append((words, kind, group, ref))
                 self.phrases += [(nick, kind, group, ref) for nick in _nicknames(words)]
 
@@ -84,14 +88,16 @@ class Board:
         chosen: dict[Words, set[Words]] = defaultdict(set)
         for group in menu.option_groups:
             for option in group.options:
-                chosen[_folded(option.name)].update(_folded(alias) for alias in option.aliases)
+                chosen[folded(option.name, self.language)].update(
+                    folded(alias, self.language) for alias in option.aliases
+                )
         ends: dict[Words, set[str]] = defaultdict(set)
         for words, _, _, ref in self.phrases:
             charge(len(words) ** 2 // 8)
             for start in range(len(words)):
                 ends[words[start:]].add(ref)
         for item in menu.items:
-            name, own = _folded(item.name), None
+            name, own = folded(item.name, self.language), None
             for words in sorted(chosen.get(name, ())):
                 own = _choices(menu, item) if own is None else own
                 held = words[-len(name) :] == name and words[: -len(name)] in own
@@ -122,23 +128,25 @@ def _long_choices(
 def _choices(menu: Menu, item: Item) -> set[Words]:
     """What can be chosen for an item, by every name."""
     groups = [group for group in menu.option_groups if group.id in item.option_groups]
-    return {_folded(name) for group in groups for o in group.options for name in (o.name, *o.aliases)}
+    names = (name for group in groups for o in group.options for name in (o.name, *o.aliases))
+    return {folded(name, language_of(menu)) for name in names}
 
 
 def _names(menu: Menu) -> list[Name]:
     """Items and options by the names on the board; a brand with what it comes in ("Fanta Orange") is told by
     its capitals, where most names have none."""
     plain = 2 * sum(item.name[:1].islower() for item in menu.items) > len(menu.items)
-    single = menu.choose_one
+    single, language = menu.choose_one, language_of(menu)
     named = []
     for item in menu.items:
         brand = plain and all(word[:1].isupper() for word in item.name.split()[:2])
-        aliases = tuple(words for alias in item.aliases if (words := _folded(alias)))
-        named.append(Name(_folded(item.name), "item", "", item.sku, brand, _folded(item.category), aliases))
+        aliases = tuple(words for alias in item.aliases if (words := folded(alias, language)))
+        words, category = folded(item.name, language), folded(item.category, language)
+        named.append(Name(words, "item", "", item.sku, brand, category, aliases))
     for group in menu.option_groups:
-        sort = _folded(group.name.split()[-1])
+        sort = folded(group.name.split()[-1], language)
         for option in group.options:
-            words = _folded(option.name)
+            words = folded(option.name, language)
             named.append(Name(words, "option", group.id, option.id, group.id in single, sort))
     return [name for name in named if name.words]
 
@@ -147,18 +155,14 @@ def _by_sort(menu: Menu) -> dict[str, dict[Words, str]]:
     """By a group of options of which one has to be chosen ("type of fish"): what follows its sort in names of
     items that come with it ("fish and chips"). A mushroom pizza is no veggie pizza of mushrooms."""
     single = [group for group in menu.option_groups if group.required and group.choose == "one"]
-    sorts = {group.id: fold(group.name.split()[-1]) for group in single}
+    sorts = {group.id: fold(group.name.split()[-1], language_of(menu)) for group in single}
     found: dict[str, dict[Words, str]] = defaultdict(dict)
     for item in menu.items:
-        for words in (_folded(name) for name in (item.name, *item.aliases)):
+        for words in (folded(name, language_of(menu)) for name in (item.name, *item.aliases)):
             for group in item.option_groups:
                 if words[:1] == (sorts.get(group),):
                     found[group][words[1:]] = item.sku
     return found
-
-
-def _folded(text: str) -> Words:
-    return tuple(token.folded for token in tokenize(text))
 
 
 def _beside(menu: Menu) -> dict[str, set[str]]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from services.reading.chart.resolve import EXACT, Found
-from services.reading.chart.tokens import Token
+from services.reading.chart.tokens import Token, Utterance
 from services.reading.effort import charge
 from services.reading.language.english import AND, HOMOPHONES, JOINTS, MEASURES, NUMBERS, PIECES, VESSELS
 from services.reading.language.turns import ONES
@@ -29,7 +29,7 @@ Named = Callable[[str], list[tuple[tuple[str, ...], str]]]
 Phrase = tuple[tuple[str, ...], str, str, str]
 
 
-def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Found]:
+def kinds(tokens: Utterance, found: list[Found], named: Named) -> Iterator[Found]:
     """Kinds of a thing that was named before, said without its name: after several things in the plural
     where a pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
     whole = {f.core for f in found if f.kind == "item" and f.score >= EXACT}
@@ -59,18 +59,18 @@ def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Fou
                     continue
                 ones = after < len(tokens) and tokens[after].folded in ONES and not tokens[after - 1].after
                 if ones and tokens[i - 1].folded in ("a", "an", "another", "the"):
-                    yield Found("item", "", ref, (*core, after), EXACT)
+                    yield Found("item", "", ref, (*core, after), EXACT, "kind_of")
                 elif core in whole:
                     continue  # "lattes, green teas" are two things, though there is a green tea latte
                 elif open_ and _led(tokens[i - 1]) and _closed(tokens, after):
-                    yield Found("item", "", ref, core, EXACT)
+                    yield Found("item", "", ref, core, EXACT, "kind_of")
 
 
 def _led(before: Token) -> bool:
     return (before.folded.isdigit() or before.folded in ("a", "an", "of")) and not before.after
 
 
-def _closed(tokens: list[Token], after: int) -> bool:
+def _closed(tokens: Utterance, after: int) -> bool:
     if after == len(tokens) or tokens[after - 1].after:
         return True
     return (
@@ -91,7 +91,7 @@ def prepared(phrases: Iterable[Phrase]) -> dict[str, str]:
     }
 
 
-def numbered(tokens: list[Token], names: Collection[tuple[str, ...]]) -> list[Token]:
+def numbered(tokens: Utterance, names: Collection[tuple[str, ...]]) -> Utterance:
     """The words, with the number that a recogniser wrote as another word where a name of the menu begins with
     it: "a too scoop cup", "for piece nuggets"."""
     begins = {name[:2] for name in names if name[1:2] and name[1] in _COUNTED}
@@ -102,10 +102,10 @@ def numbered(tokens: list[Token], names: Collection[tuple[str, ...]]) -> list[To
             told[i] = replace(token, folded=number)
         if token.folded == "number" and after.folded in NUMBERS and not token.after:
             told[i + 1] = replace(after, folded=str(NUMBERS[after.folded]))  # "three number ones"
-    return told
+    return tokens.of(told)
 
 
-def done(tokens: list[Token], verbs: dict[str, str], names: Collection[tuple[str, ...]]) -> list[Token]:
+def done(tokens: Utterance, verbs: dict[str, str], names: Collection[tuple[str, ...]]) -> Utterance:
     """The words, with what is to be done to an item as what it then is: "toast it", "warm up two of them".
     Not where one of the menu's `names` is so."""
     told = list(tokens)
@@ -120,4 +120,4 @@ def done(tokens: list[Token], verbs: dict[str, str], names: Collection[tuple[str
             told[i] = replace(token, folded=verbs[token.folded])
             if i and told[i - 1].folded == "no":
                 told[i - 1] = replace(told[i - 1], after=",")  # "no, heat them all up"
-    return told
+    return tokens.of(told)

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import Token, span, tokenize
+from services.reading.chart.tokens import Utterance, folded, span
 from services.reading.language.english import AND, SORTS
+from services.reading.language.language import language_of
 
 Words = tuple[str, ...]
 
 
-def in_one_breath(tokens: list[Token], one: Mention, other: Mention) -> bool:
+def in_one_breath(tokens: Utterance, one: Mention, other: Mention) -> bool:
     """Whether one name follows on another with nothing between, not even a pause."""
     end = span(tokens, one)[1]
     return end == span(tokens, other)[0] and not tokens[end - 1].after
 
 
-def general(tokens: list[Token], one: Mention, special: Mention, menu: Menu) -> bool | None:
+def general(tokens: Utterance, one: Mention, special: Mention, menu: Menu) -> bool | None:
     """Whether a name only says the sort of the special thing beside it: surely, where it is that of the
     category or group; perhaps, where it closes names of the same category or is a word that closes names
     everywhere; None where it does not."""
@@ -26,17 +27,19 @@ def general(tokens: list[Token], one: Mention, special: Mention, menu: Menu) -> 
     said = _said(tokens, one)
     kin = {item.category for item in menu.items if item.sku in special.ids}
     groups = {group.name for group in menu.option_groups if group.id in special.groups}
-    if said in {_folded(name) for name in (kin if one.kind == "item" else groups)}:
+    if said in {_folded(name, menu) for name in (kin if one.kind == "item" else groups)}:
         return True
     if one.kind == "option":
         closes = bool({*one.groups} & {*special.groups}) and len(said) == 1 and said[0] in SORTS
     else:
-        names = [_folded(name) for i in menu.items if i.category in kin for name in (i.name, *i.aliases)]
+        names = [
+            _folded(name, menu) for i in menu.items if i.category in kin for name in (i.name, *i.aliases)
+        ]
         closes = any(len(words) > len(said) and words[-len(said) :] == said for words in names)
     return False if closes else None
 
 
-def may_say_sort(tokens: list[Token], one: Mention, special: Mention, mentions: list[Mention]) -> bool:
+def may_say_sort(tokens: Utterance, one: Mention, special: Mention, mentions: list[Mention]) -> bool:
     """Whether two options may be one: "feta cheese" alone, and no list, which goes on
     or has an "and", nor before an item."""
     both = one.kind == special.kind == "option" and {*one.groups} & {*special.groups}
@@ -50,9 +53,9 @@ def may_say_sort(tokens: list[Token], one: Mention, special: Mention, mentions: 
     return not listed and not follows
 
 
-def _said(tokens: list[Token], mention: Mention) -> Words:
+def _said(tokens: Utterance, mention: Mention) -> Words:
     return tuple(token.folded for token in tokens[slice(*span(tokens, mention))])
 
 
-def _folded(name: str) -> Words:
-    return tuple(token.folded for token in tokenize(name))
+def _folded(name: str, menu: Menu) -> Words:
+    return folded(name, language_of(menu))

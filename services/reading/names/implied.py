@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
 from services.reading.chart.resolve import SHORT
-from services.reading.chart.tokens import Token, fold, span, tokenize
+from services.reading.chart.tokens import Utterance, fold, folded, span
 from services.reading.language.english import AMOUNTS, AND, ARTICLES, FILLERS
+from services.reading.language.language import language_of
 from services.reading.names.senses import narrowed
 from services.reading.names.sorts import Sorted
 
@@ -20,7 +21,7 @@ Named = Callable[[str], Iterable[tuple[tuple[str, ...], str]]]
 
 
 def with_implied(
-    tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
+    tokens: Utterance, mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
 ) -> list[Mention]:
     """The mentions, in order, with the items that some of them imply."""
     kept: list[Mention] = []
@@ -32,7 +33,7 @@ def with_implied(
 
 
 def _parted(
-    tokens: list[Token], mention: Mention, before: list[Mention], menu: Menu, named: Named
+    tokens: Utterance, mention: Mention, before: list[Mention], menu: Menu, named: Named
 ) -> list[Mention] | None:
     """A choice whose name ends in that of the item it is of, as both; None where an item before takes it."""
     first, end = span(tokens, mention)
@@ -54,7 +55,7 @@ def _parted(
     ]
 
 
-def _opens(tokens: list[Token], at: int, groups: set[str], before: list[Mention], menu: Menu) -> bool:
+def _opens(tokens: Utterance, at: int, groups: set[str], before: list[Mention], menu: Menu) -> bool:
     """Whether a choice is a line of its own, and none of the item before it."""
     sizes = {span(tokens, m)[1]: span(tokens, m)[0] for m in before if m.kind == "size"}
     while at in sizes or (at and tokens[at - 1].folded in AMOUNTS and not tokens[at - 1].after):
@@ -73,7 +74,7 @@ def _opens(tokens: list[Token], at: int, groups: set[str], before: list[Mention]
 
 
 def _plain_items(
-    tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
+    tokens: Utterance, mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
 ) -> Iterator[Mention]:
     """The plain item of a category where a size and choices of it are said, and nothing that has them: at
     the place of the size."""
@@ -124,7 +125,7 @@ def _choices(mentions: list[Mention]) -> list[Mention]:
 
 def _bases(menu: Menu, named: Named) -> list[Item]:
     """Items that are called just as their category is."""
-    called = {item.category: (fold(item.category),) for item in menu.items}
+    called = {item.category: (fold(item.category, language_of(menu)),) for item in menu.items}
     plain = {
         (category, sku)
         for category, words in called.items()
@@ -142,7 +143,7 @@ def _sizes(mention: Mention, menu: Menu) -> set[str]:
     return {size for item in _items(mention, menu) for size in item.size_ids}
 
 
-def _led(tokens: list[Token], at: int) -> bool:
+def _led(tokens: Utterance, at: int) -> bool:
     """Whether a line may begin before a size."""
     if at == 0 or tokens[at - 1].after:
         return True
@@ -150,7 +151,7 @@ def _led(tokens: list[Token], at: int) -> bool:
     return word.isdigit() or word in ARTICLES | AND | FILLERS
 
 
-def _closed(tokens: list[Token], last: Mention, after: Mention) -> bool:
+def _closed(tokens: Utterance, last: Mention, after: Mention) -> bool:
     """Whether a joint, a pause, an article or a number parts choices from the item after them, if any."""
     if after.kind != "item":
         return True
@@ -163,7 +164,7 @@ def _begins(choice: Mention, menu: Menu, named: Named) -> bool:
     """Whether an item's name begins as a choice's does: "a large pep", where there is a pepperoni pizza."""
     meant = {*zip(choice.groups, choice.ids, strict=True)}
     names = [
-        tuple(token.folded for token in tokenize(option.name))
+        folded(option.name, language_of(menu))
         for group in menu.option_groups
         for option in group.options
         if (group.id, option.id) in meant

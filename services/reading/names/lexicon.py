@@ -24,7 +24,7 @@ from services.reading.chart.resolve import (
     settle,
     strange,
 )
-from services.reading.chart.tokens import PAUSES, Token, fluent, tokenize
+from services.reading.chart.tokens import PAUSES, Utterance, fluent, tokenize
 from services.reading.effort import charge
 from services.reading.language.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS, PLAIN
 from services.reading.names.alike import Ear
@@ -66,14 +66,31 @@ class Lexicon:
         """Whether `word` sounds like the first word of an item's name that goes on with `rest`."""
         return self._ear.begins(word, rest)
 
-    def heard(self, text: str) -> list[Token]:
+    def heard(self, text: str) -> Utterance:
         """The words of `text`, without hesitations, as this menu's names are folded."""
-        told = numbered(fluent(tokenize(text), self.words), self._board.names)
+        told = numbered(fluent(tokenize(text, self._board.language), self.words), self._board.names)
         return done(told, self._verbs, self._board.names)
 
-    def find(self, text: str, tokens: list[Token]) -> list[Mention]:
+    def find(self, text: str, tokens: Utterance) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
-        found = [*said_whole(self._board, tokens), *self._short(tokens), *self._ear.find(tokens)]
+        by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
+        for f in self.resolved(tokens, self.candidates(tokens)):
+            by_place[f.kind, f.core].append(f)
+        return sorted(
+            (
+                _mention(text, tokens, kind, core, self._as_written(text, tokens, fs))
+                for (kind, core), fs in by_place.items()
+            ),
+            key=lambda m: (m.start, m.end),
+        )
+
+    def candidates(self, tokens: list[Token]) -> list[Found]:
+        """Every place that may name something, as each rule finds it by itself."""
+        return [*said_whole(self._board, tokens), *self._short(tokens), *self._ear.find(tokens)]
+
+    def resolved(self, tokens: list[Token], found: list[Found]) -> list[Found]:
+        """The candidates that stand; beside them what only the rest of the words tells: a kind of what was
+        named, a part of a name, a guess."""
         around = [f for f in found if f.kind == "item" and f.score == GAPPED]
         charge(len(found) * len(around) // 4)
         found = [f for f in found if not any(closes(g, f) for g in around)]
@@ -89,19 +106,9 @@ class Lexicon:
         kept = [f for f in kept if not counted(tokens, f, kept)]
         covered = {i for f in kept for i in f.core}
         kept += settle([f for f in self._parts(tokens) if not covered & set(f.core)])
-        kept = [*self._guesses(tokens, kept), *kept]
-        by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
-        for f in kept:
-            by_place[f.kind, f.core].append(f)
-        return sorted(
-            (
-                _mention(text, tokens, kind, core, self._as_written(text, tokens, fs))
-                for (kind, core), fs in by_place.items()
-            ),
-            key=lambda m: (m.start, m.end),
-        )
+        return [*self._guesses(tokens, kept), *kept]
 
-    def _as_written(self, text: str, tokens: list[Token], alike: list[Found]) -> list[Found]:
+    def _as_written(self, text: str, tokens: Utterance, alike: list[Found]) -> list[Found]:
         """Those whose name is written just so, where there are any: "pepper" is the black one, and no green
         peppers."""
         core = alike[0].core
@@ -109,7 +116,7 @@ class Lexicon:
         exact = [f for f in alike if said in self._board.written[f.kind, f.group, f.id]]
         return [*exact, *(f for f in alike if f.score == SHORT)] if exact else alike
 
-    def _short(self, tokens: list[Token]) -> list[Found]:
+    def _short(self, tokens: Utterance) -> list[Found]:
         """Short forms of names, said in one piece. What leaves out the sort of thing may be a part of another
         one beside it: "with turkey", "a turkey club"."""
         found = []
@@ -122,10 +129,10 @@ class Lexicon:
                     continue
                 if bare and kind == "item" and self._of_another(tokens, start, end):
                     continue
-                found.append(Found(kind, group, ref, tuple(range(start, end)), SHORT))
+                found.append(Found(kind, group, ref, tuple(range(start, end)), SHORT, "short_name"))
         return found
 
-    def _of_another(self, tokens: list[Token], start: int, end: int) -> bool:
+    def _of_another(self, tokens: Utterance, start: int, end: int) -> bool:
         before, after = tokens[start - 1 : start], tokens[end : end + 1]
         if before and not before[0].after and (before[0].folded in _WITH or before[0].folded in AMOUNTS):
             return True
@@ -136,7 +143,7 @@ class Lexicon:
             return False
         return bool(self.items(word)) or not (word in self.words or word in self.generic)
 
-    def _parts(self, tokens: list[Token]) -> list[Found]:
+    def _parts(self, tokens: Utterance) -> list[Found]:
         """A word that belongs to few names of the menu, said without the rest of the name. It names an
         item well when it is one item's last word: a muffin may be the blueberry muffin, but a banana is no
         banana bread."""
@@ -159,10 +166,10 @@ class Lexicon:
                 continue
             names_it = any(words[-1] == token.folded or kind == "option" for words, kind, *_ in phrases)
             score = PART if len(refs) == 1 and names_it else SHARED_PART
-            found += [Found(kind, group, ref, (at,), score) for kind, group, ref in sorted(refs)]
+            found += [Found(*ref, (at,), score, "part_of_name") for ref in sorted(refs)]
         return found
 
-    def _guesses(self, tokens: list[Token], kept: list[Found]) -> list[Found]:
+    def _guesses(self, tokens: Utterance, kept: list[Found]) -> list[Found]:
         """Names for words that nothing accounts for; a part of a name beside them may belong to it."""
         known = FILLERS | JOINTS | AMOUNTS.keys() | NUMBERS.keys()
         whole = {i for f in kept if f.score > PART for i in f.core}
@@ -177,11 +184,11 @@ class Lexicon:
             _, kind, group, ref = self._board.phrases[index]
             core = tuple(range(start, end))
             if set(core) - parts:
-                found.append(Found(kind, group, ref, core, GUESS))
+                found.append(Found(kind, group, ref, core, GUESS, "guess"))
         return found
 
 
-def _mention(text: str, tokens: list[Token], kind: str, core: tuple[int, ...], fs: list[Found]) -> Mention:
+def _mention(text: str, tokens: Utterance, kind: str, core: tuple[int, ...], fs: list[Found]) -> Mention:
     start, end = tokens[core[0]].start, tokens[core[-1]].end
     top = max(f.score for f in fs)
     return Mention(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import SENTENCE_ENDS, Token, span, tokenize
+from services.reading.chart.tokens import SENTENCE_ENDS, Token, Utterance, folded, span
 from services.reading.language.english import AMOUNT_FILLERS, AMOUNTS, AND, COFFEES, FILLERS, MEASURES
 from services.reading.language.turns import THE_OTHER
 from services.reading.values.numbers import number_value
@@ -18,7 +18,7 @@ _ON_IT = frozenset("it that them top there".split())
 _ADDING_LINES = frozenset("also plus then another".split())
 
 
-def leading(tokens: list[Token], mentions: list[Mention], mention: Mention, since: int) -> tuple[bool, bool]:
+def leading(tokens: Utterance, mentions: list[Mention], mention: Mention, since: int) -> tuple[bool, bool]:
     """How a name is led to that may be an item or a choice of the item that ends at character `since`:
     whether a number of its own counts it ("two colas"), and whether it goes on from that item ("with a
     cola", "combo, cola", "fries and a cola" after "with")."""
@@ -44,7 +44,7 @@ def leading(tokens: list[Token], mentions: list[Mention], mention: Mention, sinc
     return False, not article and not ended and not words & _ADDING_LINES
 
 
-def may_stand_alone(tokens: list[Token], mention: Mention, groups: set[str], menu: Menu) -> bool:
+def may_stand_alone(tokens: Utterance, mention: Mention, groups: set[str], menu: Menu) -> bool:
     """Whether an article leads to what may be a thing of its own: "and a coffee", after ice cream that
     comes in flavours, of which coffee is one; not where a group's choices are things, like the drinks of a
     combo."""
@@ -66,7 +66,7 @@ def begins_part(between: list[Token]) -> bool:
     return bool(opens) and not {"with", "get"}.isdisjoint(words[opens[0] :])
 
 
-def measures(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
+def measures(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bool:
     """ "One shot of vanilla" is no espresso."""
     first, end = span(tokens, mention)
     measure = mention.kind == "option" and {t.folded for t in tokens[first:end]} <= MEASURES
@@ -74,14 +74,14 @@ def measures(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> 
     return measure and of and any(m.kind == "option" and span(tokens, m)[0] == end + 1 for m in mentions)
 
 
-def on_another(tokens: list[Token], mention: Mention) -> bool:
+def on_another(tokens: Utterance, mention: Mention) -> bool:
     """Whether an item is to stand on another: "and put chopped brisket on it"."""
     end = span(tokens, mention)[1]
     after = [t.folded for t in tokens[end : end + 2]]
     return after[:1] == ["on"] and not _ON_IT.isdisjoint(after[1:])
 
 
-def lightly(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
+def lightly(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bool:
     """Whether little is wished for of an item: "easy on the gravy" is no side of it."""
     at = span(tokens, mention)[0] - 1
     while at >= 0 and tokens[at].folded in AMOUNT_FILLERS and not tokens[at].after:
@@ -90,7 +90,7 @@ def lightly(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> b
     return at >= 0 and AMOUNTS.get(tokens[at].folded) is Amount.LIGHT and not named and not tokens[at].after
 
 
-def points_back(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
+def points_back(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bool:
     """Whether a part of a name points at what was ordered before: "no mayo on the sandwich", and at a
     cheeseburger by "the burger" where nothing else was."""
     at, word = span(tokens, mention)[0], mention.text.casefold()
@@ -107,7 +107,7 @@ def points_back(tokens: list[Token], mention: Mention, mentions: list[Mention]) 
     return called or len(alike) == 1
 
 
-def beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool:
+def beside(tokens: Utterance, mention: Mention, others: list[Mention]) -> bool:
     """Whether another mention stands next to this one, with no joint between."""
     for other in others:
         low, high = sorted((mention, other), key=lambda m: m.start)
@@ -118,12 +118,12 @@ def beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool
     return False
 
 
-def unmilked(tokens: list[Token], at: int, mentions: list[Mention]) -> bool:
+def unmilked(tokens: Utterance, at: int, mentions: list[Mention]) -> bool:
     """Whether "black" only says that nothing goes into a coffee: "a large black coffee", "two coffees, both
     black"."""
     if tokens[at].folded != "black":
         return False
-    coffees = [m for m in mentions if m.kind == "item" and tokenize(m.text)[-1].folded in COFFEES]
+    coffees = [m for m in mentions if m.kind == "item" and folded(m.text, tokens.language)[-1] in COFFEES]
     leads = any(span(tokens, m)[0] == at + 1 for m in coffees)
     closes = at + 1 == len(tokens) or bool(tokens[at].after) or tokens[at + 1].folded in AND | FILLERS
     closes = closes or tokens[at + 1].folded.isdigit()

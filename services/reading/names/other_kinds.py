@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.reading.chart.tokens import Token, span
+from services.reading.chart.tokens import Utterance, span
 from services.reading.language.english import AMOUNT_FILLERS, AMOUNTS, GROUPS, VESSELS
 
 
-def of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
+def of_another_kind(tokens: Utterance, mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
     """Whether a word that is a size and an option is the other one here: in "a medium horchata" it is no
     medium salsa, and "a burrito with medium" has no size. "A little cheese" is an amount."""
     first, end = span(tokens, mention)
@@ -48,7 +48,7 @@ def of_another_kind(tokens: list[Token], mention: Mention, mentions: list[Mentio
     return len(fits) == 1 and mention.kind not in fits
 
 
-def _holds(tokens: list[Token], mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
+def _holds(tokens: Utterance, mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
     """Whether a word only says what an item comes in, that has no such size: "a bottle of water"."""
     first, end = span(tokens, mention)
     of = [t.folded for t in tokens[end : end + 1]] == ["of"] and not tokens[end - 1].after
@@ -58,7 +58,7 @@ def _holds(tokens: list[Token], mention: Mention, mentions: list[Mention], menu:
     return any(not any(_comes_with(item, mention) for item in menu.items if item.sku in m.ids) for m in items)
 
 
-def _of_the_order(tokens: list[Token], end: int, mentions: list[Mention]) -> bool:
+def _of_the_order(tokens: Utterance, end: int, mentions: list[Mention]) -> bool:
     """Whether it is the order or who comes that is big: "big office order: ...", "a large family today"."""
     for i in range(end, min(end + 2, len(tokens))):
         if any(m.start <= tokens[i].start < m.end for m in mentions):
@@ -80,7 +80,7 @@ def _comes_with(item: Item, mention: Mention) -> bool:
     return bool({*(mention.ids if mention.kind == "size" else mention.groups)} & {*offered})
 
 
-def _led_to(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> tuple[int, Mention | None]:
+def _led_to(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> tuple[int, Mention | None]:
     """Where the sizes and options that follow a mention end, and the item that they lead to."""
     at = span(tokens, mention)[1]
     ends = {span(tokens, m)[0]: span(tokens, m)[1] for m in mentions if m.kind != "item"}
@@ -90,5 +90,5 @@ def _led_to(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> t
     return at, items.get(at) if not tokens[at - 1].after else None
 
 
-def _folded(tokens: list[Token], start: int, end: int) -> set[str]:
+def _folded(tokens: Utterance, start: int, end: int) -> set[str]:
     return {token.folded for token in tokens[max(start, 0) : end]}

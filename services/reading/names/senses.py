@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.resolve import EXACT
-from services.reading.chart.tokens import Token, span
+from services.reading.chart.tokens import Utterance, span
 from services.reading.effort import charge
 from services.reading.language.english import AND
 from services.reading.names.families import general, in_one_breath, may_say_sort
@@ -30,7 +30,7 @@ from services.reading.values.numbers import number_value
 _UPON = frozenset("on over in".split())
 
 
-def senses(tokens: list[Token], mentions: list[Mention], menu: Menu) -> tuple[list[Mention], bool]:
+def senses(tokens: Utterance, mentions: list[Mention], menu: Menu) -> tuple[list[Mention], bool]:
     """Settle which of several readings of the same words hold, from left to right; True where one item may
     as well be an option of the item before it."""
     named = {sku for m in mentions if m.kind == "item" for sku in m.ids}
@@ -111,7 +111,7 @@ def narrowed(mention: Mention, groups: set[str]) -> Mention:
 
 
 def _chosen_as(
-    tokens: list[Token],
+    tokens: Utterance,
     mention: Mention,
     before: list[Mention],
     open_: set[str],
@@ -133,7 +133,7 @@ def _chosen_as(
 
 
 def _holds_choice(
-    tokens: list[Token], mention: Mention, before: list[Mention], open_: set[str], mentions: list[Mention]
+    tokens: Utterance, mention: Mention, before: list[Mention], open_: set[str], mentions: list[Mention]
 ) -> bool:
     """Whether an item that nobody ordered is only where a choice goes: "a special, gravy on the chips"."""
     at = span(tokens, mention)[0]

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from services.reading.chart.tokens import fold
 from services.reading.language.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS, VESSELS
+from services.reading.language.language import language
+
+_EN = language("en")
 
 
 def _folded(words: str) -> frozenset[str]:
-    return frozenset(map(fold, words.split()))
+    return frozenset(fold(word, _EN) for word in words.split())
 
 
 # Say what sort of thing a name is; what stands before them is used alone ("a large Hawaiian", "with ranch").

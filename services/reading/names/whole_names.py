@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from services.reading.chart.resolve import EXACT, GAPPED, Found
-from services.reading.chart.tokens import SENTENCE_ENDS, Token
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance
 from services.reading.effort import charge
 from services.reading.language.english import AMOUNTS, JOINTS
 from services.reading.names.board import Board
@@ -15,7 +15,7 @@ MAX_GAP = 2
 LONG_CHOICE = 5  # words of the longest choice that is looked for inside a name
 
 
-def said_whole(board: Board, tokens: list[Token]) -> list[Found]:
+def said_whole(board: Board, tokens: Utterance) -> list[Found]:
     """Names whose words are all there, in order, with at most sizes or options between them."""
     present = {token.folded for token in tokens}
     indexes = {i for word in present for i in board.by_word.get(word, ())}
@@ -33,11 +33,14 @@ def said_whole(board: Board, tokens: list[Token]) -> list[Found]:
             core = _follow(board, tokens, words, start)
             if core is not None and not _counts(board, tokens, core):
                 gapless = core[-1] - core[0] + 1 == len(core)
-                found.append(Found(kind, group, ref, core, EXACT if gapless else GAPPED))
+                if gapless:
+                    found.append(Found(kind, group, ref, core, EXACT, "whole_name"))
+                else:
+                    found.append(Found(kind, group, ref, core, GAPPED, "name_in_pieces"))
     return found
 
 
-def _follow(board: Board, tokens: list[Token], words: tuple[str, ...], start: int) -> tuple[int, ...] | None:
+def _follow(board: Board, tokens: Utterance, words: tuple[str, ...], start: int) -> tuple[int, ...] | None:
     core = [start]
     for word in words[1:]:
         if (at := _past_choice(board, tokens, core[-1] + 1, word)) is not None:
@@ -66,7 +69,7 @@ def _follow(board: Board, tokens: list[Token], words: tuple[str, ...], start: in
     return tuple(core)
 
 
-def _past_choice(board: Board, tokens: list[Token], start: int, word: str) -> int | None:
+def _past_choice(board: Board, tokens: Utterance, start: int, word: str) -> int | None:
     """Where `word` stands past a choice of several words, said inside a name: "a bottle of the sweet and
     smoky sauce"."""
     start += start < len(tokens) and tokens[start].folded == "the"
@@ -84,7 +87,7 @@ def _past_choice(board: Board, tokens: list[Token], start: int, word: str) -> in
     return None
 
 
-def _counts(board: Board, tokens: list[Token], core: tuple[int, ...]) -> bool:
+def _counts(board: Board, tokens: Utterance, core: tuple[int, ...]) -> bool:
     """Whether a name that is only "one" counts what follows: "one biscuit", where a single is called so
     too, or "a one piece", where there is A1 sauce."""
     end = core[-1] + 1

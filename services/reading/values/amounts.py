@@ -8,7 +8,7 @@ from itertools import pairwise
 from schemas.cart import MAX_COUNT, Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
-from services.reading.chart.tokens import Token, covered, span
+from services.reading.chart.tokens import Utterance, covered, span
 from services.reading.language.english import (
     AMOUNT_FILLERS,
     AMOUNTS,
@@ -31,7 +31,7 @@ _CLOSING = frozenset("thank thanks please and plus but sorry".split())
 
 
 def options_heard(
-    tokens: list[Token], here: list[Mention], mentions: list[Mention], numbers: list[Number], menu: Menu
+    tokens: Utterance, here: list[Mention], mentions: list[Mention], numbers: list[Number], menu: Menu
 ) -> tuple[list[OptionEvidence], set[Number]]:
     """Each option mentioned `here`, with the amounts and counts said beside it, and the numbers that count
     an option rather than an item. What can be chosen once is not counted: "two toasted" are two lines."""
@@ -80,7 +80,7 @@ def _plural(mention: Mention, menu: Menu) -> bool:
     return not any(one == name.casefold() for item in menu.items for name in (item.name, *item.aliases))
 
 
-def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set[Amount]]) -> None:
+def _refuse_lists(tokens: Utterance, options: list[Mention], amounts: list[set[Amount]]) -> None:
     """Carry a "no" over the list that it begins: "no cream, foam or sugar" refuses all three. Without an
     "or" what follows may be refused or wished for ("no lettuce, tomato"): both are left open. "Without
     lettuce and tomato" has neither, where the two are
@@ -108,7 +108,7 @@ def _refuse_lists(tokens: list[Token], options: list[Mention], amounts: list[set
                 break
 
 
-def _carry_on(tokens: list[Token], options: list[Mention], amounts: list[set[Amount]]) -> None:
+def _carry_on(tokens: Utterance, options: list[Mention], amounts: list[set[Amount]]) -> None:
     """ "Heavy on the oil and vinegar" is of both, or of the oil alone."""
     for (one, said), (other, its) in pairwise(zip(options, amounts, strict=True)):
         first, end = span(tokens, one)
@@ -119,7 +119,7 @@ def _carry_on(tokens: list[Token], options: list[Mention], amounts: list[set[Amo
             its.update(said | {Amount.NORMAL})
 
 
-def _joint(tokens: list[Token], end: int, first: int) -> str | None:
+def _joint(tokens: Utterance, end: int, first: int) -> str | None:
     """What joins two names of a list: "or", "and", or "," for a pause that a recogniser may have left out;
     None when they are no list."""
     if first < end:
@@ -132,7 +132,7 @@ def _joint(tokens: list[Token], end: int, first: int) -> str | None:
     return "," if not words and tokens[end - 1].after in ("", ",") else None
 
 
-def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[Amount]:
+def _amounts(tokens: Utterance, first: int, end: int, taken: set[int]) -> set[Amount]:
     """Amount words right before the option, or right after it ("the sauce light"). Directly beside it an
     amount is meant; with a comma between ("no, oat milk") it may as well be something else."""
     for back in range(1, _NEAR + 1):
@@ -167,7 +167,7 @@ def _amounts(tokens: list[Token], first: int, end: int, taken: set[int]) -> set[
     return set()
 
 
-def _how_many_more(tokens: list[Token], at: int, first: int, taken: set[int]) -> bool:
+def _how_many_more(tokens: Utterance, at: int, first: int, taken: set[int]) -> bool:
     """Whether an article or a number before "extra" counts the option that begins at token `first`."""
     by = at - 1 - (at > 1 and tokens[at - 1].folded == "of")  # "a couple of extra shots"
     if by < 0 or by in taken or tokens[by].after:
@@ -178,7 +178,7 @@ def _how_many_more(tokens: list[Token], at: int, first: int, taken: set[int]) ->
     return value is not None and (not pronoun or tokens[first].folded in MEASURES)
 
 
-def _little_after(tokens: list[Token], end: int, taken: set[int]) -> bool:
+def _little_after(tokens: Utterance, end: int, taken: set[int]) -> bool:
     """ "Vanilla, just a touch"; "a touch of cinnamon" is of what follows."""
     if tokens[end - 1].after not in ("", ","):
         return False
@@ -190,7 +190,7 @@ def _little_after(tokens: list[Token], end: int, taken: set[int]) -> bool:
     return closes or tokens[at + 2].folded in AND | _CLOSING
 
 
-def _refused_after(tokens: list[Token], end: int, taken: set[int]) -> bool:
+def _refused_after(tokens: Utterance, end: int, taken: set[int]) -> bool:
     """ "Ham off", "whip no thank you", "foam please no": a refusal that nothing follows which it could lead
     to."""
     if end >= len(tokens) or end in taken or tokens[end - 1].after not in ("", ","):
@@ -209,7 +209,7 @@ def _refused_after(tokens: list[Token], end: int, taken: set[int]) -> bool:
 
 
 def _counts(
-    tokens: list[Token], mentions: list[Mention], numbers: list[Number], first: int, end: int, menu: Menu
+    tokens: Utterance, mentions: list[Mention], numbers: list[Number], first: int, end: int, menu: Menu
 ) -> tuple[set[int], set[Number]]:
     """A number right before the option counts it, unless the option leads to its item: in "two oat
     lattes" it counts the item, and in "two ham and chicken pies"; "a two shot latte" is one."""

@@ -10,8 +10,9 @@ from itertools import accumulate
 from schemas.cart import CartDraft, ItemLine, NotOnMenuLine
 from schemas.evidence import Evidence, Mention, SaidNumber
 from schemas.menu import Menu
-from services.reading.chart.tokens import SENTENCE_ENDS, Token, span, tokenize
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance, span, tokenize
 from services.reading.language.english import AND, BELONGING, FURTHER, MEASURES
+from services.reading.language.language import language_of
 from services.reading.values.numbers import MULTIPLES, is_plural, number_value
 
 # After a number they tell that it counts an option: "two extra shots", "two pumps of vanilla".
@@ -37,7 +38,7 @@ class Led:
         return all(groups.intersection(option.groups) for option in self.options)
 
 
-def starting(tokens: list[Token], mentions: Iterable[Mention]) -> Mapping[int, list[Mention]]:
+def starting(tokens: Utterance, mentions: Iterable[Mention]) -> Mapping[int, list[Mention]]:
     """Names by the token that they begin with."""
     starts: dict[int, list[Mention]] = defaultdict(list)
     for mention in mentions:
@@ -45,7 +46,7 @@ def starting(tokens: list[Token], mentions: Iterable[Mention]) -> Mapping[int, l
     return dict(starts)
 
 
-def led_to(tokens: list[Token], end: int, starts: Mapping[int, list[Mention]]) -> Led:
+def led_to(tokens: Utterance, end: int, starts: Mapping[int, list[Mention]]) -> Led:
     """What follows a number that ends before token `end`, up to the next item, number, article or pause:
     "two large ham and chicken pies". `starts` as of `starting`."""
     options: list[Mention] = []
@@ -71,13 +72,13 @@ def led_to(tokens: list[Token], end: int, starts: Mapping[int, list[Mention]]) -
     return Led(tuple(options), None, joined, close)
 
 
-def _ended(tokens: list[Token], at: int, *, listing: bool) -> bool:
+def _ended(tokens: Utterance, at: int, *, listing: bool) -> bool:
     """Whether a pause before token `at` ends what a number counts; a list of options goes on past a comma."""
     pause = tokens[at - 1].after if at else ""
     return bool(pause) and (pause in SENTENCE_ENDS or not listing)
 
 
-def of_one(tokens: list[Token], start: int, mentions: Sequence[Mention]) -> bool:
+def of_one(tokens: Utterance, start: int, mentions: Sequence[Mention]) -> bool:
     """Whether a number counts no items though it stands before one: "a double shot latte", "a small two shot
     latte"."""
     if tokens[start].folded in MULTIPLES:
@@ -90,7 +91,7 @@ def of_one(tokens: list[Token], start: int, mentions: Sequence[Mention]) -> bool
     return led and tokens[start].folded.isdigit()  # "a couple of oat lattes"
 
 
-def opens_line(tokens: list[Token], start: int, mentions: Sequence[Mention]) -> bool:
+def opens_line(tokens: Utterance, start: int, mentions: Sequence[Mention]) -> bool:
     """Whether a line may begin with a number, which goes on from no name and no "with"."""
     if start == 0 or tokens[start - 1].after:
         return True
@@ -101,7 +102,7 @@ def opens_line(tokens: list[Token], start: int, mentions: Sequence[Mention]) -> 
 def idle_numbers(draft: CartDraft, evidence: Evidence) -> Iterator[int]:
     """Numbers that count nothing in the cart of what they lead to; one that leads to no name may count any
     line. A split one may be the sum of lines that follow one another."""
-    tokens = tokenize(evidence.transcript)
+    tokens = tokenize(evidence.transcript, language_of(evidence.menu))
     starts = starting(tokens, evidence.mentions)
     wished = {line.quantity for line in draft.lines if isinstance(line, NotOnMenuLine)}
     for number in evidence.numbers:
@@ -110,7 +111,7 @@ def idle_numbers(draft: CartDraft, evidence: Evidence) -> Iterator[int]:
 
 
 def _counts(
-    tokens: list[Token],
+    tokens: Utterance,
     number: SaidNumber,
     starts: Mapping[int, list[Mention]],
     draft: CartDraft,
@@ -142,7 +143,7 @@ def _counts(
     return own | counts
 
 
-def _of_several(tokens: list[Token], start: int, end: int, number: SaidNumber, evidence: Evidence) -> bool:
+def _of_several(tokens: Utterance, start: int, end: int, number: SaidNumber, evidence: Evidence) -> bool:
     """Whether a number before options may count some of several: "four tacos, two steak"."""
     if tokens[start - 1].folded in BELONGING or (end < len(tokens) and tokens[end].folded in _OF_IT):
         return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from schemas.cart import MAX_QUANTITY
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import Token, span, tokenize
+from services.reading.chart.tokens import Token, Utterance, folded, span
 from services.reading.language.english import (
     HOMOPHONES,
     NAMING,
@@ -17,6 +17,7 @@ from services.reading.language.english import (
     PIECES,
     WANTING,
 )
+from services.reading.language.language import Language
 
 # These count parts of an item even right before it ("double shot latte").
 MULTIPLES = frozenset("single double triple".split())
@@ -33,9 +34,7 @@ class Number:
     likely: bool = True
 
 
-def find_numbers(
-    tokens: list[Token], taken: set[int], mentions: list[Mention], menu: Menu
-) -> Iterator[Number]:
+def find_numbers(tokens: Utterance, taken: set[int], mentions: list[Mention], menu: Menu) -> Iterator[Number]:
     """Numbers said outside names ("twelve ounce", "double shot" are names where the menu has them)."""
     starts = {m.start for m in mentions if m.strong}
     i = 0
@@ -70,7 +69,7 @@ def find_numbers(
 
 
 def pieces(
-    tokens: list[Token], numbers: list[Number], mentions: list[Mention], menu: Menu
+    tokens: Utterance, numbers: list[Number], mentions: list[Mention], menu: Menu
 ) -> tuple[list[Number], list[Mention]]:
     """Numbers that are left, and those that are a size or a choice of the item after: "ten wings" is one
     ten piece."""
@@ -91,13 +90,17 @@ def pieces(
         offered = [item for item in menu.items if item.sku in skus]
         sizes = {size for item in offered for size in item.size_ids}
         groups = {group for item in offered for group in item.option_groups} & menu.choose_one
-        fits = [("size", "", size.id) for size in menu.sizes if size.id in sizes and _of(number, size.name)]
+        fits = [
+            ("size", "", size.id)
+            for size in menu.sizes
+            if size.id in sizes and _of(number, size.name, tokens.language)
+        ]
         fits += [
             ("option", group.id, option.id)
             for group in menu.option_groups
             if group.id in groups
             for option in group.options
-            if _of(number, option.name)
+            if _of(number, option.name, tokens.language)
         ]
         if len(fits) == 1:
             kind, group_id, ref = fits[0]
@@ -119,10 +122,10 @@ def pieces(
     return left, found
 
 
-def _of(number: Number, name: str) -> bool:
+def _of(number: Number, name: str, language: Language) -> bool:
     """Whether a name is that of so many pieces; "one tuna" is one of it."""
-    words = [token.folded for token in tokenize(name)]
-    return number.value > 1 and words[:1] == [str(number.value)] and bool(PIECES & set(words))
+    words = folded(name, language)
+    return number.value > 1 and words[:1] == (str(number.value),) and bool(PIECES & set(words))
 
 
 def is_plural(mention: Mention, menu: Menu) -> bool:
@@ -138,7 +141,7 @@ def _plain_words(text: str) -> list[str]:
     return text.casefold().replace("'", "").replace("-", " ").split()
 
 
-def _leads_to_plural(at: int, tokens: list[Token], mentions: list[Mention], menu: Menu) -> bool:
+def _leads_to_plural(at: int, tokens: Utterance, mentions: list[Mention], menu: Menu) -> bool:
     """Whether the names from token `at` on lead to an item in the plural: "to large lattes" are two."""
     while at < len(tokens):
         here = [m for m in mentions if m.start == tokens[at].start]
@@ -155,7 +158,7 @@ def _asking(before: list[Token]) -> bool:
     return could == "could" and person in PERSONS and have in ("have", "get", "order")
 
 
-def names_something(tokens: list[Token], at: int) -> bool:
+def names_something(tokens: Utterance, at: int) -> bool:
     """Whether the number at `at` is the name of something: "number twelve"."""
     return at > 0 and tokens[at - 1].folded in NAMING and not tokens[at - 1].after
 
@@ -168,6 +171,6 @@ def number_value(word: str) -> int | None:
     return NUMBERS.get(word)
 
 
-def _half_before(tokens: list[Token], at: int) -> int | None:
+def _half_before(tokens: Utterance, at: int) -> int | None:
     """Where "half" of "half a dozen" stands."""
     return next((i for i in (at - 1, at - 2) if i >= 0 and tokens[i].folded == "half"), None)

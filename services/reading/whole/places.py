@@ -12,8 +12,9 @@ from itertools import pairwise
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import Token, covered, span, tokenize
+from services.reading.chart.tokens import Utterance, covered, folded, span
 from services.reading.language.english import AMOUNTS, AND, MEASURES
+from services.reading.language.language import Language
 from services.reading.names.senses import senses
 
 # What follows the article of a measure, not of an item ("a splash of milk", "a lot of foam").
@@ -49,7 +50,7 @@ class Place:
 
 
 def find_places(
-    tokens: list[Token], mentions: list[Mention], menu: Menu
+    tokens: Utterance, mentions: list[Mention], menu: Menu
 ) -> tuple[list[Place], list[Mention], bool]:
     """Places in the order of the words, the mentions that are left, and whether one of them is as well a
     line as a choice of the line before ("a combo and a cola"). A name that can only be an option of the item
@@ -59,7 +60,7 @@ def find_places(
     mentions, torn = senses(tokens, heard, menu)
     taken = covered(tokens, mentions)
     naming = [m for m in mentions if m.kind == "item"]
-    spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
+    spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming, tokens.language)])
     ending = _ending(tokens, mentions)
     partings = [
         _listed(tokens, ending, one, other, menu) or _parting(tokens, taken, one[1], other[0])
@@ -87,14 +88,14 @@ def find_places(
     return places, mentions, torn
 
 
-def _ending(tokens: list[Token], mentions: list[Mention]) -> dict[tuple[str, int], tuple[int, Mention]]:
+def _ending(tokens: Utterance, mentions: list[Mention]) -> dict[tuple[str, int], tuple[int, Mention]]:
     """By kind and the token where it ends, each mention with its first token; of two, the last."""
     spans = ((span(tokens, m), m) for m in mentions)
     return {(m.kind, last): (first, m) for (first, last), m in spans}
 
 
 def _listed(
-    tokens: list[Token],
+    tokens: Utterance,
     ending: dict[tuple[str, int], tuple[int, Mention]],
     one: _Spot,
     other: _Spot,
@@ -128,7 +129,7 @@ def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
     return False
 
 
-def _in_pairs(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> bool:
+def _in_pairs(tokens: Utterance, mentions: list[Mention], places: list[Place]) -> bool:
     """Whether options may go with the item before each or after: "ham and cheddar turkey and swiss"."""
     ends = {span(tokens, m)[0]: span(tokens, m)[1] for m in mentions if m.kind == "option"}
     return any(
@@ -140,7 +141,7 @@ def _in_pairs(tokens: list[Token], mentions: list[Mention], places: list[Place])
     )
 
 
-def _spots(tokens: list[Token], items: list[Mention]) -> list[_Spot]:
+def _spots(tokens: Utterance, items: list[Mention]) -> list[_Spot]:
     """Item mentions by place, overlapping ones as one."""
     spots: list[_Spot] = []
     for mention in sorted(items, key=lambda m: (m.start, -m.end)):
@@ -153,7 +154,7 @@ def _spots(tokens: list[Token], items: list[Mention]) -> list[_Spot]:
     return spots
 
 
-def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tuple[int, int]:
+def _parting(tokens: Utterance, taken: set[int], start: int, end: int) -> tuple[int, int]:
     """Where the words between two items part: those before the first position belong to the item before,
     those from the second on lead to the next, and between the two they may be either's; all of them when
     nothing parts [start, end).
@@ -180,10 +181,10 @@ def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tupl
     return (start, end) if at is None else (at, at)
 
 
-def _refers_back(mention: Mention, items: list[Mention]) -> bool:
+def _refers_back(mention: Mention, items: list[Mention], language: Language) -> bool:
     """Whether it only says again a part of a name said before: "no pickles on the burger"."""
-    words = {token.folded for token in tokenize(mention.text)}
+    words = set(folded(mention.text, language))
     return not mention.strong and any(
-        other.strong and other.end <= mention.start and words <= {t.folded for t in tokenize(other.text)}
+        other.strong and other.end <= mention.start and words <= set(folded(other.text, language))
         for other in items
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import Token, covered, span
+from services.reading.chart.tokens import Utterance, covered, span
 from services.reading.language.turns import FOR_WHOM, LIKEWISE, PARTED, SHARED
 from services.reading.names.implied import with_implied
 from services.reading.names.lexicons import lexicon
@@ -29,9 +29,9 @@ class Reading:
     `corrected`, `shared`, `parted` and `likewise` tell of what no rule could read: it is left to the model,
     and a doubt."""
 
-    said: list[Token]
+    said: Utterance
     heard: list[Mention]
-    tokens: list[Token]
+    tokens: Utterance
     mentions: list[Mention]
     numbers: list[Number]
     places: list[Place]

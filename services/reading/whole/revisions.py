@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import SENTENCE_ENDS, Token
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance
 from services.reading.language.english import AND
 from services.reading.language.turns import (
     ADDING,
@@ -33,9 +33,7 @@ class _NotPlain(Exception):
     """A correction that only the whole of the sentence can tell."""
 
 
-def revise(
-    tokens: list[Token], mentions: list[Mention], menu: Menu
-) -> tuple[list[Token], list[Mention]] | None:
+def revise(tokens: Utterance, mentions: list[Mention], menu: Menu) -> tuple[Utterance, list[Mention]] | None:
     """Tokens and mentions without what was taken back; None where a correction is not plain."""
     reviser = _Reviser(tokens, mentions, menu)
     try:
@@ -50,7 +48,7 @@ def revise(
 class _Reviser(Sheet):
     """Settles one correction after another on the sheet; the rules of this file."""
 
-    def __init__(self, tokens: list[Token], mentions: list[Mention], menu: Menu) -> None:
+    def __init__(self, tokens: Utterance, mentions: list[Mention], menu: Menu) -> None:
         super().__init__(tokens, mentions)
         self._single = menu.choose_one
         self._offered = {item.sku: set(item.option_groups) for item in menu.items}

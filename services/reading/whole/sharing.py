@@ -11,14 +11,15 @@ from itertools import accumulate, pairwise
 
 from schemas.evidence import Mention
 from services.reading.chart.mentions import phrase_end
-from services.reading.chart.tokens import SENTENCE_ENDS, Token, span, tokenize
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance, folded, span
 from services.reading.language.english import AMOUNTS, AND
+from services.reading.language.language import language_of
 from services.reading.language.turns import ADDS, AGAIN, EACH, OF_EACH
 from services.reading.values.numbers import Number, number_value
 from services.reading.whole.places import Place
 
 
-def shared(tokens: list[Token], mentions: list[Mention]) -> list[Mention] | None:
+def shared(tokens: Utterance, mentions: list[Mention]) -> list[Mention] | None:
     """Sizes and options said of every line; None where a word of sharing out shares nothing that can be
     told."""
     at = {span(tokens, m)[0]: m for m in mentions if m.kind in ("size", "option")}
@@ -36,7 +37,7 @@ def shared(tokens: list[Token], mentions: list[Mention]) -> list[Mention] | None
     return found
 
 
-def _goes_on(tokens: list[Token], mention: Mention) -> bool:
+def _goes_on(tokens: Utterance, mention: Mention) -> bool:
     """Whether what is shared ends a list of which the rest may be shared too: "one cream and one sugar in
     each"."""
     first = span(tokens, mention)[0]
@@ -44,7 +45,7 @@ def _goes_on(tokens: list[Token], mention: Mention) -> bool:
     return counted and tokens[first - 2].folded in AND
 
 
-def _run_from(tokens: list[Token], i: int, at: dict[int, Mention], items: set[int]) -> list[Mention]:
+def _run_from(tokens: Utterance, i: int, at: dict[int, Mention], items: set[int]) -> list[Mention]:
     """Mentions that follow, with nothing but little words between; none where they lead to an item, which
     is one of both ("sourdough for both a six inch ham and a tuna")."""
     found: list[Mention] = []
@@ -64,14 +65,14 @@ def _run_from(tokens: list[Token], i: int, at: dict[int, Mention], items: set[in
     return found
 
 
-def _run_before(tokens: list[Token], i: int, ends: dict[int, Mention]) -> list[Mention]:
+def _run_before(tokens: Utterance, i: int, ends: dict[int, Mention]) -> list[Mention]:
     """ "With oat milk for both", "with a shot each"."""
     while i > 0 and i not in ends and tokens[i - 1].folded in OF_EACH and not tokens[i - 1].after:
         i -= 1
     return [ends[i]] if i in ends and not tokens[i - 1].after else []
 
 
-def again(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> dict[int, int] | None:
+def again(tokens: Utterance, mentions: list[Mention], places: list[Place]) -> dict[int, int] | None:
     """How many more of a place are wished for, by its first token ("and another one of those"); None where
     what follows makes a difference ("the same, but with whip")."""
     named = {i for m in mentions for i in range(*span(tokens, m))}
@@ -92,7 +93,7 @@ def again(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> 
     return more
 
 
-def summed(tokens: list[Token], numbers: list[Number], places: list[Place]) -> bool:
+def summed(tokens: Utterance, numbers: list[Number], places: list[Place]) -> bool:
     """Whether what follows an item may be kinds of it, since the numbers add up: "five cookies, three oatmeal
     and two chocolate chip"."""
     counts = [
@@ -114,15 +115,16 @@ def _may_be_kind(place: Place, head: Place) -> bool:
     another's: two corn cobs are no salad and no quesadilla."""
     menu = head.menu
     categories = {item.category for item in menu.items if item.sku in head.items}
-    words = {token.folded for token in tokenize(place.anchor)}
+    language = language_of(menu)
+    words = set(folded(place.anchor, language))
     return any(
-        item.sku in place.items or words <= {token.folded for token in tokenize(item.name)}
+        item.sku in place.items or words <= set(folded(item.name, language))
         for item in menu.items
         if item.category in categories
     )
 
 
-def repeated(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> str:
+def repeated(tokens: Utterance, mentions: list[Mention], places: list[Place]) -> str:
     """A name that was perhaps only said again ("the nugget meal, the kids nugget meal with fries"): nothing
     was said of it the first time that was not said the second, and no word adds a second one."""
     for first, second in pairwise(places):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from schemas.evidence import Mention
 from services.reading.chart.mentions import phrase_end
-from services.reading.chart.tokens import SENTENCE_ENDS, Token, span
+from services.reading.chart.tokens import SENTENCE_ENDS, Token, Utterance, span
 from services.reading.language.english import AMOUNTS, AND, ARTICLES
 from services.reading.values.numbers import number_value
 
@@ -42,7 +42,7 @@ class Value:
 class Sheet:
     """Words with what is struck out of them. Positions are of tokens; values keep the words' order."""
 
-    def __init__(self, tokens: list[Token], mentions: list[Mention]) -> None:
+    def __init__(self, tokens: Utterance, mentions: list[Mention]) -> None:
         self.tokens = tokens
         self._mentions = mentions
         self._struck: set[int] = set()
@@ -138,7 +138,7 @@ class Sheet:
         self._pauses[old.end - 1] = self.tokens[new.end - 1].after
         self.strike(new.start, new.end)
 
-    def result(self) -> tuple[list[Token], list[Mention]]:
+    def result(self) -> tuple[Utterance, list[Mention]]:
         """The words and mentions that are left."""
         kept: list[Token] = []
         last = -1
@@ -156,4 +156,4 @@ class Sheet:
             for m in self._mentions
             if not self._struck & set(range(*span(self.tokens, m)))
         ]
-        return kept, mentions
+        return self.tokens.of(kept), mentions

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from schemas.evidence import Mention
-from services.reading.chart.tokens import Token, span
+from services.reading.chart.tokens import Utterance, span
 from services.reading.language.english import AMOUNTS, AND
 from services.reading.language.turns import OF_EACH, THE_OTHER
 from services.reading.values.numbers import Number
@@ -35,7 +35,7 @@ class Part:
 
 
 def parts(
-    tokens: list[Token],
+    tokens: Utterance,
     mentions: list[Mention],
     numbers: list[Number],
     place: Place,
@@ -98,13 +98,13 @@ def parts(
     return found if len(found) > 1 else None
 
 
-def _counts_itself(tokens: list[Token], mention: Mention, place: Place) -> bool:
+def _counts_itself(tokens: Utterance, mention: Mention, place: Place) -> bool:
     """Whether a size said after the item has its number in its name: "one pound"."""
     first = span(tokens, mention)[0]
     return mention.kind == "size" and first >= place.last and tokens[first].folded.isdigit()
 
 
-def _of_them(tokens: list[Token], opens: int) -> bool:
+def _of_them(tokens: Utterance, opens: int) -> bool:
     """ "One of them": some of those before, and no more of them."""
     words = [token.folded for token in tokens[opens + 1 : opens + 3]]
     return words[:1] == ["of"] and words[1:] in (["them"], ["those"], ["em"], ["the"])
@@ -116,7 +116,7 @@ def _other_size(before: list[Mention], own: list[Mention]) -> bool:
     return bool(first) and any(m.kind == "size" and m.ids not in first for m in own)
 
 
-def _adds(tokens: list[Token], opens: int, before: list[Mention], own: list[Mention]) -> bool:
+def _adds(tokens: Utterance, opens: int, before: list[Mention], own: list[Mention]) -> bool:
     """Whether a part is plainly one more ("and a small one") and no wish of another kind ("and a small side
     of ranch"): the size of its own ends it, but for options that leave none of those before in doubt."""
     sizes = [m for m in own if m.kind == "size"]
@@ -143,9 +143,7 @@ class _Opener(NamedTuple):
     said: int
 
 
-def _openers(
-    tokens: list[Token], numbers: list[Number], values: list[Mention], place: Place
-) -> list[_Opener]:
+def _openers(tokens: Utterance, numbers: list[Number], values: list[Mention], place: Place) -> list[_Opener]:
     """A number opens a part only where a size or option follows it, or stands before it ("whip on one"); an
     article after "and" where a size follows."""
     at = {span(tokens, m)[0] for m in values}
@@ -176,7 +174,7 @@ def _openers(
 
 
 def _on_some(
-    tokens: list[Token], counts: dict[int, Number], values: list[Mention], place: Place
+    tokens: Utterance, counts: dict[int, Number], values: list[Mention], place: Place
 ) -> list[_Opener]:
     """ "Avocado on just one", "extra onions on one, light onions on the other": the option right before."""
     ends = {span(tokens, m)[1]: span(tokens, m)[0] for m in values if m.kind == "option"}
@@ -204,7 +202,7 @@ def _on_some(
 
 
 def _kinds(
-    tokens: list[Token], counts: dict[int, Number], values: list[Mention], place: Place
+    tokens: Utterance, counts: dict[int, Number], values: list[Mention], place: Place
 ) -> frozenset[int]:
     """Articles that tell kinds apart, as many as there are: "two shakes, a vanilla and an oreo"."""
     single = place.menu.choose_one

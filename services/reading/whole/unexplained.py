@@ -8,7 +8,7 @@ from __future__ import annotations
 import jellyfish
 
 from schemas.evidence import Mention
-from services.reading.chart.tokens import Token, covered, sentences, span
+from services.reading.chart.tokens import Utterance, covered, sentences, span
 from services.reading.language.english import AMOUNTS, AND, FILLERS, NUMBERS, PERSONS, PLAIN
 from services.reading.language.talk import ASKED, IDLE_TALK
 from services.reading.language.turns import POINTING
@@ -28,7 +28,7 @@ _KNOWN = FILLERS | PLAIN | AMOUNTS.keys() | NUMBERS.keys() | BETWEEN_COUNT
 
 
 def unexplained(
-    text: str, tokens: list[Token], mentions: list[Mention], numbers: list[Number], names: Lexicon
+    text: str, tokens: Utterance, mentions: list[Mention], numbers: list[Number], names: Lexicon
 ) -> list[int]:
     """Positions of words that are no name, number, amount, correction or filler: perhaps a wish that was
     misheard. Names of categories and groups ("tea", "syrup") say nothing new beside what they belong to."""
@@ -54,7 +54,7 @@ def unexplained(
     return odd
 
 
-def _on_an_option(tokens: list[Token], at: int, mentions: list[Mention]) -> bool:
+def _on_an_option(tokens: Utterance, at: int, mentions: list[Mention]) -> bool:
     """Whether something would stand on an option, of which nothing was said yet: "sweetener and on the milk"
     is almond milk, misheard."""
     opens = at == 0 or bool(tokens[at - 1].after) or tokens[at - 1].folded in AND
@@ -65,7 +65,7 @@ def _on_an_option(tokens: list[Token], at: int, mentions: list[Mention]) -> bool
     return {m.kind for m in there} == {"option"} and not any(" " in m.text for m in there)
 
 
-def _half_a_name(tokens: list[Token], at: int, mentions: list[Mention], names: Lexicon) -> bool:
+def _half_a_name(tokens: Utterance, at: int, mentions: list[Mention], names: Lexicon) -> bool:
     """Whether a little word before an item sounds like what another item's name begins with: a "nice coffee"
     may be an iced one."""
     if at + 1 >= len(tokens) or tokens[at].after:
@@ -77,7 +77,7 @@ def _half_a_name(tokens: list[Token], at: int, mentions: list[Mention], names: L
     )
 
 
-def _leads_nowhere(tokens: list[Token], at: int, known: set[int]) -> bool:
+def _leads_nowhere(tokens: Utterance, at: int, known: set[int]) -> bool:
     """Whether a "with" is followed by little words alone: "with may oh" was perhaps a wish."""
     for i in range(at + 1, len(tokens)):
         if i in known or tokens[i].folded in _COMPANY or tokens[i].folded not in FILLERS:
@@ -87,7 +87,7 @@ def _leads_nowhere(tokens: list[Token], at: int, known: set[int]) -> bool:
     return at + 1 < len(tokens) and not tokens[at].after
 
 
-def answered(text: str, tokens: list[Token], mentions: list[Mention]) -> list[tuple[int, int]]:
+def answered(text: str, tokens: Utterance, mentions: list[Mention]) -> list[tuple[int, int]]:
     """Where the words [start, end) ask about something that is not on the menu, and order nothing of it:
     "do you have calzones? No? Then a large Hawaiian"."""
     questions = [(s[0].start, s[-1].end) for s in sentences(tokens) if s[-1].after == "?"]

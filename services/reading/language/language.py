@@ -1,0 +1,257 @@
+"""The words of ordering in one language: numbers, amounts, cues, little words. Data, and never a menu's.
+
+A language is a folder beside this file, named by its two letters, of TOML files. Each table in them is one
+entry of `Language`: what it is `about`, its words, and `examples` of how they are said, which
+`tests/unit/test_language.py` walks. Words are written as they are folded (`chart/tokens.py`): small letters,
+no apostrophe, singular.
+
+    [refusing_all]
+    about = "After these all of a list is refused."
+    words = "without hold minus"                # or phrases = ["..."], pattern = ["..."], values = {...}
+    examples = ["a burger without onions and pickles"]
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from schemas.cart import Amount
+from schemas.errors import UnknownLanguage
+from schemas.menu import Menu
+
+FOLDER = Path(__file__).parent
+_TABLE = {"about", "words", "phrases", "pattern", "values", "rules", "examples"}
+
+
+def _words(written: Any) -> frozenset[str]:
+    return frozenset(written.split())
+
+
+def _in_order(written: Any) -> tuple[str, ...]:
+    return tuple(written.split())
+
+
+def _phrases(written: Any) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(phrase.split()) for phrase in written)
+
+
+def _pattern(written: Any) -> re.Pattern[str]:
+    return re.compile("".join(written), re.IGNORECASE)
+
+
+def _by_word(written: Any) -> dict[str, Any]:
+    """`{none = "no without"}` by word: each word with its value."""
+    return {word: value for value, words in written.items() for word in words.split()}
+
+
+def _by_phrase(written: Any) -> dict[tuple[str, ...], str]:
+    """`{light = ["not too much"]}` by phrase: each with the word that says the same."""
+    return {tuple(phrase.split()): word for word, phrases in written.items() for phrase in phrases}
+
+
+def _split(written: Any) -> dict[str, tuple[str, ...]]:
+    return {word: tuple(others.split()) for word, others in written.items()}
+
+
+Words = Annotated[frozenset[str], BeforeValidator(_words)]
+Ordered = Annotated[tuple[str, ...], BeforeValidator(_in_order)]
+Phrases = Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_phrases)]
+Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
+Values = Annotated[Mapping[str, int], BeforeValidator(_by_word)]
+Amounts = Annotated[Mapping[str, Amount], BeforeValidator(_by_word)]
+Same = Annotated[Mapping[tuple[str, ...], str], BeforeValidator(_by_phrase)]
+Split = Annotated[Mapping[str, tuple[str, ...]], BeforeValidator(_split)]
+Names = Mapping[str, str]
+
+
+class Rule(BaseModel):
+    """How a word longer than so many letters changes: its end, a pattern, becomes other letters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    longer_than: int
+    ends: Annotated[re.Pattern[str], BeforeValidator(lambda ends: re.compile(f"(?:{ends})$"))]
+    becomes: str
+
+    def of(self, word: str) -> str | None:
+        """The word as it is after the rule; None where it does not fit."""
+        changed, times = self.ends.subn(self.becomes, word) if len(word) > self.longer_than else (word, 0)
+        return changed if times else None
+
+
+class Language(BaseModel):
+    """One language's words. A field is an entry, whose `about` in the data says what it is for.
+
+    `code` is its two letters. Phrases are tuples of folded words; patterns are of text as it was said.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    code: str
+
+    # folding.toml
+    possessives: Ordered
+    contractions: Ordered
+    contracted: Pattern
+    unfolded: Words
+    spellings: Names
+    plurals: tuple[Rule, ...]
+    plural_signs: Ordered
+
+    # numbers.toml
+    numbers: Values
+    homophones: Values
+    wanting: Words
+    naming: Words
+    unwished: Words
+    pieces: Words
+    ordinals: Values
+    enough: Words
+
+    # amounts.toml
+    amounts: Amounts
+    same_as: Same
+    same_unless_named: Words
+    refusing_all: Words
+    amount_fillers: Words
+    measures: Words
+    further: Words
+    only: Words
+    no_choice: Words
+    plain: Words
+    as_it_is: Phrases
+    too_much: Phrases
+
+    # little.toml
+    conjunctions: Words
+    joints: Words
+    articles: Words
+    belonging: Words
+    others: Words
+    having: Words
+    persons: Words
+    liking: Words
+    hesitations: Phrases
+    liked: Words
+    likened: Words
+    verbs: Names
+    fillers: Words
+
+    # things.toml
+    vessels: Words
+    nicknames: Names
+    coffees: Words
+    groups: Words
+    sorts: Words
+    alike: Words
+
+    # corrections.toml
+    replacing: Phrases
+    weak_cues: Words
+    adding: Words
+    removing: Phrases
+    swapping: Phrases
+    making: Phrases
+    swaps_for: Phrases
+    instead_of: Phrases
+    refusing: Words
+    unsure: Phrases
+    negating: Phrases
+    keeping: Phrases
+    particles: Split
+    wishing: Words
+    between_cues: Words
+    nothing: Words
+    all_back: Phrases
+    all_of_it: Phrases
+    adds: Words
+
+    # sharing.toml
+    shared: Pattern
+    each: Words
+    of_each: Words
+    likewise: Pattern
+    for_whom: Pattern
+    parted: Pattern
+    the_other: Words
+    theirs: Words
+    half_of: Phrases
+
+    # pointing.toml
+    again: Phrases
+    other_way: Phrases
+    one_of: Phrases
+    ones: Words
+    telling: Words
+    pointing: Words
+
+    # talk.toml
+    asked: Pattern
+    weighed: Pattern
+    tale: Pattern
+    idle_talk: Pattern
+    before_asking: Words
+    requesting: Phrases
+    assent: Words
+    asking: Words
+
+
+def known() -> list[str]:
+    """The languages that can be read, by their two letters."""
+    return sorted(folder.name for folder in FOLDER.iterdir() if (folder / "numbers.toml").is_file())
+
+
+def language_of(menu: Menu) -> Language:
+    """The words of a menu's language; of "en-GB" those of "en".
+
+    Raises:
+        UnknownLanguage: there is no folder of it.
+    """
+    return language(menu.language[:2])
+
+
+@cache
+def language(code: str) -> Language:
+    """A language by its two letters, read once.
+
+    Raises:
+        UnknownLanguage: there is no folder of it.
+        ValueError: its files lack an entry, or have one that is none.
+    """
+    if code not in known():
+        raise UnknownLanguage(code, known())
+    found: dict[str, Any] = {"code": code}
+    for file in sorted((FOLDER / code).glob("*.toml")):
+        for name, table in entries(file).items():
+            if name in found:
+                raise ValueError(f"{file.name}: {name} stands in another file too")
+            found[name] = _value(file, name, table)
+    try:
+        return Language(**found)
+    except ValidationError as error:
+        told = "; ".join(
+            f"{e['loc'][0]}: {e['msg']}" for e in error.errors(include_url=False, include_input=False)
+        )
+        raise ValueError(f"language/{code}: {told}") from None
+
+
+def entries(file: Path) -> dict[str, dict[str, Any]]:
+    """The entries of one file as they are written, by name."""
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _value(file: Path, name: str, table: dict[str, Any]) -> Any:
+    """What an entry holds. Raises ValueError where it has not one value, or a key that none has."""
+    held = table.keys() - {"about", "examples"}
+    if len(held) != 1 or not table.keys() <= _TABLE:
+        raise ValueError(
+            f"{file.name}: {name} needs about, examples, and one of words, phrases, pattern, values, rules"
+        )
+    return table[held.pop()]
