@@ -48,18 +48,23 @@ def menu(name: str) -> Menu:
 
 
 def holds(said: str, entry: Any, words: Language) -> bool:
-    """Whether one of an entry's words, phrases or patterns is in a sentence."""
+    """Whether one of an entry's words, phrases, endings, rules or its pattern is in a sentence."""
+    written = tuple(re.findall(r"[\w%&]+", said.casefold().replace("'", "")))
     if isinstance(entry, re.Pattern):
         return any(entry.search(text) for text in (said, *said.split()))
-    if entry and isinstance(next(iter(entry)), tuple | str):
-        # As they are folded, and as they are written: some are not of whole words.
-        for text in (f" {' '.join(folded(said, words))} ", f" {said.casefold().replace(chr(39), '')} "):
-            for one in entry:
-                phrase = " ".join(one) if isinstance(one, tuple) else one
-                if f" {phrase} " in text or f" {phrase}" in text.replace(",", "").replace(".", ""):
-                    return True
-        return any(one in said for one in entry if isinstance(one, str) and not one.isalnum())
-    return any(rule.of(word) for rule in entry for word in said.split())
+    if isinstance(entry, tuple) and not isinstance(entry[0], tuple):
+        endings = [one for one in entry if isinstance(one, str)]
+        return said.endswith(tuple(endings)) or any(
+            word.endswith(tuple(endings)) or any(rule.of(word) for rule in entry if not isinstance(rule, str))
+            for word in said.split()
+        )
+    phrases = [one if isinstance(one, tuple) else tuple(one.split()) or (one,) for one in entry]
+    return any(
+        found[i : i + len(phrase)] == phrase
+        for found in (folded(said, words), written)
+        for phrase in phrases
+        for i in range(len(found))
+    )
 
 
 @pytest.mark.parametrize(("code", "name", "entry"), ENTRIES)
