@@ -13,12 +13,13 @@ import pytest
 
 from infra.settings import REPOSITORY
 from schemas.compare import canonical
-from schemas.errors import UnknownLanguage
+from schemas.errors import InvalidMenu, UnknownLanguage
 from schemas.menu import Menu
 from services.checks.one_cart import line_left
 from services.engines.short_form import Names
 from services.reading.chart.tokens import folded
 from services.reading.language.language import FOLDER, Language, entries, known, language
+from services.reading.names.lexicons import check_names
 from services.reading.order import read_order
 
 MENUS = REPOSITORY / "infra" / "samples" / "menus"
@@ -95,6 +96,15 @@ def test_a_language_without_a_folder_is_refused() -> None:
     with pytest.raises(UnknownLanguage) as refused:
         language("xx")
     assert "en" in refused.value.hint
+
+
+def test_a_menu_in_such_a_language_is_refused_at_import_and_read_by_nobody() -> None:
+    foreign = menu("harbor-coffee").model_copy(update={"language": "xx-XX"})
+    with pytest.raises(InvalidMenu) as refused:
+        check_names(foreign)
+    assert refused.value.problems[0][0] == "/language"
+    with pytest.raises(UnknownLanguage):
+        read_order("a latte", foreign, 1)
 
 
 @pytest.mark.parametrize(
