@@ -42,8 +42,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.storage": ("schemas", "infra"),
     **READING,
     "services.checks": (
-        "schemas", "services.engines.ports", "services.reading.chart", "services.reading.values",
-        "services.reading.whole",
+        "schemas", "services.engines.ports", "services.reading.language", "services.reading.chart",
+        "services.reading.values", "services.reading.whole",
     ),
     "services.hearing": (
         "schemas", "services.engines.ports", "services.reading", "services.reading.effort",

@@ -13,7 +13,6 @@ from typing import Literal
 
 from services.reading.chart.tokens import Utterance
 from services.reading.effort import charge
-from services.reading.language.english import JOINTS
 
 EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
 # What finds mentions: all words of a name, in one piece or with others between, a short form, a likeness, a
@@ -46,11 +45,24 @@ class Found:
 
 def settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
-    # A short form is no name said whole.
+    best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
+    for f in _undisputed(_credible(found)):
+        key = (f.kind, f.group, f.id, f.core)
+        if key not in best or best[key].score < f.score:
+            best[key] = f
+    return list(best.values())
+
+
+def _credible(found: list[Found]) -> list[Found]:
+    """Those that names said whole do not belie. A short form is no name said whole."""
     whole = _Overlaps([f for f in found if f.score >= GAPPED and f.score != SHORT])
     found = [f for f in found if f.score >= GAPPED or not _told_otherwise(whole.of(f), f)]
     said = {frozenset(f.core) for f in whole.all if f.score >= EXACT and f.kind != "item"}
-    found = [f for f in found if f.score < EXACT or not any(_parts_better(f, w, said) for w in whole.of(f))]
+    return [f for f in found if f.score < EXACT or not any(_parts_better(f, w, said) for w in whole.of(f))]
+
+
+def _undisputed(found: list[Found]) -> list[Found]:
+    """Those that no other beats, the longest first."""
     kept = _Overlaps()
     for f in sorted(found, key=lambda f: (-len(f.core), -f.score)):
         near = kept.of(f)
@@ -61,12 +73,7 @@ def settle(found: list[Found]) -> list[Found]:
             if set(f.core) < set(k.core) and f.score > k.score + 0.15:
                 kept.drop(k)
         kept.add(f)
-    best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
-    for f in kept.all:
-        key = (f.kind, f.group, f.id, f.core)
-        if key not in best or best[key].score < f.score:
-            best[key] = f
-    return list(best.values())
+    return kept.all
 
 
 class _Overlaps:
@@ -163,7 +170,7 @@ def filled(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
     """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
     is a part of another name, and would be lost."""
     gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
-    gap = {i for i in gap if tokens[i].folded != "the"}
+    gap = {i for i in gap if tokens[i].folded not in tokens.language.definite}
     if not gap:
         return True
     charge(len(kept))
@@ -227,6 +234,11 @@ def strange(
         if one.kind == "option" and len(one.core) > 2 and one.group not in groups:
             charge(len(own))
             told = {i for f in own if set(f.core) < set(one.core) for i in f.core}
-            if told >= {i for i in one.core if tokens[i].folded not in JOINTS}:
+            if told >= _words_of_its_own(tokens, one):
                 lost.add((one.group, one.core))
     return lost
+
+
+def _words_of_its_own(tokens: Utterance, one: Found) -> set[int]:
+    """Where a name has other words than joints."""
+    return {i for i in one.core if tokens[i].folded not in tokens.language.joints}

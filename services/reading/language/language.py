@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,14 +108,17 @@ class Language(BaseModel):
 
     # numbers.toml
     numbers: Values
+    multiples: Words
+    multipliers: Words
+    halves: Words
+    halved: Values
+    times: Values
     homophones: Values
     wanting: Words
     naming: Words
     unwished: Words
     pieces: Words
     counted_in_names: Words
-    multipliers: Words
-    halves: Words
     ordinals: Values
     enough: Words
 
@@ -123,6 +126,10 @@ class Language(BaseModel):
     amounts: Amounts
     same_as: Same
     same_unless_named: Words
+    much: Words
+    amounts_after: Words
+    refusals: Words
+    taken_off: Words
     refusing_all: Words
     amount_fillers: Words
     measures: Words
@@ -134,14 +141,21 @@ class Language(BaseModel):
     too_much: Phrases
 
     # little.toml
-    conjunctions: Words
-    alternatives: Words
-    joints: Words
-    articles: Words
     definite: Words
     indefinite: Words
-    one_more: Words
     partitives: Words
+    upon: Words
+    alternatives: Words
+    both_of: Words
+    within_lists: Words
+    negations: Words
+    please: Words
+    apologies: Words
+    closing: Words
+    conjunctions: Words
+    joints: Words
+    articles: Words
+    one_more: Words
     belonging: Words
     including: Words
     besides: Words
@@ -151,6 +165,7 @@ class Language(BaseModel):
     kinds_end: Words
     before_verbs_of_making: Words
     objects_of_making: Words
+    leading_to_options: Words
     others: Words
     having: Words
     persons: Words
@@ -238,6 +253,26 @@ class Language(BaseModel):
     requesting: Phrases
     assent: Words
     asking: Words
+
+    @cached_property
+    def leading_words(self) -> frozenset[str]:
+        """What follows them goes with them, whatever hesitation is between."""
+        return self.joints | self.amounts.keys()
+
+    @cached_property
+    def counting_options(self) -> frozenset[str]:
+        """After a number they tell that it counts an option: "two extra shots", "two pumps of vanilla"."""
+        return self.further | self.measures
+
+    @cached_property
+    def between_count(self) -> frozenset[str]:
+        """May stand between a number and what it counts."""
+        return self.amount_fillers | self.counting_options
+
+    @cached_property
+    def between_count_and_option(self) -> frozenset[str]:
+        """Likewise, but for what leads from an item to its options."""
+        return self.between_count - self.leading_to_options
 
 
 def known() -> list[str]:

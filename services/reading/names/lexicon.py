@@ -84,11 +84,11 @@ class Lexicon:
             key=lambda m: (m.start, m.end),
         )
 
-    def candidates(self, tokens: list[Token]) -> list[Found]:
+    def candidates(self, tokens: Utterance) -> list[Found]:
         """Every place that may name something, as each rule finds it by itself."""
         return [*said_whole(self._board, tokens), *self._short(tokens), *self._ear.find(tokens)]
 
-    def resolved(self, tokens: list[Token], found: list[Found]) -> list[Found]:
+    def resolved(self, tokens: Utterance, found: list[Found]) -> list[Found]:
         """The candidates that stand; beside them what only the rest of the words tells: a kind of what was
         named, a part of a name, a guess."""
         around = [f for f in found if f.kind == "item" and f.score == GAPPED]
