@@ -21,7 +21,6 @@ from services.reading.language.turns import (
     THE_OTHER,
     THEIRS,
 )
-from services.reading.names.elisions import OBJECTS
 from services.reading.values.numbers import MULTIPLES, number_value
 
 _POLITE = frozenset("please thanks thank you".split())
@@ -183,7 +182,11 @@ class Boundaries:
         """Whether something is done at `at` to what was named before: "toast them both"."""
         told = self._tokens[at].folded.endswith("ed") and not self._tokens[at].after
         told = told and not any(n.start < at < n.end for n in self._names)  # "hard boiled all of them"
-        return told and at + 1 < len(self._tokens) and self._tokens[at + 1].folded in OBJECTS
+        return (
+            told
+            and at + 1 < len(self._tokens)
+            and self._tokens[at + 1].folded in self._tokens.language.objects_of_making
+        )
 
     def _holds(self, start: int, at: int) -> bool:
         """Whether nothing but little words stands between the last name of a clause and `at`."""

@@ -104,6 +104,7 @@ class Language(BaseModel):
     spellings: Names
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
+    participle_signs: Ordered
     abbreviations: Words
 
     # numbers.toml
@@ -159,6 +160,7 @@ class Language(BaseModel):
     belonging: Words
     including: Words
     besides: Words
+    part_has: Words
     placing: Words
     placed_on: Words
     as_drink: Phrases
@@ -253,6 +255,26 @@ class Language(BaseModel):
     requesting: Phrases
     assent: Words
     asking: Words
+
+    @cached_property
+    def counted_by_names(self) -> frozenset[str]:
+        """What a number that a name begins with counts: "a six inch", "a two scoop cup"."""
+        return self.pieces | self.measures | self.counted_in_names
+
+    @cached_property
+    def before_one(self) -> frozenset[str]:
+        """Before "one", where it stands for a thing: "a lemon one", "the lemon one", "another one"."""
+        return self.definite | self.indefinite | self.one_more
+
+    @cached_property
+    def no_things(self) -> frozenset[str]:
+        """They close names, and are not what is ordered."""
+        return self.measures | self.vessels | self.joints
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """Words that name nothing of a menu by themselves, whatever names hold them."""
+        return self.fillers | self.joints | self.amounts.keys() | self.numbers.keys()
 
     @cached_property
     def leading_words(self) -> frozenset[str]:

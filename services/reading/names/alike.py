@@ -118,7 +118,7 @@ class Ear:
         rows, columns = np.nonzero(scores)
         charge(len(rows) * A_LIKENESS)
         found = []
-        for w, p in zip(rows, columns, strict=True):
+        for w, p in zip(rows.tolist(), columns.tolist(), strict=True):
             like = self._likeness(windows[w], p, float(scores[w, p]))
             if like is not None and not self._is_mistaken(like):
                 found.append(self._found(windows[w], p, like))

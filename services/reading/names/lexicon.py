@@ -46,7 +46,7 @@ class Lexicon:
     def __init__(self, menu: Menu) -> None:
         self._board = Board(menu)
         self._ear = Ear(self._board)
-        self._verbs = prepared(self._board.phrases)
+        self._verbs = prepared(self._board.phrases, self._board.language)
         self.choices, self.generic = self._board.choices, self._board.generic
 
     @property

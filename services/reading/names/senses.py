@@ -47,7 +47,7 @@ def senses(tokens: Utterance, mentions: list[Mention], menu: Menu) -> tuple[list
     end, torn = 0, False
     at = 0  # where the words since the last name begin
     for mention in mentions:
-        if begins_part(tokens[at : span(tokens, mention)[0]]):
+        if begins_part(tokens, at, span(tokens, mention)[0]):
             filled = set()  # the next of several may have a side of its own
         at = at if mention.kind == "size" else span(tokens, mention)[1]
         twins = [m for m in mentions if m is not mention and (m.start, m.end) == (mention.start, mention.end)]
@@ -62,7 +62,8 @@ def senses(tokens: Utterance, mentions: list[Mention], menu: Menu) -> tuple[list
         if mention.kind == "item":
             as_option = {g for m in twins if m.kind == "option" for g in m.groups} & offered - filled
             if as_option:
-                counted, leads = leading(tokens, mentions, mention, end)
+                lead = leading(tokens, mentions, mention, end)
+                counted, leads = lead.counted, lead.goes_on
                 if not counted:
                     torn = torn or not leads or may_stand_alone(tokens, mention, as_option, menu)
                     continue
@@ -86,7 +87,7 @@ def senses(tokens: Utterance, mentions: list[Mention], menu: Menu) -> tuple[list
             items = [m for m in twins if m.kind == "item"]
             if items and (not set(mention.groups) & offered - filled or items[0] in kept):
                 continue
-            if items and leading(tokens, mentions, mention, end)[0]:
+            if items and leading(tokens, mentions, mention, end).counted:
                 continue
             filled |= single.intersection(mention.groups)
         kept.append(mention)
