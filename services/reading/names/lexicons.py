@@ -38,8 +38,8 @@ def check_names(menu: Menu) -> None:
         told = f"orders in {code!r} can't be read; use one of: {', '.join(known())}"
         raise InvalidMenu([("/language", told)])
     if isinstance(built := _built(menu), TooMuchToRead):
-        sentence = "too many of the names hold each other or end alike; give them fewer words, or aliases"
-        raise InvalidMenu([("/", f"{built.detail}: {sentence}")])
+        mend = "too many of the names hold each other or end alike; give them fewer words, or aliases"
+        raise InvalidMenu([("/", f"{built.detail}: {mend}")])
 
 
 def _built(menu: Menu) -> Lexicon | TooMuchToRead:
