@@ -158,6 +158,7 @@ class Language(BaseModel):
     articles: Words
     one_more: Words
     belonging: Words
+    into_things: Words
     including: Words
     besides: Words
     part_has: Words
@@ -185,7 +186,6 @@ class Language(BaseModel):
     unmilked: Words
     groups: Words
     occasions: Words
-    sorts: Words
     alike: Words
 
     # foods.toml

@@ -24,26 +24,33 @@ Phrase = tuple[Words, str, str, str]
 def kinds(tokens: Utterance, found: list[Found], named: Named) -> Iterator[Found]:
     """Kinds of a thing that was named before, said without its name: after several things in the plural
     where a pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
-    said = tokens.language
     whole = {f.core for f in found if f.kind == "item" and f.score >= EXACT}
-    inside = {i for core in whole for i in core[:-1]}
     ends = {core[-1] for core in whole if core[1:]}
     places: dict[str, list[int]] = defaultdict(list)
     for i, token in enumerate(tokens):
         places[token.folded].append(i)
+    for at, several in _things(tokens, whole, named):
+        counted = at not in ends and any(t.folded.isdigit() for t in tokens[max(at - 2, 0) : at])
+        for kind, ref in several:
+            begins = places.get(kind[0], [])
+            charge(1 + len(begins))
+            for core in _said_after(tokens, at, kind, begins):
+                if stands := _kind_of(tokens, core, core in whole, counted):
+                    yield Found("item", "", ref, stands, EXACT, "kind_of")
+
+
+def _things(
+    tokens: Utterance, whole: set[tuple[int, ...]], named: Named
+) -> Iterator[tuple[int, list[tuple[Words, str]]]]:
+    """Where a word stands that closes names, with what is before it in each of them, and whose they are; not
+    inside of one that was said `whole`."""
+    inside = {i for core in whole for i in core[:-1]}
     for at, token in enumerate(tokens):
-        if at in inside or token.folded in said.no_things:
+        if at in inside or token.folded in tokens.language.no_things:
             continue
         holding = named(token.folded)
         charge(len(holding))
-        several = [(name[:-1], ref) for name, ref in holding if name[-1] == token.folded and name[1:]]
-        counted = at not in ends and any(t.folded.isdigit() for t in tokens[max(at - 2, 0) : at])
-        for kind, ref in several:
-            charge(1 + len(places.get(kind[0], ())))
-            for core in _said_after(tokens, at, kind, places.get(kind[0], ())):
-                core = _kind_of(tokens, core, core in whole, counted)
-                if core:
-                    yield Found("item", "", ref, core, EXACT, "kind_of")
+        yield at, [(name[:-1], ref) for name, ref in holding if name[-1] == token.folded and name[1:]]
 
 
 def _said_after(tokens: Utterance, at: int, kind: Words, places: Iterable[int]) -> Iterator[tuple[int, ...]]:

@@ -4,12 +4,13 @@ of the item before ("with a cola"), or only point ("no mayo on the sandwich").
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import SENTENCE_ENDS, Token, Utterance, folded, span
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance, folded, span
 from services.reading.values.numbers import number_value
 
 
@@ -22,36 +23,52 @@ class Lead:
     goes_on: bool
 
 
+class _Between:
+    """The words from an item that ends at character `since` to a name, and to the sizes before it."""
+
+    def __init__(self, tokens: Utterance, mentions: list[Mention], mention: Mention, since: int) -> None:
+        at = span(tokens, mention)[0]
+        sizes = {i for m in mentions if m.kind == "size" for i in range(*span(tokens, m))}
+        while at > 0 and at - 1 in sizes:
+            at -= 1
+        self._said = tokens.language
+        self.tokens = [t for t in tokens[:at] if t.start >= since]
+        self.ended = any(t.after in SENTENCE_ENDS for t in tokens[:at] if t.end >= since)
+        self.number = number_value(self.tokens[-1].folded, self._said) if self.tokens else None
+
+    def has(self, words: Set[str]) -> bool:
+        return any(token.folded in words for token in self.tokens)
+
+    @property
+    def counts_one(self) -> bool:
+        """Whether an article or a one is last."""
+        return bool(self.tokens) and (self.number == 1 or self.tokens[-1].folded in self._said.indefinite)
+
+    @property
+    def counts_several(self) -> bool:
+        return self.number is not None and self.number > 1
+
+    @property
+    def may_count_lines(self) -> bool:
+        """Whether a number begins something: "with sauce and six hummus" is of it, or six more things."""
+        before = self.tokens[-2]
+        return before.folded in self._said.conjunctions or bool(before.after)
+
+
 def leading(tokens: Utterance, mentions: list[Mention], mention: Mention, since: int) -> Lead:
     """How a name is led to after an item that ends at character `since`: it goes on from that in "with a
     cola", "combo, cola" and "fries and a cola" after "with"."""
-    said = tokens.language
-    between = _between(tokens, mentions, mention, since)
-    number = number_value(between[-1].folded, said) if between else None
-    several = number is not None and number > 1
-    ended = any(t.after in SENTENCE_ENDS for t in (*between, *(t for t in tokens if t.end == since)))
-    words = {token.folded for token in between}
-    adds = not said.besides.isdisjoint(words)
-    if not ended and not said.including.isdisjoint(words):
-        if several and between[:-1]:
-            # "With sauce and six hummus": of it, or six more things.
-            return Lead(False, between[-2].folded not in said.conjunctions and not between[-2].after)
+    between = _Between(tokens, mentions, mention, since)
+    adds = between.has(tokens.language.besides)
+    if not between.ended and between.has(tokens.language.including):
+        if between.counts_several and between.tokens[:-1]:
+            return Lead(False, not between.may_count_lines)
         return Lead(False, not adds)
-    if number is not None and (several or ended):
+    if between.counts_several or (between.ended and between.number is not None):
         return Lead(True, False)
     if _is_to_drink(tokens, mention):
         return Lead(False, True)
-    article = bool(between) and (number == 1 or between[-1].folded in said.indefinite)
-    return Lead(False, not article and not ended and not adds)
-
-
-def _between(tokens: Utterance, mentions: list[Mention], mention: Mention, since: int) -> list[Token]:
-    """The words from character `since` to a name, and to the sizes before it."""
-    at = span(tokens, mention)[0]
-    sizes = {i for m in mentions if m.kind == "size" for i in range(*span(tokens, m))}
-    while at > 0 and at - 1 in sizes:
-        at -= 1
-    return [t for t in tokens[:at] if t.start >= since]
+    return Lead(False, not (between.counts_one or between.ended or adds))
 
 
 def _is_to_drink(tokens: Utterance, mention: Mention) -> bool:
@@ -122,12 +139,16 @@ def points_back(tokens: Utterance, mention: Mention, mentions: list[Mention]) ->
     things = [m for m in mentions if m.kind == "item" and m.strong]
     if not _is_placed_on(tokens, span(tokens, mention)[0]) or any(m.end > mention.start for m in things):
         return False
+    alike = {m.ids for m in things if set(m.ids) & set(mention.ids)}
+    return len(alike) == 1 or _is_the_only_one(mention, things, mentions)
+
+
+def _is_the_only_one(mention: Mention, things: list[Mention], mentions: list[Mention]) -> bool:
+    """Whether a word ends a word of the only thing that was named: the burger in a cheeseburger."""
     choices = {(m.start, m.end) for m in mentions if m.kind == "option"}
     alone = [m for m in things if (m.start, m.end) not in choices]
     word = mention.text.casefold()
-    if len(alone) == 1 and any(part.endswith(word) for part in alone[0].text.casefold().split()):
-        return True
-    return len({m.ids for m in things if set(m.ids) & set(mention.ids)}) == 1
+    return len(alone) == 1 and any(part.endswith(word) for part in alone[0].text.casefold().split())
 
 
 def _is_placed_on(tokens: Utterance, at: int) -> bool:
