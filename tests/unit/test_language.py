@@ -51,6 +51,8 @@ def menu(name: str) -> Menu:
 def holds(said: str, entry: Any, words: Language) -> bool:
     """Whether one of an entry's words, phrases, endings, rules or its pattern is in a sentence."""
     written = tuple(re.findall(r"[\w%&]+", said.casefold().replace("'", "")))
+    if isinstance(entry, str):
+        return entry in written
     if isinstance(entry, re.Pattern):
         return any(entry.search(text) for text in (said, *said.split()))
     if isinstance(entry, tuple) and not isinstance(entry[0], tuple):

@@ -61,6 +61,7 @@ def _split(written: Any) -> dict[str, tuple[str, ...]]:
 
 
 Words = Annotated[frozenset[str], BeforeValidator(_words)]
+Word = Annotated[str, BeforeValidator(str.strip)]
 Ordered = Annotated[tuple[str, ...], BeforeValidator(_in_order)]
 Phrases = Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_phrases)]
 Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
@@ -107,6 +108,7 @@ class Language(BaseModel):
 
     # numbers.toml
     numbers: Values
+    nought: Word
     multiples: Words
     multipliers: Words
     halves: Words
@@ -222,6 +224,12 @@ class Language(BaseModel):
     requesting: Phrases
     assent: Words
     asking: Words
+
+    @cached_property
+    def number_names(self) -> Mapping[int, str]:
+        """The plain word of each number that has one: the first written for it ("two", not "double")."""
+        named = {value: word for word, value in reversed(list(self.numbers.items()))}
+        return named | {0: self.nought}
 
     @cached_property
     def leading_words(self) -> frozenset[str]:
