@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -104,6 +104,7 @@ class Language(BaseModel):
     spellings: Names
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
+    participle_signs: Ordered
 
     # numbers.toml
     numbers: Values
@@ -113,6 +114,7 @@ class Language(BaseModel):
     unwished: Words
     pieces: Words
     ordinals: Values
+    before_pronoun: Words
     enough: Words
 
     # amounts.toml
@@ -131,12 +133,32 @@ class Language(BaseModel):
 
     # little.toml
     conjunctions: Words
+    alternatives: Words
+    contrasting: Words
+    excepting: Words
     joints: Words
     articles: Words
+    indefinite_articles: Words
+    one_more: Words
+    definite_articles: Words
+    determiners: Words
+    demonstratives: Words
+    excess: Words
     belonging: Words
+    prepositions: Words
+    placing: Words
+    accompanying: Words
+    partitive: Words
     others: Words
     having: Words
+    getting: Words
+    to_drink: Phrases
     persons: Words
+    plural_persons: Words
+    plural_pronouns: Words
+    copulas: Words
+    existing: Words
+    of_us: Phrases
     liking: Words
     hesitations: Phrases
     liked: Words
@@ -160,12 +182,16 @@ class Language(BaseModel):
     swapping: Phrases
     making: Phrases
     swaps_for: Phrases
+    exchanging: Words
     instead_of: Phrases
+    in_its_place: Words
     refusing: Words
     unsure: Phrases
     negating: Phrases
     keeping: Phrases
     particles: Split
+    returning: Split
+    before_verbs: Words
     wishing: Words
     between_cues: Words
     nothing: Words
@@ -176,7 +202,12 @@ class Language(BaseModel):
     # sharing.toml
     shared: Pattern
     each: Words
+    distributive: Words
+    dual: Words
+    of_everything: Words
     of_each: Words
+    of_part: Words
+    leading: Words
     likewise: Pattern
     for_whom: Pattern
     parted: Pattern
@@ -191,16 +222,45 @@ class Language(BaseModel):
     ones: Words
     telling: Words
     pointing: Words
+    some: Words
 
     # talk.toml
     asked: Pattern
     weighed: Pattern
     tale: Pattern
+    ending_tales: Words
     idle_talk: Pattern
+    allergies: Words
     before_asking: Words
+    politeness: Words
     requesting: Phrases
     assent: Words
     asking: Words
+
+    @cached_property
+    def indefinites(self) -> frozenset[str]:
+        """What leads to one thing, or one more."""
+        return self.indefinite_articles | self.one_more
+
+    @cached_property
+    def turning(self) -> frozenset[str]:
+        """What begins something that differs from what was said before it, or is left out of it."""
+        return self.contrasting | self.excepting
+
+    @cached_property
+    def before_thing(self) -> frozenset[str]:
+        """What stands between a preposition and its thing: "with just the", "on my"."""
+        return self.determiners | self.only
+
+    @cached_property
+    def before_part(self) -> frozenset[str]:
+        """What stands between a number, or a word of sharing, and what is said of that part."""
+        return self.of_part | self.amounts.keys()
+
+    @cached_property
+    def swap_cues(self) -> tuple[tuple[str, ...], ...]:
+        """What begins a swap: of one thing for another, or "make the milk almond"."""
+        return (*self.swapping, *self.making)
 
 
 def known() -> list[str]:
