@@ -248,6 +248,11 @@ class Language(BaseModel):
         return self.contrasting | self.excepting
 
     @cached_property
+    def between_listed(self) -> frozenset[str]:
+        """What stands between the names of one list: "lettuce, tomato or the onion"."""
+        return self.conjunctions | self.alternatives | self.definite_articles
+
+    @cached_property
     def before_thing(self) -> frozenset[str]:
         """What stands between a preposition and its thing: "with just the", "on my"."""
         return self.determiners | self.only
