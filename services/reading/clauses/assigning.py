@@ -41,9 +41,7 @@ class Assigner:
         Raises:
             Lost: it can't be told what it is said of.
         """
-        if self._adder.counts_late(said) or self._adder.refuses(clause, said):
-            return
-        if self._only_points(clause, said):
+        if self._is_done(clause, said):
             return
         if self._changes_copy(clause, said):
             said = replace(said, number=None)
@@ -84,6 +82,12 @@ class Assigner:
         elif replaces and not said.refuses:
             self._undoer.unsay(said)
         self._parter.part(clause, said)
+
+    def _is_done(self, clause: Clause, said: Said) -> bool:
+        """Whether nothing is left to assign: a number came late, an item was refused, or a line pointed at."""
+        if self._adder.counts_late(said) or self._adder.refuses(clause, said):
+            return True
+        return self._only_points(clause, said)
 
     def _only_points(self, clause: Clause, said: Said) -> bool:
         """ "Of those two, ..."."""
