@@ -104,7 +104,7 @@ class Language(BaseModel):
     spellings: Names
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
-    participle_signs: Ordered
+    participles: Pattern
 
     # numbers.toml
     numbers: Values

@@ -58,7 +58,7 @@ class Boundaries:
         return done and at + 1 < len(self._tokens) and self._tokens[at + 1].folded in OBJECTS
 
     def _participle(self, at: int) -> bool:
-        return self._tokens[at].folded.endswith(self._words.participle_signs)
+        return self._words.participles.search(self._tokens[at].folded) is not None
 
     def _holds(self, start: int, at: int) -> bool:
         """Whether nothing but little words stands between the last name of a clause and `at`."""
