@@ -105,6 +105,7 @@ class Language(BaseModel):
     spellings: Names
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
+    participles: Pattern
 
     # numbers.toml
     numbers: Values
@@ -120,6 +121,7 @@ class Language(BaseModel):
     unwished: Words
     pieces: Words
     ordinals: Values
+    before_pronoun: Words
     enough: Words
 
     # amounts.toml
@@ -153,13 +155,33 @@ class Language(BaseModel):
     apologies: Words
     closing: Words
     conjunctions: Words
+    alternatives: Words
+    contrasting: Words
+    excepting: Words
     joints: Words
     articles: Words
+    indefinite_articles: Words
+    one_more: Words
+    definite_articles: Words
+    determiners: Words
+    demonstratives: Words
+    excess: Words
     belonging: Words
     leading_to_options: Words
+    prepositions: Words
+    placing: Words
+    accompanying: Words
+    partitive: Words
     others: Words
     having: Words
+    getting: Words
+    to_drink: Phrases
     persons: Words
+    plural_persons: Words
+    plural_pronouns: Words
+    copulas: Words
+    existing: Words
+    of_us: Phrases
     liking: Words
     hesitations: Phrases
     liked: Words
@@ -183,12 +205,16 @@ class Language(BaseModel):
     swapping: Phrases
     making: Phrases
     swaps_for: Phrases
+    exchanging: Words
     instead_of: Phrases
+    in_its_place: Words
     refusing: Words
     unsure: Phrases
     negating: Phrases
     keeping: Phrases
     particles: Split
+    returning: Split
+    before_verbs: Words
     wishing: Words
     between_cues: Words
     nothing: Words
@@ -199,7 +225,12 @@ class Language(BaseModel):
     # sharing.toml
     shared: Pattern
     each: Words
+    distributive: Words
+    dual: Words
+    of_everything: Words
     of_each: Words
+    of_part: Words
+    leading: Words
     likewise: Pattern
     for_whom: Pattern
     parted: Pattern
@@ -214,13 +245,17 @@ class Language(BaseModel):
     ones: Words
     telling: Words
     pointing: Words
+    some: Words
 
     # talk.toml
     asked: Pattern
     weighed: Pattern
     tale: Pattern
+    ending_tales: Words
     idle_talk: Pattern
+    allergies: Words
     before_asking: Words
+    politeness: Words
     requesting: Phrases
     assent: Words
     asking: Words
@@ -250,6 +285,34 @@ class Language(BaseModel):
     def between_count_and_option(self) -> frozenset[str]:
         """Likewise, but for what leads from an item to its options."""
         return self.between_count - self.leading_to_options
+    def indefinites(self) -> frozenset[str]:
+        """What leads to one thing, or one more."""
+        return self.indefinite_articles | self.one_more
+
+    @cached_property
+    def turning(self) -> frozenset[str]:
+        """What begins something that differs from what was said before it, or is left out of it."""
+        return self.contrasting | self.excepting
+
+    @cached_property
+    def between_listed(self) -> frozenset[str]:
+        """What stands between the names of one list: "lettuce, tomato or the onion"."""
+        return self.conjunctions | self.alternatives | self.definite_articles
+
+    @cached_property
+    def before_thing(self) -> frozenset[str]:
+        """What stands between a preposition and its thing: "with just the", "on my"."""
+        return self.determiners | self.only
+
+    @cached_property
+    def before_part(self) -> frozenset[str]:
+        """What stands between a number, or a word of sharing, and what is said of that part."""
+        return self.of_part | self.amounts.keys()
+
+    @cached_property
+    def swap_cues(self) -> tuple[tuple[str, ...], ...]:
+        """What begins a swap: of one thing for another, or "make the milk almond"."""
+        return (*self.swapping, *self.making)
 
 
 def known() -> list[str]:
