@@ -114,6 +114,7 @@ class Language(BaseModel):
     pieces: Words
     ordinals: Values
     enough: Words
+    suffices: Words
 
     # amounts.toml
     amounts: Amounts
@@ -128,24 +129,37 @@ class Language(BaseModel):
     plain: Words
     as_it_is: Phrases
     too_much: Phrases
+    too: Words
 
     # little.toml
     conjunctions: Words
     joints: Words
     articles: Words
+    indefinite: Words
+    definite: Words
+    determiners: Words
+    speakers: Words
+    quantifiers: Words
     belonging: Words
+    accompaniment: Words
+    onto: Words
+    partitive: Words
     others: Words
     having: Words
+    recipients: Words
+    past: Words
     persons: Words
     liking: Words
     hesitations: Phrases
     liked: Words
     likened: Words
     verbs: Names
+    describing: Words
     fillers: Words
 
     # things.toml
     vessels: Words
+    qualifying: Words
     nicknames: Names
     coffees: Words
     groups: Words
@@ -176,21 +190,33 @@ class Language(BaseModel):
     # sharing.toml
     shared: Pattern
     each: Words
+    apiece: Words
+    both: Words
+    neither: Words
     of_each: Words
+    of_them: Phrases
+    of_those: Phrases
+    any_of: Phrases
     likewise: Pattern
     for_whom: Pattern
     parted: Pattern
     the_other: Words
     theirs: Words
+    getting: Words
     half_of: Phrases
 
     # pointing.toml
     again: Phrases
+    same_size: Phrases
+    another: Words
+    joining: Words
     other_way: Phrases
     one_of: Phrases
     ones: Words
+    them: Words
     telling: Words
     pointing: Words
+    summing: Words
 
     # talk.toml
     asked: Pattern
