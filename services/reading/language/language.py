@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -129,20 +129,24 @@ class Language(BaseModel):
     plain: Words
     as_it_is: Phrases
     too_much: Phrases
-    too: Words
+    excess: Words
 
     # little.toml
     conjunctions: Words
     joints: Words
     articles: Words
-    indefinite: Words
-    definite: Words
-    determiners: Words
+    contrasting: Words
+    excepting: Words
+    indefinite_articles: Words
+    one_more: Words
+    definite_articles: Words
+    deictics: Words
     speakers: Words
     quantifiers: Words
     belonging: Words
-    accompaniment: Words
-    onto: Words
+    accompanying: Words
+    placing: Words
+    plural_pronouns: Words
     partitive: Words
     others: Words
     having: Words
@@ -191,10 +195,9 @@ class Language(BaseModel):
     shared: Pattern
     each: Words
     apiece: Words
-    both: Words
+    of_two: Words
     neither: Words
     of_each: Words
-    of_them: Phrases
     of_those: Phrases
     any_of: Phrases
     likewise: Pattern
@@ -202,18 +205,16 @@ class Language(BaseModel):
     parted: Pattern
     the_other: Words
     theirs: Words
-    getting: Words
+    getting_part: Words
     half_of: Phrases
 
     # pointing.toml
     again: Phrases
     same_size: Phrases
-    another: Words
     joining: Words
     other_way: Phrases
     one_of: Phrases
     ones: Words
-    them: Words
     telling: Words
     pointing: Words
     summing: Words
@@ -227,6 +228,41 @@ class Language(BaseModel):
     requesting: Phrases
     assent: Words
     asking: Words
+
+    @cached_property
+    def indefinites(self) -> frozenset[str]:
+        """What leads to one thing, or one more."""
+        return self.indefinite_articles | self.one_more
+
+    @cached_property
+    def turning(self) -> frozenset[str]:
+        """What begins something that differs from what was said before it, or is left out of it."""
+        return self.contrasting | self.excepting
+
+    @cached_property
+    def referring(self) -> frozenset[str]:
+        """What leads to a thing that was spoken of: "the small one", "those burgers"."""
+        return self.definite_articles | self.deictics
+
+    @cached_property
+    def before_choice(self) -> frozenset[str]:
+        """What stands before a choice and belongs to it: "two pumps of", "a", "some"."""
+        return self.amounts.keys() | self.measures | self.indefinite_articles | self.quantifiers
+
+    @cached_property
+    def before_one(self) -> frozenset[str]:
+        """What stands between a preposition and the one of several that it is of: "on just the one"."""
+        return self.definite_articles | self.only
+
+    @cached_property
+    def which_one(self) -> frozenset[str]:
+        """What tells which one of several is meant, or that all are: "on the other", "in each", "on hers"."""
+        return self.the_other | self.theirs | self.each | self.neither | self.ordinals.keys() | self.ones
+
+    @cached_property
+    def before_unlisted(self) -> frozenset[str]:
+        """What leads to something that is wished for, though the menu does not have it."""
+        return self.having | self.wishing | self.indefinites | self.quantifiers | self.accompanying
 
 
 def known() -> list[str]:
