@@ -31,6 +31,7 @@ class Assigner:
         undoer: Undoer,
         replacing: Replacing,
     ) -> None:
+        self._tokens = listener.tokens
         self._tally, self._pointer, self._repeater = tally, pointer, repeater
         self._adder, self._undoer, self._replacing = adder, undoer, replacing
         self._parter = Parter(listener, tally, pointer)
@@ -65,7 +66,7 @@ class Assigner:
             self._adder.item(clause, said, replaces=replaces and not more)
         elif not self._tally.wishes:
             self._adder.early(said, replaces=replaces)
-        elif said.number is not None and said.counts_anew(clause, replaces=replaces):
+        elif said.number is not None and said.counts_anew(clause, self._tokens.language, replaces=replaces):
             self._tally.focus[-1].quantity = said.number.value
         else:
             if "instead" in said.words and not self._replacing.freed:

@@ -173,9 +173,9 @@ class _Follower:
                 self._tally.focus = [target]  # "on the first, avocado and spinach"
             else:
                 self._repeater.again(clause, said)
-        elif said.leaves_open:
+        elif said.leaves_open(self._listener.tokens.language):
             raise Lost
-        elif said.finds_fault:
+        elif said.finds_fault(self._listener.tokens.language):
             return
         else:
             self._replacing.settled()

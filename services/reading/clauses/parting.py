@@ -18,7 +18,7 @@ from services.reading.values.numbers import Number
 
 def _whose(words: tuple[str, ...], language: Language) -> bool:
     """ "Mine has soy", "my brother's with rice"."""
-    of_mine = len(words) > 2 and words[0] in language.speakers and words[2] in language.getting_part
+    of_mine = len(words) > 2 and words[0] in language.speakers and words[2] in language.of_part
     return of_mine or bool(set(words) & language.theirs)
 
 
@@ -50,8 +50,8 @@ class Parter:
         return any(pair in self._language.of_those for pair in pairwise(said.words))
 
     def _told_apart(self, said: Said, some: int | None) -> tuple[Wish, int] | None:
-        """Of which line how many are spoken of, where words tell it that are no number: "one of them", "mine's
-        got soy and hers an extra shot", "the other plain"."""
+        """Of which line how many are spoken of, where words other than a number tell it: "one of them",
+        "mine's got soy and hers an extra shot", "the other plain"."""
         tally = self._tally
         if some is not None:
             return self._undivided(), some
@@ -132,9 +132,11 @@ class Parter:
         return mention is not None and mention.strong and sku not in mention.ids
 
     def _beyond(self, clause: Clause, said: Said) -> Said:
-        """What a clause says of a kind beside its name: the words from "with" on."""
-        words = {t.folded for t in self._tokens[clause.body : clause.end]}
-        return said if words & self._language.getting_part else replace(said, options=())
+        """What a clause says of a kind beside its name: after "with" or "no"."""
+        language = self._language
+        words = [t.folded for t in self._tokens[clause.body : clause.end]]
+        named = any(w in language.accompanying or language.amounts.get(w) is Amount.NONE for w in words)
+        return said if named else replace(said, options=())
 
     def _counted(self, clause: Clause, said: Said) -> int | None:
         """How many a part without an item is of, by its number or article; None where it is no part."""
@@ -147,9 +149,9 @@ class Parter:
             return 1
         first = min((n.start for n in clause.names), default=clause.end)
         article = self._pointer.article(clause, first)
-        if article and self._tally.rest is not None and self._tally.total > 1:
-            if self._begins_part(clause, said):
-                return 1
+        divided = self._tally.rest is not None and self._tally.total > 1
+        if article and divided and self._begins_part(clause, said):
+            return 1
         return 1 if (pronoun or article) and self._another_size(clause, said, pronoun=pronoun) else None
 
     def _lists_sizes(self, clause: Clause, said: Said) -> bool:
@@ -177,8 +179,8 @@ class Parter:
         return the and rest is not None and rest.size is None and bool(said.sizes)
 
     def _another_size(self, clause: Clause, said: Said, *, pronoun: bool) -> bool:
-        """ "A root beer and a small one" orders another, where "a root beer, a small one" says its size; "make
-        his a small" does neither."""
+        """ "A root beer and a small one" orders another, where "a root beer, a small one" says its size;
+        "make his a small" does neither."""
         if not said.sizes or not self._tally.group or clause.cue:
             return False
         if self._language.describing & set(said.words):

@@ -8,10 +8,10 @@ from itertools import pairwise
 from services.reading.chart.mentions import Name, phrase_end
 from services.reading.clauses.clause import Clause, sentence_at
 from services.reading.clauses.content import Choices, Said
+from services.reading.clauses.cues import Cue
 from services.reading.clauses.listener import Listener
 from services.reading.clauses.tally import Tally, Wish
 from services.reading.language.language import Language
-
 
 # A word of more letters may be meant where a name's word ends in it: "burger" of a cheeseburger.
 _SHORT = 3
@@ -87,7 +87,7 @@ class Pointer:
             return self._told_with(clause) or list(self._tally.wishes)
         if word is None:
             return None
-        if word in language.apiece:
+        if word in language.distributive:
             few = said.number is not None and said.number.value < total
             return None if few else list(group)  # "two with one scoop each"
         if word in language.of_two:
@@ -225,9 +225,9 @@ class Pointer:
         language, at = self._language, range(clause.body, clause.end)
         if any(phrase_end(self._tokens, i, language.all_back) for i in range(clause.start, clause.end)):
             return True
-        if clause.cue == "not":
+        if clause.cue is Cue.NOT:
             return bool(language.nothing & {t.folded for t in self._tokens[clause.body : clause.end]})
-        return clause.cue == "remove" and any(phrase_end(self._tokens, i, language.all_of_it) for i in at)
+        return clause.cue is Cue.REMOVE and any(phrase_end(self._tokens, i, language.all_of_it) for i in at)
 
 
 def _the_one_with(lead: tuple[str, ...], language: Language) -> bool:

@@ -1,5 +1,5 @@
-"""What takes the place of what was said before it: after "no, make that", after "forget the bread", after "the
-same but with"; and one thing for another, "swap the rings for a salad".
+"""What takes the place of what was said before it: after "no, make that", after "forget the bread", after
+"the same but with"; and one thing for another, "swap the rings for a salad".
 
 A word of taking back and what takes its place may stand in different clauses ("wait, sorry, a large one"), so
 what the one leaves behind is kept for the next.
@@ -13,6 +13,7 @@ from services.reading.chart.mentions import Name, phrase_end
 from services.reading.chart.tokens import Utterance
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Choices, Said
+from services.reading.clauses.cues import Cue
 from services.reading.clauses.listener import Listener
 from services.reading.clauses.pointing import Lost, Pointer
 from services.reading.clauses.tally import Tally, Wish
@@ -35,21 +36,19 @@ class Replacing:
     def begins(self, clause: Clause) -> None:
         """Remember what the way in which a clause begins means for it and the next."""
         language = self._language
-        cue = self._tokens[clause.start : clause.body] if clause.cue == "replace" else []
-        self.strong = (self.strong and self._pending) or any(
-            t.folded not in language.weak_cues for t in cue
-        )
+        cue = self._tokens[clause.start : clause.body] if clause.cue is Cue.REPLACE else []
+        self.strong = (self.strong and self._pending) or any(t.folded not in language.weak_cues for t in cue)
         goes_on = clause.lead in language.conjunctions or clause.lead == ","
-        self._varies = clause.lead in ("but", "except") or (self._varies and goes_on)
+        self._varies = clause.lead in language.turning or (self._varies and goes_on)
 
     def changes(self, clause: Clause) -> bool:
         """Whether a name that may be an item or a choice is rather a choice of what stands."""
-        return self._pending or self._vacant or self._varies or clause.cue == "replace"
+        return self._pending or self._vacant or self._varies or clause.cue is Cue.REPLACE
 
     def replaces(self, clause: Clause, said: Said) -> bool:
         """Whether what a clause says takes the place of what was said last."""
         joined = clause.lead in self._language.conjunctions
-        replaces = (self._pending and not joined) or clause.cue == "replace"
+        replaces = (self._pending and not joined) or clause.cue is Cue.REPLACE
         # "Forget the bread, make it the sticks": the bread is gone, and nothing else has to go.
         return replaces and not (self.freed and said.item and not self._tally.of_item(said.skus))
 
@@ -59,7 +58,7 @@ class Replacing:
 
     def waits(self, clause: Clause) -> None:
         """Nothing was said by a clause: "no, make that, um, ..."."""
-        self._pending = clause.cue == "replace" or (self._pending and clause.lead in ("", ","))
+        self._pending = clause.cue is Cue.REPLACE or (self._pending and clause.lead in ("", ","))
 
     def undone(self, *, vacant: bool) -> None:
         """ "Not the cheddar": `vacant` where the option was wished for, and another may be."""

@@ -21,7 +21,8 @@ class Restater:
 
     def begins(self, clause: Clause) -> None:
         """Hear whether what follows was ordered before."""
-        if any(phrase_end(self._tokens, i, self._language.other_way) for i in range(clause.start, clause.end)):
+        other_way = self._language.other_way
+        if any(phrase_end(self._tokens, i, other_way) for i in range(clause.start, clause.end)):
             self.anew = True
 
     def line(
@@ -39,10 +40,11 @@ class Restater:
         if len(known) == 1 and not early and self._describes(clause, said, counted=counted):
             return self._speaks_of(known[0])
         self.anew = (self.anew or replaces) and self._numbered(clause, said)
-        if last in known and clause.lead == "." and _exactly(said, last, counted=counted):
+        if last in known and _exactly(clause, said, last, counted=counted):
             return last
-        recounted = said.number is not None and (replaces or self._recounts(said))
-        return self._speaks_of(known[0]) if self.anew or several or recounted else None
+        if self.anew or several or self._recounts(said, replaces=replaces):
+            return self._speaks_of(known[0])
+        return None
 
     def _speaks_of(self, wish: Wish) -> Wish:
         self._tally.focus_on(wish)
@@ -61,9 +63,11 @@ class Restater:
         owned = said.item is not None and self._tokens[said.item.start - 1].folded in language.speakers
         return owned and bool(language.describing & set(said.words))
 
-    def _recounts(self, said: Said) -> bool:
-        """ "So that's four burgers", "one brownie is enough", "two'll do"."""
-        language, at = self._language, said.number.start if said.number is not None else 0
+    def _recounts(self, said: Said, *, replaces: bool) -> bool:
+        """ "So that's four burgers", "one brownie is enough", "two'll do"; "no, two burgers"."""
+        if said.number is None or replaces:
+            return said.number is not None
+        language, at = self._language, said.number.start
         before = tuple(token.folded for token in self._tokens[max(at - 2, 0) : at])
         if _only(before, said, language) or language.enough & set(said.words):
             return True
@@ -89,9 +93,9 @@ def _corrects(clause: Clause, said: Said, last: Wish) -> bool:
     return bare and clause.lead in ("", ",")
 
 
-def _exactly(said: Said, last: Wish, *, counted: bool) -> bool:
+def _exactly(clause: Clause, said: Said, last: Wish, *, counted: bool) -> bool:
     """ "Wait, Diet Coke. Large Diet Coke"."""
-    return said.sizes == (last.size,) and not (counted or said.options)
+    return clause.lead == "." and said.sizes == (last.size,) and not (counted or said.options)
 
 
 def _says_again(clause: Clause, said: Said, last: Wish, *, counted: bool) -> bool:

@@ -10,7 +10,7 @@ from services.reading.clauses.content import Said, refused
 from services.reading.clauses.listener import Listener
 from services.reading.clauses.pointing import Lost, Pointer
 from services.reading.clauses.replacing import Swapper
-from services.reading.clauses.tally import Choice, Tally, Wish
+from services.reading.clauses.tally import Choice, Tally
 
 
 class Undoer:

@@ -35,7 +35,7 @@ class Unlisted:
 
     def beside(self, clause: Clause) -> Wish | None:
         """Something unknown that an item is wished for with: "fries with truffle oil"."""
-        articles = self._language.indefinite_articles | self._language.quantifiers
+        articles = self._language.indefinite_articles | self._language.some
         for i in range(clause.body + 1, clause.end):
             before = self._tokens[i - 1].folded
             if before in articles and i - 1 > clause.body:
@@ -55,19 +55,21 @@ class Unlisted:
     def _unknown(self, clause: Clause, said: Said) -> Wish | None:
         """A wish for what the menu does not have: unknown words that a number or article leads to."""
         odd = [i for i in range(clause.body, clause.end) if i in self._odd]
-        if not odd or (said.item is not None and not self._part_beside(said.item)):
+        item = said.item
+        if not odd or (item is not None and not self._part_beside(item)):
             return None
-        first = odd[0] if said.item is None else min(odd[0], said.item.start)
+        first = odd[0] if item is None else min(odd[0], item.start)
         at = self._thing(clause, first)
         number = next((n for n in self._numbers if n.end == at and n.start >= clause.body), None)
         before = [token.folded for token in self._tokens[clause.body : at]]
-        if self._unwished(odd) or self._had_already(before) or not (number or self._led(before)):
+        if not (number or self._led(before)) or self._talks(before, odd):
             return None
         return Wish((), (first, odd[-1] + 1), number.value if number else 1)
 
-    def _unwished(self, odd: list[int]) -> bool:
-        """ "We're six people"."""
-        return {self._tokens[i].folded for i in odd} <= self._language.unwished
+    def _talks(self, before: list[str], odd: list[int]) -> bool:
+        """ "We're six people", "we had nachos"."""
+        unwished = {self._tokens[i].folded for i in odd} <= self._language.unwished
+        return unwished or self._had_already(before)
 
     def _thing(self, clause: Clause, first: int) -> int:
         """Where the words begin that say what is wished for, of which `first` is unknown: "a big slice of

@@ -104,6 +104,7 @@ class Language(BaseModel):
     spellings: Names
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
+    participle_signs: Ordered
 
     # numbers.toml
     numbers: Values
@@ -113,6 +114,7 @@ class Language(BaseModel):
     unwished: Words
     pieces: Words
     ordinals: Values
+    before_pronoun: Words
     enough: Words
     suffices: Words
 
@@ -129,30 +131,40 @@ class Language(BaseModel):
     plain: Words
     as_it_is: Phrases
     too_much: Phrases
-    excess: Words
 
     # little.toml
     conjunctions: Words
-    joints: Words
-    articles: Words
+    alternatives: Words
     contrasting: Words
     excepting: Words
+    joints: Words
+    articles: Words
     indefinite_articles: Words
     one_more: Words
     definite_articles: Words
+    determiners: Words
     deictics: Words
     speakers: Words
     quantifiers: Words
+    demonstratives: Words
+    excess: Words
     belonging: Words
-    accompanying: Words
+    prepositions: Words
     placing: Words
-    plural_pronouns: Words
+    accompanying: Words
     partitive: Words
     others: Words
     having: Words
+    getting: Words
+    to_drink: Phrases
     recipients: Words
     past: Words
     persons: Words
+    plural_persons: Words
+    plural_pronouns: Words
+    copulas: Words
+    existing: Words
+    of_us: Phrases
     liking: Words
     hesitations: Phrases
     liked: Words
@@ -178,12 +190,16 @@ class Language(BaseModel):
     swapping: Phrases
     making: Phrases
     swaps_for: Phrases
+    exchanging: Words
     instead_of: Phrases
+    in_its_place: Words
     refusing: Words
     unsure: Phrases
     negating: Phrases
     keeping: Phrases
     particles: Split
+    returning: Split
+    before_verbs: Words
     wishing: Words
     between_cues: Words
     nothing: Words
@@ -194,18 +210,21 @@ class Language(BaseModel):
     # sharing.toml
     shared: Pattern
     each: Words
-    apiece: Words
-    of_two: Words
-    neither: Words
+    distributive: Words
+    dual: Words
+    either: Words
+    none_of: Words
+    of_everything: Words
     of_each: Words
+    of_part: Words
     of_those: Phrases
     any_of: Phrases
+    leading: Words
     likewise: Pattern
     for_whom: Pattern
     parted: Pattern
     the_other: Words
     theirs: Words
-    getting_part: Words
     half_of: Phrases
 
     # pointing.toml
@@ -217,14 +236,18 @@ class Language(BaseModel):
     ones: Words
     telling: Words
     pointing: Words
+    some: Words
     summing: Words
 
     # talk.toml
     asked: Pattern
     weighed: Pattern
     tale: Pattern
+    ending_tales: Words
     idle_talk: Pattern
+    allergies: Words
     before_asking: Words
+    politeness: Words
     requesting: Phrases
     assent: Words
     asking: Words
@@ -240,6 +263,26 @@ class Language(BaseModel):
         return self.contrasting | self.excepting
 
     @cached_property
+    def between_listed(self) -> frozenset[str]:
+        """What stands between the names of one list: "lettuce, tomato or the onion"."""
+        return self.conjunctions | self.alternatives | self.definite_articles
+
+    @cached_property
+    def before_thing(self) -> frozenset[str]:
+        """What stands between a preposition and its thing: "with just the", "on my"."""
+        return self.determiners | self.only
+
+    @cached_property
+    def before_part(self) -> frozenset[str]:
+        """What stands between a number, or a word of sharing, and what is said of that part."""
+        return self.of_part | self.amounts.keys()
+
+    @cached_property
+    def swap_cues(self) -> tuple[tuple[str, ...], ...]:
+        """What begins a swap: of one thing for another, or "make the milk almond"."""
+        return (*self.swapping, *self.making)
+
+    @cached_property
     def referring(self) -> frozenset[str]:
         """What leads to a thing that was spoken of: "the small one", "those burgers"."""
         return self.definite_articles | self.deictics
@@ -247,22 +290,24 @@ class Language(BaseModel):
     @cached_property
     def before_choice(self) -> frozenset[str]:
         """What stands before a choice and belongs to it: "two pumps of", "a", "some"."""
-        return self.amounts.keys() | self.measures | self.indefinite_articles | self.quantifiers
+        leading = self.indefinite_articles | self.some | self.quantifiers
+        return leading | self.measures | self.amounts.keys()
 
     @cached_property
-    def before_one(self) -> frozenset[str]:
-        """What stands between a preposition and the one of several that it is of: "on just the one"."""
-        return self.definite_articles | self.only
+    def of_two(self) -> frozenset[str]:
+        """What says something of two, or of whichever of two: "both with oat", "no mayo on either"."""
+        return self.dual | self.either
 
     @cached_property
     def which_one(self) -> frozenset[str]:
         """What tells which one of several is meant, or that all are: "on the other", "in each", "on hers"."""
-        return self.the_other | self.theirs | self.each | self.neither | self.ordinals.keys() | self.ones
+        one = self.the_other | self.theirs | self.ordinals.keys() | self.ones
+        return one | self.each | self.either | self.none_of
 
     @cached_property
     def before_unlisted(self) -> frozenset[str]:
         """What leads to something that is wished for, though the menu does not have it."""
-        return self.having | self.wishing | self.indefinites | self.quantifiers | self.accompanying
+        return self.having | self.wishing | self.indefinites | self.some | self.accompanying
 
 
 def known() -> list[str]:
