@@ -18,7 +18,7 @@ from services.reading.values.numbers import Number
 
 def _whose(words: tuple[str, ...], language: Language) -> bool:
     """ "Mine has soy", "my brother's with rice"."""
-    of_mine = len(words) > 2 and words[0] in language.speakers and words[2] in language.of_part
+    of_mine = len(words) > 2 and words[0] in language.speakers and words[2] in language.before_part
     return of_mine or bool(set(words) & language.theirs)
 
 
@@ -206,7 +206,7 @@ class Parter:
 
     def _counted_part(self, clause: Clause, said: Said, count: int) -> None:
         """ "Two with oat": some of those ordered, or that many more."""
-        tally, joined = self._tally, clause.lead in self._language.conjunctions
+        tally, joined = self._tally, clause.lead in self._language.coordinating
         rest, base = tally.rest, tally.group[0]
         spoken = tally.focus[0] if len(tally.focus) == 1 else base
         if rest is None and tally.parted and not joined and spoken.quantity > count:

@@ -35,7 +35,7 @@ def _which(tokens: Utterance, at: int) -> int | None:
     if tokens[at].folded not in language.placing:
         return None
     i = at + 1
-    while i < len(tokens) - 1 and tokens[i].folded in language.before_thing:
+    while i < len(tokens) - 1 and tokens[i].folded in language.before_one:
         i += 1
     if tokens[i].folded not in language.which_one:
         return None
@@ -51,7 +51,7 @@ def _end_of_which(word: str, after: list[str], at: int, tokens: Utterance) -> in
         return at + 2  # "on all three"
     if _of_them(after, language):
         return at + 3
-    if word in language.distributive and after and after[0] in language.partitive:
+    if word in language.apiece and after and after[0] in language.partitive:
         return None  # "in each of the medium ones"
     one = word in language.ones
     if one and follows in language.partitive | language.accompanying:

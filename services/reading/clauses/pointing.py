@@ -87,7 +87,7 @@ class Pointer:
             return self._told_with(clause) or list(self._tally.wishes)
         if word is None:
             return None
-        if word in language.distributive:
+        if word in language.apiece:
             few = said.number is not None and said.number.value < total
             return None if few else list(group)  # "two with one scoop each"
         if word in language.of_two:

@@ -134,6 +134,7 @@ class Language(BaseModel):
 
     # little.toml
     conjunctions: Words
+    coordinating: Words
     alternatives: Words
     contrasting: Words
     excepting: Words
@@ -211,6 +212,7 @@ class Language(BaseModel):
     shared: Pattern
     each: Words
     distributive: Words
+    apiece: Words
     dual: Words
     either: Words
     none_of: Words
@@ -294,6 +296,11 @@ class Language(BaseModel):
         return leading | self.measures | self.amounts.keys()
 
     @cached_property
+    def before_one(self) -> frozenset[str]:
+        """What stands between a preposition and the one of several that it is of: "on just the one"."""
+        return self.definite_articles | self.only
+
+    @cached_property
     def of_two(self) -> frozenset[str]:
         """What says something of two, or of whichever of two: "both with oat", "no mayo on either"."""
         return self.dual | self.either
@@ -307,7 +314,7 @@ class Language(BaseModel):
     @cached_property
     def before_unlisted(self) -> frozenset[str]:
         """What leads to something that is wished for, though the menu does not have it."""
-        return self.having | self.wishing | self.indefinites | self.some | self.accompanying
+        return self.having | self.telling | self.indefinites | self.some | self.accompanying
 
 
 def known() -> list[str]:
