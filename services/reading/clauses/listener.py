@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from schemas.evidence import Mention, OptionEvidence
+from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.mentions import Name, phrase_end
 from services.reading.chart.tokens import Utterance, span
@@ -43,10 +43,9 @@ class Listener:
         """What `clause` says; `changes` when it is to take the place of something."""
         names = [n for n in clause.names if not self._strangers.name(n, clause)]
         item = self._item(names, clause, tally, changes)
-        rest = [n for n in names if item is None or (n.start != item.start and not self._again(n, item))]
-        options = [m for n in rest if (m := self._option(n)) is not None and self._fits(m, item, tally)]
-        inside = [n for n in self.numbers if clause.body <= n.start and n.end <= clause.end]
-        inside = [n for n in inside if not self._strangers.number(n)]
+        rest = [n for n in names if item is None or not self._is_it(n, item)]
+        options = self._options(rest, item, tally)
+        inside = self._numbers(clause)
         listed = [*self._listed(clause, options), *options]
         heard, counting = options_heard(self.tokens, listed, self.settled, inside, self.menu)
         words = tuple(token.folded for token in self.tokens[clause.body : clause.end])
@@ -56,6 +55,15 @@ class Listener:
             heard = [o.model_copy(update={"counts": (1,)}) for o in heard]
         chosen = tuple(meant(m, heard) for m in options)
         return Said(item, self._sizes(rest, item), chosen, number, words)
+
+    def _numbers(self, clause: Clause) -> list[Number]:
+        """The numbers in a clause that may count what is wished for."""
+        inside = [n for n in self.numbers if clause.body <= n.start and n.end <= clause.end]
+        return [n for n in inside if not self._strangers.number(n)]
+
+    def _options(self, names: list[Name], item: Name | None, tally: Tally) -> list[Mention]:
+        """The options that are named, as far as they fit the item or what was ordered."""
+        return [m for n in names if (m := self._option(n)) is not None and self._fits(m, item, tally)]
 
     def _item(self, names: list[Name], clause: Clause, tally: Tally, changes: bool) -> Name | None:
         """The first name that is an item, and no choice of what is spoken of."""
@@ -71,6 +79,10 @@ class Listener:
         own = item.of("size") if item is not None else None
         sizes = [m for n in names if (m := n.of("size")) is not None and self._option(n) is None]
         return tuple(m.ids[0] for m in ([own] if own is not None else []) + sizes)
+
+    def _is_it(self, name: Name, item: Name) -> bool:
+        """Whether a name is the item's, or says it again: "fries, cajun on the fries"."""
+        return name.start == item.start or self._again(name, item)
 
     def _again(self, name: Name, item: Name) -> bool:
         """ "Fries, cajun on the fries": the same item, to say what is on it."""

@@ -1,4 +1,4 @@
-"""Words that only look as if they named or counted something: "shoot" is no shot, "four of us" are no order."""
+"""Words that only look as if they named or counted something: "shoot" is no shot, "four of us" no order."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Leads:
             return 2, True  # "a side of fries"
         if word not in words.leading:
             return 0, False
-        # What is said before a "the" is of another: "no ice the root beer light ice", but "two of the lattes".
+        # What is said before a "the" is of another ("no ice the root beer light ice"), but for an "of".
         another = word in words.definite_articles and self._tokens[at - 2].folded not in words.partitive
         return 1, not another
 

@@ -8,9 +8,9 @@ from services.reading.values.numbers import number_value
 
 
 class Parts:
-    """Tells where one part ends and the next begins: right after a name, at a number, an article before a size,
-    a word of sharing or one that points, where what follows says something of that part. `inside` are the
-    tokens of names."""
+    """Tells where one part ends and the next begins: right after a name, at a number, an article before a
+    size, a word of sharing or one that points, where what follows says something of that part. `inside` are
+    the tokens of names."""
 
     def __init__(self, tokens: Utterance, names: list[Name], inside: set[int]) -> None:
         self._tokens, self._names, self._inside = tokens, names, inside
