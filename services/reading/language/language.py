@@ -123,6 +123,7 @@ class Language(BaseModel):
     ordinals: Values
     before_pronoun: Words
     enough: Words
+    suffices: Words
 
     # amounts.toml
     amounts: Amounts
@@ -155,6 +156,7 @@ class Language(BaseModel):
     apologies: Words
     closing: Words
     conjunctions: Words
+    coordinating: Words
     alternatives: Words
     contrasting: Words
     excepting: Words
@@ -164,6 +166,9 @@ class Language(BaseModel):
     one_more: Words
     definite_articles: Words
     determiners: Words
+    deictics: Words
+    speakers: Words
+    quantifiers: Words
     demonstratives: Words
     excess: Words
     belonging: Words
@@ -176,6 +181,8 @@ class Language(BaseModel):
     having: Words
     getting: Words
     to_drink: Phrases
+    recipients: Words
+    past: Words
     persons: Words
     plural_persons: Words
     plural_pronouns: Words
@@ -187,10 +194,12 @@ class Language(BaseModel):
     liked: Words
     likened: Words
     verbs: Names
+    describing: Words
     fillers: Words
 
     # things.toml
     vessels: Words
+    qualifying: Words
     nicknames: Names
     coffees: Words
     groups: Words
@@ -226,10 +235,15 @@ class Language(BaseModel):
     shared: Pattern
     each: Words
     distributive: Words
+    apiece: Words
     dual: Words
+    either: Words
+    none_of: Words
     of_everything: Words
     of_each: Words
     of_part: Words
+    of_those: Phrases
+    any_of: Phrases
     leading: Words
     likewise: Pattern
     for_whom: Pattern
@@ -240,12 +254,15 @@ class Language(BaseModel):
 
     # pointing.toml
     again: Phrases
+    same_size: Phrases
+    joining: Words
     other_way: Phrases
     one_of: Phrases
     ones: Words
     telling: Words
     pointing: Words
     some: Words
+    summing: Words
 
     # talk.toml
     asked: Pattern
@@ -313,6 +330,38 @@ class Language(BaseModel):
     def swap_cues(self) -> tuple[tuple[str, ...], ...]:
         """What begins a swap: of one thing for another, or "make the milk almond"."""
         return (*self.swapping, *self.making)
+
+    @cached_property
+    def referring(self) -> frozenset[str]:
+        """What leads to a thing that was spoken of: "the small one", "those burgers"."""
+        return self.definite_articles | self.deictics
+
+    @cached_property
+    def before_choice(self) -> frozenset[str]:
+        """What stands before a choice and belongs to it: "two pumps of", "a", "some"."""
+        leading = self.indefinite_articles | self.some | self.quantifiers
+        return leading | self.measures | self.amounts.keys()
+
+    @cached_property
+    def before_one(self) -> frozenset[str]:
+        """What stands between a preposition and the one of several that it is of: "on just the one"."""
+        return self.definite_articles | self.only
+
+    @cached_property
+    def of_two(self) -> frozenset[str]:
+        """What says something of two, or of whichever of two: "both with oat", "no mayo on either"."""
+        return self.dual | self.either
+
+    @cached_property
+    def which_one(self) -> frozenset[str]:
+        """What tells which one of several is meant, or that all are: "on the other", "in each", "on hers"."""
+        one = self.the_other | self.theirs | self.ordinals.keys() | self.ones
+        return one | self.each | self.either | self.none_of
+
+    @cached_property
+    def before_unlisted(self) -> frozenset[str]:
+        """What leads to something that is wished for, though the menu does not have it."""
+        return self.having | self.telling | self.indefinites | self.some | self.accompanying
 
 
 def known() -> list[str]:
