@@ -16,10 +16,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+from jellyfish import metaphone
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from schemas.cart import Amount
@@ -110,10 +111,12 @@ class Language(BaseModel):
     homophones: Values
     wanting: Words
     naming: Words
+    multiplying: Words
     unwished: Words
     pieces: Words
     ordinals: Values
     enough: Words
+    halving: Words
 
     # amounts.toml
     amounts: Amounts
@@ -124,6 +127,7 @@ class Language(BaseModel):
     measures: Words
     further: Words
     only: Words
+    only_after: Words
     no_choice: Words
     plain: Words
     as_it_is: Phrases
@@ -131,16 +135,26 @@ class Language(BaseModel):
 
     # little.toml
     conjunctions: Words
+    disjunctions: Words
     joints: Words
     articles: Words
+    indefinite: Words
+    definite: Words
+    determiners: Words
     belonging: Words
+    accompaniment: Words
+    onto: Words
+    standing_on: Phrases
     others: Words
     having: Words
     persons: Words
+    objects: Words
     liking: Words
     hesitations: Phrases
     liked: Words
     likened: Words
+    politeness: Words
+    affirming: Words
     verbs: Names
     fillers: Words
 
@@ -154,6 +168,7 @@ class Language(BaseModel):
 
     # corrections.toml
     replacing: Phrases
+    refusing_or_replacing: Words
     weak_cues: Words
     adding: Words
     removing: Phrases
@@ -161,9 +176,11 @@ class Language(BaseModel):
     making: Phrases
     swaps_for: Phrases
     instead_of: Phrases
+    instead: Words
     refusing: Words
     unsure: Phrases
     negating: Phrases
+    contrasting: Words
     keeping: Phrases
     particles: Split
     wishing: Words
@@ -177,6 +194,7 @@ class Language(BaseModel):
     shared: Pattern
     each: Words
     of_each: Words
+    partitives: Phrases
     likewise: Pattern
     for_whom: Pattern
     parted: Pattern
@@ -201,6 +219,55 @@ class Language(BaseModel):
     requesting: Phrases
     assent: Words
     asking: Words
+
+    # Sets that are looked in for every word, each once.
+
+    @cached_property
+    def before_values(self) -> frozenset[str]:
+        """What may stand between a correction and the value that it is about."""
+        return self.articles | self.amounts.keys()
+
+    @cached_property
+    def before_lines(self) -> frozenset[str]:
+        """What may stand before a line's own words and is none of them ("could I get")."""
+        return self.fillers - self.determiners - self.amounts.keys() - self.numbers.keys()
+
+    @cached_property
+    def known_words(self) -> frozenset[str]:
+        """Words that need no explanation of their own."""
+        counted = self.amount_fillers | self.measures | self.further
+        return self.fillers | self.plain | self.amounts.keys() | self.numbers.keys() | counted
+
+    @cached_property
+    def filler_sounds(self) -> frozenset[str]:
+        """What fillers of more than three letters sound like."""
+        return frozenset(metaphone(word) for word in self.fillers if len(word) > 3)
+
+    @cached_property
+    def company(self) -> frozenset[str]:
+        """Whom or what "with" may be followed by, where no option is wished for: "with me", "with that"."""
+        pronouns = self.persons | self.objects | self.pointing | self.others
+        return pronouns | self.each | self.ones | self.amounts.keys()
+
+    @cached_property
+    def within_parts(self) -> frozenset[str]:
+        """What may stand between the number of a part and what is said of it: "one of them without"."""
+        return self.of_each | self.amounts.keys()
+
+    @cached_property
+    def after_sizes(self) -> frozenset[str]:
+        """What may follow the size of one more of the same: "and a small one", "and a small with soy"."""
+        return self.conjunctions | self.ones | self.accompaniment | self.refusing | self.politeness
+
+    @cached_property
+    def before_some(self) -> frozenset[str]:
+        """What may stand between "on" and the number of those that are meant: "on just the one"."""
+        return self.only | self.definite
+
+    @cached_property
+    def partitive_words(self) -> frozenset[str]:
+        """The words of `partitives`, one by one."""
+        return frozenset(word for phrase in self.partitives for word in phrase)
 
 
 def known() -> list[str]:

@@ -8,7 +8,6 @@ one group.
 from __future__ import annotations
 
 from services.reading.chart.tokens import SENTENCE_ENDS
-from services.reading.language.english import FILLERS
 from services.reading.whole.sheet import Sheet, Value
 
 
@@ -39,18 +38,15 @@ def give_up(sheet: Sheet, at: int, gone: Value) -> int | None:
 
 def _in_its_place(sheet: Sheet, at: int, gone: Value, earlier: Value | None) -> int | None:
     """Put what follows, with nothing but little words between, in the place of what was said `earlier`."""
-    i = gone.end
-    while i < len(sheet.tokens) and i not in sheet.named and sheet.tokens[i].folded in FILLERS:
+    if earlier is None or sheet.tokens[gone.end - 1].after == "?":
+        return None
+    i, fillers = gone.end, sheet.tokens.language.fillers
+    while i < len(sheet.tokens) and i not in sheet.named and sheet.tokens[i].folded in fillers:
         if sheet.tokens[i].after in SENTENCE_ENDS:
             return None
         i += 1
     new = next((v for v in sheet.values if v.start == i and v.alike(gone)), None)
-    if (
-        earlier is None
-        or new is None
-        or new.names() & gone.names()
-        or sheet.tokens[gone.end - 1].after == "?"
-    ):
+    if new is None or new.names() & gone.names():
         return None
     sheet.strike(at, new.start)
     _take_place(sheet, earlier, new)

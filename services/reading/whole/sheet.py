@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from schemas.evidence import Mention
 from services.reading.chart.mentions import phrase_end
 from services.reading.chart.tokens import SENTENCE_ENDS, Token, Utterance, span
-from services.reading.language.english import AMOUNTS, AND, ARTICLES
 from services.reading.values.numbers import number_value
 
 
@@ -72,7 +71,7 @@ class Sheet:
 
     def after(self, at: int) -> Value | None:
         """The value that follows, past articles and amounts."""
-        little = ARTICLES | AMOUNTS.keys()
+        little = self.tokens.language.before_values
         while at < len(self.tokens) and at not in self.named and self.tokens[at].folded in little:
             at += 1
         return next((v for v in self.values if v.start == at), None)
@@ -97,12 +96,11 @@ class Sheet:
 
     def clause(self, item: Value) -> tuple[int, int]:
         """The words around an item up to the nearest joint on either side."""
+        tokens, joints = self.tokens, self.tokens.language.conjunctions
         start, end = item.start, item.end
-        while start > 0 and not self.tokens[start - 1].after and self.tokens[start - 1].folded not in AND:
+        while start > 0 and not tokens[start - 1].after and tokens[start - 1].folded not in joints:
             start -= 1
-        while (
-            end < len(self.tokens) and not self.tokens[end - 1].after and self.tokens[end].folded not in AND
-        ):
+        while end < len(tokens) and not tokens[end - 1].after and tokens[end].folded not in joints:
             end += 1
         return start, end
 
@@ -125,14 +123,15 @@ class Sheet:
 
     def strike_amount(self, value: Value) -> None:
         """Take out the word right before a value that says how much of it."""
-        if any(token.folded in AMOUNTS for token in self.tokens[value.start - 1 : value.start]):
+        amounts = self.tokens.language.amounts
+        if any(token.folded in amounts for token in self.tokens[value.start - 1 : value.start]):
             self.strike(value.start - 1, value.start)
 
     def lend(self, old: Value, new: Value) -> None:
         """`new` said at the place of `old`: its line, its order of words."""
         if old.mention is not None and new.mention is not None:
-            place = {"start": old.mention.start, "end": old.mention.end}
-            self._names[old.mention] = new.mention.model_copy(update=place)
+            start, end = old.mention.start, old.mention.end
+            self._names[old.mention] = new.mention.model_copy(update={"start": start, "end": end})
         else:
             self._numbers[old.start] = self.tokens[new.start].folded
         self._pauses[old.end - 1] = self.tokens[new.end - 1].after
