@@ -116,7 +116,7 @@ class Language(BaseModel):
     pieces: Words
     ordinals: Values
     enough: Words
-    halving: Words
+    halves: Words
 
     # amounts.toml
     amounts: Amounts
@@ -135,20 +135,20 @@ class Language(BaseModel):
 
     # little.toml
     conjunctions: Words
-    disjunctions: Words
+    alternatives: Words
     joints: Words
     articles: Words
-    indefinite: Words
-    definite: Words
-    determiners: Words
+    indefinite_articles: Words
+    definite_articles: Words
+    one_more: Words
     belonging: Words
-    accompaniment: Words
-    onto: Words
+    accompanying: Words
+    placing: Words
     standing_on: Phrases
     others: Words
     having: Words
     persons: Words
-    objects: Words
+    recipients: Words
     liking: Words
     hesitations: Phrases
     liked: Words
@@ -176,11 +176,11 @@ class Language(BaseModel):
     making: Phrases
     swaps_for: Phrases
     instead_of: Phrases
-    instead: Words
+    in_its_place: Words
     refusing: Words
     unsure: Phrases
     negating: Phrases
-    contrasting: Words
+    denying: Words
     keeping: Phrases
     particles: Split
     wishing: Words
@@ -194,7 +194,7 @@ class Language(BaseModel):
     shared: Pattern
     each: Words
     of_each: Words
-    partitives: Phrases
+    of_several: Phrases
     likewise: Pattern
     for_whom: Pattern
     parted: Pattern
@@ -204,11 +204,13 @@ class Language(BaseModel):
 
     # pointing.toml
     again: Phrases
+    respects: Words
     other_way: Phrases
     one_of: Phrases
     ones: Words
     telling: Words
     pointing: Words
+    some: Words
 
     # talk.toml
     asked: Pattern
@@ -230,7 +232,8 @@ class Language(BaseModel):
     @cached_property
     def before_lines(self) -> frozenset[str]:
         """What may stand before a line's own words and is none of them ("could I get")."""
-        return self.fillers - self.determiners - self.amounts.keys() - self.numbers.keys()
+        opening = self.indefinite_articles | self.definite_articles | self.one_more | self.some
+        return self.fillers - opening - self.amounts.keys() - self.numbers.keys()
 
     @cached_property
     def known_words(self) -> frozenset[str]:
@@ -246,28 +249,28 @@ class Language(BaseModel):
     @cached_property
     def company(self) -> frozenset[str]:
         """Whom or what "with" may be followed by, where no option is wished for: "with me", "with that"."""
-        pronouns = self.persons | self.objects | self.pointing | self.others
+        pronouns = self.persons | self.recipients | self.pointing | self.others
         return pronouns | self.each | self.ones | self.amounts.keys()
 
     @cached_property
-    def within_parts(self) -> frozenset[str]:
+    def of_part(self) -> frozenset[str]:
         """What may stand between the number of a part and what is said of it: "one of them without"."""
         return self.of_each | self.amounts.keys()
 
     @cached_property
     def after_sizes(self) -> frozenset[str]:
         """What may follow the size of one more of the same: "and a small one", "and a small with soy"."""
-        return self.conjunctions | self.ones | self.accompaniment | self.refusing | self.politeness
+        return self.conjunctions | self.ones | self.accompanying | self.refusing | self.politeness
 
     @cached_property
     def before_some(self) -> frozenset[str]:
         """What may stand between "on" and the number of those that are meant: "on just the one"."""
-        return self.only | self.definite
+        return self.only | self.definite_articles
 
     @cached_property
     def partitive_words(self) -> frozenset[str]:
         """The words of `partitives`, one by one."""
-        return frozenset(word for phrase in self.partitives for word in phrase)
+        return frozenset(word for phrase in self.of_several for word in phrase)
 
 
 def known() -> list[str]:

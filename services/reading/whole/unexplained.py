@@ -76,7 +76,7 @@ class _Order:
     def _leads_nowhere(self, at: int) -> bool:
         """Whether a "with" is followed by little words alone: "with may oh" was perhaps a wish."""
         tokens, language = self.tokens, self.tokens.language
-        if tokens[at].folded not in language.accompaniment or tokens[at].after or at + 1 == len(tokens):
+        if tokens[at].folded not in language.accompanying or tokens[at].after or at + 1 == len(tokens):
             return False
         for i in range(at + 1, len(tokens)):
             word = tokens[i].folded

@@ -18,9 +18,9 @@ def weighs(text: str, tokens: Utterance, mentions: list[Mention]) -> bool:
     options = [span(tokens, m) for m in mentions if m.kind == "option"]
     if any(_affirmed(tokens, end) or _alone(tokens, first, end) for first, end in options):
         return True
-    disjunctions = [i for i, token in enumerate(tokens) if token.folded in tokens.language.disjunctions]
-    named = covered(tokens, mentions) if disjunctions else set()
-    return any(_between(i, tokens, mentions) for i in disjunctions if i not in named)
+    alternatives = [i for i, token in enumerate(tokens) if token.folded in tokens.language.alternatives]
+    named = covered(tokens, mentions) if alternatives else set()
+    return any(_between(i, tokens, mentions) for i in alternatives if i not in named)
 
 
 def _affirmed(tokens: Utterance, end: int) -> bool:
