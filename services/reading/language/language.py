@@ -263,6 +263,16 @@ class Language(BaseModel):
         return self.conjunctions | self.ones | self.accompanying | self.refusing | self.politeness
 
     @cached_property
+    def measuring(self) -> frozenset[str]:
+        """What follows the article of a measure, and not of an item: "a splash of milk"."""
+        return self.measures | self.amounts.keys()
+
+    @cached_property
+    def before_own(self) -> frozenset[str]:
+        """After these an article opens no new item: "half a dozen", "on a brioche bun"."""
+        return self.halves | self.placing
+
+    @cached_property
     def before_some(self) -> frozenset[str]:
         """What may stand between "on" and the number of those that are meant: "on just the one"."""
         return self.only | self.definite_articles

@@ -29,7 +29,9 @@ def unexplained(
     return [
         at
         for at, token in enumerate(tokens)
-        if not (at in named or at in counted or order.is_misspelt_filler(at) or unmilked(tokens, at, mentions))
+        if not (
+            at in named or at in counted or order.is_misspelt_filler(at) or unmilked(tokens, at, mentions)
+        )
         and not any(low <= token.start < high for low, high in talk)
         and (not order.knows(at) or order.is_out_of_place(at))
     ]

@@ -25,9 +25,7 @@ def weighs(text: str, tokens: Utterance, mentions: list[Mention]) -> bool:
 
 def _affirmed(tokens: Utterance, end: int) -> bool:
     """ "Mustard no, honey mustard yes": what the "no" was said of, no rule tells."""
-    return (
-        end < len(tokens) and tokens[end].folded in tokens.language.affirming and not tokens[end - 1].after
-    )
+    return end < len(tokens) and tokens[end].folded in tokens.language.affirming and not tokens[end - 1].after
 
 
 def _alone(tokens: Utterance, first: int, end: int) -> bool:
