@@ -263,6 +263,16 @@ class Language(BaseModel):
         return self.conjunctions | self.ones | self.accompanying | self.refusing | self.politeness
 
     @cached_property
+    def giving_up(self) -> tuple[tuple[str, ...], ...]:
+        """What begins to say what is not meant: "not the slaw", "instead of the fries"."""
+        return (*self.instead_of, *((word,) for word in self.denying))
+
+    @cached_property
+    def taking_back(self) -> tuple[tuple[str, ...], ...]:
+        """What takes something back, whether a rule reads it or none."""
+        return (*self.removing, *self.unsure)
+
+    @cached_property
     def measuring(self) -> frozenset[str]:
         """What follows the article of a measure, and not of an item: "a splash of milk"."""
         return self.measures | self.amounts.keys()
