@@ -20,6 +20,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+from jellyfish import metaphone
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from schemas.cart import Amount
@@ -118,12 +119,14 @@ class Language(BaseModel):
     homophones: Values
     wanting: Words
     naming: Words
+    multiplying: Words
     unwished: Words
     pieces: Words
     ordinals: Values
     before_pronoun: Words
     enough: Words
     suffices: Words
+    halves: Words
 
     # amounts.toml
     amounts: Amounts
@@ -138,6 +141,7 @@ class Language(BaseModel):
     measures: Words
     further: Words
     only: Words
+    only_after: Words
     no_choice: Words
     plain: Words
     as_it_is: Phrases
@@ -177,6 +181,16 @@ class Language(BaseModel):
     placing: Words
     accompanying: Words
     partitive: Words
+    alternatives: Words
+    joints: Words
+    articles: Words
+    indefinite_articles: Words
+    definite_articles: Words
+    one_more: Words
+    belonging: Words
+    accompanying: Words
+    placing: Words
+    standing_on: Phrases
     others: Words
     having: Words
     getting: Words
@@ -189,10 +203,13 @@ class Language(BaseModel):
     copulas: Words
     existing: Words
     of_us: Phrases
+    recipients: Words
     liking: Words
     hesitations: Phrases
     liked: Words
     likened: Words
+    politeness: Words
+    affirming: Words
     verbs: Names
     describing: Words
     fillers: Words
@@ -208,6 +225,7 @@ class Language(BaseModel):
 
     # corrections.toml
     replacing: Phrases
+    refusing_or_replacing: Words
     weak_cues: Words
     adding: Words
     removing: Phrases
@@ -220,6 +238,7 @@ class Language(BaseModel):
     refusing: Words
     unsure: Phrases
     negating: Phrases
+    denying: Words
     keeping: Phrases
     particles: Split
     returning: Split
@@ -245,6 +264,7 @@ class Language(BaseModel):
     of_those: Phrases
     any_of: Phrases
     leading: Words
+    of_several: Phrases
     likewise: Pattern
     for_whom: Pattern
     parted: Pattern
@@ -256,6 +276,7 @@ class Language(BaseModel):
     again: Phrases
     same_size: Phrases
     joining: Words
+    respects: Words
     other_way: Phrases
     one_of: Phrases
     ones: Words
@@ -362,6 +383,75 @@ class Language(BaseModel):
     def before_unlisted(self) -> frozenset[str]:
         """What leads to something that is wished for, though the menu does not have it."""
         return self.having | self.telling | self.indefinites | self.some | self.accompanying
+    # Sets that are looked in for every word, each once.
+
+    @cached_property
+    def before_values(self) -> frozenset[str]:
+        """What may stand between a correction and the value that it is about."""
+        return self.articles | self.amounts.keys()
+
+    @cached_property
+    def before_lines(self) -> frozenset[str]:
+        """What may stand before a line's own words and is none of them ("could I get")."""
+        opening = self.indefinite_articles | self.definite_articles | self.one_more | self.some
+        return self.fillers - opening - self.amounts.keys() - self.numbers.keys()
+
+    @cached_property
+    def known_words(self) -> frozenset[str]:
+        """Words that need no explanation of their own."""
+        counted = self.amount_fillers | self.measures | self.further
+        return self.fillers | self.plain | self.amounts.keys() | self.numbers.keys() | counted
+
+    @cached_property
+    def filler_sounds(self) -> frozenset[str]:
+        """What fillers of more than three letters sound like."""
+        return frozenset(metaphone(word) for word in self.fillers if len(word) > 3)
+
+    @cached_property
+    def company(self) -> frozenset[str]:
+        """Whom or what "with" may be followed by, where no option is wished for: "with me", "with that"."""
+        pronouns = self.persons | self.recipients | self.pointing | self.others
+        return pronouns | self.each | self.ones | self.amounts.keys()
+
+    @cached_property
+    def of_part(self) -> frozenset[str]:
+        """What may stand between the number of a part and what is said of it: "one of them without"."""
+        return self.of_each | self.amounts.keys()
+
+    @cached_property
+    def after_sizes(self) -> frozenset[str]:
+        """What may follow the size of one more of the same: "and a small one", "and a small with soy"."""
+        return self.conjunctions | self.ones | self.accompanying | self.refusing | self.politeness
+
+    @cached_property
+    def giving_up(self) -> tuple[tuple[str, ...], ...]:
+        """What begins to say what is not meant: "not the slaw", "instead of the fries"."""
+        return (*self.instead_of, *((word,) for word in self.denying))
+
+    @cached_property
+    def taking_back(self) -> tuple[tuple[str, ...], ...]:
+        """What takes something back, whether a rule reads it or none."""
+        return (*self.removing, *self.unsure)
+
+    @cached_property
+    def measuring(self) -> frozenset[str]:
+        """What follows the article of a measure, and not of an item: "a splash of milk"."""
+        return self.measures | self.amounts.keys()
+
+    @cached_property
+    def before_own(self) -> frozenset[str]:
+        """After these an article opens no new item: "half a dozen", "on a brioche bun"."""
+        return self.halves | self.placing
+
+    @cached_property
+    def before_some(self) -> frozenset[str]:
+        """What may stand between "on" and the number of those that are meant: "on just the one"."""
+        return self.only | self.definite_articles
+
+    @cached_property
+    def partitive_words(self) -> frozenset[str]:
+        """The words of `partitives`, one by one."""
+        return frozenset(word for phrase in self.of_several for word in phrase)
 
 
 def known() -> list[str]:
