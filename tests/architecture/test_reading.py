@@ -14,8 +14,8 @@ from services.reading.language.language import FOLDER, entries, known, language
 
 READING = REPOSITORY / "services" / "reading"
 MECHANISMS = sorted(file for file in READING.rglob("*.py") if FOLDER not in file.parents)
-# Names of ours that happen to be words of a language: kinds of mentions, and places in a cart.
-OURS = {"item", "option", "size", "number", "line"}
+# Names of ours that happen to be words of a language: kinds of mentions, places in a cart, and a rule.
+OURS = {"item", "option", "size", "number", "line", "guess"}
 TOLD = {"budget", "ContextVar", "InvalidMenu"}
 MOST_DECISIONS, MOST_LINES = 15, 60
 

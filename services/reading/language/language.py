@@ -107,6 +107,8 @@ class Language(BaseModel):
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
     participles: Pattern
+    participle_signs: Ordered
+    abbreviations: Words
 
     # numbers.toml
     numbers: Values
@@ -122,6 +124,7 @@ class Language(BaseModel):
     multiplying: Words
     unwished: Words
     pieces: Words
+    counted_in_names: Words
     ordinals: Values
     before_pronoun: Words
     enough: Words
@@ -175,7 +178,18 @@ class Language(BaseModel):
     quantifiers: Words
     demonstratives: Words
     excess: Words
+    one_more: Words
     belonging: Words
+    into_things: Words
+    including: Words
+    besides: Words
+    part_has: Words
+    placing: Words
+    placed_on: Words
+    as_drink: Phrases
+    kinds_end: Words
+    before_verbs_of_making: Words
+    objects_of_making: Words
     leading_to_options: Words
     prepositions: Words
     placing: Words
@@ -219,9 +233,28 @@ class Language(BaseModel):
     qualifying: Words
     nicknames: Names
     coffees: Words
+    unmilked: Words
     groups: Words
-    sorts: Words
+    occasions: Words
     alike: Words
+
+    # foods.toml
+    dish_sorts: Words
+    choice_sorts: Words
+    made_of: Words
+    bundles: Words
+    holders: Words
+    heads: Words
+    plain_heads: Words
+    staples: Words
+    tastes: Words
+    grains: Words
+    drinks_understood: Words
+    omissible: Words
+    defining: Words
+    qualities: Words
+    naming_alone: Words
+    said_of_many: Words
 
     # corrections.toml
     replacing: Phrases
@@ -303,6 +336,24 @@ class Language(BaseModel):
         """The plain word of each number that has one: the first written for it ("two", not "double")."""
         named = {value: word for word, value in reversed(list(self.numbers.items()))}
         return named | {0: self.nought}
+    def counted_by_names(self) -> frozenset[str]:
+        """What a number that a name begins with counts: "a six inch", "a two scoop cup"."""
+        return self.pieces | self.measures | self.counted_in_names
+
+    @cached_property
+    def before_one(self) -> frozenset[str]:
+        """Before "one", where it stands for a thing: "a lemon one", "the lemon one", "another one"."""
+        return self.definite | self.indefinite | self.one_more
+
+    @cached_property
+    def no_things(self) -> frozenset[str]:
+        """They close names, and are not what is ordered."""
+        return self.measures | self.vessels | self.joints
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """Words that name nothing of a menu by themselves, whatever names hold them."""
+        return self.fillers | self.joints | self.amounts.keys() | self.numbers.keys()
 
     @cached_property
     def leading_words(self) -> frozenset[str]:

@@ -35,11 +35,19 @@ def check_names(menu: Menu) -> None:
         InvalidMenu: they are past `MENU_STEPS`, or in a language that has no words of ordering here.
     """
     if (code := menu.language[:2]) not in known():
-        told = f"orders in {code!r} can't be read; use one of: {', '.join(known())}"
-        raise InvalidMenu([("/language", told)])
+        raise InvalidMenu(
+            [("/language", f"orders in {code!r} can't be read; use one of: {', '.join(known())}")]
+        )
     if isinstance(built := _built(menu), TooMuchToRead):
-        sentence = "too many of the names hold each other or end alike; give them fewer words, or aliases"
-        raise InvalidMenu([("/", f"{built.detail}: {sentence}")])
+        raise InvalidMenu(
+            [
+                (
+                    "/",
+                    f"{built.detail}: too many of the names hold each other or end alike; "
+                    "give them fewer words, or aliases",
+                )
+            ]
+        )
 
 
 def _built(menu: Menu) -> Lexicon | TooMuchToRead:
