@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from services.reading.names.lexicon import Lexicon
 from services.reading.language.language import language
+from services.reading.names.lexicon import Lexicon
 from services.reading.names.short_forms import BoardName
 from services.reading.names.short_names import short_names
 from services.reading.order import read_order

@@ -170,7 +170,7 @@ def filled(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
     """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
     is a part of another name, and would be lost."""
     gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
-    gap = {i for i in gap if tokens[i].folded not in tokens.language.definite}
+    gap = {i for i in gap if tokens[i].folded not in tokens.language.definite_articles}
     if not gap:
         return True
     charge(len(kept))

@@ -129,7 +129,6 @@ class Language(BaseModel):
     before_pronoun: Words
     enough: Words
     suffices: Words
-    halves: Words
 
     # amounts.toml
     amounts: Amounts
@@ -151,12 +150,8 @@ class Language(BaseModel):
     too_much: Phrases
 
     # little.toml
-    definite: Words
-    indefinite: Words
-    partitives: Words
     upon: Words
     alternatives: Words
-    both_of: Words
     within_lists: Words
     negations: Words
     please: Words
@@ -164,7 +159,6 @@ class Language(BaseModel):
     closing: Words
     conjunctions: Words
     coordinating: Words
-    alternatives: Words
     contrasting: Words
     excepting: Words
     joints: Words
@@ -178,7 +172,6 @@ class Language(BaseModel):
     quantifiers: Words
     demonstratives: Words
     excess: Words
-    one_more: Words
     belonging: Words
     into_things: Words
     including: Words
@@ -190,20 +183,9 @@ class Language(BaseModel):
     kinds_end: Words
     before_verbs_of_making: Words
     objects_of_making: Words
-    leading_to_options: Words
     prepositions: Words
-    placing: Words
     accompanying: Words
     partitive: Words
-    alternatives: Words
-    joints: Words
-    articles: Words
-    indefinite_articles: Words
-    definite_articles: Words
-    one_more: Words
-    belonging: Words
-    accompanying: Words
-    placing: Words
     standing_on: Phrases
     others: Words
     having: Words
@@ -217,7 +199,6 @@ class Language(BaseModel):
     copulas: Words
     existing: Words
     of_us: Phrases
-    recipients: Words
     liking: Words
     hesitations: Phrases
     liked: Words
@@ -326,7 +307,6 @@ class Language(BaseModel):
     idle_talk: Pattern
     allergies: Words
     before_asking: Words
-    politeness: Words
     requesting: Phrases
     assent: Words
     asking: Words
@@ -336,6 +316,8 @@ class Language(BaseModel):
         """The plain word of each number that has one: the first written for it ("two", not "double")."""
         named = {value: word for word, value in reversed(list(self.numbers.items()))}
         return named | {0: self.nought}
+
+    @cached_property
     def counted_by_names(self) -> frozenset[str]:
         """What a number that a name begins with counts: "a six inch", "a two scoop cup"."""
         return self.pieces | self.measures | self.counted_in_names
@@ -343,7 +325,7 @@ class Language(BaseModel):
     @cached_property
     def before_one(self) -> frozenset[str]:
         """Before "one", where it stands for a thing: "a lemon one", "the lemon one", "another one"."""
-        return self.definite | self.indefinite | self.one_more
+        return self.definite_articles | self.indefinite_articles | self.one_more
 
     @cached_property
     def no_things(self) -> frozenset[str]:
@@ -373,7 +355,9 @@ class Language(BaseModel):
     @cached_property
     def between_count_and_option(self) -> frozenset[str]:
         """Likewise, but for what leads from an item to its options."""
-        return self.between_count - self.leading_to_options
+        return self.between_count - self.accompanying
+
+    @cached_property
     def indefinites(self) -> frozenset[str]:
         """What leads to one thing, or one more."""
         return self.indefinite_articles | self.one_more
@@ -415,7 +399,7 @@ class Language(BaseModel):
         return leading | self.measures | self.amounts.keys()
 
     @cached_property
-    def before_one(self) -> frozenset[str]:
+    def before_the_one(self) -> frozenset[str]:
         """What stands between a preposition and the one of several that it is of: "on just the one"."""
         return self.definite_articles | self.only
 
@@ -434,7 +418,6 @@ class Language(BaseModel):
     def before_unlisted(self) -> frozenset[str]:
         """What leads to something that is wished for, though the menu does not have it."""
         return self.having | self.telling | self.indefinites | self.some | self.accompanying
-    # Sets that are looked in for every word, each once.
 
     @cached_property
     def before_values(self) -> frozenset[str]:
@@ -465,7 +448,7 @@ class Language(BaseModel):
         return pronouns | self.each | self.ones | self.amounts.keys()
 
     @cached_property
-    def of_part(self) -> frozenset[str]:
+    def of_each_part(self) -> frozenset[str]:
         """What may stand between the number of a part and what is said of it: "one of them without"."""
         return self.of_each | self.amounts.keys()
 

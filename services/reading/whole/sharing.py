@@ -60,7 +60,7 @@ def _run_from(tokens: Utterance, i: int, at: dict[int, Mention], items: set[int]
                 return []
             if tokens[i - 1].after in SENTENCE_ENDS:
                 break
-        elif word in language.of_part or (found and word in language.conjunctions):
+        elif word in language.of_each_part or (found and word in language.conjunctions):
             i += 1
         else:
             break
