@@ -88,10 +88,10 @@ CUES: dict[str, str] = {
 }
 
 OUTCOMES: dict[Outcome, str] = {
-    "agree": "Both readings come to the same cart, and nothing about it is open.",
-    "differ": "The two readings come to different carts.",
-    "second": "Only the second reading, clause by clause, comes to one cart; it is proposed.",
-    "first": "The readings leave something open.",
+    "agree": "Read as a whole and step by step, the words come to the same cart, and leave nothing open.",
+    "differ": "Read as a whole and step by step, the words come to different carts.",
+    "second": "Read step by step the words come to one cart, which is proposed; as a whole they do not.",
+    "first": "The words leave something open.",
     "nothing": "Nothing on the menu was named.",
 }
 
@@ -171,10 +171,14 @@ class ReadingExplained(_Part):
         return [other for other in beside if not refs >= set(other.refs)]
 
     @property
-    def lost(self) -> list[int]:
-        """Positions of words that nothing accounts for, not even a guess."""
+    def lost(self) -> list[tuple[int, str]]:
+        """Runs of words that nothing accounts for, not even a guess, each with its first position."""
         taken = {i for span in self.chosen for i in span.tokens}
-        return [i for i, token in enumerate(self.tokens) if token.unexplained and i not in taken]
+        odd = [i for i, token in enumerate(self.tokens) if token.unexplained and i not in taken]
+        first = [i for i in odd if i - 1 not in odd]
+        last = [i for i in odd if i + 1 not in odd]
+        places = ((i, self.tokens[i].start, self.tokens[j].end) for i, j in zip(first, last, strict=True))
+        return [(i, self.text[start:end]) for i, start, end in places]
 
     @property
     def forgone(self) -> list[Span]:

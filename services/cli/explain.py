@@ -1,4 +1,4 @@
-"""`saycart explain TEXT`: why an order is read as it is, and where it would go. Needs no model and no stack."""
+"""`saycart explain TEXT`: why an order is read as it is, and where it would go, without model or stack."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def _words(found: Explanation) -> Table:
     rows = [(span.tokens[0], [*_told(span), _rivals(reading.rivals(span))]) for span in reading.chosen]
     rows += [(span.tokens[0], [Text(span.text), Text(), Text(), _rivals([span])]) for span in reading.forgone]
     rows += [
-        (i, [Text(reading.tokens[i].text, style="yellow"), Text("not understood", style="yellow")])
-        for i in reading.lost
+        (i, [Text(words, style="yellow"), Text("not understood", style="yellow")])
+        for i, words in reading.lost
     ]
     for _, cells in sorted(rows, key=lambda row: row[0]):
         table.add_row(*cells)
@@ -168,7 +168,7 @@ def _destination(found: Explanation) -> Group:
     to = found.destination
     style = "green" if to.to == "completed" else "yellow"
     lines = [Text(f"  {to.to}", style=f"bold {style}"), Text(f"  {OUTCOMES[found.outcome]}")]
-    asked = "  No model is asked." if to.settled else "  The model writes the cart, within the mask."
+    asked = "  No model is asked." if to.settled else "  The model is asked, within the mask."
     lines.append(Text(asked))
     lines += [Text(f"    {line}") for line in to.cart]
     if to.cart:
