@@ -182,9 +182,10 @@ class ReadingExplained(_Part):
 
     @property
     def forgone(self) -> list[Span]:
-        """What was not chosen for words that nothing else was chosen for."""
+        """What was not chosen for words that nothing else was chosen for, without the parts of it."""
         taken = {i for span in self.chosen for i in span.tokens}
-        return [span for span in self.spans if not span.chosen and not taken & set(span.tokens)]
+        lone = [span for span in self.spans if not span.chosen and not taken & set(span.tokens)]
+        return [span for span in lone if not any(set(span.tokens) < set(other.tokens) for other in lone)]
 
 
 class OptionOpen(_Part):

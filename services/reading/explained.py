@@ -21,14 +21,14 @@ from services.reading.retelling import line_in_words, second
 from services.reading.whole.reading import Reading, read
 
 # The words are read, their names found again, and each candidate is held against those that stand.
-_TIMES = 4
+_TIMES = 3
 
 
 def explain_reading(transcript: str, menu: Menu) -> ReadingExplained:
     """The way from the words to the names, numbers and clauses that stand; pure, as `read_order` is.
 
     Raises:
-        TooMuchToRead: the words over this menu are past four times `ORDER_STEPS`.
+        TooMuchToRead: the words over this menu are past three times `ORDER_STEPS`.
     """
     with budget(_TIMES * ORDER_STEPS, "these words over this menu, to explain them,"):
         text = clean(transcript)
