@@ -203,6 +203,7 @@ class Language(BaseModel):
     # sharing.toml
     shared: Pattern
     each: Words
+    of_everything: Words
     of_each: Words
     of_several: Phrases
     likewise: Pattern
@@ -259,8 +260,8 @@ class Language(BaseModel):
     @cached_property
     def company(self) -> frozenset[str]:
         """Whom or what "with" may be followed by, where no option is wished for: "with me", "with that"."""
-        pronouns = self.persons | self.recipients | self.pointing | self.others
-        return pronouns | self.each | self.ones | self.amounts.keys()
+        pronouns = self.persons | self.recipients | self.pointing | self.others | self.ones
+        return pronouns | (self.each - self.of_everything) | self.amounts.keys()
 
     @cached_property
     def of_part(self) -> frozenset[str]:
