@@ -7,8 +7,11 @@ no apostrophe, singular.
 
     [refusing_all]
     about = "After these all of a list is refused."
-    words = "without hold minus"                # or phrases = ["..."], pattern = ["..."], values = {...}
+    words = "without hold minus"                # or phrases = ["..."], patterns = ["..."], values = {...}
     examples = ["a burger without onions and pickles"]
+
+`patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and is
+tried after the others. `pattern` is a single one, in pieces.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from schemas.errors import UnknownLanguage
 from schemas.menu import Menu
 
 FOLDER = Path(__file__).parent
-_TABLE = {"about", "words", "phrases", "pattern", "values", "rules", "examples"}
+_TABLE = {"about", "words", "phrases", "pattern", "patterns", "values", "rules", "examples"}
 
 
 def _words(written: Any) -> frozenset[str]:
@@ -45,6 +48,13 @@ def _phrases(written: Any) -> tuple[tuple[str, ...], ...]:
 
 def _pattern(written: Any) -> re.Pattern[str]:
     return re.compile("".join(written), re.IGNORECASE)
+
+
+def _any_of(alternatives: list[str]) -> list[str]:
+    """One pattern, which fits where any of several does."""
+    whole = [one for one in alternatives if not one.startswith("(^|")]
+    others = [one for one in alternatives if one not in whole]
+    return [r"(?:\b(?:", "|".join(whole), ")", *(f"|{one}" for one in others), r")(?!\w)"]
 
 
 def _by_word(written: Any) -> dict[str, Any]:
@@ -444,8 +454,8 @@ class Language(BaseModel):
     @cached_property
     def company(self) -> frozenset[str]:
         """Whom or what "with" may be followed by, where no option is wished for: "with me", "with that"."""
-        pronouns = self.persons | self.recipients | self.pointing | self.others
-        return pronouns | self.each | self.ones | self.amounts.keys()
+        pronouns = self.persons | self.recipients | self.pointing | self.others | self.ones
+        return pronouns | (self.each - self.of_everything) | self.amounts.keys()
 
     @cached_property
     def of_each_part(self) -> frozenset[str]:
@@ -537,6 +547,7 @@ def _value(file: Path, name: str, table: dict[str, Any]) -> Any:
     held = table.keys() - {"about", "examples"}
     if len(held) != 1 or not table.keys() <= _TABLE:
         raise ValueError(
-            f"{file.name}: {name} needs about, examples, and one of words, phrases, pattern, values, rules"
+            f"{file.name}: {name} needs about, examples, and one of words, phrases, patterns, pattern, values, rules"
         )
-    return table[held.pop()]
+    key = held.pop()
+    return _any_of(table[key]) if key == "patterns" else table[key]
