@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from infra.settings import REPOSITORY
-from schemas.cart import Amount
-from schemas.evidence import Evidence
+from schemas.cart import Amount, CartDraft, ItemLine, OptionDraft
+from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
 from services.checks.one_cart import undoubted_cart
 
@@ -61,9 +61,31 @@ def left_in_short(evidence: Evidence) -> str:
     )
 
 
+def all_said(evidence: Evidence) -> CartDraft:
+    """The cart that takes everything said; where the words leave one cart, that one."""
+    return CartDraft(lines=tuple(_whole_line(place, evidence.menu) for place in evidence.lines))
+
+
 def _line(quantity: int, item: str, size: str | None, options: list[tuple[Amount, int, str]]) -> str:
     shown = ", ".join(
         f"{_PREFIX.get(amount, f'{amount.value} ')}{f'{count} ' if count > 1 else ''}{name}"
         for amount, count, name in options
     )
     return " ".join(part for part in (f"{quantity} {item}", size, shown) if part)
+
+
+def _whole_line(place: LineEvidence, menu: Menu) -> ItemLine:
+    item = menu.item(place.items[0])
+    offered = item.option_groups if item is not None else ()
+    return ItemLine(
+        kind="item",
+        heard=place.region[:100],
+        sku=place.items[0],
+        quantity=place.quantities[-1],
+        size=next((size for size in place.sizes if item is not None and size in item.size_ids), None),
+        options=tuple(
+            OptionDraft(group=o.group, id=o.id, amount=o.amounts[-1], count=o.counts[-1])
+            for o in place.options[:8]
+            if o.group in offered
+        ),
+    )

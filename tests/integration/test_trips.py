@@ -22,7 +22,7 @@ from services.api.app import create_app
 from services.bootstrap import Container
 from services.workers.stack import as_environment
 from services.workers.worker import celery_argv
-from tests.bench.counting import counted
+from tests.counted_messages import counted
 from tests.credentials import header_for
 from tests.stand_ins import CAFE, SAID, Bell, Works
 
