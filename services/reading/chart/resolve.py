@@ -9,21 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Literal
 
+from schemas.explanation import Loss, Rule
 from services.reading.chart.tokens import Utterance
 from services.reading.effort import charge
 
 EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
-# What finds mentions: all words of a name, in one piece or with others between, a short form, a likeness, a
-# kind of what was named before, a part of a name, and what garbled words may have been.
-Rule = Literal[
-    "whole_name", "name_in_pieces", "short_name", "sounds_alike", "kind_of", "part_of_name", "guess"
-]
-# Why a candidate does not stand: it lies inside a longer name, the same words are nearer to another, another
-# overlaps it, names said whole show that a likeness is none, what two names leave of each other tells for the
-# other, or it would leave words that make no sense.
-Loss = Literal["longer", "nearer", "better", "said_otherwise", "parts_fit_better", "makes_no_sense"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +161,7 @@ def filled(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
     """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
     is a part of another name, and would be lost."""
     gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
-    gap = {i for i in gap if tokens[i].folded not in tokens.language.definite}
+    gap = {i for i in gap if tokens[i].folded not in tokens.language.definite_articles}
     if not gap:
         return True
     charge(len(kept))
@@ -208,6 +199,7 @@ def closes(around: Found, choice: Found) -> bool:
 def outdone(one: Found, found: list[Found], kept: list[Found]) -> tuple[Found | None, Loss]:
     """What a candidate that does not stand lost to, of all that were `found` and of those `kept`, and why: an
     account for people, which settles nothing."""
+    charge(len(found) + len(kept))
     near = [k for k in kept if set(k.core) & set(one.core)]
     whole = [f for f in found if f.score >= GAPPED and f.score != SHORT and set(f.core) & set(one.core)]
     said = {frozenset(f.core) for f in found if f.score >= EXACT and f.kind != "item"}

@@ -7,8 +7,11 @@ no apostrophe, singular.
 
     [refusing_all]
     about = "After these all of a list is refused."
-    words = "without hold minus"                # or phrases = ["..."], pattern = ["..."], values = {...}
+    words = "without hold minus"                # or phrases = ["..."], patterns = ["..."], values = {...}
     examples = ["a burger without onions and pickles"]
+
+`patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and
+is tried after the others. `pattern` is a single one, in pieces.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+from jellyfish import metaphone
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from schemas.cart import Amount
@@ -27,7 +31,7 @@ from schemas.errors import UnknownLanguage
 from schemas.menu import Menu
 
 FOLDER = Path(__file__).parent
-_TABLE = {"about", "words", "phrases", "pattern", "values", "rules", "examples"}
+_VALUES = {"words", "phrases", "pattern", "patterns", "values", "rules"}
 
 
 def _words(written: Any) -> frozenset[str]:
@@ -46,6 +50,13 @@ def _pattern(written: Any) -> re.Pattern[str]:
     return re.compile("".join(written), re.IGNORECASE)
 
 
+def _any_of(alternatives: list[str]) -> list[str]:
+    """One pattern, which fits where any of several does."""
+    whole = [one for one in alternatives if not one.startswith("(^|")]
+    others = [one for one in alternatives if one not in whole]
+    return [r"(?:\b(?:", "|".join(whole), ")", *(f"|{one}" for one in others), r")(?!\w)"]
+
+
 def _by_word(written: Any) -> dict[str, Any]:
     """`{none = "no without"}` by word: each word with its value."""
     return {word: value for value, words in written.items() for word in words.split()}
@@ -61,6 +72,7 @@ def _split(written: Any) -> dict[str, tuple[str, ...]]:
 
 
 Words = Annotated[frozenset[str], BeforeValidator(_words)]
+Word = Annotated[str, BeforeValidator(str.strip)]
 Ordered = Annotated[tuple[str, ...], BeforeValidator(_in_order)]
 Phrases = Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_phrases)]
 Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
@@ -104,11 +116,13 @@ class Language(BaseModel):
     spellings: Names
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
+    participles: Pattern
     participle_signs: Ordered
     abbreviations: Words
 
     # numbers.toml
     numbers: Values
+    nought: Word
     multiples: Words
     multipliers: Words
     halves: Words
@@ -117,11 +131,14 @@ class Language(BaseModel):
     homophones: Values
     wanting: Words
     naming: Words
+    multiplying: Words
     unwished: Words
     pieces: Words
     counted_in_names: Words
     ordinals: Values
+    before_pronoun: Words
     enough: Words
+    suffices: Words
 
     # amounts.toml
     amounts: Amounts
@@ -136,27 +153,35 @@ class Language(BaseModel):
     measures: Words
     further: Words
     only: Words
+    only_after: Words
     no_choice: Words
     plain: Words
     as_it_is: Phrases
     too_much: Phrases
 
     # little.toml
-    definite: Words
-    indefinite: Words
-    partitives: Words
     upon: Words
     alternatives: Words
-    both_of: Words
     within_lists: Words
     negations: Words
     please: Words
     apologies: Words
     closing: Words
     conjunctions: Words
+    coordinating: Words
+    contrasting: Words
+    excepting: Words
     joints: Words
     articles: Words
+    indefinite_articles: Words
     one_more: Words
+    definite_articles: Words
+    determiners: Words
+    deictics: Words
+    speakers: Words
+    quantifiers: Words
+    demonstratives: Words
+    excess: Words
     belonging: Words
     into_things: Words
     including: Words
@@ -168,19 +193,35 @@ class Language(BaseModel):
     kinds_end: Words
     before_verbs_of_making: Words
     objects_of_making: Words
-    leading_to_options: Words
+    prepositions: Words
+    accompanying: Words
+    partitive: Words
+    standing_on: Phrases
     others: Words
     having: Words
+    getting: Words
+    to_drink: Phrases
+    recipients: Words
+    past: Words
     persons: Words
+    plural_persons: Words
+    plural_pronouns: Words
+    copulas: Words
+    existing: Words
+    of_us: Phrases
     liking: Words
     hesitations: Phrases
     liked: Words
     likened: Words
+    politeness: Words
+    affirming: Words
     verbs: Names
+    describing: Words
     fillers: Words
 
     # things.toml
     vessels: Words
+    qualifying: Words
     nicknames: Names
     coffees: Words
     unmilked: Words
@@ -208,18 +249,24 @@ class Language(BaseModel):
 
     # corrections.toml
     replacing: Phrases
+    refusing_or_replacing: Words
     weak_cues: Words
     adding: Words
     removing: Phrases
     swapping: Phrases
     making: Phrases
     swaps_for: Phrases
+    exchanging: Words
     instead_of: Phrases
+    in_its_place: Words
     refusing: Words
     unsure: Phrases
     negating: Phrases
+    denying: Words
     keeping: Phrases
     particles: Split
+    returning: Split
+    before_verbs: Words
     wishing: Words
     between_cues: Words
     nothing: Words
@@ -230,7 +277,18 @@ class Language(BaseModel):
     # sharing.toml
     shared: Pattern
     each: Words
+    distributive: Words
+    apiece: Words
+    dual: Words
+    either: Words
+    none_of: Words
+    of_everything: Words
     of_each: Words
+    of_part: Words
+    of_those: Phrases
+    any_of: Phrases
+    leading: Words
+    of_several: Phrases
     likewise: Pattern
     for_whom: Pattern
     parted: Pattern
@@ -240,21 +298,34 @@ class Language(BaseModel):
 
     # pointing.toml
     again: Phrases
+    same_size: Phrases
+    joining: Words
+    respects: Words
     other_way: Phrases
     one_of: Phrases
     ones: Words
     telling: Words
     pointing: Words
+    some: Words
+    summing: Words
 
     # talk.toml
     asked: Pattern
     weighed: Pattern
     tale: Pattern
+    ending_tales: Words
     idle_talk: Pattern
+    allergies: Words
     before_asking: Words
     requesting: Phrases
     assent: Words
     asking: Words
+
+    @cached_property
+    def number_names(self) -> Mapping[int, str]:
+        """The plain word of each number that has one: the first written for it ("two", not "double")."""
+        named = {value: word for word, value in reversed(list(self.numbers.items()))}
+        return named | {0: self.nought}
 
     @cached_property
     def counted_by_names(self) -> frozenset[str]:
@@ -264,7 +335,7 @@ class Language(BaseModel):
     @cached_property
     def before_one(self) -> frozenset[str]:
         """Before "one", where it stands for a thing: "a lemon one", "the lemon one", "another one"."""
-        return self.definite | self.indefinite | self.one_more
+        return self.definite_articles | self.indefinite_articles | self.one_more
 
     @cached_property
     def no_things(self) -> frozenset[str]:
@@ -294,7 +365,137 @@ class Language(BaseModel):
     @cached_property
     def between_count_and_option(self) -> frozenset[str]:
         """Likewise, but for what leads from an item to its options."""
-        return self.between_count - self.leading_to_options
+        return self.between_count - self.accompanying
+
+    @cached_property
+    def indefinites(self) -> frozenset[str]:
+        """What leads to one thing, or one more."""
+        return self.indefinite_articles | self.one_more
+
+    @cached_property
+    def turning(self) -> frozenset[str]:
+        """What begins something that differs from what was said before it, or is left out of it."""
+        return self.contrasting | self.excepting
+
+    @cached_property
+    def between_listed(self) -> frozenset[str]:
+        """What stands between the names of one list: "lettuce, tomato or the onion"."""
+        return self.conjunctions | self.alternatives | self.definite_articles
+
+    @cached_property
+    def before_thing(self) -> frozenset[str]:
+        """What stands between a preposition and its thing: "with just the", "on my"."""
+        return self.determiners | self.only
+
+    @cached_property
+    def before_part(self) -> frozenset[str]:
+        """What stands between a number, or a word of sharing, and what is said of that part."""
+        return self.of_part | self.amounts.keys()
+
+    @cached_property
+    def swap_cues(self) -> tuple[tuple[str, ...], ...]:
+        """What begins a swap: of one thing for another, or "make the milk almond"."""
+        return (*self.swapping, *self.making)
+
+    @cached_property
+    def referring(self) -> frozenset[str]:
+        """What leads to a thing that was spoken of: "the small one", "those burgers"."""
+        return self.definite_articles | self.deictics
+
+    @cached_property
+    def before_choice(self) -> frozenset[str]:
+        """What stands before a choice and belongs to it: "two pumps of", "a", "some"."""
+        leading = self.indefinite_articles | self.some | self.quantifiers
+        return leading | self.measures | self.amounts.keys()
+
+    @cached_property
+    def before_the_one(self) -> frozenset[str]:
+        """What stands between a preposition and the one of several that it is of: "on just the one"."""
+        return self.definite_articles | self.only
+
+    @cached_property
+    def of_two(self) -> frozenset[str]:
+        """What says something of two, or of whichever of two: "both with oat", "no mayo on either"."""
+        return self.dual | self.either
+
+    @cached_property
+    def which_one(self) -> frozenset[str]:
+        """What tells which one of several is meant, or that all are: "on the other", "in each", "on hers"."""
+        one = self.the_other | self.theirs | self.ordinals.keys() | self.ones
+        return one | self.each | self.either | self.none_of
+
+    @cached_property
+    def before_unlisted(self) -> frozenset[str]:
+        """What leads to something that is wished for, though the menu does not have it."""
+        return self.having | self.telling | self.indefinites | self.some | self.accompanying
+
+    @cached_property
+    def before_values(self) -> frozenset[str]:
+        """What may stand between a correction and the value that it is about."""
+        return self.articles | self.amounts.keys()
+
+    @cached_property
+    def before_lines(self) -> frozenset[str]:
+        """What may stand before a line's own words and is none of them ("could I get")."""
+        opening = self.indefinite_articles | self.definite_articles | self.one_more | self.some
+        return self.fillers - opening - self.amounts.keys() - self.numbers.keys()
+
+    @cached_property
+    def known_words(self) -> frozenset[str]:
+        """Words that need no explanation of their own."""
+        counted = self.amount_fillers | self.measures | self.further
+        return self.fillers | self.plain | self.amounts.keys() | self.numbers.keys() | counted
+
+    @cached_property
+    def filler_sounds(self) -> frozenset[str]:
+        """What fillers of more than three letters sound like."""
+        return frozenset(metaphone(word) for word in self.fillers if len(word) > 3)
+
+    @cached_property
+    def company(self) -> frozenset[str]:
+        """Whom or what "with" may be followed by, where no option is wished for: "with me", "with that"."""
+        pronouns = self.persons | self.recipients | self.pointing | self.others | self.ones
+        return pronouns | (self.each - self.of_everything) | self.amounts.keys()
+
+    @cached_property
+    def of_each_part(self) -> frozenset[str]:
+        """What may stand between the number of a part and what is said of it: "one of them without"."""
+        return self.of_each | self.amounts.keys()
+
+    @cached_property
+    def after_sizes(self) -> frozenset[str]:
+        """What may follow the size of one more of the same: "and a small one", "and a small with soy"."""
+        return self.conjunctions | self.ones | self.accompanying | self.refusing | self.politeness
+
+    @cached_property
+    def giving_up(self) -> tuple[tuple[str, ...], ...]:
+        """What begins to say what is not meant: "not the slaw", "instead of the fries"."""
+        return (*self.instead_of, *((word,) for word in self.denying))
+
+    @cached_property
+    def taking_back(self) -> tuple[tuple[str, ...], ...]:
+        """What takes something back, whether a rule reads it or none."""
+        return (*self.removing, *self.unsure)
+
+    @cached_property
+    def measuring(self) -> frozenset[str]:
+        """What follows the article of a measure, and not of an item: "a splash of milk"."""
+        return self.measures | self.amounts.keys()
+
+    @cached_property
+    def before_own(self) -> frozenset[str]:
+        """After these an article opens no new item: "half a dozen", "on a brioche bun"."""
+        return self.halves | self.placing
+
+    @cached_property
+    def before_some(self) -> frozenset[str]:
+        """What may stand between "on" and the number of those that are meant: "on just the one"."""
+        return self.only | self.definite_articles
+
+    @cached_property
+    def partitive_words(self) -> frozenset[str]:
+        """The words of `partitives`, one by one."""
+        return frozenset(word for phrase in self.of_several for word in phrase)
 
 
 def known() -> list[str]:
@@ -344,8 +545,9 @@ def entries(file: Path) -> dict[str, dict[str, Any]]:
 def _value(file: Path, name: str, table: dict[str, Any]) -> Any:
     """What an entry holds. Raises ValueError where it has not one value, or a key that none has."""
     held = table.keys() - {"about", "examples"}
-    if len(held) != 1 or not table.keys() <= _TABLE:
+    if len(held) != 1 or not held <= _VALUES:
         raise ValueError(
-            f"{file.name}: {name} needs about, examples, and one of words, phrases, pattern, values, rules"
+            f"{file.name}: {name} needs about, examples, and one of {', '.join(sorted(_VALUES))}"
         )
-    return table[held.pop()]
+    key = held.pop()
+    return _any_of(table[key]) if key == "patterns" else table[key]

@@ -87,7 +87,7 @@ class Board:
 
     def _is_sized(self, words: Words, names: set[Words]) -> bool:
         """Whether a name is another one with a size before it, which would be lost in it: "can of cola"."""
-        of = self.language.partitives
+        of = self.language.partitive
         parts = ((words[:i], words[i + 1 :]) for i, word in enumerate(words) if word in of)
         return any(size in self._sizes and rest in names for size, rest in parts)
 

@@ -45,7 +45,7 @@ def _begins_line(tokens: Utterance, first: int, groups: set[str], before: list[M
     led, said = tokens[first - 1], tokens.language
     if led.after:
         return False
-    counted = led.folded in said.indefinite or led.folded in said.one_more
+    counted = led.folded in said.indefinite_articles or led.folded in said.one_more
     if counted or number_value(led.folded, said) is not None:
         return True
     listed = any(m.kind == "option" and set(m.groups) & groups for m in before[-2:-1])
@@ -67,7 +67,9 @@ def holds_choice(
 def _is_led_onto(tokens: Utterance, at: int) -> bool:
     """ "On the" before a name, with something before that."""
     said = tokens.language
-    return at > 2 and tokens[at - 1].folded in said.definite and tokens[at - 2].folded in said.placing
+    return (
+        at > 2 and tokens[at - 1].folded in said.definite_articles and tokens[at - 2].folded in said.placing
+    )
 
 
 def _is_ordered(mention: Mention, mentions: list[Mention]) -> bool:

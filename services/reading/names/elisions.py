@@ -76,7 +76,11 @@ def _kind_of(tokens: Utterance, core: tuple[int, ...], whole: bool, counted: boo
 
 
 def _is_led(before: Token, said: Language) -> bool:
-    led = before.folded.isdigit() or before.folded in said.indefinite or before.folded in said.partitives
+    led = (
+        before.folded.isdigit()
+        or before.folded in said.indefinite_articles
+        or before.folded in said.partitive
+    )
     return led and not before.after
 
 
@@ -84,7 +88,7 @@ def _is_closed(tokens: Utterance, after: int) -> bool:
     if after == len(tokens) or tokens[after - 1].after or tokens[after].folded.isdigit():
         return True
     word, said = tokens[after].folded, tokens.language
-    return word in said.conjunctions or word in said.kinds_end or word in said.indefinite
+    return word in said.conjunctions or word in said.kinds_end or word in said.indefinite_articles
 
 
 def prepared(phrases: Iterable[Phrase], said: Language) -> dict[str, str]:
@@ -140,7 +144,7 @@ def _has_object(tokens: Utterance, at: int) -> bool:
     said, object_ = tokens.language, tokens[at + 1].folded
     if object_ in said.objects_of_making:
         return True
-    noun = object_ in said.definite or object_ in said.others or object_.isdigit()
+    noun = object_ in said.definite_articles or object_ in said.others or object_.isdigit()
     return noun and _begins_clause(tokens, at)
 
 

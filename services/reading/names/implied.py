@@ -64,7 +64,7 @@ def _parted(
 def _opens(tokens: Utterance, at: int, groups: set[str], before: list[Mention], menu: Menu) -> bool:
     """Whether a choice is a line of its own, and none of the item before it."""
     said, at = tokens.language, _past_qualifiers(tokens, at, before)
-    counted = at == 0 or tokens[at - 1].folded in said.indefinite or tokens[at - 1].folded.isdigit()
+    counted = at == 0 or tokens[at - 1].folded in said.indefinite_articles or tokens[at - 1].folded.isdigit()
     start = at - 1 if counted and at else at
     items = [m for m in before if m.kind == "item"]
     if items and start and tokens[start - 1].folded in said.belonging and not tokens[start - 1].after:
@@ -204,7 +204,7 @@ def _closed(tokens: Utterance, last: Mention, after: Mention) -> bool:
     if after.kind != "item":
         return True
     start, end = span(tokens, last)[1], span(tokens, after)[0]
-    parting = tokens.language.conjunctions | tokens.language.indefinite
+    parting = tokens.language.conjunctions | tokens.language.indefinite_articles
     parts = any(t.folded in parting or t.folded.isdigit() for t in tokens[start:end])
     return parts or any(t.after for t in tokens[start - 1 : end])
 

@@ -42,7 +42,9 @@ class _Between:
     @property
     def counts_one(self) -> bool:
         """Whether an article or a one is last."""
-        return bool(self.tokens) and (self.number == 1 or self.tokens[-1].folded in self._said.indefinite)
+        return bool(self.tokens) and (
+            self.number == 1 or self.tokens[-1].folded in self._said.indefinite_articles
+        )
 
     @property
     def counts_several(self) -> bool:
@@ -83,7 +85,7 @@ def may_stand_alone(tokens: Utterance, mention: Mention, groups: set[str], menu:
     comes in flavours, of which coffee is one; not where a group's choices are things, like the drinks of a
     combo."""
     at = span(tokens, mention)[0]
-    if not at or tokens[at - 1].folded not in tokens.language.indefinite:
+    if not at or tokens[at - 1].folded not in tokens.language.indefinite_articles:
         return False
     things = {name.casefold() for item in menu.items for name in (item.name, *item.aliases)}
     choices = [option for group in menu.option_groups if group.id in groups for option in group.options]
@@ -109,7 +111,7 @@ def measures(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bo
     measure = mention.kind == "option" and tokens.language.measures.issuperset(
         t.folded for t in tokens[first:end]
     )
-    of = end + 1 < len(tokens) and tokens[end].folded in tokens.language.partitives
+    of = end + 1 < len(tokens) and tokens[end].folded in tokens.language.partitive
     of = of and not tokens[end - 1].after
     return measure and of and any(m.kind == "option" and span(tokens, m)[0] == end + 1 for m in mentions)
 
@@ -156,7 +158,8 @@ def _is_placed_on(tokens: Utterance, at: int) -> bool:
     if at <= 2 or tokens[at - 3].after:
         return False
     return (
-        tokens[at - 2].folded in tokens.language.placing and tokens[at - 1].folded in tokens.language.definite
+        tokens[at - 2].folded in tokens.language.placing
+        and tokens[at - 1].folded in tokens.language.definite_articles
     )
 
 

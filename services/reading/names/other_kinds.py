@@ -49,7 +49,7 @@ def _is_half_dozen(tokens: Utterance, mention: Mention) -> bool:
     return (
         len(following) == 3
         and following[0] in said.halves
-        and following[1] in said.indefinite
+        and following[1] in said.indefinite_articles
         and following[2] in said.multipliers
     )
 
@@ -84,7 +84,7 @@ def _holds(tokens: Utterance, mention: Mention, mentions: list[Mention], menu: M
     said, (first, end) = tokens.language, span(tokens, mention)
     if end - first > 1 or tokens[first].folded not in said.vessels:
         return False
-    if end == len(tokens) or tokens[end].folded not in said.partitives or tokens[end - 1].after:
+    if end == len(tokens) or tokens[end].folded not in said.partitive or tokens[end - 1].after:
         return False
     items = [m for m in mentions if m.kind == "item" and span(tokens, m)[0] == end + 1]
     return any(not any(_comes_with(item, mention) for item in menu.items if item.sku in m.ids) for m in items)

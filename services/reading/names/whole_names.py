@@ -80,7 +80,7 @@ def _may_be_skipped(board: Board, tokens: Utterance, at: int, last: int) -> bool
 def _past_choice(board: Board, tokens: Utterance, start: int, word: str) -> int | None:
     """Where `word` stands past a choice of several words, said inside a name: "a bottle of the sweet and
     smoky sauce"."""
-    start += start < len(tokens) and tokens[start].folded in tokens.language.definite
+    start += start < len(tokens) and tokens[start].folded in tokens.language.definite_articles
     following = tuple(token.folded for token in tokens[start : start + LONG_CHOICE])
     choices = board.long_choices.get(following[0], ()) if following else ()
     charge(len(choices))
@@ -98,7 +98,7 @@ def _counts(board: Board, tokens: Utterance, core: tuple[int, ...]) -> bool:
     too, or "a one piece", where there is A1 sauce."""
     end = core[-1] + 1
     said = tokens.language
-    only = all(tokens[i].folded in said.indefinite or tokens[i].folded in said.ones for i in core)
+    only = all(tokens[i].folded in said.indefinite_articles or tokens[i].folded in said.ones for i in core)
     return only and end < len(tokens) and not tokens[end - 1].after and tokens[end].folded in board.words
 
 

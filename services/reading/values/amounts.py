@@ -10,14 +10,13 @@ from schemas.cart import MAX_COUNT, Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
 from services.reading.chart.tokens import Utterance, covered, span
-from services.reading.language.language import language, language_of
+from services.reading.language.language import language_of
 from services.reading.values.counting import led_to, of_one, opens_line, starting
 from services.reading.values.numbers import Number, number_value
 
 _REFUSING = 2  # words before a list in which what refuses all of it is looked for
 _NEAR = 3  # words before an option in which its amount or count is looked for
 
-BETWEEN_COUNT = language("en").between_count
 _NEAR_COUNT = 5  # "two extra pumps of the vanilla"
 
 
@@ -133,7 +132,7 @@ def _carry_on(tokens: Utterance, options: list[Mention], amounts: list[set[Amoun
 def _heavy_on(tokens: Utterance, first: int) -> bool:
     """Whether "heavy on the" stands before token `first`."""
     said = tokens.language
-    at = first - 1 - (first > 0 and tokens[first - 1].folded in said.definite)
+    at = first - 1 - (first > 0 and tokens[first - 1].folded in said.definite_articles)
     return at > 0 and tokens[at].folded in said.upon and tokens[at - 1].folded in said.amounts
 
 
@@ -146,7 +145,7 @@ def _joint(tokens: Utterance, end: int, first: int) -> _Joint | None:
     words = {token.folded for token in tokens[end:first]} - said.within_lists
     if words and words <= said.alternatives:
         return _Joint.OR
-    if words and words <= said.both_of:
+    if words and words <= said.coordinating:
         return _Joint.AND
     return _Joint.PAUSE if not words and tokens[end - 1].after in ("", ",") else None
 
@@ -198,11 +197,11 @@ def _amount_after(tokens: Utterance, end: int, taken: set[int]) -> set[Amount]:
 def _how_many_more(tokens: Utterance, at: int, first: int, taken: set[int]) -> bool:
     """Whether an article or a number before "extra" counts the option that begins at token `first`."""
     said = tokens.language
-    by = at - 1 - (at > 1 and tokens[at - 1].folded in said.partitives)  # "a couple of extra shots"
+    by = at - 1 - (at > 1 and tokens[at - 1].folded in said.partitive)  # "a couple of extra shots"
     if by < 0 or by in taken or tokens[by].after:
         return False
     word = tokens[by].folded
-    value = 1 if word in said.indefinite else number_value(word, said)
+    value = 1 if word in said.indefinite_articles else number_value(word, said)
     # "The medium one extra hot".
     pronoun = value == 1 and by - 1 in taken and not tokens[by - 1].after
     return value is not None and (not pronoun or tokens[first].folded in said.measures)
@@ -215,7 +214,11 @@ def _little_after(tokens: Utterance, end: int, taken: set[int]) -> bool:
     said = tokens.language
     at = end + (end < len(tokens) and tokens[end].folded in said.only)
     words = [t.folded for t in tokens[at : at + 2]]
-    if not words or words[0] not in said.indefinite or said.amounts.get(words[-1]) is not Amount.LIGHT:
+    if (
+        not words
+        or words[0] not in said.indefinite_articles
+        or said.amounts.get(words[-1]) is not Amount.LIGHT
+    ):
         return False
     if taken & {at, at + 1}:
         return False
@@ -278,7 +281,7 @@ def _stands_near(tokens: Utterance, number: Number, first: int) -> bool:
 
 def _leads_to_name(tokens: Utterance, end: int, mentions: list[Mention]) -> bool:
     """Whether an item or a size follows an option: "oat lattes", "cans of coke"."""
-    partitive = end + 1 < len(tokens) and tokens[end].folded in tokens.language.partitives
+    partitive = end + 1 < len(tokens) and tokens[end].folded in tokens.language.partitive
     after = end + 1 if partitive else end
     if after >= len(tokens) or tokens[end - 1].after:
         return False

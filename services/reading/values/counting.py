@@ -62,7 +62,7 @@ def led_to(tokens: Utterance, end: int, starts: Mapping[int, list[Mention]]) -> 
         if _begins_another(word, tokens.language) or (joint and not options):
             break
         joined = joined or joint
-        close = close and (joint or word in tokens.language.partitives)
+        close = close and (joint or word in tokens.language.partitive)
         at += 1
     return Led(tuple(options), None, joined, close)
 
@@ -70,7 +70,9 @@ def led_to(tokens: Utterance, end: int, starts: Mapping[int, list[Mention]]) -> 
 def _begins_another(word: str, language: Language) -> bool:
     """Whether what a number counts is over: "two colas a latte", "two with ice"."""
     return (
-        word in language.belonging or word in language.indefinite or number_value(word, language) is not None
+        word in language.belonging
+        or word in language.indefinite_articles
+        or number_value(word, language) is not None
     )
 
 
@@ -89,7 +91,7 @@ def of_one(tokens: Utterance, start: int, mentions: Sequence[Mention]) -> bool:
     at = start
     while at in sizes and not tokens[at - 1].after:
         at = sizes[at]
-    led = at > 0 and tokens[at - 1].folded in tokens.language.indefinite and not tokens[at - 1].after
+    led = at > 0 and tokens[at - 1].folded in tokens.language.indefinite_articles and not tokens[at - 1].after
     return led and tokens[start].folded.isdigit()  # "a couple of oat lattes"
 
 
