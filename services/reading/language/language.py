@@ -188,6 +188,7 @@ class Language(BaseModel):
     besides: Words
     part_has: Words
     placing: Words
+    covering: Words
     placed_on: Words
     as_drink: Phrases
     kinds_end: Words
@@ -346,6 +347,11 @@ class Language(BaseModel):
     def function_words(self) -> frozenset[str]:
         """Words that name nothing of a menu by themselves, whatever names hold them."""
         return self.fillers | self.joints | self.amounts.keys() | self.numbers.keys()
+
+    @cached_property
+    def above(self) -> frozenset[str]:
+        """What stands before the thing that something goes on: "on the", "over the"."""
+        return self.placing | self.covering
 
     @cached_property
     def leading_words(self) -> frozenset[str]:
