@@ -18,7 +18,7 @@ from schemas.compare import LineKey
 from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence, OptionEvidence
 from schemas.menu import Menu
 from services.reading.chart.tokens import Utterance
-from services.reading.clauses.follow import follow
+from services.reading.clauses.follow import Watch, follow
 from services.reading.clauses.tally import Wish
 from services.reading.names.lexicons import lexicon
 from services.reading.whole.places import find_places
@@ -44,10 +44,12 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     return _narrowed(evidence, reading, wishes)
 
 
-def second(text: str, reading: Reading, odd: list[int], menu: Menu) -> list[Wish] | None:
-    """The order as the second reading has it; None where it can't follow."""
+def second(
+    text: str, reading: Reading, odd: list[int], menu: Menu, watch: Watch | None = None
+) -> list[Wish] | None:
+    """The order as the second reading has it; None where it can't follow. `watch` is told of each clause."""
     settled = find_places(reading.said, reading.heard, menu)[1]
-    return follow(text, reading.said, reading.heard, settled, odd, menu, lexicon(menu))
+    return follow(text, reading.said, reading.heard, settled, odd, menu, lexicon(menu), watch)
 
 
 def _narrowed(evidence: Evidence, reading: Reading, wishes: list[Wish]) -> Evidence:

@@ -101,10 +101,11 @@ class Adder:
 
     def _ends_with_each(self, clause: Clause) -> bool:
         """ "A tea each", "a tea each of them"."""
-        ending = [token.folded for token in self._tokens[clause.body : clause.end]][-3:]
-        if len(ending) == 3 and ending[1] in self._words.partitive and ending[2] in self._words.plural_pronouns:
-            return ending[0] in self._words.distributive
-        return bool(ending) and ending[-1] in self._words.distributive
+        words = [token.folded for token in self._tokens[clause.body : clause.end]]
+        of, them = self._words.partitive, self._words.plural_pronouns
+        if len(words) > 2 and words[-2] in of and words[-1] in them:
+            words = words[:-2]
+        return bool(words) and words[-1] in self._words.distributive
 
     def refuses(self, clause: Clause, said: Said) -> bool:
         """ "No muffin", "skip the fries": take a line back that was ordered; False where nothing is

@@ -84,7 +84,7 @@ class Assigner:
         self._parter.part(clause, said)
 
     def _is_done(self, clause: Clause, said: Said) -> bool:
-        """Whether nothing is left to assign: a number came late, an item was refused, or a line pointed at."""
+        """Whether nothing is left to assign: a number came late, an item is refused, a line pointed at."""
         if self._adder.counts_late(said) or self._adder.refuses(clause, said):
             return True
         return self._only_points(clause, said)

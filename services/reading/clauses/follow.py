@@ -8,6 +8,7 @@ model may write, and lifts no doubt; where the first is sure and this one differ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum, auto
 from itertools import zip_longest
@@ -33,6 +34,9 @@ from services.reading.clauses.unlisted import Unlisted
 from services.reading.names.lexicon import Lexicon
 from services.reading.values.numbers import find_numbers, pieces
 
+# Told of each clause with the order as it then stands; with None where the clause can't be followed.
+Watch = Callable[[Clause, list[Wish] | None], None]
+
 
 def follow(
     text: str,
@@ -42,12 +46,13 @@ def follow(
     odd: list[int],
     menu: Menu,
     lexicon: Lexicon,
+    watch: Watch | None = None,
 ) -> list[Wish] | None:
     """The order as it was said, line by line; None where a clause can't be followed.
 
     `settled` are those of `mentions` whose reading holds where nothing is changed. `odd` are the positions
     of words that nothing accounts for: led to by a number or article, with no item beside them, they are a
-    wish off the menu.
+    wish off the menu. `watch` is told of each clause.
     """
     places = {(m.start, m.end) for m in settled}
     known = {(m.start, m.end) for m in mentions}
@@ -57,12 +62,16 @@ def follow(
     numbers, sizes = pieces(tokens, list(find_numbers(tokens, taken, settled, menu)), settled, menu)
     listener = Listener(tokens, [*settled, *sizes], numbers, frozenset(odd), menu, lexicon)
     follower = _Follower(listener)
-    try:
-        heard = clauses(text, tokens, names_of(tokens, [*mentions, *sizes]), odd)
-        for clause, after in zip_longest(heard, heard[1:]):
+    heard = clauses(text, tokens, names_of(tokens, [*mentions, *sizes]), odd)
+    for clause, after in zip_longest(heard, heard[1:]):
+        try:
             follower.hear(clause, after)
-    except Lost:
-        return None
+        except Lost:
+            if watch is not None:
+                watch(clause, None)
+            return None
+        if watch is not None:
+            watch(clause, follower.standing)
     return follower.order()
 
 
@@ -97,6 +106,11 @@ class _Follower:
             listener, self._tally, self._pointer, self._repeater, self._adder, self._undoer, self._replacing
         )
         self._before: Clause | None = None
+
+    @property
+    def standing(self) -> list[Wish]:
+        """The lines so far."""
+        return self._tally.wishes
 
     def order(self) -> list[Wish] | None:
         """The lines, if it is clear what each of them is."""

@@ -35,7 +35,7 @@ def _which(tokens: Utterance, at: int) -> int | None:
     if tokens[at].folded not in language.placing:
         return None
     i = at + 1
-    while i < len(tokens) - 1 and tokens[i].folded in language.before_one:
+    while i < len(tokens) - 1 and tokens[i].folded in language.before_the_one:
         i += 1
     if tokens[i].folded not in language.which_one:
         return None

@@ -7,8 +7,11 @@ no apostrophe, singular.
 
     [refusing_all]
     about = "After these all of a list is refused."
-    words = "without hold minus"                # or phrases = ["..."], pattern = ["..."], values = {...}
+    words = "without hold minus"                # or phrases = ["..."], patterns = ["..."], values = {...}
     examples = ["a burger without onions and pickles"]
+
+`patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and is
+tried after the others. `pattern` is a single one, in pieces.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+from jellyfish import metaphone
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from schemas.cart import Amount
@@ -27,7 +31,7 @@ from schemas.errors import UnknownLanguage
 from schemas.menu import Menu
 
 FOLDER = Path(__file__).parent
-_TABLE = {"about", "words", "phrases", "pattern", "values", "rules", "examples"}
+_TABLE = {"about", "words", "phrases", "pattern", "patterns", "values", "rules", "examples"}
 
 
 def _words(written: Any) -> frozenset[str]:
@@ -46,6 +50,13 @@ def _pattern(written: Any) -> re.Pattern[str]:
     return re.compile("".join(written), re.IGNORECASE)
 
 
+def _any_of(alternatives: list[str]) -> list[str]:
+    """One pattern, which fits where any of several does."""
+    whole = [one for one in alternatives if not one.startswith("(^|")]
+    others = [one for one in alternatives if one not in whole]
+    return [r"(?:\b(?:", "|".join(whole), ")", *(f"|{one}" for one in others), r")(?!\w)"]
+
+
 def _by_word(written: Any) -> dict[str, Any]:
     """`{none = "no without"}` by word: each word with its value."""
     return {word: value for value, words in written.items() for word in words.split()}
@@ -61,6 +72,7 @@ def _split(written: Any) -> dict[str, tuple[str, ...]]:
 
 
 Words = Annotated[frozenset[str], BeforeValidator(_words)]
+Word = Annotated[str, BeforeValidator(str.strip)]
 Ordered = Annotated[tuple[str, ...], BeforeValidator(_in_order)]
 Phrases = Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_phrases)]
 Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
@@ -104,15 +116,25 @@ class Language(BaseModel):
     spellings: Names
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
+    participles: Pattern
     participle_signs: Ordered
+    abbreviations: Words
 
     # numbers.toml
     numbers: Values
+    nought: Word
+    multiples: Words
+    multipliers: Words
+    halves: Words
+    halved: Values
+    times: Values
     homophones: Values
     wanting: Words
     naming: Words
+    multiplying: Words
     unwished: Words
     pieces: Words
+    counted_in_names: Words
     ordinals: Values
     before_pronoun: Words
     enough: Words
@@ -122,20 +144,31 @@ class Language(BaseModel):
     amounts: Amounts
     same_as: Same
     same_unless_named: Words
+    much: Words
+    amounts_after: Words
+    refusals: Words
+    taken_off: Words
     refusing_all: Words
     amount_fillers: Words
     measures: Words
     further: Words
     only: Words
+    only_after: Words
     no_choice: Words
     plain: Words
     as_it_is: Phrases
     too_much: Phrases
 
     # little.toml
+    upon: Words
+    alternatives: Words
+    within_lists: Words
+    negations: Words
+    please: Words
+    apologies: Words
+    closing: Words
     conjunctions: Words
     coordinating: Words
-    alternatives: Words
     contrasting: Words
     excepting: Words
     joints: Words
@@ -150,15 +183,26 @@ class Language(BaseModel):
     demonstratives: Words
     excess: Words
     belonging: Words
-    prepositions: Words
+    into_things: Words
+    including: Words
+    besides: Words
+    part_has: Words
     placing: Words
+    placed_on: Words
+    as_drink: Phrases
+    kinds_end: Words
+    before_verbs_of_making: Words
+    objects_of_making: Words
+    prepositions: Words
     accompanying: Words
     partitive: Words
+    standing_on: Phrases
     others: Words
     having: Words
     getting: Words
     to_drink: Phrases
     recipients: Words
+    serving: Words
     past: Words
     persons: Words
     plural_persons: Words
@@ -170,6 +214,8 @@ class Language(BaseModel):
     hesitations: Phrases
     liked: Words
     likened: Words
+    politeness: Words
+    affirming: Words
     verbs: Names
     describing: Words
     fillers: Words
@@ -179,12 +225,32 @@ class Language(BaseModel):
     qualifying: Words
     nicknames: Names
     coffees: Words
+    unmilked: Words
     groups: Words
-    sorts: Words
+    occasions: Words
     alike: Words
+
+    # foods.toml
+    dish_sorts: Words
+    choice_sorts: Words
+    made_of: Words
+    bundles: Words
+    holders: Words
+    heads: Words
+    plain_heads: Words
+    staples: Words
+    tastes: Words
+    grains: Words
+    drinks_understood: Words
+    omissible: Words
+    defining: Words
+    qualities: Words
+    naming_alone: Words
+    said_of_many: Words
 
     # corrections.toml
     replacing: Phrases
+    refusing_or_replacing: Words
     weak_cues: Words
     adding: Words
     removing: Phrases
@@ -197,6 +263,7 @@ class Language(BaseModel):
     refusing: Words
     unsure: Phrases
     negating: Phrases
+    denying: Words
     keeping: Phrases
     particles: Split
     returning: Split
@@ -222,6 +289,7 @@ class Language(BaseModel):
     of_those: Phrases
     any_of: Phrases
     leading: Words
+    of_several: Phrases
     likewise: Pattern
     for_whom: Pattern
     parted: Pattern
@@ -233,6 +301,7 @@ class Language(BaseModel):
     again: Phrases
     same_size: Phrases
     joining: Words
+    respects: Words
     other_way: Phrases
     one_of: Phrases
     ones: Words
@@ -249,10 +318,55 @@ class Language(BaseModel):
     idle_talk: Pattern
     allergies: Words
     before_asking: Words
-    politeness: Words
     requesting: Phrases
     assent: Words
     asking: Words
+
+    @cached_property
+    def number_names(self) -> Mapping[int, str]:
+        """The plain word of each number that has one: the first written for it ("two", not "double")."""
+        named = {value: word for word, value in reversed(list(self.numbers.items()))}
+        return named | {0: self.nought}
+
+    @cached_property
+    def counted_by_names(self) -> frozenset[str]:
+        """What a number that a name begins with counts: "a six inch", "a two scoop cup"."""
+        return self.pieces | self.measures | self.counted_in_names
+
+    @cached_property
+    def before_one(self) -> frozenset[str]:
+        """Before "one", where it stands for a thing: "a lemon one", "the lemon one", "another one"."""
+        return self.definite_articles | self.indefinite_articles | self.one_more
+
+    @cached_property
+    def no_things(self) -> frozenset[str]:
+        """They close names, and are not what is ordered."""
+        return self.measures | self.vessels | self.joints
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """Words that name nothing of a menu by themselves, whatever names hold them."""
+        return self.fillers | self.joints | self.amounts.keys() | self.numbers.keys()
+
+    @cached_property
+    def leading_words(self) -> frozenset[str]:
+        """What follows them goes with them, whatever hesitation is between."""
+        return self.joints | self.amounts.keys()
+
+    @cached_property
+    def counting_options(self) -> frozenset[str]:
+        """After a number they tell that it counts an option: "two extra shots", "two pumps of vanilla"."""
+        return self.further | self.measures
+
+    @cached_property
+    def between_count(self) -> frozenset[str]:
+        """May stand between a number and what it counts."""
+        return self.amount_fillers | self.counting_options
+
+    @cached_property
+    def between_count_and_option(self) -> frozenset[str]:
+        """Likewise, but for what leads from an item to its options."""
+        return self.between_count - self.accompanying
 
     @cached_property
     def indefinites(self) -> frozenset[str]:
@@ -296,7 +410,7 @@ class Language(BaseModel):
         return leading | self.measures | self.amounts.keys()
 
     @cached_property
-    def before_one(self) -> frozenset[str]:
+    def before_the_one(self) -> frozenset[str]:
         """What stands between a preposition and the one of several that it is of: "on just the one"."""
         return self.definite_articles | self.only
 
@@ -314,7 +428,75 @@ class Language(BaseModel):
     @cached_property
     def before_unlisted(self) -> frozenset[str]:
         """What leads to something that is wished for, though the menu does not have it."""
-        return self.having | self.telling | self.indefinites | self.some | self.accompanying
+        return self.having | self.serving | self.indefinites | self.some | self.accompanying
+
+    @cached_property
+    def before_values(self) -> frozenset[str]:
+        """What may stand between a correction and the value that it is about."""
+        return self.articles | self.amounts.keys()
+
+    @cached_property
+    def before_lines(self) -> frozenset[str]:
+        """What may stand before a line's own words and is none of them ("could I get")."""
+        opening = self.indefinite_articles | self.definite_articles | self.one_more | self.some
+        return self.fillers - opening - self.amounts.keys() - self.numbers.keys()
+
+    @cached_property
+    def known_words(self) -> frozenset[str]:
+        """Words that need no explanation of their own."""
+        counted = self.amount_fillers | self.measures | self.further
+        return self.fillers | self.plain | self.amounts.keys() | self.numbers.keys() | counted
+
+    @cached_property
+    def filler_sounds(self) -> frozenset[str]:
+        """What fillers of more than three letters sound like."""
+        return frozenset(metaphone(word) for word in self.fillers if len(word) > 3)
+
+    @cached_property
+    def company(self) -> frozenset[str]:
+        """Whom or what "with" may be followed by, where no option is wished for: "with me", "with that"."""
+        pronouns = self.persons | self.recipients | self.pointing | self.others | self.ones
+        return pronouns | (self.each - self.of_everything) | self.amounts.keys()
+
+    @cached_property
+    def of_each_part(self) -> frozenset[str]:
+        """What may stand between the number of a part and what is said of it: "one of them without"."""
+        return self.of_each | self.amounts.keys()
+
+    @cached_property
+    def after_sizes(self) -> frozenset[str]:
+        """What may follow the size of one more of the same: "and a small one", "and a small with soy"."""
+        return self.conjunctions | self.ones | self.accompanying | self.refusing | self.politeness
+
+    @cached_property
+    def giving_up(self) -> tuple[tuple[str, ...], ...]:
+        """What begins to say what is not meant: "not the slaw", "instead of the fries"."""
+        return (*self.instead_of, *((word,) for word in self.denying))
+
+    @cached_property
+    def taking_back(self) -> tuple[tuple[str, ...], ...]:
+        """What takes something back, whether a rule reads it or none."""
+        return (*self.removing, *self.unsure)
+
+    @cached_property
+    def measuring(self) -> frozenset[str]:
+        """What follows the article of a measure, and not of an item: "a splash of milk"."""
+        return self.measures | self.amounts.keys()
+
+    @cached_property
+    def before_own(self) -> frozenset[str]:
+        """After these an article opens no new item: "half a dozen", "on a brioche bun"."""
+        return self.halves | self.placing
+
+    @cached_property
+    def before_some(self) -> frozenset[str]:
+        """What may stand between "on" and the number of those that are meant: "on just the one"."""
+        return self.only | self.definite_articles
+
+    @cached_property
+    def partitive_words(self) -> frozenset[str]:
+        """The words of `partitives`, one by one."""
+        return frozenset(word for phrase in self.of_several for word in phrase)
 
 
 def known() -> list[str]:
@@ -366,6 +548,7 @@ def _value(file: Path, name: str, table: dict[str, Any]) -> Any:
     held = table.keys() - {"about", "examples"}
     if len(held) != 1 or not table.keys() <= _TABLE:
         raise ValueError(
-            f"{file.name}: {name} needs about, examples, and one of words, phrases, pattern, values, rules"
+            f"{file.name}: {name} needs about, examples, and one of words, phrases, patterns, pattern, values, rules"
         )
-    return table[held.pop()]
+    key = held.pop()
+    return _any_of(table[key]) if key == "patterns" else table[key]

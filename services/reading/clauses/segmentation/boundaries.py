@@ -11,7 +11,6 @@ from services.reading.chart.tokens import Utterance
 from services.reading.clauses.placings import runs
 from services.reading.clauses.segmentation.leads import Leads
 from services.reading.clauses.segmentation.parts import Parts
-from services.reading.names.elisions import OBJECTS
 
 
 class Boundaries:
@@ -55,10 +54,14 @@ class Boundaries:
         """Whether something is done at `at` to what was named before: "toasted both of them"."""
         done = self._participle(at) and not self._tokens[at].after
         done = done and not any(n.start < at < n.end for n in self._names)  # "hard boiled all of them"
-        return done and at + 1 < len(self._tokens) and self._tokens[at + 1].folded in OBJECTS
+        return (
+            done
+            and at + 1 < len(self._tokens)
+            and self._tokens[at + 1].folded in self._tokens.language.objects_of_making
+        )
 
     def _participle(self, at: int) -> bool:
-        return self._tokens[at].folded.endswith(self._words.participle_signs)
+        return self._words.participles.search(self._tokens[at].folded) is not None
 
     def _holds(self, start: int, at: int) -> bool:
         """Whether nothing but little words stands between the last name of a clause and `at`."""
