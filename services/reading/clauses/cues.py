@@ -63,7 +63,7 @@ def _corrects(tokens: Utterance, end: int, inside: set[int]) -> bool:
         return False
     article = tokens[end].folded in tokens.language.indefinite_articles
     return (
-        number_value(tokens[end].folded) is not None
+        number_value(tokens[end].folded, tokens.language) is not None
         or (article and bool(inside & {end + 1, end + 2}))
         or phrase_end(tokens, end, tokens.language.replacing) is not None
     )

@@ -10,14 +10,13 @@ from schemas.cart import MAX_COUNT, Amount
 from schemas.evidence import Mention, OptionEvidence
 from schemas.menu import Menu
 from services.reading.chart.tokens import Utterance, covered, span
-from services.reading.language.language import language, language_of
+from services.reading.language.language import language_of
 from services.reading.values.counting import led_to, of_one, opens_line, starting
 from services.reading.values.numbers import Number, number_value
 
 _REFUSING = 2  # words before a list in which what refuses all of it is looked for
 _NEAR = 3  # words before an option in which its amount or count is looked for
 
-BETWEEN_COUNT = language("en").between_count
 _NEAR_COUNT = 5  # "two extra pumps of the vanilla"
 
 

@@ -10,10 +10,7 @@ from schemas.evidence import Mention
 from schemas.menu import Item, Menu
 from services.reading.chart.tokens import Utterance, folded, span
 from services.reading.language.language import Language, language_of
-from services.reading.language.language import language as language_named
 
-_EN = language_named("en")
-MULTIPLES = _EN.multiples
 _TENS = range(20, 100, 10)
 
 
@@ -168,7 +165,7 @@ def names_something(tokens: Utterance, at: int) -> bool:
     return at > 0 and tokens[at - 1].folded in tokens.language.naming and not tokens[at - 1].after
 
 
-def number_value(word: str, language: Language = _EN) -> int | None:
+def number_value(word: str, language: Language) -> int | None:
     """What a folded word counts; None when it is no number."""
     if word.isascii() and word.isdigit():
         value = int(word) if len(word) <= 6 else 0

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from services.reading.chart.mentions import Name
 from services.reading.chart.tokens import Utterance
-from services.reading.values.numbers import MULTIPLES, number_value
+from services.reading.values.numbers import number_value
 
 
 class Leads:
@@ -66,8 +66,8 @@ class Leads:
     def _little_words(self, at: int) -> tuple[int, bool]:
         """How many of the words right before `at` lead to it, and whether more may stand before them."""
         words, word = self._words, self._tokens[at - 1].folded
-        if word in words.indefinite_articles or number_value(word) is not None:
-            return 1, word in MULTIPLES  # "ten single pieces of salmon" goes on
+        if word in words.indefinite_articles or number_value(word, words) is not None:
+            return 1, word in words.multiples  # "ten single pieces of salmon" goes on
         if word in words.partitive and at > 1 and self._tokens[at - 2].folded in words.vessels:
             return 2, True  # "a side of fries"
         if word not in words.leading:

@@ -45,7 +45,7 @@ class Parts:
 
     def _as_it_is(self, i: int) -> bool:
         """ "One with soy one plain"."""
-        counted = number_value(self._word(i)) is not None
+        counted = number_value(self._word(i), self._words) is not None
         return counted and phrase_end(self._tokens, i + 1, self._words.as_it_is) is not None
 
     def _by_whose(self, i: int) -> bool:
@@ -64,21 +64,21 @@ class Parts:
     def _described(self, i: int, last: Name) -> bool:
         """Whether a number, an article or a word of sharing at `i` leads to a size or option."""
         word = self._word(i)
-        lone = number_value(word) == 1 and last.of("size") is not None
+        lone = number_value(word, self._words) == 1 and last.of("size") is not None
         if lone and self._word(last.start - 1) in self._words.indefinites:
             return False  # "a small one with cream"
         at = self._described_from(i + 1)
         following = [n for n in self._names if n.start == at and (n.of("option") or not n.of("item"))]
         if word in self._words.indefinite_articles:
             return any(n.of("size") for n in following)
-        return bool(following) and (number_value(word) is not None or word in self._words.each)
+        return bool(following) and (number_value(word, self._words) is not None or word in self._words.each)
 
     def _described_from(self, at: int) -> int:
         """Where what is said of a part begins, after the little words, the number and the amount before it:
         "one with two ranches", "one gets two extra shots"."""
         while self._free(at) and self._word(at) in self._words.before_part:
             at += 1
-        if self._free(at) and number_value(self._word(at)) is not None:
+        if self._free(at) and number_value(self._word(at), self._words) is not None:
             at += 1
             at += self._word(at) in self._words.amounts
         return at
