@@ -144,7 +144,7 @@ def open_line(
     known = menu.size(size) if size else None
     parts = [*([known.name] if known else []), *([" or ".join(names)] if names else [])]
     chosen = ", ".join(
-        f"{_AMOUNT_WORDS[amount]}{f'{count} ' if count > 1 else ''}{_menu_name(group, ref, menu)}"
+        f"{AMOUNT_WORDS[amount]}{f'{count} ' if count > 1 else ''}{_menu_name(group, ref, menu)}"
         for (group, ref), (amount, count) in options.items()
     )
     return f"{quantity} × {' '.join(parts) or 'something off the menu'}" + (f" ({chosen})" if chosen else "")
