@@ -10,8 +10,8 @@ no apostrophe, singular.
     words = "without hold minus"                # or phrases = ["..."], patterns = ["..."], values = {...}
     examples = ["a burger without onions and pickles"]
 
-`patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and is
-tried after the others. `pattern` is a single one, in pieces.
+`patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and
+is tried after the others. `pattern` is a single one, in pieces.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from schemas.errors import UnknownLanguage
 from schemas.menu import Menu
 
 FOLDER = Path(__file__).parent
-_TABLE = {"about", "words", "phrases", "pattern", "patterns", "values", "rules", "examples"}
+_VALUES = {"words", "phrases", "pattern", "patterns", "values", "rules"}
 
 
 def _words(written: Any) -> frozenset[str]:
@@ -188,6 +188,7 @@ class Language(BaseModel):
     besides: Words
     part_has: Words
     placing: Words
+    covering: Words
     placed_on: Words
     as_drink: Phrases
     kinds_end: Words
@@ -347,6 +348,11 @@ class Language(BaseModel):
     def function_words(self) -> frozenset[str]:
         """Words that name nothing of a menu by themselves, whatever names hold them."""
         return self.fillers | self.joints | self.amounts.keys() | self.numbers.keys()
+
+    @cached_property
+    def above(self) -> frozenset[str]:
+        """What stands before the thing that something goes on: "on the", "over the"."""
+        return self.placing | self.covering
 
     @cached_property
     def leading_words(self) -> frozenset[str]:
@@ -546,9 +552,9 @@ def entries(file: Path) -> dict[str, dict[str, Any]]:
 def _value(file: Path, name: str, table: dict[str, Any]) -> Any:
     """What an entry holds. Raises ValueError where it has not one value, or a key that none has."""
     held = table.keys() - {"about", "examples"}
-    if len(held) != 1 or not table.keys() <= _TABLE:
+    if len(held) != 1 or not held <= _VALUES:
         raise ValueError(
-            f"{file.name}: {name} needs about, examples, and one of words, phrases, patterns, pattern, values, rules"
+            f"{file.name}: {name} needs about, examples, and one of {', '.join(sorted(_VALUES))}"
         )
     key = held.pop()
     return _any_of(table[key]) if key == "patterns" else table[key]

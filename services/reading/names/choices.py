@@ -67,9 +67,7 @@ def holds_choice(
 def _is_led_onto(tokens: Utterance, at: int) -> bool:
     """ "On the" before a name, with something before that."""
     said = tokens.language
-    return (
-        at > 2 and tokens[at - 1].folded in said.definite_articles and tokens[at - 2].folded in said.placing
-    )
+    return at > 2 and tokens[at - 1].folded in said.definite_articles and tokens[at - 2].folded in said.above
 
 
 def _is_ordered(mention: Mention, mentions: list[Mention]) -> bool:

@@ -158,7 +158,7 @@ def _is_placed_on(tokens: Utterance, at: int) -> bool:
     if at <= 2 or tokens[at - 3].after:
         return False
     return (
-        tokens[at - 2].folded in tokens.language.placing
+        tokens[at - 2].folded in tokens.language.above
         and tokens[at - 1].folded in tokens.language.definite_articles
     )
 
