@@ -203,6 +203,7 @@ class Language(BaseModel):
     getting: Words
     to_drink: Phrases
     recipients: Words
+    serving: Words
     past: Words
     persons: Words
     plural_persons: Words
@@ -433,7 +434,7 @@ class Language(BaseModel):
     @cached_property
     def before_unlisted(self) -> frozenset[str]:
         """What leads to something that is wished for, though the menu does not have it."""
-        return self.having | self.telling | self.indefinites | self.some | self.accompanying
+        return self.having | self.serving | self.indefinites | self.some | self.accompanying
 
     @cached_property
     def before_values(self) -> frozenset[str]:
