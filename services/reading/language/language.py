@@ -10,8 +10,8 @@ no apostrophe, singular.
     words = "without hold minus"                # or phrases = ["..."], patterns = ["..."], values = {...}
     examples = ["a burger without onions and pickles"]
 
-`patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and is
-tried after the others. `pattern` is a single one, in pieces.
+`patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and
+is tried after the others. `pattern` is a single one, in pieces.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ def _pattern(written: Any) -> re.Pattern[str]:
     return re.compile("".join(written), re.IGNORECASE)
 
 
-def _any_of(alternatives: list[str]) -> list[str]:
-    """One pattern, which fits where any of several does."""
+def any_of(alternatives: list[str]) -> list[str]:
+    """One pattern, in pieces, that fits where any of several does."""
     whole = [one for one in alternatives if not one.startswith("(^|")]
+    words = [r"\b(?:" + "|".join(whole) + ")"] if whole else []
     others = [one for one in alternatives if one not in whole]
-    return [r"(?:\b(?:", "|".join(whole), ")", *(f"|{one}" for one in others), r")(?!\w)"]
+    return ["(?:", "|".join([*words, *others]), r")(?!\w)"]
 
 
 def _by_word(written: Any) -> dict[str, Any]:
@@ -353,7 +354,8 @@ def _value(file: Path, name: str, table: dict[str, Any]) -> Any:
     held = table.keys() - {"about", "examples"}
     if len(held) != 1 or not table.keys() <= _TABLE:
         raise ValueError(
-            f"{file.name}: {name} needs about, examples, and one of words, phrases, patterns, pattern, values, rules"
+            f"{file.name}: {name} needs about, examples, and one of "
+            "words, phrases, patterns, pattern, values, rules"
         )
     key = held.pop()
-    return _any_of(table[key]) if key == "patterns" else table[key]
+    return any_of(table[key]) if key == "patterns" else table[key]
