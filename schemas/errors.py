@@ -24,8 +24,9 @@
     │       ├── AudioTooLong                over the length cap
     │       ├── AudioTooCostly              decoding it takes more than any recording of speech needs
     │       └── AudioDamaged                undecodable, or shorter than its own header declares
-    ├── TooMuchToRead               words and menu multiply past the work budget: a human reads them, once
-    ├── UnknownLanguage             a menu in a language whose words of ordering are not there
+    ├── Unreadable                  the words can't be read here, at any try: a human reads them
+    │   ├── TooMuchToRead               words and menu multiply past the work budget
+    │   └── UnknownLanguage             the menu is in a language whose words of ordering are not there
     ├── Overloaded                  orders pile up for the workers: wait
     ├── SignInBusy                  too many sign in at this moment: wait
     ├── MaskedBusy                  this process has as many masked calls in hand as it may: wait
@@ -310,15 +311,22 @@ class MaskedBusy(SaycartError):
         super().__init__(f"{in_hand} masked calls are in hand already; try again in a few seconds")
 
 
-class TooMuchToRead(SaycartError):
-    """A transcript over a menu, or a menu's names, past their budget of counted steps. It is the same on
-    every machine and at every try, so it is never tried again."""
+class Unreadable(SaycartError):
+    """The words of an order, or the names of a menu, can't be read here. It is the same at every try, so it
+    is never tried again."""
+
+    code = "unreadable"
+
+
+class TooMuchToRead(Unreadable):
+    """A transcript over a menu, or a menu's names, past their budget of counted steps, which is the same
+    on every machine."""
 
     code = "too_much_to_read"
     hint = "Names that repeat or hold each other make it so; a human can settle the order."
 
 
-class UnknownLanguage(SaycartError):
+class UnknownLanguage(Unreadable):
     """A menu's language has no words of ordering here: its orders can't be read."""
 
     code = "unknown_language"

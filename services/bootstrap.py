@@ -16,7 +16,7 @@ from infra.notices import Notices, notices
 from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings
 from schemas.access import EVERY_SHOP
-from schemas.errors import EngineUnavailable, InputError, SaycartError, TooMuchToRead
+from schemas.errors import EngineUnavailable, InputError, SaycartError, Unreadable
 from schemas.menu import Menu
 from schemas.webhook import types_named
 from services.engine_parts import EngineParts
@@ -192,7 +192,7 @@ class Container(EngineParts):
             for menu, version in self.wanted_menus():
                 try:
                     read_order("hello", menu, version)
-                except TooMuchToRead as error:  # stored by an older release; the others are read all the same
+                except Unreadable as error:  # stored by an older release; the others are read all the same
                     log.warning("menus.not_read", menu=menu.id, error=error.detail)
         except SaycartError as error:
             log.warning("menus.not_read", error=error.detail)

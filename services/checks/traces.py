@@ -108,7 +108,7 @@ def _quantity(
 ) -> Trace:
     end = item.start if item is not None else region[1]
     words = [
-        (region[0] + token.start, region[0] + token.end, number_value(token.folded))
+        (region[0] + token.start, region[0] + token.end, number_value(token.folded, language))
         for token in tokenize(place.region, language)
     ]
     free = [w for w in words if w[1] <= end and not any(m.start <= w[0] and w[1] <= m.end for m in here)]

@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 import jellyfish
 from rapidfuzz import fuzz, process
 
-from schemas.errors import TooMuchToRead
+from schemas.errors import Unreadable
 from schemas.evidence import Evidence, Mention
 from schemas.menu import Menu
 from schemas.transcript import Transcript
@@ -37,7 +37,7 @@ class Heard:
 
     transcript: Transcript
     evidence: Evidence | None
-    unread: TooMuchToRead | None = None
+    unread: Unreadable | None = None
 
 
 def hear(recording: Recording, language: str, menu: Menu, menu_version: int, ears: Transcriber) -> Heard:
@@ -51,14 +51,14 @@ def hear(recording: Recording, language: str, menu: Menu, menu_version: int, ear
         return Heard(first, None)
     try:
         evidence = read_order(first.text, menu, menu_version)
-    except TooMuchToRead as error:
+    except Unreadable as error:
         return Heard(first, None, error)
     if not _doubtful(evidence):
         return Heard(first, evidence)
     try:
         again = ears.hear_again(recording, first, hints(evidence))
         clearer = None if again.nothing_was_said else read_order(again.text, menu, menu_version)
-    except TooMuchToRead:
+    except Unreadable:
         return Heard(first, evidence)  # what is more to read is no better
     if clearer is None or not _better(clearer, evidence):
         return Heard(first, evidence)
@@ -96,7 +96,7 @@ def hints(evidence: Evidence) -> tuple[str, ...]:
     Likeness is of sound, to the words that nothing accounts for; all words, where no item was named.
 
     Raises:
-        TooMuchToRead: as `read_order`.
+        Unreadable: as `read_order`.
     """
     menu = evidence.menu
     names = [

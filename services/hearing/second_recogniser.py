@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from schemas.compare import canonical_draft
-from schemas.errors import TooMuchToRead
+from schemas.errors import Unreadable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
@@ -69,7 +69,7 @@ def with_witness(
 def _read(text: str, menu: Menu, menu_version: int) -> Evidence | None:
     try:
         return read_order(text, menu, menu_version)
-    except TooMuchToRead:
+    except Unreadable:
         return None
 
 

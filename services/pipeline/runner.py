@@ -39,7 +39,7 @@ from schemas.errors import (
     SaycartError,
     StaleState,
     StorageUnavailable,
-    TooMuchToRead,
+    Unreadable,
 )
 from schemas.lifecycle import Event, State, advance
 from schemas.order import OrderError
@@ -151,8 +151,8 @@ class Runner:
             failure = OrderError(code=error.code, message=error.detail, hint=error.hint, stage=stage.name)
             refused = isinstance(error, AudioRefused)
             return Outcome(Event.BROKE, error=failure, detail={"code": error.code}, refused=refused)
-        except TooMuchToRead as error:
-            log.warning("stage.too_much_to_read", detail=error.detail)
+        except Unreadable as error:
+            log.warning("stage.unreadable", detail=error.detail)
             return unread(error)
         except SaycartError as error:
             log.warning("stage.failed", code=error.code, detail=error.detail, retryable=error.retryable)

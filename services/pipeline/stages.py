@@ -12,7 +12,7 @@ import structlog
 
 from schemas.cart import CartDraft, Finding
 from schemas.compare import canonical_draft
-from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, TooMuchToRead
+from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, Unreadable
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
@@ -108,7 +108,7 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
         outcome = _decoded(decoder.decode(evidence, tools.called_off), evidence)
     except (DecodeCancelled, StorageUnavailable):
         raise
-    except TooMuchToRead as error:
+    except Unreadable as error:
         return unread(error)
     except Exception:
         # It is the last resort: whatever is wrong with it, a human is next, not another round.
@@ -166,11 +166,11 @@ def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
     )
 
 
-def unread(error: TooMuchToRead) -> Outcome:
-    """The way out of any stage where words and menu are past the work budget: no model is asked, and it is no
+def unread(error: Unreadable) -> Outcome:
+    """The way out of any stage where the words can't be read over the menu: no model is asked, and it is no
     failure, since every try would come to the same."""
     reason = ReviewReason.TOO_MUCH_TO_READ
-    finding = Finding.blocking("too_much_to_read", told(reason), detail=f"{error.detail}. {error.hint}")
+    finding = Finding.blocking(error.code, told(reason), detail=f"{error.detail}. {error.hint}")
     return Outcome(Event.DOUBTED, findings=(finding,), reasons=(reason,), detail={"reasons": [reason.value]})
 
 

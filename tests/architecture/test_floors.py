@@ -42,8 +42,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.storage": ("schemas", "infra"),
     **READING,
     "services.checks": (
-        "schemas", "services.engines.ports", "services.reading.chart", "services.reading.values",
-        "services.reading.whole",
+        "schemas", "services.engines.ports", "services.reading", "services.reading.language",
+        "services.reading.chart",
+        "services.reading.values", "services.reading.whole",
     ),
     "services.hearing": (
         "schemas", "services.engines.ports", "services.reading", "services.reading.effort",
@@ -98,7 +99,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.api.app": ("schemas", "services.bootstrap", "services.api", "services.web"),
     "services.api.__main__": ("schemas", "infra", "services.bootstrap", "services.api", "services.api.app"),
     "services.cli": (
-        "services.reading", 
+        "services.reading", "services.checks",
         "schemas", "infra", "services.bootstrap", "services.evaluation", "services.workers",
         "services.recordings", "services.engines.embedded",
     ),
@@ -123,6 +124,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         )
     },
     ("services.checks.judge", "services.storage.records"): "the stage's outcome, a plain value",
+    ("services.checks.explained", "services.storage.records"): "the menu version that it judges by, as above",
     **{
         (f"services.pipeline.{module}", "infra.measures"): "counts what was done; does nothing where unasked"
         for module in ("counted", "heartbeat", "runner")

@@ -11,6 +11,7 @@ from schemas.evidence import Evidence
 from services.reading.chart.mentions import names_of
 from services.reading.chart.tokens import fluent, tokenize
 from services.reading.clauses.clause import clauses
+from services.reading.language.language import language
 from services.reading.names.lexicons import lexicon
 from services.reading.order import read_order
 from tests.unit.test_spoken_forms import MENUS
@@ -140,7 +141,7 @@ def test_where_both_agree_nothing_changes() -> None:
 def test_clauses_end_at_pauses_joints_cues_and_the_next_item() -> None:
     text = "a latte two muffins with butter, no, make it three and the rest plain"
     names = lexicon(CAFE)
-    tokens = fluent(tokenize(text), names.words)
+    tokens = fluent(tokenize(text, language("en")), names.words)
     found = clauses(text, tokens, names_of(tokens, names.find(text, tokens)))
     said = [" ".join(t.folded for t in tokens[clause.start : clause.end]) for clause in found]
     assert said == ["a latte", "2 muffin with butter", "no", "make it 3", "the rest plain"]

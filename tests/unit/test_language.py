@@ -13,12 +13,13 @@ import pytest
 
 from infra.settings import REPOSITORY
 from schemas.compare import canonical
-from schemas.errors import UnknownLanguage
+from schemas.errors import InvalidMenu, UnknownLanguage
 from schemas.menu import Menu
 from services.checks.one_cart import line_left
 from services.engines.short_form import Names
 from services.reading.chart.tokens import folded
 from services.reading.language.language import FOLDER, Language, any_of, entries, known, language
+from services.reading.names.lexicons import check_names
 from services.reading.order import read_order
 
 MENUS = REPOSITORY / "infra" / "samples" / "menus"
@@ -48,18 +49,25 @@ def menu(name: str) -> Menu:
 
 
 def holds(said: str, entry: Any, words: Language) -> bool:
-    """Whether one of an entry's words, phrases or patterns is in a sentence."""
+    """Whether one of an entry's words, phrases, endings, rules or its pattern is in a sentence."""
+    written = tuple(re.findall(r"[\w%&]+", said.casefold().replace("'", "")))
+    if isinstance(entry, str):
+        return entry in written
     if isinstance(entry, re.Pattern):
         return any(entry.search(text) for text in (said, *said.split()))
-    if entry and isinstance(next(iter(entry)), tuple | str):
-        # As they are folded, and as they are written: some are not of whole words.
-        for text in (f" {' '.join(folded(said, words))} ", f" {said.casefold().replace(chr(39), '')} "):
-            for one in entry:
-                phrase = " ".join(one) if isinstance(one, tuple) else one
-                if f" {phrase} " in text or f" {phrase}" in text.replace(",", "").replace(".", ""):
-                    return True
-        return any(one in said for one in entry if isinstance(one, str) and not one.isalnum())
-    return any(rule.of(word) for rule in entry for word in said.split())
+    if isinstance(entry, tuple) and not isinstance(entry[0], tuple):
+        endings = [one for one in entry if isinstance(one, str)]
+        return said.endswith(tuple(endings)) or any(
+            word.endswith(tuple(endings)) or any(rule.of(word) for rule in entry if not isinstance(rule, str))
+            for word in said.split()
+        )
+    phrases = [one if isinstance(one, tuple) else tuple(one.split()) or (one,) for one in entry]
+    return any(
+        found[i : i + len(phrase)] == phrase
+        for found in (folded(said, words), written)
+        for phrase in phrases
+        for i in range(len(found))
+    )
 
 
 @pytest.mark.parametrize(("code", "name", "entry"), ENTRIES)
@@ -100,6 +108,15 @@ def test_a_language_without_a_folder_is_refused() -> None:
     with pytest.raises(UnknownLanguage) as refused:
         language("xx")
     assert "en" in refused.value.hint
+
+
+def test_a_menu_in_such_a_language_is_refused_at_import_and_read_by_nobody() -> None:
+    foreign = menu("harbor-coffee").model_copy(update={"language": "xx-XX"})
+    with pytest.raises(InvalidMenu) as refused:
+        check_names(foreign)
+    assert refused.value.problems[0][0] == "/language"
+    with pytest.raises(UnknownLanguage):
+        read_order("a latte", foreign, 1)
 
 
 @pytest.mark.parametrize(

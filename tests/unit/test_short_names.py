@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from services.reading.language.language import language
 from services.reading.names.lexicon import Lexicon
-from services.reading.names.short_names import Name, short_names
+from services.reading.names.short_forms import BoardName
+from services.reading.names.short_names import short_names
 from services.reading.order import read_order
 from tests.unit.test_following import shown
 from tests.unit.test_spoken_forms import MENUS, only_cart
@@ -91,8 +93,9 @@ def test_what_may_be_another_thing_is_never_settled(menu: str, words: str) -> No
 def forms(*names: tuple[str, str], single: bool = False) -> dict[str, str]:
     """Short forms of items, or of the choices of one group, by their words."""
     kind = ("option", "g") if single else ("item", "")
-    told = [Name(tuple(name.split()), *kind, ref, single) for name, ref in names]
-    found = short_names(told, {tuple(name.split()): {kind[1] or "item"} for name, _ in names}, {})
+    told = [BoardName(tuple(name.split()), *kind, ref, single) for name, ref in names]
+    taken = {tuple(name.split()): {kind[1] or "item"} for name, _ in names}
+    found = short_names(told, taken, {}, language("en"))
     return {" ".join(short.words): short.ref for short in found}
 
 

@@ -101,15 +101,24 @@ def fluent(tokens: Utterance, names: Collection[str]) -> Utterance:
             i += 1
             continue
         i += size
-        if kept and kept[-1].folded in said.amounts.keys() | said.joints and kept[-1].after == ",":
-            kept[-1] = replace(kept[-1], after="")  # "no, um, onions"
-        if kept and tokens[i - 1].after in SENTENCE_ENDS and not kept[-1].after:
-            kept[-1] = replace(kept[-1], after=tokens[i - 1].after)
-    following = [*(token.folded for token in kept[1:]), ""]
-    return tokens.of(
-        replace(t, folded=said.verbs[t.folded]) if t.folded in said.verbs and then in said.persons else t
-        for t, then in zip(kept, following, strict=True)
-    )
+        if kept:
+            kept[-1] = replace(kept[-1], after=_pause_after(kept[-1], tokens[i - 1].after, said))
+    return tokens.of(_verbs(kept, said))
+
+
+def _pause_after(last: Token, pause: str, said: Language) -> str:
+    """The pause after a word whose hesitation, which ended in a `pause`, is gone: "no, um, onions"."""
+    after = last.after
+    if after == "," and last.folded in said.leading_words:
+        after = ""
+    return after or (pause if pause in SENTENCE_ENDS else "")
+
+
+def _verbs(tokens: list[Token], said: Language) -> Iterator[Token]:
+    """The words, with those that are a verb before a person as that verb."""
+    for token, then in zip(tokens, [*(t.folded for t in tokens[1:]), ""], strict=True):
+        verb = then in said.persons and said.verbs.get(token.folded)
+        yield replace(token, folded=verb) if verb else token
 
 
 def _singular(word: str, names: Collection[str], said: Language) -> str:

@@ -27,7 +27,6 @@ NICKNAMES = _EN.nicknames
 COFFEES = _EN.coffees
 ARTICLES = _EN.articles
 GROUPS = _EN.groups
-SORTS = _EN.sorts
 PLAIN = _EN.plain
 PIECES = _EN.pieces
 JOINTS = _EN.joints

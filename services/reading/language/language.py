@@ -73,6 +73,7 @@ def _split(written: Any) -> dict[str, tuple[str, ...]]:
 
 
 Words = Annotated[frozenset[str], BeforeValidator(_words)]
+Word = Annotated[str, BeforeValidator(str.strip)]
 Ordered = Annotated[tuple[str, ...], BeforeValidator(_in_order)]
 Phrases = Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_phrases)]
 Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
@@ -116,23 +117,38 @@ class Language(BaseModel):
     spellings: Names
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
+    participles: Pattern
+    participle_signs: Ordered
+    abbreviations: Words
 
     # numbers.toml
     numbers: Values
+    nought: Word
+    multiples: Words
+    multipliers: Words
+    halves: Words
+    halved: Values
+    times: Values
     homophones: Values
     wanting: Words
     naming: Words
     multiplying: Words
     unwished: Words
     pieces: Words
+    counted_in_names: Words
     ordinals: Values
+    before_pronoun: Words
     enough: Words
-    halves: Words
+    suffices: Words
 
     # amounts.toml
     amounts: Amounts
     same_as: Same
     same_unless_named: Words
+    much: Words
+    amounts_after: Words
+    refusals: Words
+    taken_off: Words
     refusing_all: Words
     amount_fillers: Words
     measures: Words
@@ -145,21 +161,55 @@ class Language(BaseModel):
     too_much: Phrases
 
     # little.toml
-    conjunctions: Words
+    upon: Words
     alternatives: Words
+    within_lists: Words
+    negations: Words
+    please: Words
+    apologies: Words
+    closing: Words
+    conjunctions: Words
+    coordinating: Words
+    contrasting: Words
+    excepting: Words
     joints: Words
     articles: Words
     indefinite_articles: Words
-    definite_articles: Words
     one_more: Words
+    definite_articles: Words
+    determiners: Words
+    deictics: Words
+    speakers: Words
+    quantifiers: Words
+    demonstratives: Words
+    excess: Words
     belonging: Words
-    accompanying: Words
+    into_things: Words
+    including: Words
+    besides: Words
+    part_has: Words
     placing: Words
+    placed_on: Words
+    as_drink: Phrases
+    kinds_end: Words
+    before_verbs_of_making: Words
+    objects_of_making: Words
+    prepositions: Words
+    accompanying: Words
+    partitive: Words
     standing_on: Phrases
     others: Words
     having: Words
-    persons: Words
+    getting: Words
+    to_drink: Phrases
     recipients: Words
+    past: Words
+    persons: Words
+    plural_persons: Words
+    plural_pronouns: Words
+    copulas: Words
+    existing: Words
+    of_us: Phrases
     liking: Words
     hesitations: Phrases
     liked: Words
@@ -167,15 +217,36 @@ class Language(BaseModel):
     politeness: Words
     affirming: Words
     verbs: Names
+    describing: Words
     fillers: Words
 
     # things.toml
     vessels: Words
+    qualifying: Words
     nicknames: Names
     coffees: Words
+    unmilked: Words
     groups: Words
-    sorts: Words
+    occasions: Words
     alike: Words
+
+    # foods.toml
+    dish_sorts: Words
+    choice_sorts: Words
+    made_of: Words
+    bundles: Words
+    holders: Words
+    heads: Words
+    plain_heads: Words
+    staples: Words
+    tastes: Words
+    grains: Words
+    drinks_understood: Words
+    omissible: Words
+    defining: Words
+    qualities: Words
+    naming_alone: Words
+    said_of_many: Words
 
     # corrections.toml
     replacing: Phrases
@@ -186,6 +257,7 @@ class Language(BaseModel):
     swapping: Phrases
     making: Phrases
     swaps_for: Phrases
+    exchanging: Words
     instead_of: Phrases
     in_its_place: Words
     refusing: Words
@@ -194,6 +266,8 @@ class Language(BaseModel):
     denying: Words
     keeping: Phrases
     particles: Split
+    returning: Split
+    before_verbs: Words
     wishing: Words
     between_cues: Words
     nothing: Words
@@ -204,8 +278,17 @@ class Language(BaseModel):
     # sharing.toml
     shared: Pattern
     each: Words
+    distributive: Words
+    apiece: Words
+    dual: Words
+    either: Words
+    none_of: Words
     of_everything: Words
     of_each: Words
+    of_part: Words
+    of_those: Phrases
+    any_of: Phrases
+    leading: Words
     of_several: Phrases
     likewise: Pattern
     for_whom: Pattern
@@ -216,6 +299,8 @@ class Language(BaseModel):
 
     # pointing.toml
     again: Phrases
+    same_size: Phrases
+    joining: Words
     respects: Words
     other_way: Phrases
     one_of: Phrases
@@ -223,18 +308,127 @@ class Language(BaseModel):
     telling: Words
     pointing: Words
     some: Words
+    summing: Words
 
     # talk.toml
     asked: Pattern
     weighed: Pattern
     tale: Pattern
+    ending_tales: Words
     idle_talk: Pattern
+    allergies: Words
     before_asking: Words
     requesting: Phrases
     assent: Words
     asking: Words
 
-    # Sets that are looked in for every word, each once.
+    @cached_property
+    def number_names(self) -> Mapping[int, str]:
+        """The plain word of each number that has one: the first written for it ("two", not "double")."""
+        named = {value: word for word, value in reversed(list(self.numbers.items()))}
+        return named | {0: self.nought}
+
+    @cached_property
+    def counted_by_names(self) -> frozenset[str]:
+        """What a number that a name begins with counts: "a six inch", "a two scoop cup"."""
+        return self.pieces | self.measures | self.counted_in_names
+
+    @cached_property
+    def before_one(self) -> frozenset[str]:
+        """Before "one", where it stands for a thing: "a lemon one", "the lemon one", "another one"."""
+        return self.definite_articles | self.indefinite_articles | self.one_more
+
+    @cached_property
+    def no_things(self) -> frozenset[str]:
+        """They close names, and are not what is ordered."""
+        return self.measures | self.vessels | self.joints
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """Words that name nothing of a menu by themselves, whatever names hold them."""
+        return self.fillers | self.joints | self.amounts.keys() | self.numbers.keys()
+
+    @cached_property
+    def leading_words(self) -> frozenset[str]:
+        """What follows them goes with them, whatever hesitation is between."""
+        return self.joints | self.amounts.keys()
+
+    @cached_property
+    def counting_options(self) -> frozenset[str]:
+        """After a number they tell that it counts an option: "two extra shots", "two pumps of vanilla"."""
+        return self.further | self.measures
+
+    @cached_property
+    def between_count(self) -> frozenset[str]:
+        """May stand between a number and what it counts."""
+        return self.amount_fillers | self.counting_options
+
+    @cached_property
+    def between_count_and_option(self) -> frozenset[str]:
+        """Likewise, but for what leads from an item to its options."""
+        return self.between_count - self.accompanying
+
+    @cached_property
+    def indefinites(self) -> frozenset[str]:
+        """What leads to one thing, or one more."""
+        return self.indefinite_articles | self.one_more
+
+    @cached_property
+    def turning(self) -> frozenset[str]:
+        """What begins something that differs from what was said before it, or is left out of it."""
+        return self.contrasting | self.excepting
+
+    @cached_property
+    def between_listed(self) -> frozenset[str]:
+        """What stands between the names of one list: "lettuce, tomato or the onion"."""
+        return self.conjunctions | self.alternatives | self.definite_articles
+
+    @cached_property
+    def before_thing(self) -> frozenset[str]:
+        """What stands between a preposition and its thing: "with just the", "on my"."""
+        return self.determiners | self.only
+
+    @cached_property
+    def before_part(self) -> frozenset[str]:
+        """What stands between a number, or a word of sharing, and what is said of that part."""
+        return self.of_part | self.amounts.keys()
+
+    @cached_property
+    def swap_cues(self) -> tuple[tuple[str, ...], ...]:
+        """What begins a swap: of one thing for another, or "make the milk almond"."""
+        return (*self.swapping, *self.making)
+
+    @cached_property
+    def referring(self) -> frozenset[str]:
+        """What leads to a thing that was spoken of: "the small one", "those burgers"."""
+        return self.definite_articles | self.deictics
+
+    @cached_property
+    def before_choice(self) -> frozenset[str]:
+        """What stands before a choice and belongs to it: "two pumps of", "a", "some"."""
+        leading = self.indefinite_articles | self.some | self.quantifiers
+        return leading | self.measures | self.amounts.keys()
+
+    @cached_property
+    def before_the_one(self) -> frozenset[str]:
+        """What stands between a preposition and the one of several that it is of: "on just the one"."""
+        return self.definite_articles | self.only
+
+    @cached_property
+    def of_two(self) -> frozenset[str]:
+        """What says something of two, or of whichever of two: "both with oat", "no mayo on either"."""
+        return self.dual | self.either
+
+    @cached_property
+    def which_one(self) -> frozenset[str]:
+        """What tells which one of several is meant, or that all are: "on the other", "in each", "on hers"."""
+        one = self.the_other | self.theirs | self.ordinals.keys() | self.ones
+        return one | self.each | self.either | self.none_of
+
+    @cached_property
+    def before_unlisted(self) -> frozenset[str]:
+        """What leads to something that is wished for, though the menu does not have it."""
+        return self.having | self.telling | self.indefinites | self.some | self.accompanying
 
     @cached_property
     def before_values(self) -> frozenset[str]:
@@ -265,7 +459,7 @@ class Language(BaseModel):
         return pronouns | (self.each - self.of_everything) | self.amounts.keys()
 
     @cached_property
-    def of_part(self) -> frozenset[str]:
+    def of_each_part(self) -> frozenset[str]:
         """What may stand between the number of a part and what is said of it: "one of them without"."""
         return self.of_each | self.amounts.keys()
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.tokens import Utterance, folded, span
-from services.reading.language.english import AND, SORTS
-from services.reading.language.language import language_of
+from services.reading.language.language import Language, language_of
 
 Words = tuple[str, ...]
 
@@ -24,19 +23,26 @@ def general(tokens: Utterance, one: Mention, special: Mention, menu: Menu) -> bo
     everywhere; None where it does not."""
     if one.kind != special.kind or not one.strong or {*one.ids} & {*special.ids}:
         return None
-    said = _said(tokens, one)
-    kin = {item.category for item in menu.items if item.sku in special.ids}
-    groups = {group.name for group in menu.option_groups if group.id in special.groups}
-    if said in {_folded(name, menu) for name in (kin if one.kind == "item" else groups)}:
-        return True
+    words = _words(tokens, one)
     if one.kind == "option":
-        closes = bool({*one.groups} & {*special.groups}) and len(said) == 1 and said[0] in SORTS
-    else:
-        names = [
-            _folded(name, menu) for i in menu.items if i.category in kin for name in (i.name, *i.aliases)
-        ]
-        closes = any(len(words) > len(said) and words[-len(said) :] == said for words in names)
-    return False if closes else None
+        groups = {_folded(group.name, menu) for group in menu.option_groups if group.id in special.groups}
+        closes = bool({*one.groups} & {*special.groups}) and _is_sort(words, tokens.language)
+        return True if words in groups else False if closes else None
+    kin = {item.category for item in menu.items if item.sku in special.ids}
+    if words in {_folded(category, menu) for category in kin}:
+        return True
+    return False if _closes_names(words, kin, menu) else None
+
+
+def _closes_names(words: Words, kin: set[str], menu: Menu) -> bool:
+    """Whether longer names of items of some categories end in these words."""
+    names = (name for item in menu.items if item.category in kin for name in (item.name, *item.aliases))
+    known = (_folded(name, menu) for name in names)
+    return any(len(name) > len(words) and name[-len(words) :] == words for name in known)
+
+
+def _is_sort(words: Words, said: Language) -> bool:
+    return len(words) == 1 and words[0] in said.choice_sorts
 
 
 def may_say_sort(tokens: Utterance, one: Mention, special: Mention, mentions: list[Mention]) -> bool:
@@ -44,16 +50,19 @@ def may_say_sort(tokens: Utterance, one: Mention, special: Mention, mentions: li
     or has an "and", nor before an item."""
     both = one.kind == special.kind == "option" and {*one.groups} & {*special.groups}
     first, end = span(tokens, special)[0], span(tokens, one)[1]
-    if not both or len(_said(tokens, one)) > 1:
+    if not both or len(_words(tokens, one)) > 1:
         return False
     places = [(span(tokens, m), m.kind) for m in mentions]
     listed = not tokens[first - 1].after and any(i[1] == first and kind == "option" for i, kind in places)
     goes_on = end < len(tokens) and not tokens[end - 1].after
-    follows = goes_on and (tokens[end].folded in AND | {"or"} or any(i[0] == end for i, _ in places))
-    return not listed and not follows
+    if listed or not goes_on:
+        return not listed
+    word, said = tokens[end].folded, tokens.language
+    joined = word in said.conjunctions or word in said.alternatives
+    return not joined and not any(i[0] == end for i, _ in places)
 
 
-def _said(tokens: Utterance, mention: Mention) -> Words:
+def _words(tokens: Utterance, mention: Mention) -> Words:
     return tuple(token.folded for token in tokens[slice(*span(tokens, mention))])
 
 

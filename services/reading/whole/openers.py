@@ -74,7 +74,9 @@ class _Parts:
         if number is None and not self._is(at, self._language.the_other):
             return None
         after = number.end if number else at + 1
-        while after < self._until and after not in self._starts and self._is(after, self._language.of_part):
+        while (
+            after < self._until and after not in self._starts and self._is(after, self._language.of_each_part)
+        ):
             after += 1
         return Opener(at, number.value if number else None, at) if after in self._starts else None
 

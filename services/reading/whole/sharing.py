@@ -41,7 +41,7 @@ def _goes_on(tokens: Utterance, mention: Mention) -> bool:
     """Whether what is shared ends a list of which the rest may be shared too: "one cream and one sugar in
     each"."""
     first = span(tokens, mention)[0]
-    counted = first > 1 and number_value(tokens[first - 1].folded) is not None
+    counted = first > 1 and number_value(tokens[first - 1].folded, tokens.language) is not None
     return counted and tokens[first - 2].folded in tokens.language.conjunctions
 
 
@@ -60,7 +60,7 @@ def _run_from(tokens: Utterance, i: int, at: dict[int, Mention], items: set[int]
                 return []
             if tokens[i - 1].after in SENTENCE_ENDS:
                 break
-        elif word in language.of_part or (found and word in language.conjunctions):
+        elif word in language.of_each_part or (found and word in language.conjunctions):
             i += 1
         else:
             break

@@ -65,7 +65,7 @@ class Sheet:
         values += [
             Value("number", i, i + 1)
             for i, token in enumerate(tokens)
-            if i not in self.named and number_value(token.folded)
+            if i not in self.named and number_value(token.folded, tokens.language)
         ]
         self.values = sorted(values, key=lambda v: (v.start, v.kind != "item"))
 

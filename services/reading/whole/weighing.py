@@ -40,7 +40,7 @@ def _between(at: int, tokens: Utterance, mentions: list[Mention]) -> bool:
     """Whether the "or" at `at` stands between two things of one kind, neither of which is refused."""
     if at == 0 or at + 1 == len(tokens) or tokens[at + 1].folded in tokens.language.no_choice:
         return False
-    if number_value(tokens[at - 1].folded) and number_value(tokens[at + 1].folded):
+    if all(number_value(tokens[i].folded, tokens.language) for i in (at - 1, at + 1)):
         return True
     if tokens[at - 1].after in SENTENCE_ENDS:
         return False
