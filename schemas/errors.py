@@ -16,7 +16,6 @@
     │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
     │   ├── InvalidCart                 a corrected cart that the menu does not allow
     │   ├── UnknownTask                 a masked call names a task that is not registered
-    │   ├── ToolRefused                 an agent's tool does not do what was asked of it
     │   ├── UnmaskableSchema            a schema that no mask can bound or hold; carries every place
     │   └── AudioRefused                the recording itself: never worth a retry, and not kept
     │       ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
@@ -223,14 +222,6 @@ class UnknownTask(NotFound):
         super().__init__(f"There is no task {name[:80]!r}", hint=f"These are registered: {listed}.")
 
 
-class ToolRefused(InputError):
-    """A path out of the folder, a link, something too large: nothing was read and nothing was written. It
-    goes back to the model as what was seen, so `detail` is written for it."""
-
-    code = "tool_refused"
-    hint = "Name a file inside the folder by its path from there, such as notes/a.txt."
-
-
 class UnmaskableSchema(InputError):
     """Found when a schema is registered, never at a call. `problems` as in `InvalidMenu`."""
 
@@ -264,8 +255,6 @@ class AudioTooLong(AudioRefused):
 
 
 class AudioTooCostly(AudioRefused):
-    """Never worth a retry: the limits are of the work itself and not of the clock."""
-
     code = "audio_too_costly"
     hint = "Record it anew, at one sample rate and with the same channels throughout, and send that."
 
@@ -312,23 +301,17 @@ class MaskedBusy(SaycartError):
 
 
 class Unreadable(SaycartError):
-    """The words of an order, or the names of a menu, can't be read here. It is the same at every try, so it
-    is never tried again."""
-
-    code = "unreadable"
+    """The words of an order, or the names of a menu, can't be read here, at any try."""
 
 
 class TooMuchToRead(Unreadable):
-    """A transcript over a menu, or a menu's names, past their budget of counted steps, which is the same
-    on every machine."""
+    """A transcript over a menu, or a menu's names, past their budget of counted steps."""
 
     code = "too_much_to_read"
     hint = "Names that repeat or hold each other make it so; a human can settle the order."
 
 
 class UnknownLanguage(Unreadable):
-    """A menu's language has no words of ordering here: its orders can't be read."""
-
     code = "unknown_language"
 
     def __init__(self, code: str, known: list[str]) -> None:
@@ -337,8 +320,6 @@ class UnknownLanguage(Unreadable):
 
 
 class EngineError(SaycartError):
-    """A model, or the server that runs it, did not do its work."""
-
     code = "engine_error"
 
 

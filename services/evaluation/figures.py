@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schemas.lifecycle import StageName
 from services.evaluation.hearing import word_errors
 from services.evaluation.score import LineScore, right_fields, right_lines, score
 from services.evaluation.statistics import (
@@ -46,7 +47,7 @@ class Scored:
     @property
     def spoken(self) -> bool:
         """Whether it was heard from a recording, rather than read."""
-        return bool(self.predicted["ms"].get("transcribe"))
+        return bool(self.predicted["ms"].get(StageName.TRANSCRIBE))
 
     @property
     def confidence(self) -> float:

@@ -41,7 +41,7 @@ from schemas.errors import (
     StorageUnavailable,
     Unreadable,
 )
-from schemas.lifecycle import Event, State, advance
+from schemas.lifecycle import Event, StageName, State, advance
 from schemas.order import OrderError
 from schemas.review import ReviewReason
 from services.pipeline import counted
@@ -206,7 +206,7 @@ class Runner:
         return None
 
     def _given_up(self, stage: Stage, order: OrderRecord, tools: Tools, code: str, message: str) -> Outcome:
-        if stage.name == "decode":
+        if stage.name == StageName.DECODE:
             # Not for ever: it may be the alternative decoder that its workers die of.
             if order.attempt <= 2 * self.attempts and (outcome := decode_elsewhere(order, tools)) is not None:
                 return outcome

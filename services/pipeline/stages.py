@@ -14,7 +14,7 @@ from schemas.cart import CartDraft, Finding
 from schemas.compare import canonical_draft
 from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, Unreadable
 from schemas.evidence import Evidence
-from schemas.lifecycle import Event
+from schemas.lifecycle import Event, StageName
 from schemas.review import ReviewReason
 from schemas.wording import told
 from services.checks.judge import judge_drafted
@@ -43,7 +43,7 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     with tools.recording(order.audio_key) as file:
         found = _hear(Recording(file, tools.decode_audio), order, tools)
     transcript = found.transcript
-    timings = {"transcribe": time.perf_counter() - started}
+    timings: dict[str, float] = {StageName.TRANSCRIBE: time.perf_counter() - started}
     if found.unread is not None:
         return replace(unread(found.unread), transcript=transcript, timings=timings)
     if transcript.nothing_was_said:
@@ -74,7 +74,7 @@ def read(order: OrderRecord, tools: Tools) -> Outcome:
     evidence, document = to_keep(order, menu)
     alone = tools.skip_settled and tools.reader != "all" and not _is_checked(order, tools)
     draft = written(evidence) if alone else None
-    timings = {"read": time.perf_counter() - started}
+    timings: dict[str, float] = {StageName.READ: time.perf_counter() - started}
     if draft is None:
         return Outcome(Event.READ, evidence=document, timings=timings)
     engine = {"decoder": "none: settled"}
@@ -149,7 +149,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         cart=judged.cart,
         findings=findings,
         reasons=reasons,
-        timings={"validate": time.perf_counter() - started},
+        timings={StageName.VALIDATE: time.perf_counter() - started},
         detail={"reasons": [reason.value for reason in reasons]},
     )
 
@@ -201,7 +201,7 @@ def _read_twice(reading: Reading, evidence: Evidence) -> Outcome:
     return Outcome(
         Event.DECODED,
         draft=agreement.draft,
-        timings={"decode": reading.seconds},
+        timings={StageName.DECODE: reading.seconds},
         engine={
             "decoder": reading.engine,
             "grammar": "short form",
@@ -218,7 +218,7 @@ def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:
     return Outcome(
         Event.DECODED,
         draft=draft,
-        timings={"decode": decoded.seconds},
+        timings={StageName.DECODE: decoded.seconds},
         engine={
             "decoder": decoded.engine,
             "grammar": decoded.grammar,

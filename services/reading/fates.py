@@ -11,7 +11,7 @@ from schemas.evidence import Mention
 from schemas.explanation import Loss, Rule
 from schemas.menu import Menu
 from services.reading.chart.resolve import Found, outdone
-from services.reading.chart.tokens import covered, span
+from services.reading.chart.tokens import Utterance, covered, span
 from services.reading.names.lexicon import Lexicon
 from services.reading.names.lexicons import lexicon
 from services.reading.names.sorts import with_sorts
@@ -164,11 +164,8 @@ def _counting(reading: Reading, said: list[Number]) -> tuple[set[int], dict[int,
 
 
 def _number(tokens: Utterance, number: Number, why: Loss | None, to: Key | None) -> Fate:
-    rule: Rule = (
-        "sounds_like_number"
-        if number_value(tokens[number.start].folded, tokens.language) is None
-        else "number"
-    )
+    spelt = number_value(tokens[number.start].folded, tokens.language) is not None
+    rule: Rule = "number" if spelt else "sounds_like_number"
     key, core = ("number", "", str(number.value)), tuple(range(number.start, number.end))
     return Fate(key, core, 1.0 if number.likely else 0.5, rule, why, to)
 

@@ -58,6 +58,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.evaluation.statistics",
     ),
     "services.evaluation.statistics": (),
+    # The engines of a wired process, with their answers kept; the rest of evaluation knows no engine.
+    "services.evaluation.kept": (
+        "schemas", "services.engines", "services.engines.ports", "services.pipeline", "services.bootstrap",
+    ),
     "services.masked": ("schemas", "infra", "services.engines", "services.engines.ports"),
     "services.examples": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.engines.embedded",
@@ -100,8 +104,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.api.__main__": ("schemas", "infra", "services.bootstrap", "services.api", "services.api.app"),
     "services.cli": (
         "services.reading", "services.checks",
-        "schemas", "infra", "services.bootstrap", "services.evaluation", "services.workers",
-        "services.recordings", "services.engines.embedded",
+        "schemas", "infra", "services.bootstrap", "services.evaluation", "services.evaluation.kept",
+        "services.workers", "services.recordings", "services.engines.embedded",
     ),
 }  # fmt: skip
 

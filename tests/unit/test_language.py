@@ -17,7 +17,7 @@ from schemas.errors import InvalidMenu, UnknownLanguage
 from schemas.menu import Menu
 from services.checks.one_cart import line_left
 from services.engines.short_form import Names
-from services.reading.chart.tokens import folded
+from services.reading.chart.tokens import fold, folded
 from services.reading.language.language import FOLDER, Language, any_of, entries, known, language
 from services.reading.names.lexicons import check_names
 from services.reading.order import read_order
@@ -80,6 +80,16 @@ def test_an_entry_says_what_it_is_for_and_its_examples_hold_it(
     for example in entry["examples"]:
         said = example if isinstance(example, str) else example["said"]
         assert holds(said, value, language(code)), said
+
+
+@pytest.mark.parametrize(
+    "name",
+    "amounts asking each having joints only refusing refusing_all theirs unwished".split(),
+)
+def test_words_that_are_looked_for_are_written_folded(name: str) -> None:
+    """ "Heaps" is looked for as "heap": written otherwise it is known, and never understood."""
+    words = set(getattr(language("en"), name))
+    assert {fold(word, language("en")) for word in words} == words
 
 
 @pytest.mark.parametrize(("code", "example"), SAID)

@@ -116,9 +116,13 @@ def _pause_after(last: Token, pause: str, said: Language) -> str:
 
 def _verbs(tokens: list[Token], said: Language) -> Iterator[Token]:
     """The words, with those that are a verb before a person as that verb."""
-    for token, then in zip(tokens, [*(t.folded for t in tokens[1:]), ""], strict=True):
-        verb = then in said.persons and said.verbs.get(token.folded)
-        yield replace(token, folded=verb) if verb else token
+    for i, token in enumerate(tokens):
+        person = i + 1 < len(tokens) and tokens[i + 1].folded in said.persons
+        yield (
+            replace(token, folded=said.verbs[token.folded])
+            if person and token.folded in said.verbs
+            else token
+        )
 
 
 def _singular(word: str, names: Collection[str], said: Language) -> str:

@@ -31,7 +31,7 @@ from schemas.errors import UnknownLanguage
 from schemas.menu import Menu
 
 FOLDER = Path(__file__).parent
-_TABLE = {"about", "words", "phrases", "pattern", "patterns", "values", "rules", "examples"}
+_VALUES = {"words", "phrases", "pattern", "patterns", "values", "rules"}
 
 
 def _words(written: Any) -> frozenset[str]:
@@ -546,10 +546,9 @@ def entries(file: Path) -> dict[str, dict[str, Any]]:
 def _value(file: Path, name: str, table: dict[str, Any]) -> Any:
     """What an entry holds. Raises ValueError where it has not one value, or a key that none has."""
     held = table.keys() - {"about", "examples"}
-    if len(held) != 1 or not table.keys() <= _TABLE:
+    if len(held) != 1 or not held <= _VALUES:
         raise ValueError(
-            f"{file.name}: {name} needs about, examples, and one of "
-            "words, phrases, patterns, pattern, values, rules"
+            f"{file.name}: {name} needs about, examples, and one of {', '.join(sorted(_VALUES))}"
         )
     key = held.pop()
     return any_of(table[key]) if key == "patterns" else table[key]

@@ -1,8 +1,8 @@
 """Engines whose answers are kept on disk, for measurements: what was asked before is not computed again.
 
 An answer is kept under all that it depends on: the recording's bytes or the whole request, the model's name,
-the code of this room and the versions of the host libraries. So a kept answer is the one that would come
-now, as far as a model answers alike twice; only its time is none. Never wired into a stack that serves.
+the code of `services/engines` and the versions of the host libraries. So a kept answer is the one that would
+come now, as far as a model answers alike twice; only its time is none. Never wired into a stack that serves.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,11 +24,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
+from services import engines
+from services.bootstrap import Container
+from services.engines.adapters import release
 from services.engines.grammar import build_form, build_mask, mask_version
 from services.engines.labels import Labels
 from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
 from services.engines.prompt import messages
 from services.engines.reading import Sheet
+from services.pipeline.ports import Tools
 
 T = TypeVar("T")
 
@@ -129,16 +134,36 @@ class KeptDecoder:
         """Nothing: the first order that was not decoded before pays for the prompt."""
 
 
+def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
+    """A process's tools whose hearings and carts are kept in `folder`, and what counts them."""
+    kept, config = Kept(folder), parts.settings
+    model = f"{config.llm_dialect}:{config.llm_model}"
+    reader = release(parts.adapter) if parts.adapter else ""
+    device = config.whisper_device
+
+    def second() -> Transcriber | None:
+        ears = parts.second_transcriber
+        return KeptEars(ears, f"{config.whisper_second}/{device}", kept) if ears else None
+
+    tools = replace(
+        parts.tools,
+        transcriber=lambda: KeptEars(parts.transcriber, f"{config.whisper_model}/{device}", kept),
+        second_transcriber=second,
+        decoder=lambda: KeptDecoder(parts.decoder, model, kept, reader),
+    )
+    return tools, kept
+
+
 def _bytes(recording: Recording) -> str:
     return hashlib.sha256(recording.file.read_bytes()).hexdigest()
 
 
 @cache
 def _code() -> str:
-    """Stands for this room's code, but for this file, and for the libraries that it calls."""
-    told, here = hashlib.sha256(), Path(__file__)
-    for file in sorted(here.parent.iterdir()):
-        if file.suffix in (".py", ".json") and file != here:
+    """Stands for the engines' code, and for the libraries that it calls."""
+    told = hashlib.sha256()
+    for file in sorted(Path(engines.__file__).parent.iterdir()):
+        if file.suffix in (".py", ".json"):
             told.update(file.name.encode() + b"\0" + file.read_bytes())
     told.update(json.dumps([_version(host) for host in _HOSTS]).encode())
     return told.hexdigest()

@@ -16,7 +16,7 @@ from services.engines.vocabulary import read_vocabulary
 from tests.bench.random_server import write_model
 from tests.bench.random_weights import Order, judge, resolves, sampling, summary
 from tests.stand_ins import CAFE
-from tests.unit.wire_text import LATTES, MUFFIN, SAID, mask_of, said, wire
+from tests.wire_text import LATTES, MUFFIN, SAID, mask_of, said, wire
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
 

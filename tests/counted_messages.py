@@ -1,7 +1,7 @@
 """Counts what goes over the wire to the database: statements, begins, commits and rollbacks, each a message.
 
 with counted(database) as messages: ...        # one database of this process
-python -m tests.bench.counting services.api    # a child: a line for each message in the file COUNTED_SQL
+python -m tests.counted_messages services.api    # a child: a line for each message in the file COUNTED_SQL
 """
 
 from __future__ import annotations

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -26,6 +23,7 @@ from tests.bench.claim.spoken import Spoken, recordings
 from tests.bench.orders import sample
 from tests.bench.repairing import RETRIES, repaired
 from tests.bench.techniques.methods import BY_NAME
+from tests.staged_server import completion, staged_server
 
 GOOD = '{"items":[{"item":"latte","quantity":1,"size":"S"}]}'
 BY_NAME_OF_SIZE = GOOD.replace('"S"', '"small"')
@@ -43,29 +41,14 @@ class Staged:
 def staged(*script: str) -> Iterator[tuple[str, Staged]]:
     told = Staged(list(script))
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            told.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            turn = len(told.asked)
-            usage = {"prompt_tokens": 100 * turn, "completion_tokens": 10 * turn}
-            choice = {"message": {"content": told.script[turn - 1]}, "finish_reason": "stop"}
-            body = json.dumps({"choices": [choice], "usage": usage}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(body: dict[str, Any]) -> tuple[int, bytes]:
+        told.asked.append(body)
+        turn = len(told.asked)
+        usage = {"prompt_tokens": 100 * turn, "completion_tokens": 10 * turn}
+        return completion(told.script[turn - 1], usage=usage)
 
-        def log_message(self, *about: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", told
-    finally:
-        server.shutdown()
-        server.server_close()
+    with staged_server(answer) as server:
+        yield server.url, told
 
 
 class Says:

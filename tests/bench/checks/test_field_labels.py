@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.transcript import Transcript
+from services.checks.confidence import FEATURES, models, probability
+from services.checks.traces import KINDS
 from tests.bench.agreement import compare
+from tests.bench.fields.fit import SIGNS
 from tests.bench.fields.labels import Hearing, Judged, judge
 from tests.bench.fields.levers import chosen
 from tests.stand_ins import CAFE, speech
@@ -63,3 +66,12 @@ def test_the_menu_chooses_the_hypothesis_that_it_explains_best() -> None:
     assert chosen(["a large ladder", "a large latte", "a small latte"], CAFE) == "a large latte"
     assert chosen(["a small latte", "a large latte"], CAFE) == "a small latte"
     assert chosen([], CAFE) == ""
+
+
+def test_the_shipped_table_counts_every_feature_the_right_way() -> None:
+    for kinds in models().values():
+        assert set(kinds) == set(KINDS)
+        for model in kinds.values():
+            signs = [SIGNS[name] for name in FEATURES]
+            assert all(sign * weight >= 0 for sign, weight in zip(signs, model.weights, strict=True))
+            assert 0 < probability(model, (0.0,) * len(FEATURES)) < 1
