@@ -1,8 +1,8 @@
 """Whatever is said, the draft is whole and valid, and no price is but the menu's.
 
 The default is a few, for the smallest model: it errs most, and the mask is the same.
-`SAYCART_NONSENSE` sets how many transcripts the default model decodes (`make test-nonsense`: 200); they are the
-same ones in the same order each time.
+`SAYCART_NONSENSE` sets how many transcripts the default model decodes (`make test-nonsense`: 200); they are
+the same ones in the same order each time.
 """
 
 from __future__ import annotations
