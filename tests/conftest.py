@@ -41,7 +41,7 @@ SECOND_TRY = ("browser", "e2e", "engines", "integration")
 # `make test` runs these after all others, one after the other: whole stacks, models that take both cores, and
 # what is held to a clock (a lease that must not lapse, an answer within a second). The others run two at a
 # time, each file in one process: a new test belongs there unless it is of this sort.
-ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
+ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults", "integration")
 ALONE = (
     "actions_agent api_orders api_problems audio called_off choices costly_audio decode_worker decoder",
     "leases llama_server masked_api masked_call masked_command rates_shared reader rolling servers",
