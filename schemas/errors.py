@@ -16,7 +16,6 @@
     │   ├── InvalidMenu                 a menu document that contradicts itself; carries every problem
     │   ├── InvalidCart                 a corrected cart that the menu does not allow
     │   ├── UnknownTask                 a masked call names a task that is not registered
-    │   ├── ToolRefused                 an agent's tool does not do what was asked of it
     │   ├── UnmaskableSchema            a schema that no mask can bound or hold; carries every place
     │   └── AudioRefused                the recording itself: never worth a retry, and not kept
     │       ├── UnsupportedAudio            not one of the accepted containers, by its first bytes
@@ -24,7 +23,9 @@
     │       ├── AudioTooLong                over the length cap
     │       ├── AudioTooCostly              decoding it takes more than any recording of speech needs
     │       └── AudioDamaged                undecodable, or shorter than its own header declares
-    ├── TooMuchToRead               words and menu multiply past the work budget: a human reads them, once
+    ├── Unreadable                  the words can't be read here, at any try: a human reads them
+    │   ├── TooMuchToRead               words and menu multiply past the work budget
+    │   └── UnknownLanguage             the menu is in a language whose words of ordering are not there
     ├── Overloaded                  orders pile up for the workers: wait
     ├── SignInBusy                  too many sign in at this moment: wait
     ├── MaskedBusy                  this process has as many masked calls in hand as it may: wait
@@ -221,14 +222,6 @@ class UnknownTask(NotFound):
         super().__init__(f"There is no task {name[:80]!r}", hint=f"These are registered: {listed}.")
 
 
-class ToolRefused(InputError):
-    """A path out of the folder, a link, something too large: nothing was read and nothing was written. It
-    goes back to the model as what was seen, so `detail` is written for it."""
-
-    code = "tool_refused"
-    hint = "Name a file inside the folder by its path from there, such as notes/a.txt."
-
-
 class UnmaskableSchema(InputError):
     """Found when a schema is registered, never at a call. `problems` as in `InvalidMenu`."""
 
@@ -262,8 +255,6 @@ class AudioTooLong(AudioRefused):
 
 
 class AudioTooCostly(AudioRefused):
-    """Never worth a retry: the limits are of the work itself and not of the clock."""
-
     code = "audio_too_costly"
     hint = "Record it anew, at one sample rate and with the same channels throughout, and send that."
 
@@ -309,17 +300,26 @@ class MaskedBusy(SaycartError):
         super().__init__(f"{in_hand} masked calls are in hand already; try again in a few seconds")
 
 
-class TooMuchToRead(SaycartError):
-    """A transcript over a menu, or a menu's names, past their budget of counted steps. It is the same on
-    every machine and at every try, so it is never tried again."""
+class Unreadable(SaycartError):
+    """The words of an order, or the names of a menu, can't be read here, at any try."""
+
+
+class TooMuchToRead(Unreadable):
+    """A transcript over a menu, or a menu's names, past their budget of counted steps."""
 
     code = "too_much_to_read"
     hint = "Names that repeat or hold each other make it so; a human can settle the order."
 
 
-class EngineError(SaycartError):
-    """A model, or the server that runs it, did not do its work."""
+class UnknownLanguage(Unreadable):
+    code = "unknown_language"
 
+    def __init__(self, code: str, known: list[str]) -> None:
+        self.hint = f"Give the menu one of these languages: {', '.join(known)}; or add a folder of words."
+        super().__init__(f"Orders in the language {code!r} can't be read")
+
+
+class EngineError(SaycartError):
     code = "engine_error"
 
 

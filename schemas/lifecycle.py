@@ -66,12 +66,22 @@ STATUS = {
     State.UNKNOWN: "unknown",
 }
 
+
+class StageName(StrEnum):
+    """What is done with an order, in this order; queues, tasks, metrics and timings go by these names."""
+
+    TRANSCRIBE = "transcribe"
+    READ = "read"
+    DECODE = "decode"
+    VALIDATE = "validate"
+
+
 # What an order in each state waits for.
 STAGES = {
-    State.RECEIVED: "transcribe",
-    State.TRANSCRIBED: "read",
-    State.READ: "decode",
-    State.DECODED: "validate",
+    State.RECEIVED: StageName.TRANSCRIBE,
+    State.TRANSCRIBED: StageName.READ,
+    State.READ: StageName.DECODE,
+    State.DECODED: StageName.VALIDATE,
 }
 WAITING = frozenset(STAGES)
 # From here an operator can send an order through again. No client and no stage can.

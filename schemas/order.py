@@ -11,13 +11,15 @@ from schemas.question import Question
 from schemas.review import Review
 from schemas.transcript import Transcript
 
+MAX_TRANSCRIPT_CHARS = 2000
+
 
 class TextOrder(BaseModel):
     """`POST /v1/orders` as JSON, for callers that have speech recognition of their own."""
 
     model_config = ConfigDict(extra="forbid")
 
-    transcript: str = Field(min_length=1, max_length=2000)
+    transcript: str = Field(min_length=1, max_length=MAX_TRANSCRIPT_CHARS)
     menu: str
     metadata: dict[str, Any] | None = Field(
         default=None,

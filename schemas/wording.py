@@ -14,7 +14,7 @@ _DECIMALS = {
     **dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3),
 }
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
-_AMOUNT_WORDS = {Amount.NONE: "no ", Amount.LIGHT: "light ", Amount.NORMAL: "", Amount.EXTRA: "extra "}
+AMOUNT_WORDS = {Amount.NONE: "no ", Amount.LIGHT: "light ", Amount.NORMAL: "", Amount.EXTRA: "extra "}
 
 
 def money(minor: int, currency: str) -> str:
@@ -57,7 +57,7 @@ def heard(span: HeardSpan) -> str:
 def option_name(chosen: CartOption) -> str:
     """`2 × espresso shot`, `no whipped cream`."""
     count = f"{chosen.count} × " if chosen.count > 1 else ""
-    return f"{count}{_AMOUNT_WORDS[chosen.amount]}{chosen.name}"
+    return f"{count}{AMOUNT_WORDS[chosen.amount]}{chosen.name}"
 
 
 def option(chosen: CartOption, currency: str) -> str:

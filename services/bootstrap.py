@@ -3,7 +3,6 @@ the API needs no Whisper and a Whisper worker no web framework."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -16,11 +15,11 @@ from infra.notices import Notices, notices
 from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings
 from schemas.access import EVERY_SHOP
-from schemas.errors import EngineUnavailable, InputError, SaycartError, TooMuchToRead
+from schemas.errors import EngineUnavailable, InputError, SaycartError, Unreadable
 from schemas.menu import Menu
 from schemas.webhook import types_named
 from services.engine_parts import EngineParts
-from services.engines.ports import Recording, Transcriber
+from services.engines.ports import Recording
 from services.pipeline.ports import Doorbell, Tools
 from services.readiness import Finding, check_addresses, found, queue_state
 from services.recordings import at_hand, store_of
@@ -44,10 +43,8 @@ from services.storage.watched import CHANNEL, WatchedStore
 
 if TYPE_CHECKING:
     import threading
-    from pathlib import Path
 
     from infra.webhooks import Signer
-    from services.engines.kept import Kept
     from services.masked.answering import Answering
 
 log = structlog.get_logger()
@@ -136,30 +133,8 @@ class Container(EngineParts):
             max_order_total=self.settings.max_order_total,
             skip_settled=self.settings.skip_settled,
             check_settled=self.settings.check_settled,
-            reader=self.settings.reader if self._adapter else "off",
+            reader=self.settings.reader if self.adapter else "off",
         )
-
-    def keep(self, folder: Path) -> tuple[Tools, Kept]:
-        """`tools` whose hearings and carts are kept in `folder`, and what counts them. For measurements."""
-        from services.engines.adapters import release
-        from services.engines.kept import Kept, KeptDecoder, KeptEars
-
-        kept, config = Kept(folder), self.settings
-        model = f"{config.llm_dialect}:{config.llm_model}"
-        reader = release(self._adapter) if self._adapter else ""
-        device = config.whisper_device
-
-        def second() -> Transcriber | None:
-            ears = self.second_transcriber
-            return KeptEars(ears, f"{config.whisper_second}/{device}", kept) if ears else None
-
-        tools = replace(
-            self.tools,
-            transcriber=lambda: KeptEars(self.transcriber, f"{config.whisper_model}/{device}", kept),
-            second_transcriber=second,
-            decoder=lambda: KeptDecoder(self.decoder, model, kept, reader),
-        )
-        return tools, kept
 
     def load_hearing(self) -> None:
         """Load both recognisers, and have each hear a shipped sample: the first time takes a second longer.
@@ -192,7 +167,7 @@ class Container(EngineParts):
             for menu, version in self.wanted_menus():
                 try:
                     read_order("hello", menu, version)
-                except TooMuchToRead as error:  # stored by an older release; the others are read all the same
+                except Unreadable as error:  # stored by an older release; the others are read all the same
                     log.warning("menus.not_read", menu=menu.id, error=error.detail)
         except SaycartError as error:
             log.warning("menus.not_read", error=error.detail)

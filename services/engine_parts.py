@@ -90,7 +90,7 @@ class EngineParts:
                 timeout_s=config.llm_timeout_s,
                 api_key=config.llm_api_key,
                 score=config.score_drafts,
-                adapter=self._adapter.name if self._adapter else "",
+                adapter=self.adapter.name if self.adapter else "",
             )
             for url in addresses(urls)
         ]
@@ -98,7 +98,7 @@ class EngineParts:
         return Servers(decoders, patience_s=config.llm_timeout_s / 4)
 
     @cached_property
-    def _adapter(self) -> Path | None:
+    def adapter(self) -> Path | None:
         """The learned reader for the model that is set; None where there is none, or it is off."""
         from services.engines.adapters import made_for
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -17,6 +14,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from infra import tracing
 from infra.settings import Settings
+from tests.loopback import Handler, serving
+from tests.waiting import until
 
 
 @dataclass(frozen=True)
@@ -71,10 +70,7 @@ class Collector:
         return sorted(found, key=lambda span: span.began)
 
     def until(self, true: Callable[[], object], seconds: float = 20.0) -> None:
-        end = time.monotonic() + seconds
-        while not true():
-            assert time.monotonic() < end, [(span.part, span.name) for span in self.spans]
-            time.sleep(0.02)
+        until(true, seconds, told=lambda: [(span.part, span.name) for span in self.spans])
 
     def take(self, body: bytes) -> None:
         self.bodies.append(body)
@@ -113,31 +109,21 @@ def collecting() -> Iterator[Collector]:
     """A collector on a free port of the loopback interface."""
     collector = Collector()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Traces(Handler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            body = self.body()
             collector.keys.add(self.headers["x-key"])
             answers = collector.answers
             if answers == 200:
                 collector.take(body)
             collector.asked += 1
-            self.send_response(answers)
-            self.send_header("content-length", "0")
-            self.end_headers()
+            self.answer(answers)
 
-        def log_message(self, format: str, *args: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    collector.url = f"http://127.0.0.1:{server.server_port}/v1/traces"
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
+    with serving(Traces) as url:
+        collector.url = f"{url}/v1/traces"
         yield collector
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @contextmanager

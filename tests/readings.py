@@ -14,6 +14,7 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from services.reading.order import read_order
@@ -23,6 +24,15 @@ KEPT = Path(__file__).parent / "told" / "readings.txt"
 PARTS = ("train", "tune", "sealed", "scored", "golden")
 GENERATED, SEED = 20, 17
 _SHOWN = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """One order: its part, source and id in one `name`, what was said, and where."""
+
+    name: str
+    said: str
+    shop: Shop
 
 
 def digest(said: str, shop: Shop) -> str:
@@ -46,14 +56,15 @@ def kept() -> dict[str, str]:
 
 
 def _part(part: str, step: int) -> list[tuple[str, str]]:
-    return [(name, digest(said, shop)) for name, said, shop in list(_orders(part))[::step]]
+    return [(order.name, digest(order.said, order.shop)) for order in list(orders(part))[::step]]
 
 
-def _orders(part: str) -> Iterator[tuple[str, str, Shop]]:
+def orders(part: str) -> Iterator[Order]:
+    """The orders of one part, and what the generator says of its menus."""
     for shop in shops(part):  # type: ignore[arg-type]
         rows = shop.rows + (generated(shop, GENERATED, SEED) if part in ("train", "tune") else [])
         for row in rows:
-            yield f"{part} {row.source} {row.id}", row.said, shop
+            yield Order(f"{part} {row.source} {row.id}", row.said, shop)
 
 
 def main() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import redis
@@ -11,6 +10,7 @@ import redis
 from infra.ports import any_free
 from infra.redis_server import binary
 from tests.postgresql import end_with_parent
+from tests.waiting import until
 
 MASTER = "orders"
 PASSWORD, SENTINEL_PASSWORD = "s/ecret@1", "wat:cher"  # as awkward in a URL as they may be
@@ -74,14 +74,12 @@ class Watched:
     def _until(self, name: str, holds: object) -> None:
         assert callable(holds)
         password = SENTINEL_PASSWORD if name == "sentinel" else PASSWORD
-        end = time.monotonic() + 30
         with redis.Redis(port=self.ports[name], password=password) as client:
-            while True:
+
+            def it_does() -> object:
                 try:
-                    if holds(client):
-                        return
+                    return holds(client)
                 except redis.RedisError:
-                    pass
-                if time.monotonic() > end:
-                    raise RuntimeError((self._folder / f"{name}.log").read_text()[-2000:])
-                time.sleep(0.02)
+                    return False
+
+            until(it_does, 30, told=lambda: (self._folder / f"{name}.log").read_text()[-2000:])

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from services.engines.decoder import PROBE_WORD, OpenAIDecoder
+from tests.loopback import Handler, serving
 
 Answer = tuple[int, bytes]
 
@@ -72,20 +72,20 @@ class StagedServer:
 def staged_server(answer: Callable[[dict[str, Any]], Answer]) -> Iterator[StagedServer]:
     staged = StagedServer(answer)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Engine(Handler):
         def do_GET(self) -> None:
             staged.looked_at.set()
             staged.authorizations.append(self.headers.get("Authorization"))
             answers = {"/health": (staged.health, b""), "/lora-adapters": staged.adapters}
-            self._send(*answers.get(self.path, (404, b"")))
+            self.answer(*answers.get(self.path, (404, b"")))
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.loads(self.body())
             staged.bodies.append(body)
             staged.paths.append(self.path)
             staged.authorizations.append(self.headers.get("Authorization"))
             threading.Thread(target=self._watch, daemon=True).start()
-            self._send(*staged.answer(body))
+            self.answer(*staged.answer(body))
 
         def _watch(self) -> None:
             """A client that leaves closes its side: the socket reads as ended."""
@@ -95,22 +95,5 @@ def staged_server(answer: Callable[[dict[str, Any]], Answer]) -> Iterator[Staged
             except OSError:
                 staged.gone.set()
 
-        def _send(self, status: int, content: bytes) -> None:
-            try:
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-            except OSError:
-                pass  # the client gave up, as some tests want
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        staged.url = f"http://127.0.0.1:{http.server_port}"
-        thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with serving(Engine) as staged.url:
         yield staged
-        http.shutdown()
-        thread.join(5)

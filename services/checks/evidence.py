@@ -30,7 +30,7 @@ def check_evidence(draft: CartDraft, evidence: Evidence) -> list[Finding]:
     where it is open which line was meant.
     """
     findings = [*_unsaid(draft, evidence), *_vague(draft, evidence), *_unused(draft, evidence)]
-    return [*findings, *_numbers(draft, evidence), *_unclear(draft, evidence), *_open_ends(evidence)]
+    return [*findings, *_numbers(draft, evidence), *_unclear(draft, evidence), *open_ends(evidence)]
 
 
 def _unsaid(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
@@ -124,7 +124,7 @@ def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
             yield Finding.blocking("unclear_which", f"What is “{name}” to go with?")
 
 
-def _open_ends(evidence: Evidence) -> Iterator[Finding]:
+def open_ends(evidence: Evidence) -> Iterator[Finding]:
     """Ways of speaking that no rule reads; the model's guess at them may be right, but nobody can tell."""
     menu, twice = evidence.menu, evidence.repeated
     full = [line.anchor for line in evidence.lines if line.overfull(menu)]

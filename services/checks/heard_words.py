@@ -12,6 +12,7 @@ from typing import Any
 from schemas.cart import MAX_HEARD_CHARS, CartDraft
 from schemas.evidence import Evidence
 from schemas.writable import whole_words
+from services.reading.language.language import language_of
 from services.reading.whole.own_words import own_words
 
 
@@ -32,5 +33,5 @@ def with_heard(lines: Iterable[dict[str, Any]], evidence: Evidence) -> CartDraft
 
 def _item_words(sku: str, evidence: Evidence) -> list[str]:
     told = [line for line in evidence.lines if sku in line.items]
-    words = [line.words or own_words(line) or line.anchor for line in told]
+    words = [line.words or own_words(line, language_of(evidence.menu)) or line.anchor for line in told]
     return words + [mention.text for mention in evidence.mentions if sku in mention.ids]

@@ -8,6 +8,7 @@ from schemas.cart import CartDraft, Severity
 from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
 from services.checks.judge import doubts_of
+from services.reading.language.language import language_of
 from services.reading.whole.own_words import own_words
 
 # What the customer is asked about, and the question says which: no doubt about what was heard.
@@ -28,7 +29,7 @@ def written(evidence: Evidence) -> CartDraft | None:
     if draft is None:
         return None
     lines = [
-        line.model_copy(update={"heard": own_words(told) or told.anchor})
+        line.model_copy(update={"heard": own_words(told, language_of(evidence.menu)) or told.anchor})
         for line, told in zip(draft.lines, evidence.lines, strict=True)
     ]
     return draft.model_copy(update={"lines": tuple(lines)})

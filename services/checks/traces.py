@@ -14,6 +14,7 @@ from typing import Literal
 from schemas.cart import Amount, CartDraft, ItemLine, OptionDraft
 from schemas.evidence import Evidence, LineEvidence, Mention, OptionEvidence
 from services.reading.chart.tokens import tokenize
+from services.reading.language.language import Language, language_of
 from services.reading.values.numbers import number_value
 
 Kind = Literal["item", "quantity", "size", "option", "line"]
@@ -87,7 +88,7 @@ def _line(line: ItemLine, place: LineEvidence, region: Span, evidence: Evidence)
     chosen = not place.required or len(place.items) > 1
     fields = [
         _named("item", "sku", item, region, chosen),
-        _quantity(place, here, item, region),
+        _quantity(place, here, item, region, language_of(evidence.menu)),
         _size(line, place, here, region, evidence),
         *(_option(option, place, here, region, evidence) for option in line.options),
     ]
@@ -102,11 +103,13 @@ def _line(line: ItemLine, place: LineEvidence, region: Span, evidence: Evidence)
     )
 
 
-def _quantity(place: LineEvidence, here: Sequence[Mention], item: Mention | None, region: Span) -> Trace:
+def _quantity(
+    place: LineEvidence, here: Sequence[Mention], item: Mention | None, region: Span, language: Language
+) -> Trace:
     end = item.start if item is not None else region[1]
     words = [
-        (region[0] + token.start, region[0] + token.end, number_value(token.folded))
-        for token in tokenize(place.region)
+        (region[0] + token.start, region[0] + token.end, number_value(token.folded, language))
+        for token in tokenize(place.region, language)
     ]
     free = [w for w in words if w[1] <= end and not any(m.start <= w[0] and w[1] <= m.end for m in here)]
     numbers = [w for w in free if w[2] is not None]
@@ -134,7 +137,8 @@ def _option(
     trace = _named("option", f"options/{option.group}/{option.id}", named, region, _is_open(open_one))
     if named is None or (option.amount is Amount.NORMAL and option.count == 1):
         return trace
-    before = [token for token in tokenize(evidence.transcript) if token.end <= named.start]
+    words = tokenize(evidence.transcript, language_of(evidence.menu))
+    before = [token for token in words if token.end <= named.start]
     start = min((token.start for token in before[-_AMOUNT_WORDS:]), default=named.start)
     return Trace("option", trace.name, ((start, named.end),), trace.score, trace.chosen, trace.guessed)
 

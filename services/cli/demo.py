@@ -20,14 +20,13 @@ from rich.table import Table
 from rich.text import Text
 
 from schemas.errors import EngineUnavailable, InputError
-from schemas.lifecycle import SETTLED, STATUS
+from schemas.lifecycle import SETTLED, STATUS, StageName
 from schemas.order import Order
 from services.cli.client import bearer
 from services.cli.receipt import cart_table, doubts, headline
 from services.cli.samples import RECORDINGS, Sample, load_menus, load_samples
 from services.cli.waiting import EVERY_S, for_orders, said_every
 
-STAGES = ("transcribe", "read", "decode", "validate")
 _SETTLED = {STATUS[state] for state in SETTLED}
 _AWAY_S = 60.0  # how long the API may be away (a restart) before a call is given up
 _STALL_S = 900.0  # without a single change of any order, something is broken
@@ -174,8 +173,8 @@ def _progress(samples: list[Sample]) -> Group:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("order")
     table.add_column("state", min_width=14)
-    for stage in STAGES:
-        table.add_column(stage, justify="right", min_width=6)
+    for stage in StageName:
+        table.add_column(stage.value, justify="right", min_width=6)
     table.add_column("since sent", justify="right")
     now = time.monotonic()
     for sample in samples:
@@ -190,7 +189,7 @@ def _progress(samples: list[Sample]) -> Group:
             else f"[cyan]{now - sample.stage_since:.0f} s …[/]"
             if stage == order.stage
             else ""
-            for stage in STAGES
+            for stage in StageName
         ]
         total = (sample.settled_at or now) - sample.sent_at
         table.add_row(sample.row["id"], order.status.replace("_", " "), *cells, f"{total:.0f} s")

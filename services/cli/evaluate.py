@@ -224,7 +224,9 @@ def _run(
                 tools = container.tools
                 container.warm_menu(menu, 1)
             else:
-                tools, kept = container.keep(keep)
+                from services.evaluation import kept as answers  # it loads what masks
+
+                tools, kept = answers.keep(container, keep)
                 taken = kept.taken
             if audio_dir is not None and any(row.get("audio") for row in whole):
                 tools.transcriber()  # missing weights end the run here, and not each of its rows

@@ -9,6 +9,7 @@ from services.cli import (
     backup,
     doctor,
     evaluate,
+    explain,
     keys,
     masked,
     menu,
@@ -34,6 +35,7 @@ app.command("migrate")(migrate.migrate)
 app.command("run")(stack.run)
 app.command("demo")(stack.demo)
 app.command("order")(order.order)
+app.command("explain")(explain.explain)
 app.command("masked")(masked.masked)
 app.command("replay")(replay.replay)
 app.command("backup")(backup.backup)

@@ -24,6 +24,7 @@ from infra.revisions import TablesUnfit
 from infra.settings import Settings, settings
 from infra.supervisor import Change, ChildFailed, SupervisorError
 from schemas.errors import SaycartError
+from schemas.lifecycle import StageName
 from services.cli.demo import run_demo
 from services.cli.waiting import EVERY_S, said_every
 from services.workers.stack import Stack
@@ -31,9 +32,9 @@ from services.workers.stack import Stack
 _LABELS = {
     "redis": "queue (redis)",
     "llm": "language model",
-    "transcribe": "worker: transcribe",
-    "read": "worker: read, validate",
-    "decode": "worker: decode",
+    StageName.TRANSCRIBE: "worker: transcribe",
+    StageName.READ: "worker: read, validate",
+    StageName.DECODE: "worker: decode",
 }
 
 

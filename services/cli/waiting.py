@@ -6,11 +6,17 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from schemas.lifecycle import StageName
 from services.cli.samples import Sample
 
 # So often a line is written where there is no terminal to draw on.
 EVERY_S = 5.0
-DOING = {"transcribe": "hear", "read": "read", "decode": "decode", "validate": "check"}
+DOING = {
+    StageName.TRANSCRIBE: "hear",
+    StageName.READ: "read",
+    StageName.DECODE: "decode",
+    StageName.VALIDATE: "check",
+}
 
 
 def for_orders(samples: Sequence[Sample], now: float) -> str:

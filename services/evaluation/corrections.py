@@ -13,7 +13,7 @@ from typing import Any
 
 from schemas.cart import CartLine
 from schemas.menu import Menu, spoken_key
-from services.reading.language.english import FILLERS, NUMBERS
+from services.reading.language.language import language_of
 from services.storage.records import Settled
 
 
@@ -76,7 +76,9 @@ def _name_in(line: CartLine, menu: Menu) -> str:
             for name in (option.name, *option.aliases)
         ),
     ]
-    other = {word for name in said for word in spoken_key(name).split()} | FILLERS | NUMBERS.keys()
+    language = language_of(menu)
+    other = {word for name in said for word in spoken_key(name).split()}
+    other |= language.fillers | language.numbers.keys()
     words = re.findall(r"\w+", line.heard.text.casefold().replace("'", ""))
     return " ".join(word for word in words if word not in other and not word.isdecimal())
 

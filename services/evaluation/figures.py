@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schemas.lifecycle import StageName
 from services.evaluation.hearing import word_errors
 from services.evaluation.score import LineScore, right_fields, right_lines, score
 from services.evaluation.statistics import (
@@ -46,7 +47,7 @@ class Scored:
     @property
     def spoken(self) -> bool:
         """Whether it was heard from a recording, rather than read."""
-        return bool(self.predicted["ms"].get("transcribe"))
+        return bool(self.predicted["ms"].get(StageName.TRANSCRIBE))
 
     @property
     def confidence(self) -> float:
@@ -123,7 +124,7 @@ def _share(part: int, whole: int) -> float:
 def _wer(rows: Iterable[Scored]) -> float | None:
     """Over the rows that were heard and whose words are known; None when there are none."""
     pairs = [
-        word_errors(row.gold["utterance"], row.predicted["transcript"])
+        word_errors(row.gold["utterance"], row.predicted["transcript"], row.gold.get("language", "en"))
         for row in rows
         if row.spoken and row.gold.get("utterance")
     ]

@@ -11,32 +11,32 @@ import unicodedata
 
 from rapidfuzz.distance import Levenshtein
 
-from services.reading.language.english import NUMBERS
-
-# Value -> its plain word: the first one written for it ("two", not "double").
-_WORDS = {value: word for word, value in reversed(NUMBERS.items())} | {0: "zero"}
+from services.reading.language.language import Language, language
 
 
-def plain_words(text: str) -> list[str]:
-    """The words of a sentence, folded so that two ways of writing the same sound are equal."""
-    folded = unicodedata.normalize("NFKD", text.casefold().replace("%", " percent "))
+def plain_words(text: str, code: str = "en") -> list[str]:
+    """The words of a sentence in a language, folded so that two ways of writing the same sound are equal."""
+    words_of = language(code)
+    percent = f" {words_of.spellings['%']} "
+    folded = unicodedata.normalize("NFKD", text.casefold().replace("%", percent))
     kept = "".join(c for c in folded if not unicodedata.combining(c) and c not in "'’")
     words: list[str] = []
     for word in re.findall(r"\d+|[^\W\d_]+", kept):
-        words += _number(int(word)) if word.isdecimal() else [word]
+        words += _number(int(word), words_of) if word.isdecimal() else [word]
     return words
 
 
-def word_errors(said: str, heard: str) -> tuple[int, int]:
+def word_errors(said: str, heard: str, code: str = "en") -> tuple[int, int]:
     """Words put in, left out or exchanged, and words said."""
-    reference = plain_words(said)
-    return Levenshtein.distance(reference, plain_words(heard)), len(reference)
+    reference = plain_words(said, code)
+    return Levenshtein.distance(reference, plain_words(heard, code)), len(reference)
 
 
-def _number(value: int) -> list[str]:
+def _number(value: int, words_of: Language) -> list[str]:
     """A number as it is spoken, up to 99; larger ones are prices and years, and stay digits."""
-    if value in _WORDS and value < 100:
-        return [_WORDS[value]]
+    names = words_of.number_names
+    if value in names and value < 100:
+        return [names[value]]
     if value < 100:
-        return [_WORDS[value - value % 10], _WORDS[value % 10]]
+        return [names[value - value % 10], names[value % 10]]
     return [str(value)]

@@ -13,7 +13,7 @@ from typing import Any
 from schemas.access import MAIN_SHOP
 from schemas.compare import canonical
 from schemas.errors import InputError, SaycartError
-from schemas.lifecycle import State, advance
+from schemas.lifecycle import StageName, State, advance
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
@@ -117,9 +117,9 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "ms": {
             name: round(sum(ms.get(stage, 0.0) for stage in does), 1)
             for name, does in {
-                "transcribe": ("transcribe",),
-                "decode": ("read", "decode"),
-                "validate": ("validate",),
+                StageName.TRANSCRIBE: (StageName.TRANSCRIBE,),
+                StageName.DECODE: (StageName.READ, StageName.DECODE),
+                StageName.VALIDATE: (StageName.VALIDATE,),
             }.items()
         },
         **failed,

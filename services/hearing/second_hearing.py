@@ -15,14 +15,14 @@ from difflib import SequenceMatcher
 import jellyfish
 from rapidfuzz import fuzz, process
 
-from schemas.errors import TooMuchToRead
+from schemas.errors import Unreadable
 from schemas.evidence import Evidence, Mention
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.engines.ports import Recording, Transcriber
-from services.reading.chart.tokens import tokenize
+from services.reading.chart.tokens import folded, tokenize
 from services.reading.effort import ORDER_STEPS, budget, charge
-from services.reading.language.english import FILLERS
+from services.reading.language.language import Language, language_of
 from services.reading.names.alike import CELLS
 from services.reading.order import read_order
 
@@ -37,7 +37,7 @@ class Heard:
 
     transcript: Transcript
     evidence: Evidence | None
-    unread: TooMuchToRead | None = None
+    unread: Unreadable | None = None
 
 
 def hear(recording: Recording, language: str, menu: Menu, menu_version: int, ears: Transcriber) -> Heard:
@@ -51,34 +51,37 @@ def hear(recording: Recording, language: str, menu: Menu, menu_version: int, ear
         return Heard(first, None)
     try:
         evidence = read_order(first.text, menu, menu_version)
-    except TooMuchToRead as error:
+    except Unreadable as error:
         return Heard(first, None, error)
     if not _doubtful(evidence):
         return Heard(first, evidence)
     try:
         again = ears.hear_again(recording, first, hints(evidence))
         clearer = None if again.nothing_was_said else read_order(again.text, menu, menu_version)
-    except TooMuchToRead:
+    except Unreadable:
         return Heard(first, evidence)  # what is more to read is no better
     if clearer is None or not _better(clearer, evidence):
         return Heard(first, evidence)
-    alike, overruled = replaced(first, again)
+    alike, overruled = replaced(first, again, language_of(menu))
     told = {"first_heard": first.text, "alike": alike, "overruled": overruled}
     return Heard(again.model_copy(update=told), clearer)
 
 
-def replaced(first: Transcript, again: Transcript) -> tuple[float | None, float | None]:
+def replaced(first: Transcript, again: Transcript, language: Language) -> tuple[float | None, float | None]:
     """How much the words that a second hearing replaced sound like those in their place (0..1, the least
     alike place), and the probability of the surest place among them; None without words to compare."""
     if not first.words or not again.words:
         return None, None
-    before, after = ([_bare(word.text) for word in heard.words] for heard in (first, again))
+    before, after = (
+        ["".join(folded(word.text, language)) for word in heard.words] for heard in (first, again)
+    )
     alike, overruled = 1.0, 0.0
     for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind == "equal" or (kind == "insert" and FILLERS.issuperset(after[k:m])):
+        if kind == "equal" or (kind == "insert" and language.fillers.issuperset(after[k:m])):
             continue  # "thank you", which it likes to hear at the end
         said, meant = (
-            "".join(word for word in words if word not in FILLERS) for words in (before[i:j], after[k:m])
+            "".join(word for word in words if word not in language.fillers)
+            for words in (before[i:j], after[k:m])
         )
         # A short name sounds much like a longer one that only begins with it.
         short, long = sorted((len(said), len(meant)))
@@ -93,7 +96,7 @@ def hints(evidence: Evidence) -> tuple[str, ...]:
     Likeness is of sound, to the words that nothing accounts for; all words, where no item was named.
 
     Raises:
-        TooMuchToRead: as `read_order`.
+        Unreadable: as `read_order`.
     """
     menu = evidence.menu
     names = [
@@ -101,9 +104,9 @@ def hints(evidence: Evidence) -> tuple[str, ...]:
         *(option.name for group in menu.option_groups for option in group.options),
         *(size.name for size in menu.sizes),
     ]
-    names = list(dict.fromkeys(names))
-    words = [token.folded for token in tokenize(evidence.transcript)]
-    odd = {token.folded for word in evidence.unexplained for token in tokenize(word)} or set(words)
+    names, language = list(dict.fromkeys(names)), language_of(menu)
+    words = [token.folded for token in tokenize(evidence.transcript, language)]
+    odd = {token.folded for word in evidence.unexplained for token in tokenize(word, language)} or set(words)
     windows = [
         _sound("".join(words[i:j]))
         for i in range(len(words))
@@ -141,10 +144,6 @@ def _beside_odd(mention: Mention, evidence: Evidence) -> bool:
     before = evidence.transcript[: mention.start].split()[-1:]
     after = evidence.transcript[mention.end :].split()[:1]
     return any(odd in word for odd in evidence.unexplained for word in (*before, *after))
-
-
-def _bare(word: str) -> str:
-    return "".join(token.folded for token in tokenize(word))
 
 
 def _sound(words: str) -> str:

@@ -16,14 +16,15 @@ from typing import Any
 import structlog
 
 from schemas.compare import canonical_draft
-from schemas.errors import TooMuchToRead
+from schemas.errors import Unreadable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.checks.one_cart import undoubted_cart
 from services.engines.ports import Recording, Transcriber
 from services.hearing.second_hearing import Heard
-from services.reading.chart.tokens import tokenize
+from services.reading.chart.tokens import folded
+from services.reading.language.language import language_of
 from services.reading.order import read_order
 
 log = structlog.get_logger()
@@ -68,7 +69,7 @@ def with_witness(
 def _read(text: str, menu: Menu, menu_version: int) -> Evidence | None:
     try:
         return read_order(text, menu, menu_version)
-    except TooMuchToRead:
+    except Unreadable:
         return None
 
 
@@ -88,7 +89,8 @@ def same_order(one: Evidence, other: Evidence | None) -> bool:
 
 
 def _named(evidence: Evidence) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(token.folded for token in tokenize(line.anchor)) for line in evidence.lines)
+    language = language_of(evidence.menu)
+    return Counter(folded(line.anchor, language) for line in evidence.lines)
 
 
 def _heard_by(

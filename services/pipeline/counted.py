@@ -30,6 +30,8 @@ from schemas.errors import (
     SaycartError,
     StorageError,
     TooMuchToRead,
+    UnknownLanguage,
+    Unreadable,
 )
 from schemas.lifecycle import SETTLED, STAGES, State
 from schemas.review import ReviewReason
@@ -39,10 +41,11 @@ from services.storage.records import OrderRecord, Outcome
 _KINDS: tuple[tuple[str, type[SaycartError] | tuple[type[SaycartError], ...]], ...] = (
     ("syntax", (DecodeTruncated, DecodeInvalid)),
     ("outage", EngineError),
-    ("budget", TooMuchToRead),
+    ("budget", Unreadable),
     ("storage", StorageError),
     ("input", InputError),
 )
+_UNREAD = frozenset({TooMuchToRead.code, UnknownLanguage.code})
 _HEARING = frozenset({"nothing_heard", "heard_again"})
 _ENDS = {State.IN_REVIEW: "review", State.FAILED: "error"}
 
@@ -84,7 +87,7 @@ def committed(moved: OrderRecord, outcome: Outcome) -> None:
     """
     if not outcome.detail.get("code"):  # else it failed, which is counted by `failures`
         for finding in outcome.findings or ():
-            if finding.severity is Severity.BLOCKING and finding.code != TooMuchToRead.code:
+            if finding.severity is Severity.BLOCKING and finding.code not in _UNREAD:
                 measures.problem("hearing" if finding.code in _HEARING else "meaning", finding.code)
         if ReviewReason.LOW_ASR_CONFIDENCE in (outcome.reasons or ()):
             measures.problem("hearing", ReviewReason.LOW_ASR_CONFIDENCE.value)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from schemas.lifecycle import State
+from schemas.lifecycle import StageName, State
 from services.pipeline import stages
 from services.pipeline.ports import Tools
 from services.storage.records import OrderRecord, Outcome
@@ -25,7 +25,7 @@ from services.storage.records import OrderRecord, Outcome
 class Stage:
     """One row of the map."""
 
-    name: str
+    name: StageName
     state: State
     step: Callable[[OrderRecord, Tools], Outcome]
     limit_s: int
@@ -35,10 +35,10 @@ class Stage:
 FLOW: dict[State, Stage] = {
     stage.state: stage
     for stage in (
-        Stage("transcribe", State.RECEIVED, stages.transcribe, limit_s=150),
-        Stage("read", State.TRANSCRIBED, stages.read, limit_s=30, at_hand=True),
-        Stage("decode", State.READ, stages.decode, limit_s=200),
-        Stage("validate", State.DECODED, stages.validate, limit_s=30, at_hand=True),
+        Stage(StageName.TRANSCRIBE, State.RECEIVED, stages.transcribe, limit_s=150),
+        Stage(StageName.READ, State.TRANSCRIBED, stages.read, limit_s=30, at_hand=True),
+        Stage(StageName.DECODE, State.READ, stages.decode, limit_s=200),
+        Stage(StageName.VALIDATE, State.DECODED, stages.validate, limit_s=30, at_hand=True),
     )
 }
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in FLOW.values()}

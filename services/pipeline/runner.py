@@ -39,9 +39,9 @@ from schemas.errors import (
     SaycartError,
     StaleState,
     StorageUnavailable,
-    TooMuchToRead,
+    Unreadable,
 )
-from schemas.lifecycle import Event, State, advance
+from schemas.lifecycle import Event, StageName, State, advance
 from schemas.order import OrderError
 from schemas.review import ReviewReason
 from services.pipeline import counted
@@ -151,8 +151,8 @@ class Runner:
             failure = OrderError(code=error.code, message=error.detail, hint=error.hint, stage=stage.name)
             refused = isinstance(error, AudioRefused)
             return Outcome(Event.BROKE, error=failure, detail={"code": error.code}, refused=refused)
-        except TooMuchToRead as error:
-            log.warning("stage.too_much_to_read", detail=error.detail)
+        except Unreadable as error:
+            log.warning("stage.unreadable", detail=error.detail)
             return unread(error)
         except SaycartError as error:
             log.warning("stage.failed", code=error.code, detail=error.detail, retryable=error.retryable)
@@ -206,7 +206,7 @@ class Runner:
         return None
 
     def _given_up(self, stage: Stage, order: OrderRecord, tools: Tools, code: str, message: str) -> Outcome:
-        if stage.name == "decode":
+        if stage.name == StageName.DECODE:
             # Not for ever: it may be the alternative decoder that its workers die of.
             if order.attempt <= 2 * self.attempts and (outcome := decode_elsewhere(order, tools)) is not None:
                 return outcome

@@ -12,9 +12,9 @@ import structlog
 
 from schemas.cart import CartDraft, Finding
 from schemas.compare import canonical_draft
-from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, TooMuchToRead
+from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, Unreadable
 from schemas.evidence import Evidence
-from schemas.lifecycle import Event
+from schemas.lifecycle import Event, StageName
 from schemas.review import ReviewReason
 from schemas.wording import told
 from services.checks.judge import judge_drafted
@@ -43,7 +43,7 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     with tools.recording(order.audio_key) as file:
         found = _hear(Recording(file, tools.decode_audio), order, tools)
     transcript = found.transcript
-    timings = {"transcribe": time.perf_counter() - started}
+    timings: dict[str, float] = {StageName.TRANSCRIBE: time.perf_counter() - started}
     if found.unread is not None:
         return replace(unread(found.unread), transcript=transcript, timings=timings)
     if transcript.nothing_was_said:
@@ -74,7 +74,7 @@ def read(order: OrderRecord, tools: Tools) -> Outcome:
     evidence, document = to_keep(order, menu)
     alone = tools.skip_settled and tools.reader != "all" and not _is_checked(order, tools)
     draft = written(evidence) if alone else None
-    timings = {"read": time.perf_counter() - started}
+    timings: dict[str, float] = {StageName.READ: time.perf_counter() - started}
     if draft is None:
         return Outcome(Event.READ, evidence=document, timings=timings)
     engine = {"decoder": "none: settled"}
@@ -108,7 +108,7 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
         outcome = _decoded(decoder.decode(evidence, tools.called_off), evidence)
     except (DecodeCancelled, StorageUnavailable):
         raise
-    except TooMuchToRead as error:
+    except Unreadable as error:
         return unread(error)
     except Exception:
         # It is the last resort: whatever is wrong with it, a human is next, not another round.
@@ -149,7 +149,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         cart=judged.cart,
         findings=findings,
         reasons=reasons,
-        timings={"validate": time.perf_counter() - started},
+        timings={StageName.VALIDATE: time.perf_counter() - started},
         detail={"reasons": [reason.value for reason in reasons]},
     )
 
@@ -166,11 +166,11 @@ def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
     )
 
 
-def unread(error: TooMuchToRead) -> Outcome:
-    """The way out of any stage where words and menu are past the work budget: no model is asked, and it is no
+def unread(error: Unreadable) -> Outcome:
+    """The way out of any stage where the words can't be read over the menu: no model is asked, and it is no
     failure, since every try would come to the same."""
     reason = ReviewReason.TOO_MUCH_TO_READ
-    finding = Finding.blocking("too_much_to_read", told(reason), detail=f"{error.detail}. {error.hint}")
+    finding = Finding.blocking(error.code, told(reason), detail=f"{error.detail}. {error.hint}")
     return Outcome(Event.DOUBTED, findings=(finding,), reasons=(reason,), detail={"reasons": [reason.value]})
 
 
@@ -201,7 +201,7 @@ def _read_twice(reading: Reading, evidence: Evidence) -> Outcome:
     return Outcome(
         Event.DECODED,
         draft=agreement.draft,
-        timings={"decode": reading.seconds},
+        timings={StageName.DECODE: reading.seconds},
         engine={
             "decoder": reading.engine,
             "grammar": "short form",
@@ -218,7 +218,7 @@ def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:
     return Outcome(
         Event.DECODED,
         draft=draft,
-        timings={"decode": decoded.seconds},
+        timings={StageName.DECODE: decoded.seconds},
         engine={
             "decoder": decoded.engine,
             "grammar": decoded.grammar,

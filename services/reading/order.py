@@ -16,15 +16,14 @@ from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence, SaidNumber
 from schemas.menu import Menu
 from schemas.writable import writable
-from services.reading.chart.tokens import Token, covered, sentences
+from services.reading.chart.tokens import Utterance, covered, sentences
 from services.reading.effort import ORDER_STEPS, budget
-from services.reading.language.talk import ASKED, ASKING
 from services.reading.names.lexicons import lexicon
 from services.reading.retelling import retell
 from services.reading.values.numbers import Number, find_numbers
 from services.reading.whole.lines import lines_of
 from services.reading.whole.own_words import with_words
-from services.reading.whole.reading import read
+from services.reading.whole.reading import Reading, read
 from services.reading.whole.sharing import repeated
 from services.reading.whole.unexplained import answered, unexplained
 from services.reading.whole.weighing import weighs
@@ -92,25 +91,31 @@ def _retrieved(text: str, menu: Menu, menu_version: int) -> Evidence:
         likewise=reading.likewise,
         repeated=repeated(reading.tokens, reading.mentions, reading.places),
     )
+    return with_words(retell(evidence, reading, unaccounted(text, reading, menu)))
+
+
+def unaccounted(text: str, reading: Reading, menu: Menu) -> list[int]:
+    """Positions, among all words that were said, of those that nothing accounts for."""
     numbers = list(find_numbers(reading.said, covered(reading.said, reading.heard), reading.heard, menu))
-    odd = unexplained(text, reading.said, reading.heard, numbers, names)
-    return with_words(retell(evidence, reading, odd))
+    return unexplained(text, reading.said, reading.heard, numbers, lexicon(menu))
 
 
-def _placed(tokens: list[Token], number: Number) -> SaidNumber:
+def _placed(tokens: Utterance, number: Number) -> SaidNumber:
     start, end = tokens[number.start].start, tokens[number.end - 1].end
     return SaidNumber(value=number.value, start=start, end=end)
 
 
-def _asked(text: str, tokens: list[Token], mentions: list[Mention]) -> bool:
+def _asked(text: str, tokens: Utterance, mentions: list[Mention]) -> bool:
     """Whether something of the menu was asked about, and not ordered yet ("do you have croissants?")."""
     idle = answered(text, tokens, mentions)
-    ends = [m.end() for m in ASKED.finditer(text) if not any(a <= m.start() < b for a, b in idle)]
+    ends = [
+        m.end() for m in tokens.language.asked.finditer(text) if not any(a <= m.start() < b for a, b in idle)
+    ]
     if any(end <= m.start <= end + _ASKED_CHARS for end in ends for m in mentions):
         return True
     return any(
         said[-1].after == "?"
-        and said[0].folded in ASKING
+        and said[0].folded in tokens.language.asking
         and any(m.kind == "item" and said[0].start <= m.start < said[-1].end for m in mentions)
         for said in sentences(tokens)
     )

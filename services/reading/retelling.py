@@ -16,8 +16,8 @@ from schemas.cart import MAX_LINES, Amount
 from schemas.compare import canonical
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Menu
-from services.reading.chart.tokens import Token
-from services.reading.clauses.follow import follow
+from services.reading.chart.tokens import Utterance
+from services.reading.clauses.follow import Watch, follow
 from services.reading.clauses.tally import Wish
 from services.reading.language.english import AND
 from services.reading.names.lexicons import lexicon
@@ -31,18 +31,16 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     menu, tokens = evidence.menu, reading.said
     if evidence.crowded:
         return evidence  # a human reads it all anyway
-    settled = find_places(tokens, reading.heard, menu)[1]
-    names = lexicon(menu)
-    wishes = follow(evidence.transcript, tokens, reading.heard, settled, odd, menu, names)
+    wishes = second(evidence.transcript, reading, odd, menu)
     if evidence.plain:
         first = _left(evidence)
         if wishes is not None and canonical(_cart(wishes)) == canonical(_cart(first)):
             return evidence
         if not wishes or len(wishes) >= MAX_LINES:
-            return evidence.model_copy(update={"otherwise": _in_words(wishes or [], menu)})
+            return evidence.model_copy(update={"otherwise": in_words(wishes or [], menu)})
         if _likelier(first) >= _likelier(wishes) and not _overshared(first, wishes, tokens):
-            return evidence.model_copy(update={"otherwise": _in_words(wishes, menu)})
-        evidence = evidence.model_copy(update={"otherwise": _in_words(first, menu)})
+            return evidence.model_copy(update={"otherwise": in_words(wishes, menu)})
+        evidence = evidence.model_copy(update={"otherwise": in_words(first, menu)})
     if wishes is None or len(wishes) >= MAX_LINES or _torn(evidence):
         return evidence
     off_menu = [_off_menu(evidence.transcript, tokens, wish) for wish in wishes if not wish.items]
@@ -60,6 +58,14 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     return evidence.model_copy(update=update)
 
 
+def second(
+    text: str, reading: Reading, odd: list[int], menu: Menu, watch: Watch | None = None
+) -> list[Wish] | None:
+    """The order as the second reading has it; None where it can't follow. `watch` is told of each clause."""
+    settled = find_places(reading.said, reading.heard, menu)[1]
+    return follow(text, reading.said, reading.heard, settled, odd, menu, lexicon(menu), watch)
+
+
 def _likelier(wishes: list[Wish]) -> tuple[int, ...]:
     """Of two carts for the same words, which is likelier meant: what is named twice is seldom wanted twice,
     and who tells more lines apart, or more sizes, has missed less. Seen on 67 told orders with two carts: the
@@ -70,7 +76,7 @@ def _likelier(wishes: list[Wish]) -> tuple[int, ...]:
     return -sum(wish.quantity for wish in wishes), kinds, len(wishes), sizes, counts
 
 
-def _overshared(first: list[Wish], second: list[Wish], tokens: list[Token]) -> bool:
+def _overshared(first: list[Wish], second: list[Wish], tokens: Utterance) -> bool:
     """Whether the first reading only gives more lines an option: "with each" is of the item before."""
     words = [token.folded for token in tokens]
     alone = any(word == "each" and words[i + 1 : i + 2] != ["with"] for i, word in enumerate(words))
@@ -98,13 +104,13 @@ def _unforced(line: LineEvidence, guessed: set[str]) -> LineEvidence:
     return line.model_copy(update={"options": options, "required": not guessed & set(line.items)})
 
 
-def _parting(tokens: list[Token], end: int, start: int) -> int:
+def _parting(tokens: Utterance, end: int, start: int) -> int:
     """Where the words between two names part: at the last joint or pause, or else right before the second."""
     joints = [i for i in range(end, start) if tokens[i].folded in AND or (i > end and tokens[i - 1].after)]
     return joints[-1] if joints else start
 
 
-def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish]) -> LineEvidence:
+def _line(text: str, tokens: Utterance, wish: Wish, wishes: list[Wish]) -> LineEvidence:
     """The line of one wish, with nothing about it left open."""
     start, end = wish.at
     before = max((w.at[1] for w in wishes if w.at[1] <= start), default=0)
@@ -127,7 +133,7 @@ def _line(text: str, tokens: list[Token], wish: Wish, wishes: list[Wish]) -> Lin
     )
 
 
-def _off_menu(text: str, tokens: list[Token], wish: Wish) -> OffMenuEvidence:
+def _off_menu(text: str, tokens: Utterance, wish: Wish) -> OffMenuEvidence:
     words = text[tokens[wish.at[0]].start : tokens[wish.at[1] - 1].end]
     return OffMenuEvidence(words=words, quantities=(wish.quantity,), required=True)
 
@@ -165,20 +171,23 @@ def _left(evidence: Evidence) -> list[Wish]:
     return wishes
 
 
-def _in_words(wishes: list[Wish], menu: Menu) -> str:
+def in_words(wishes: list[Wish], menu: Menu) -> str:
     """A cart as a reviewer would say it."""
-    said = []
-    for wish in wishes:
-        item = menu.item(wish.items[0]) if wish.items else None
-        size = menu.size(wish.size) if wish.size else None
-        choices = []
-        for (group, ref), (amount, count) in wish.options.items():
-            known = menu.group(group)
-            name = next((o.name for o in known.options if o.id == ref), ref) if known else ref
-            choices.append(" ".join([*_amount(amount), *([str(count)] if count > 1 else []), name]))
-        named = " ".join(part.name for part in (size, item) if part is not None) or "something off the menu"
-        said.append(f"{wish.quantity} × {named}" + (f" ({', '.join(choices)})" if choices else ""))
-    return "; ".join(said) or "something else"
+    return "; ".join(line_in_words(wish, menu) for wish in wishes) or "something else"
+
+
+def line_in_words(wish: Wish, menu: Menu) -> str:
+    """One line of it; both names of an item that is still open."""
+    size = menu.size(wish.size) if wish.size else None
+    items = [item.name for item in map(menu.item, wish.items) if item is not None]
+    choices = []
+    for (group, ref), (amount, count) in wish.options.items():
+        known = menu.group(group)
+        name = next((o.name for o in known.options if o.id == ref), ref) if known else ref
+        choices.append(" ".join([*_amount(amount), *([str(count)] if count > 1 else []), name]))
+    parts = [*([size.name] if size else []), *([" or ".join(items)] if items else [])]
+    named = " ".join(parts) or "something off the menu"
+    return f"{wish.quantity} × {named}" + (f" ({', '.join(choices)})" if choices else "")
 
 
 def _amount(amount: Amount) -> list[str]:

@@ -7,6 +7,7 @@ minor units.
 
     name: Curry Leaf
     currency: GBP
+    language: en
     size L: large = family
     group spice one: mild; medium; extra hot = vindaloo hot 50
     group sides many required: raita 120; naan = naan bread 250
@@ -81,7 +82,7 @@ def read_orders(file: Path, menu: Menu) -> tuple[list[Order], list[str]]:
 
 def _menu_line(line: str, found: dict[str, Any]) -> None:
     kind, _, rest = line.partition(" ")
-    if kind in ("name:", "currency:"):
+    if kind in ("name:", "currency:", "language:"):
         found[kind[:-1]] = rest.strip()
     elif kind == "size":
         key, _, names = rest.partition(":")
@@ -96,7 +97,7 @@ def _menu_line(line: str, found: dict[str, Any]) -> None:
     elif kind == "item":
         found["items"].append(_item(rest))
     else:
-        raise ValueError("a line begins with name:, currency:, size, group or item")
+        raise ValueError("a line begins with name:, currency:, language:, size, group or item")
 
 
 def _item(text: str) -> dict[str, Any]:

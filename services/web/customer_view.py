@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas import wording
 from schemas.cart import Cart
-from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, State
+from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, StageName, State
 from schemas.menu import Menu
 from schemas.order import Order
 from schemas.review import ReviewReason
@@ -20,10 +20,10 @@ NOTHING_HEARD = Transcript(text="", confidence=0.0)
 
 # What each stage of the flow is to the one who waits for it.
 STAGE_WORDS = {
-    "transcribe": "Listening",
-    "read": "Making sense",
-    "decode": "Thinking it over",
-    "validate": "Checking the menu",
+    StageName.TRANSCRIBE: "Listening",
+    StageName.READ: "Making sense",
+    StageName.DECODE: "Thinking it over",
+    StageName.VALIDATE: "Checking the menu",
 }
 # Seconds between two looks where there are no scripts: often while the machine works, seldom for a human.
 REFRESH_S = {**dict.fromkeys(FLOW, 2), State.IN_REVIEW: 6}

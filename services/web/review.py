@@ -11,13 +11,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from schemas import wording
-from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState
+from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState, TooMuchToRead
 from schemas.review import ReviewDecision
 from services.api.audio import recording
 from services.api.present import nickname
 from services.desk import Desk
 from services.storage.records import ReviewRecord
 from services.web import review_view as view
+from services.web import review_why
 from services.web.pages import TEMPLATES, Fields, Form, PageRoute, go, page
 from services.web.review_form import Read, read
 from services.web.staff import ReviewDesk, Reviewer
@@ -88,6 +89,18 @@ def cart(request: Request, review_id: str, box: ReviewDesk, _staff: Reviewer, fi
     """The cart as it is filled in, with its price, its problems and what differs from the proposal."""
     shown = view.case(box, review_id)
     return page(request, "review/cart.html", **_cart(shown, read(fields, shown.menu.menu)))
+
+
+@router.get("/{review_id}/why")
+def why(request: Request, review_id: str, box: ReviewDesk, _staff: Reviewer) -> Response:
+    """Why its words were understood so, for the panel of this page."""
+    shown = view.case(box, review_id)
+    if not shown.heard.text.strip():
+        return page(request, "review/why.html", error="No words were heard.", why=None)
+    try:
+        return page(request, "review/why.html", error="", why=review_why.why(box, shown))
+    except TooMuchToRead as error:
+        return page(request, "review/why.html", error=f"{error.detail}. {error.hint}", why=None)
 
 
 @router.get("/{review_id}/audio")

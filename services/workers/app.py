@@ -37,6 +37,7 @@ from infra.revisions import TablesUnfit
 from infra.settings import settings
 from infra.telemetry import configure_logging
 from schemas.errors import EngineMisconfigured, InputError
+from schemas.lifecycle import StageName
 from services.bootstrap import Container, bootstrap, check_traces
 from services.pipeline import counted
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
@@ -107,7 +108,7 @@ def _trust_decoder(**_: Any) -> None:
         check_traces(settings())  # here and not in its children, which would be started again and again
     except InputError as error:
         sys.exit(f"{error.detail}. {error.hint}")
-    if "decode" not in _queues:
+    if StageName.DECODE not in _queues:
         return
     container = bootstrap(settings())
     try:
@@ -165,10 +166,10 @@ def _start() -> None:
         attempts=settings().stage_attempts,
         lease_s=settings().stage_lease_s,
     )
-    if "transcribe" in _queues:
+    if StageName.TRANSCRIBE in _queues:
         _container.load_hearing()
     _container.read_menus()
-    if "decode" in _queues:
+    if StageName.DECODE in _queues:
         _warming = Warming(_container.wanted_menus, _container.warm_menu)
         _warming.start()
     _ready("engines")

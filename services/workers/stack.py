@@ -29,6 +29,7 @@ from infra.settings import Settings
 from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
 from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.audit import Actor
+from schemas.lifecycle import StageName
 from services.bootstrap import check_open, check_tasks, check_traces, webhook_signer
 from services.engines import llama_server
 from services.engines.embedded import MODEL_TIMEOUT_S, answers, llm_child
@@ -184,7 +185,7 @@ class Stack:
         queue = tuple(child.name for child in children if child.name == "redis")
         model = tuple(child.name for child in children if child.name == "llm")
         for name in WORKERS:
-            needs = queue + model if name == "decode" else queue
+            needs = queue + model if name == StageName.DECODE else queue
             children.append(self._worker(name, worker_argv(name, config), environment, needs))
         sweeper = (sys.executable, "-m", "services.workers.sweeper")
         children.append(self._worker("sweeper", sweeper, environment, queue))

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from schemas.errors import DecodeCancelled, TooMuchToRead
+from schemas.errors import DecodeCancelled, Unreadable
 from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint
 
@@ -92,7 +92,7 @@ class Warming:
                     self._warm(menu, version, called_off)
                 except DecodeCancelled:
                     continue
-                except TooMuchToRead as error:
+                except Unreadable as error:
                     # No model is ever asked about it, and the menus after it are not to wait for it.
                     log.warning("menu.not_warmed", menu=menu.id, error=error.detail)
                 else:

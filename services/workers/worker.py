@@ -11,16 +11,18 @@ import os
 import sys
 
 from infra.settings import Settings, settings
+from schemas.lifecycle import StageName
 
-# Names of the Celery workers and the queues that each serves. Hearing and decoding load a model and keep a
-# core busy; the other stages take milliseconds and share a process, so that no order whose words settle it
-# waits behind one that a model has to think about.
-WORKERS = {"transcribe": "transcribe", "read": "read,validate", "decode": "decode"}
+# The queues that each Celery worker serves; a worker goes by its first stage. Hearing and decoding load a
+# model and keep a core busy; the other stages take milliseconds and share a process, so that no order whose
+# words settle it waits behind one that a model has to think about.
+_SERVED = ((StageName.TRANSCRIBE,), (StageName.READ, StageName.VALIDATE), (StageName.DECODE,))
+WORKERS = {stages[0].value: ",".join(stages) for stages in _SERVED}
 
 
 def worker_argv(name: str, config: Settings) -> tuple[str, ...]:
     """The argument list of one of `WORKERS`."""
-    threads = config.decode_concurrency if name == "decode" else 1
+    threads = config.decode_concurrency if name == StageName.DECODE else 1
     return celery_argv(name, WORKERS[name], threads, config.log_level)
 
 

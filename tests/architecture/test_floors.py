@@ -42,8 +42,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.storage": ("schemas", "infra"),
     **READING,
     "services.checks": (
-        "schemas", "services.engines.ports", "services.reading.chart", "services.reading.values",
-        "services.reading.whole",
+        "schemas", "services.engines.ports", "services.reading", "services.reading.language",
+        "services.reading.chart",
+        "services.reading.values", "services.reading.whole",
     ),
     "services.hearing": (
         "schemas", "services.engines.ports", "services.reading", "services.reading.effort",
@@ -57,6 +58,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.evaluation.statistics",
     ),
     "services.evaluation.statistics": (),
+    # The engines of a wired process, with their answers kept; the rest of evaluation knows no engine.
+    "services.evaluation.kept": (
+        "schemas", "services.engines", "services.engines.ports", "services.pipeline", "services.bootstrap",
+    ),
     "services.masked": ("schemas", "infra", "services.engines", "services.engines.ports"),
     "services.examples": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.engines.embedded",
@@ -98,9 +103,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.api.app": ("schemas", "services.bootstrap", "services.api", "services.web"),
     "services.api.__main__": ("schemas", "infra", "services.bootstrap", "services.api", "services.api.app"),
     "services.cli": (
-        "services.reading", 
-        "schemas", "infra", "services.bootstrap", "services.evaluation", "services.workers",
-        "services.recordings", "services.engines.embedded",
+        "services.reading", "services.checks",
+        "schemas", "infra", "services.bootstrap", "services.evaluation", "services.evaluation.kept",
+        "services.workers", "services.recordings", "services.engines.embedded",
     ),
 }  # fmt: skip
 
@@ -123,6 +128,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         )
     },
     ("services.checks.judge", "services.storage.records"): "the stage's outcome, a plain value",
+    ("services.checks.explained", "services.storage.records"): "the menu version that it judges by, as above",
     **{
         (f"services.pipeline.{module}", "infra.measures"): "counts what was done; does nothing where unasked"
         for module in ("counted", "heartbeat", "runner")

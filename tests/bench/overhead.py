@@ -3,9 +3,10 @@
     make bench-overhead [ARGS="--orders 200"]
 
 The real API, Redis and workers as child processes, on SQLite and on PostgreSQL; each order's words settle it,
-so that no engine has a part in it. Messages are counted where SQLAlchemy sends them (`counting.py`), commands
-by Redis itself less those of an idle stack of the same length. The time is from the request to the
-moment at which the database says the order was settled; one clock, since it is one machine.
+so that no engine has a part in it. Messages are counted where SQLAlchemy sends them
+(`tests/counted_messages.py`), commands by Redis itself less those of an idle stack of the same length. The
+time is from the request to the moment at which the database says the order was settled; one clock, since it
+is one machine.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def children(config: Settings, home: Path, listener: socket.socket) -> list[Chil
 
 
 def _counted() -> tuple[str, ...]:
-    return (sys.executable, "-m", "tests.bench.counting")
+    return (sys.executable, "-m", "tests.counted_messages")
 
 
 def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from services.evaluation.run import predict
 from services.evaluation.statistics import quantile
 from services.pipeline.ports import Tools
 from tests.bench.orders import Order
+from tests.loopback import Handler, serving
 
 ROUNDS = 3
 THREADS = (1, 8)
@@ -35,29 +34,18 @@ def instant_engine(texts: Mapping[str, str]) -> Iterator[str]:
     """An OpenAI-compatible server that gives, at once, the text that belongs to the last message, and the
     probe's word to what is no order."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Engine(Handler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked = json.loads(self.body())
             text = texts.get(asked["messages"][-1]["content"], PROBE_WORD)
             choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
             body = json.dumps({"choices": [choice], "usage": {}}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(200, body, Content_Type="application/json")
 
-        def log_message(self, *_: Any) -> None:
-            """Nothing: a line a request would be part of the figure."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
+    with serving(Engine) as url:
+        yield url
 
 
 def pipeline_cost(orders: Sequence[Order], texts: Mapping[str, str]) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from services.desk import Desk as ShopDesk
 from services.storage.records import ReviewRecord
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits
 from tests.browser.review_desk import LATTE, SAID, Desk, take
-from tests.integration.api_world import World, running, wait_until
+from tests.integration.api_world import World, running
 from tests.stand_ins import TESTER
+from tests.waiting import until
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
 PIZZA = {"kind": "not_on_menu", "heard": "a pepperoni pizza,", "quantity": 1}
@@ -225,7 +226,7 @@ def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Pag
         acts = desk.world.parts.review_log.of(review.id)
         return [act.detail["start_s"] for act in acts if act.action == "played"]
 
-    wait_until(lambda: len(plays()) >= 3)
+    until(lambda: len(plays()) >= 3)
     assert plays()[:3] == [0.81, 1.08, 1.35]
 
 
@@ -284,7 +285,7 @@ def test_the_lease_is_renewed_while_the_page_is_open_and_ends_with_it(
             take(ann, review.id)
             began = after(desk, review)
             assert began.lease_until is not None
-            wait_until(lambda: (after(desk, review).lease_until or began.created_at) > began.lease_until, 10)
+            until(lambda: (after(desk, review).lease_until or began.created_at) > began.lease_until, 10)
             assert after(desk, review).version == began.version
             # Her renewals get lost for longer than the lease, while Bob is quick.
             ann.route("**/renew", lambda route: route.fulfill(status=204))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from infra.settings import settings
 from infra.supervisor import Child, Supervisor
 from services.engines import llama_server, vllm_server
 from services.engines.decoder import OpenAIDecoder
+from tests.waiting import until
 
 SMALL = "smollm2-135m-instruct-q4_1.gguf"
 VLLM = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
@@ -71,10 +71,7 @@ class Engine:
         return self.gauge(WRITTEN[self.dialect])
 
     def until(self, true: Callable[[], object], every_s: float = 0.05) -> None:
-        end = time.monotonic() + SOON_S * self.slow
-        while not true():
-            assert time.monotonic() < end, "it did not come about"
-            time.sleep(every_s)
+        until(true, SOON_S * self.slow, every_s=every_s)
 
     def answers(self) -> bool:
         try:

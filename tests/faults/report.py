@@ -57,9 +57,9 @@ def write(out: Path) -> None:
         "|---|---|---|---|---|---|---|---|",
         *(_row(parts) for parts in _series(found)),
         "",
-        *(line for entry in found for line in _section(entry)),
+        *_runs(found),
     ]
-    (out / "report.md").write_text("\n".join(lines))
+    (out / "report.md").write_text("\n".join(lines) + "\n")
 
 
 def _series(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -113,20 +113,31 @@ def _times(figures: dict[str, Any]) -> str:
     return "; ".join(said)
 
 
-def _section(entry: dict[str, Any]) -> list[str]:
-    versions = ", ".join(f"{name} {number}" for name, number in sorted(entry["versions"].items()))
+def _runs(found: list[dict[str, Any]]) -> list[str]:
+    """When and on what each part was run. Its figures stand in `report.json` alone: they would be four
+    fifths of the page."""
     return [
-        f"## {entry['scenario']} on {entry['database']}{_part(entry)}",
+        "## Runs",
         "",
-        f"{entry['at']}, {entry['form']} form at scale {entry['scale']}, seed {entry['seed']}, "
-        f"{entry['seconds']} s on {entry['cores']} cores{_load(entry)}, commit {entry['commit']}; "
-        f"Linux {entry['kernel']}, Python {entry['python']}" + (f", {versions}" if versions else ""),
+        "Each part's own figures and its command are in [report.json](report.json).",
         "",
-        f"`{entry['command']}`",
-        "",
-        *(f"- {name}: {_shown(value)}" for name, value in entry["figures"].items()),
-        "",
+        "| part | began | form, seed | seconds, cores | commit | on |",
+        "|---|---|---|---|---|---|",
+        *(_run(entry) for entry in found),
     ]
+
+
+def _run(entry: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in sorted(entry["versions"].items()))
+    cells = [
+        f"{entry['scenario']} on {entry['database']}{_part(entry)}",
+        entry["at"],
+        f"{entry['form']} at scale {entry['scale']}, {entry['seed']}",
+        f"{entry['seconds']}, {entry['cores']}{_load(entry)}",
+        entry["commit"],
+        f"Linux {entry['kernel']}, Python {entry['python']}" + (f", {versions}" if versions else ""),
+    ]
+    return f"| {' | '.join(cells)} |"
 
 
 def _load(entry: dict[str, Any]) -> str:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from tests.faults.bench import Bench, settle
 from tests.faults.judge import judge
 from tests.faults.ledger import Ledger
 from tests.faults.works import SECRET
+from tests.loopback import Handler, serving
 from tests.running_stack import RECORDINGS, gold_rows
 from tests.stand_ins import CAFE, TESTER
 
@@ -210,20 +210,9 @@ def _received(home: Path) -> Iterator[tuple[int, Path]]:
 def _health() -> Iterator[str]:
     """A server that says that a decode server is well: the readiness of a stack with stand-ins asks."""
 
-    class Well(BaseHTTPRequestHandler):
+    class Well(Handler):
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("content-length", "0")
-            self.end_headers()
+            self.answer(200)
 
-        def log_message(self, format: str, *args: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Well)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Well) as url:
+        yield url

@@ -11,7 +11,7 @@ from typing import Any
 
 from schemas.evidence import Evidence
 from services.engines.labels import Labels
-from tests.unit.wire_text import wire
+from tests.wire_text import wire
 
 Line = dict[str, Any]
 

@@ -32,7 +32,7 @@ from tests.fuzz.menus import any_menu, any_order
 from tests.fuzz.near import dented, near, perhaps
 from tests.fuzz.reference import Node, cart_of, read
 from tests.stand_ins import CAFE
-from tests.unit.wire_text import mask_of
+from tests.wire_text import mask_of
 
 EXAMPLES = int(os.environ.get("SAYCART_FUZZ", "0"))
 MODEL = "smollm2-135m-instruct-q4_1.gguf"

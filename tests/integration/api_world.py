@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord, Outcome
 from tests.credentials import UNLIMITED, header_for
 from tests.stand_ins import TESTER
+from tests.waiting import until
 
 # structlog's own default draws tracebacks with every local, which takes seconds under load.
 structlog.configure(
@@ -174,14 +174,6 @@ def expect_problem(answer: httpx.Response, status: int, code: str) -> dict[str, 
     return found
 
 
-def wait_until(check: Any, seconds: float = 5.0) -> None:
-    """Wait for what happens after an answer."""
-    until = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.02)
-
-
 @contextmanager
 def running(
     home: Path, database_url: str = "", container: type[Container] = Parts, **settings: Any
@@ -198,7 +190,7 @@ def running(
     thread = threading.Thread(target=serving.run, daemon=True)
     thread.start()
     try:
-        wait_until(lambda: serving.started)
+        until(lambda: serving.started)
         host, port = serving.servers[0].sockets[0].getsockname()[:2]
         url = f"http://{host}:{port}"
         # As a browser does from a page of ours; programs that say nothing are in test_origin.py.

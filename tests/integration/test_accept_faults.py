@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from api_world import MENU, World, expect_problem, running, wait_until, wav
+from api_world import MENU, World, expect_problem, running, wav
 
 from infra.ports import any_free
 from infra.settings import Settings
@@ -24,6 +24,7 @@ from services.workers.stack import as_environment
 from tests.conftest import PostgreSQL
 from tests.credentials import header_at
 from tests.stand_ins import TESTER
+from tests.waiting import until
 
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 # The API as it is, killed at the one place where a recording has no order yet.
@@ -118,7 +119,7 @@ def test_postgresql_goes_away_during_an_upload(
     def body() -> Iterator[bytes]:
         yield b'--B\r\nContent-Disposition: form-data; name="audio"; filename="a"\r\n\r\n' + wav()
         # By now the request has passed every question that is asked before its body.
-        wait_until(lambda: world.recordings)
+        until(lambda: world.recordings)
         open_to_clients(False)
         yield b"\r\n--B--\r\n"
 
@@ -188,7 +189,7 @@ def _killed_before_the_transaction(settings: Settings) -> None:
             return False
 
     try:
-        wait_until(lives, 30)
+        until(lives, 30)
         with pytest.raises(httpx.HTTPError):
             httpx.post(
                 f"{url}/v1/orders",

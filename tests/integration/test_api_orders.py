@@ -11,7 +11,7 @@ from typing import Any
 import api_world
 import httpx
 import pytest
-from api_world import MENU, World, expect_problem, wait_until, wav
+from api_world import MENU, World, expect_problem, wav
 
 from schemas.cart import CartDraft
 from schemas.lifecycle import Event, State
@@ -20,6 +20,7 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.facts import check_facts
 from tests.stand_ins import TESTER
+from tests.waiting import until
 
 world, own_world, lone_world = api_world.world, api_world.own_world, api_world.lone_world
 
@@ -45,7 +46,7 @@ def test_a_recording_is_accepted(world: World) -> None:
     assert record.audio_format == "wav"
     assert record.audio_key is not None
     assert world.parts.blobs.path(record.audio_key).read_bytes() == wav()
-    wait_until(lambda: (order["id"], State.RECEIVED) in world.parts.doorbell.rung)
+    until(lambda: (order["id"], State.RECEIVED) in world.parts.doorbell.rung)
 
 
 def test_a_transcript_is_accepted_and_waits_to_be_read(world: World) -> None:
@@ -55,7 +56,7 @@ def test_a_transcript_is_accepted_and_waits_to_be_read(world: World) -> None:
     assert order["transcript"]["confidence"] == 1
     assert order["stage"] == "read"
     assert order["metadata"] == {"deep": {"er": [1, None]}}
-    wait_until(lambda: (order["id"], State.TRANSCRIBED) in world.parts.doorbell.rung)
+    until(lambda: (order["id"], State.TRANSCRIBED) in world.parts.doorbell.rung)
 
 
 def test_fields_may_stand_on_either_side_of_the_recording(world: World) -> None:
@@ -118,7 +119,7 @@ def test_an_idempotency_key_brings_back_the_first_answers_order(own_world: World
     assert len(own_world.recordings) == 1
     other = send(**own_world.bearing("bob"))
     assert other.json()["id"] != first.json()["id"]
-    wait_until(lambda: len(own_world.parts.doorbell.rung) == 2)
+    until(lambda: len(own_world.parts.doorbell.rung) == 2)
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 201, "caf\u00e9"])

@@ -11,13 +11,14 @@ from typing import Any
 import api_world
 import httpx
 import pytest
-from api_world import MENU, World, expect_problem, running, wait_until, wav
+from api_world import MENU, World, expect_problem, running, wav
 
 from infra.database import Database
 from schemas.lifecycle import Event
 from services.api import pressure
 from services.storage.load import Load, LoadStore
 from services.storage.orders import OrderStore
+from tests.waiting import until
 
 lone_world = api_world.lone_world
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
@@ -45,7 +46,7 @@ def test_a_client_with_too_many_waiting_is_refused(small: World) -> None:
     assert 12 <= int(refused.headers["retry-after"]) <= 18
     assert post(small, "bob").status_code == 202
     small.parts.orders.cancel(orders[0])
-    wait_until(lambda: post(small).status_code == 202)
+    until(lambda: post(small).status_code == 202)
     expect_problem(post(small), 429, "too_many_orders")
 
 
@@ -179,7 +180,7 @@ def test_a_key_is_free_again_after_a_refusal_and_after_a_client_that_left(lone_w
 
         # Seen from outside only as a refusal; a request before that would take the key for itself.
         state = lone_world.server._app.state.pressure
-        wait_until(lambda: state._keys)
+        until(lambda: state._keys)
         assert held()
-    wait_until(lambda: not state._keys)
+    until(lambda: not state._keys)
     assert lone_world.http.post("/v1/orders", json=TEXT, headers=headers).status_code == 202

@@ -11,7 +11,9 @@ from typing import Any
 
 import api_world
 import pytest
-from api_world import MENU, World, expect_problem, running, wait_until, wav
+from api_world import MENU, World, expect_problem, running, wav
+
+from tests.waiting import until
 
 world = api_world.world
 
@@ -21,7 +23,7 @@ def nothing_kept(world: World) -> Iterator[None]:
     """No refusal of this file may leave an order or a file."""
     orders, files = sum(world.parts.orders.counts().values()), set(world.recordings)
     yield
-    wait_until(lambda: set(world.recordings) == files)
+    until(lambda: set(world.recordings) == files)
     assert sum(world.parts.orders.counts().values()) == orders
 
 
@@ -161,8 +163,8 @@ def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
     with socket.create_connection(("127.0.0.1", world.port)) as line:
         line.sendall(head + part("audio", wav())[:-2] + b"\0" * 300_000)
         # The recording is on disk while it arrives, not gathered in memory first.
-        wait_until(lambda: any(f.stat().st_size > 100_000 for f in set(world.recordings) - before))
-    wait_until(lambda: set(world.recordings) == before)
+        until(lambda: any(f.stat().st_size > 100_000 for f in set(world.recordings) - before))
+    until(lambda: set(world.recordings) == before)
     assert world.http.get("/v1/orders").json() == orders
 
 

@@ -28,6 +28,7 @@ from schemas.errors import (
 from services.engines import audio, audio_child, audio_parent
 from services.engines.audio import RATE, DecodeLimits, decode, read
 from services.engines.containers import Container
+from tests.waiting import until
 
 SECONDS = 2.5
 KINDS = {
@@ -326,10 +327,7 @@ def test_no_parent_outlives_its_owner(tones: Path) -> None:
     )
     owner = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=False)
     assert owner.returncode == -9
-    end = time.monotonic() + 10
-    while Path(f"/proc/{int(owner.stdout)}").exists():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: not Path(f"/proc/{int(owner.stdout)}").exists(), 10)
 
 
 def test_a_forked_process_has_a_parent_of_its_own(tones: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from api_world import MENU, World, running, wait_until
+from api_world import MENU, World, running
 from fastapi.routing import APIRoute
 
 from infra.ports import any_free
@@ -24,6 +24,7 @@ from infra.settings import REPOSITORY, Settings
 from schemas.access import Role
 from services.api.app import create_app
 from services.bootstrap import Container
+from tests.waiting import until
 
 CADDYFILE = REPOSITORY / "infra/caddy/Caddyfile"
 NAME = "order.test"
@@ -75,7 +76,7 @@ def caddy(home: Path, world: World, port: int, **named: str) -> Iterator[Front]:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
         root = home / "data/caddy/pki/authorities/local/root.crt"
-        wait_until(lambda: process.poll() is not None or root.exists(), 30)
+        until(lambda: process.poll() is not None or root.exists(), 30)
         context = ssl.create_default_context(cafile=str(root))
         with httpx.Client(
             base_url=f"https://{NAME}:{port}",
@@ -85,7 +86,7 @@ def caddy(home: Path, world: World, port: int, **named: str) -> Iterator[Front]:
             timeout=20,
         ) as http:
             front = Front(world, port, plain_port, context, http)
-            wait_until(lambda: _answers(front), 30)
+            until(lambda: _answers(front), 30)
             yield front
     finally:
         process.terminate()

@@ -9,11 +9,9 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +27,11 @@ from services.storage.outbox import Message, Outbox
 from services.workers.courier import IN_FLIGHT, Courier, Patience
 from services.workers.stack import as_environment
 from tests.integration.test_outbox import ALL, completed, proposed_and_confirmed
+from tests.loopback import Handler, serving
+from tests.waiting import until
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SIGNER = Signer(SECRET)
-
-
-def until(happens: Callable[[], object], within_s: float = 20.0) -> None:
-    end = time.monotonic() + within_s
-    while not happens():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 class Staged:
@@ -51,72 +44,59 @@ class Staged:
         self.over = threading.Event()
         staged = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Receiver(Handler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                SIGNER.verify(dict(self.headers), self.rfile.read(int(self.headers["content-length"])))
+                SIGNER.verify(dict(self.headers), self.body())
                 staged.ids.append(self.headers["webhook-id"])
                 staged.paths.append(self.path)
                 step = staged.script.pop(0) if len(staged.script) > 1 else staged.script[0]
-                getattr(self, f"_{step}" if not step.isdigit() else "_status")(step)
+                if step.isdigit():
+                    self.answer(int(step))
+                else:
+                    getattr(self, f"_{step}")()
 
-            def _status(self, step: str, body: bytes = b"", **headers: str) -> None:
-                self.send_response(int(step))
-                for name, value in headers.items():
-                    self.send_header(name.replace("_", "-"), value)
-                if step != "204":
-                    self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def _silent(self, _: str) -> None:
+            def _silent(self) -> None:
                 staged.over.wait(30)
                 self.close_connection = True
 
-            def _held(self, _: str) -> None:
+            def _held(self) -> None:
                 staged.over.wait(30)
-                self._status("204")
+                self.answer(204)
 
-            def _drop(self, _: str) -> None:
+            def _drop(self) -> None:
                 self.close_connection = True
 
-            def _busy(self, _: str) -> None:
-                self._status("429", b"slow \x00 down", retry_after="7")
+            def _busy(self) -> None:
+                self.answer(429, b"slow \x00 down", retry_after="7")
 
-            def _moved(self, _: str) -> None:
-                self._status("302", location="/elsewhere")
+            def _moved(self) -> None:
+                self.answer(302, location="/elsewhere")
 
-            def _drip(self, _: str) -> None:
+            def _drip(self) -> None:
                 """A header that never ends: each byte resets the timeout of a blocking client."""
                 self.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
                 while not staged.over.wait(0.05):
                     self.wfile.write(b"x")
 
-            def _endless(self, _: str) -> None:
+            def _endless(self) -> None:
                 self.send_response(500)
                 self.end_headers()
                 self.close_connection = True
                 while not staged.over.is_set():
                     self.wfile.write(b"no " * 10_000)
 
-            def log_message(self, format: str, *args: object) -> None: ...
-
-        class Server(ThreadingHTTPServer):
-            def handle_error(self, *_: object) -> None:
-                """A client that hung up is what some steps are about."""
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
+        self._serving = serving(Receiver)
+        self.url = ""
 
     def __enter__(self) -> Staged:
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self.url = f"{self._serving.__enter__()}/hook"
         return self
 
     def __exit__(self, *_: object) -> None:
         self.over.set()
-        self.server.shutdown()
-        self.server.server_close()
+        self._serving.__exit__(None, None, None)
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
 from tests.staged_server import Answer, completion, is_probe, staged_server
 from tests.stand_ins import CAFE, RIGHT, TESTER, Works
+from tests.waiting import until
 
 TIMEOUT_S = 60.0
 PROMPT_S = 30.0
@@ -103,12 +104,12 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
             parts.close()
 
 
-def _until(true: Callable[[], object], process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + TIMEOUT_S
-    while not true():
+def _until(happens: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    def it_does() -> object:
         assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.02)
+        return happens()
+
+    until(it_does, TIMEOUT_S)
 
 
 @pytest.mark.parametrize("answer", [completion(PROBE_WORD), (503, b"")], ids=["masks", "is away"])

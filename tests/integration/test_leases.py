@@ -23,6 +23,7 @@ from services.pipeline.runner import Runner
 from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord, Outcome
 from tests.stand_ins import AWAY, RIGHT, Works
+from tests.waiting import until
 
 GONE = StorageUnavailable("The database can't take it now")
 
@@ -36,13 +37,6 @@ def held(world: Works, lease_s: float = 60) -> OrderRecord:
     order = world.orders.claim(world.typed(), State.TRANSCRIBED, owner="h:1:2", lease_s=lease_s)
     assert order is not None
     return order
-
-
-def until(true: Callable[[], object]) -> None:
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_a_renewal_changes_the_lease_and_nothing_else(world: Works) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from infra import logs
 from infra.child import Child, ChildFailed, Restart, log_tail
 from infra.logs import KEPT, piece, rotate
 from infra.supervisor import Supervisor
+from tests.waiting import until
 
 CAP = 100_000
 # Numbered lines, by itself and by a child of its own that has inherited the file.
@@ -38,13 +37,6 @@ raise SystemExit(3)
 
 def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
-
-
-def until(happens: Callable[[], object], within_s: float = 20.0) -> None:
-    end = time.monotonic() + within_s
-    while not happens():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def chatty(home: Path) -> Child:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import structlog
-from api_world import World, expect_problem, running, wait_until
+from api_world import World, expect_problem, running
 from masked_world import GOOD, IN_FLIGHT, REFUSED, SAID, TASKS, held, says, server, shared, world  # noqa: F401
 
 from infra.settings import REPOSITORY, Settings
@@ -27,6 +27,7 @@ from services.masked.registry import registered
 from services.workers.stack import Stack, as_environment
 from tests.masked_tasks import TICKET
 from tests.staged_server import Answer, StagedServer, completion, is_probe
+from tests.waiting import until
 
 
 def ask(world: World, name: str = "ticket", **body: Any) -> Any:
@@ -177,8 +178,8 @@ def test_a_client_that_leaves_calls_its_decode_off(world: World, server: StagedS
         assert not server.gone.is_set()
     assert server.gone.wait(10), "the server was left to decode for nobody"
     go_on.set()
-    wait_until(lambda: metric(world, "saycart_masked_seconds_count", **counted) == before + 1)
-    wait_until(lambda: metric(world, "saycart_masked_busy") == 0)
+    until(lambda: metric(world, "saycart_masked_seconds_count", **counted) == before + 1)
+    until(lambda: metric(world, "saycart_masked_busy") == 0)
 
 
 def test_a_call_ends_in_its_time(tmp_path: Path, server: StagedServer) -> None:

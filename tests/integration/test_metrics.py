@@ -15,7 +15,7 @@ from pathlib import Path
 import api_world
 import httpx
 import pytest
-from api_world import World, running, wait_until
+from api_world import World, running
 from prometheus_client import CollectorRegistry
 from sqlalchemy import update
 
@@ -27,6 +27,7 @@ from schemas.lifecycle import State
 from services.storage.tables import OrderRow, OutboxRow
 from services.workers.stack import Stack, as_environment
 from tests.shown import Shown, shown, shown_by
+from tests.waiting import until
 
 own_world = api_world.own_world
 
@@ -228,7 +229,7 @@ def test_sweeper_and_courier_serve_their_own(tmp_path: Path) -> None:
         for module, port in ports.items():
             assert _scraped(port)("saycart_database_connections_limit", part=module) == 20
         rounds = "saycart_sweeper_seconds_count"
-        wait_until(lambda: _scraped(ports["sweeper"])(rounds, step="collect") == 1, 30)
+        until(lambda: _scraped(ports["sweeper"])(rounds, step="collect") == 1, 30)
 
 
 def _scraped(port: int) -> Shown:

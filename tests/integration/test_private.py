@@ -7,7 +7,6 @@ import os
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from infra.settings import Settings
 from services.workers.stack import as_environment
 from services.workers.worker import celery_argv
 from tests.credentials import header_at
+from tests.waiting import until
 
 # As a shell with `umask 0` starts them: what closes the files is our own doing.
 OPEN = 0
@@ -50,6 +50,7 @@ with redis.Redis.from_url(server.url) as client:
     client.rpush("queue", "x")
 supervisor.stop()
 '''
+STARTED_S = 90.0
 
 
 def wider(home: Path) -> list[str]:
@@ -67,13 +68,6 @@ def wider(home: Path) -> list[str]:
 
 def modes(home: Path) -> set[str]:
     return {stat.filemode(path.stat().st_mode) for path in [home, *home.rglob("*")]}
-
-
-def until(happens: Callable[[], object], within_s: float = 90.0) -> None:
-    end = time.monotonic() + within_s
-    while not happens():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -113,7 +107,7 @@ def test_what_all_parts_write_is_their_users_alone(
         home=home, api_port=any_free(), redis_url=server.url, llm_url="http://127.0.0.1:9", reader="off"
     )
     start(server.child().argv, config)
-    until(server.answers)
+    until(server.answers, STARTED_S)
     start([sys.executable, "-m", "services.api"], config)
     url = f"http://127.0.0.1:{config.api_port}"
 
@@ -123,7 +117,7 @@ def test_what_all_parts_write_is_their_users_alone(
         except httpx.HTTPError:
             return False
 
-    until(alive)
+    until(alive, STARTED_S)
     ready = home / "run"
     ready.mkdir(mode=0o700)
     start([sys.executable, "-m", "services.workers.sweeper"], config, SAYCART_READY_FILE=str(ready / "s"))
@@ -131,7 +125,7 @@ def test_what_all_parts_write_is_their_users_alone(
     with httpx.Client(base_url=url, headers=header_at(config.database), trust_env=False) as http:
         assert http.put(f"/v1/menus/{MENU['id']}", json=MENU).status_code in (200, 201)
         assert http.post("/v1/orders", files={"audio": ("a", wav())}).status_code == 202
-    until(lambda: (ready / "w").exists() and (ready / "s").exists())
+    until(lambda: (ready / "w").exists() and (ready / "s").exists(), STARTED_S)
     done = subprocess.run(
         [sys.executable, "-m", "services.cli.main", "staff", "add", "ann", "--password-stdin"],
         input=b"a long enough password",
@@ -215,7 +209,7 @@ def test_the_api_closes_an_open_home_when_it_starts(
     (home / "saycart.db-wal").unlink()
     config = Settings(home=home, api_port=any_free(), redis_url="redis://127.0.0.1:1/0")
     start([sys.executable, "-m", "services.api"], config)
-    until(lambda: not [line for line in wider(home) if "notes" not in line])
+    until(lambda: not [line for line in wider(home) if "notes" not in line], STARTED_S)
 
 
 def test_links_and_shared_folders_are_left_alone(tmp_path: Path) -> None:

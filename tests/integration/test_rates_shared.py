@@ -14,7 +14,7 @@ import api_world
 import httpx
 import pytest
 import redis
-from api_world import World, running, wait_until
+from api_world import World, running
 
 from infra import rates
 from infra.ports import any_free
@@ -22,6 +22,7 @@ from infra.rates import Counts
 from infra.redis_server import EmbeddedRedis, binary
 from infra.supervisor import Supervisor
 from tests.clock import in_one_minute
+from tests.waiting import until
 
 
 class Shared:
@@ -39,7 +40,7 @@ class Shared:
         self.process = subprocess.Popen(
             [str(binary()), *words.split(), "--save", ""], stdout=subprocess.DEVNULL
         )
-        wait_until(self.answers, 10)
+        until(self.answers, 10)
 
     def answers(self) -> bool:
         try:
@@ -145,7 +146,7 @@ def test_orders_are_taken_while_it_dies_and_after(
     assert [answer.status_code for answer in answers] == [202] * 40 + [429] * 2, "each process for itself"
     shared.start()
     rates_ = world.server._app.state.rates
-    wait_until(lambda: rates_._counts._away is None, 10)
+    until(lambda: rates_._counts._away is None, 10)
     assert world.http.get("/v1/menus").status_code == 200
     with redis.Redis.from_url(shared.url) as client:
         assert any(b"key:" in key for key in client.scan_iter())

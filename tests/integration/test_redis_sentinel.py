@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import pytest
 import redis
-from api_world import wait_until
 from kombu.simple import SimpleQueue
 
 from infra import rates
@@ -27,6 +26,7 @@ from services.workers.sweeper import sweep
 from tests.clock import in_one_minute
 from tests.redis_sentinel import MASTER, PASSWORD, SENTINEL_PASSWORD, Watched
 from tests.stand_ins import Works
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_the_master_dies_and_orders_go_on(
     world = Works(database, parts.blobs)
     app = make_celery(url)
     first, second = world.typed(), world.typed()
-    wait_until(lambda: parts.ready()["queue"] == "ok")
+    until(lambda: parts.ready()["queue"] == "ok")
     with app.connection_for_read() as connection:
         queue = connection.SimpleQueue("read")
         until_sent(app, first)
@@ -82,9 +82,7 @@ def test_the_master_dies_and_orders_go_on(
         watched.kill("master")
         watched.until_promoted()
         end = time.monotonic() + 20
-        while parts.doorbell.held(30) is None:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: parts.doorbell.held(30) is not None)
         # Lost with it, and found in SQL.
         assert sweep(parts, idle_s=0) == 2
         got: set[str] = set()
@@ -94,7 +92,7 @@ def test_the_master_dies_and_orders_go_on(
                 got.add(take(queue))
         assert got == {first, second}
     watched.kill("replica")
-    wait_until(lambda: parts.ready()["queue"] == "no answer")
+    until(lambda: parts.ready()["queue"] == "no answer")
     with pytest.raises(BrokerAway):
         messages(app, ["read"], fresh_s=30)
     parts.close()
@@ -132,7 +130,7 @@ def test_a_queue_behind_a_unix_socket(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     try:
-        wait_until(path.exists, 10)
+        until(path.exists, 10)
         app = make_celery(f"unix://:pw@{path}?db=1")
         send(app, "saycart.read", ("ord_1", "read"), queue="read")
         assert messages(app, ["read"], fresh_s=30) == {("saycart.read", ("ord_1", "read"))}

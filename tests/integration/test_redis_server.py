@@ -17,6 +17,7 @@ from infra.ports import any_free
 from infra.redis_server import EmbeddedRedis, binary, version
 from infra.redis_transport import PlainLock
 from infra.supervisor import Restart, Supervisor
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -44,10 +45,7 @@ def test_what_was_queued_survives_kill_9_and_the_restart(running: Supervisor, se
     killed = running.pid("redis")
     assert killed is not None
     os.kill(killed, signal.SIGKILL)
-    end = time.monotonic() + 10
-    while running.pid("redis") in (None, killed) or not server.answers():
-        assert time.monotonic() < end, "redis was not started again"
-        time.sleep(0.05)
+    until(lambda: running.pid("redis") not in (None, killed) and server.answers(), 10)
     assert client.lrange("queue", 0, -1) == [b"order-1", b"order-2"]
     client.close()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from api_world import MENU, wait_until
+from api_world import MENU
 
 from infra.child import Child, ChildFailed, Restart, SupervisorError
 from infra.ports import any_free, listen
@@ -27,6 +27,7 @@ from services.bootstrap import bootstrap
 from services.workers.stack import api_child, as_environment
 from tests.credentials import UNLIMITED, header_for
 from tests.stand_ins import TESTER
+from tests.waiting import until
 
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 THREADS = 8
@@ -230,7 +231,7 @@ def test_without_an_inherited_socket_it_binds_its_own(tmp_path: Path) -> None:
     )
     try:
         url = f"http://127.0.0.1:{settings.api_port}/livez"
-        wait_until(lambda: _answers(lambda: httpx.get(url, trust_env=False)), 30)
+        until(lambda: _answers(lambda: httpx.get(url, trust_env=False)), 30)
         child.terminate()
         assert child.wait(10) == -signal.SIGTERM  # passed on once all was in order
         with pytest.raises(OSError, match="refused"):
@@ -264,14 +265,14 @@ def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{wanted.api_port}"
     waiting: list[socket.socket] = []
     try:
-        wait_until(lambda: _answers(lambda: httpx.get(f"{url}/livez", trust_env=False)), 30)
+        until(lambda: _answers(lambda: httpx.get(f"{url}/livez", trust_env=False)), 30)
         order = httpx.post(f"{url}/v1/orders", json=TEXT, headers=key, trust_env=False).json()["id"]
         for _ in range(150):
             waiting.append(socket.create_connection(("127.0.0.1", wanted.api_port)))
             waiting[-1].sendall(
                 f"GET /v1/orders/{order}?wait=30 HTTP/1.1\r\nHost: localhost\r\n{shown}\r\n\r\n".encode()
             )
-        wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/fd")) > 150, 10)
+        until(lambda: len(os.listdir(f"/proc/{process.pid}/fd")) > 150, 10)
         assert httpx.post(f"{url}/v1/orders", json=TEXT, headers=key, trust_env=False).status_code == 202
     finally:
         for connection in waiting:

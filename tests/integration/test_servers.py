@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from api_world import wait_until
 
 from infra.ports import any_free
 from infra.settings import Settings
@@ -25,6 +24,7 @@ from services.engines.servers import Servers
 from services.reading.order import read_order
 from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
+from tests.waiting import until
 
 EVIDENCE = read_order(SAID, CAFE, 1)
 WIRE = Labels(CAFE).to_wire(RIGHT)
@@ -269,8 +269,8 @@ def test_one_setting_names_them_all(two: tuple[StagedServer, StagedServer], tmp_
     evidence = EVIDENCE.model_copy(update={"lines": tuple(maybe)})
     assert [parts.decoder.decode(evidence).draft for _ in range(2)] == [RIGHT] * 2
     assert [orders(server) for server in two] == [1, 1]
-    wait_until(lambda: parts.ready()["decoder"] == "ok")
+    until(lambda: parts.ready()["decoder"] == "ok")
     for server in two:
         server.health = 503
-    wait_until(lambda: parts.ready()["decoder"] == "answers 503")
+    until(lambda: parts.ready()["decoder"] == "answers 503")
     parts.close()

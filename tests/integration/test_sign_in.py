@@ -23,6 +23,7 @@ from services.storage.attempts import BY_NAME, CODES, FORGET_S, NARROW, WIDE, At
 from services.storage.sign_in import SignIns
 from services.storage.staff import StaffStore
 from services.storage.tables_staff import SignInRow
+from tests.waiting import until
 
 WRONG = "a wrong guess"
 
@@ -218,10 +219,7 @@ def test_a_known_device_has_places_in_the_line_of_its_own(
             pool.submit(sign_ins.by_password, f"nobody {n}", WRONG, Visit(f"198.51.100.{n}"), HOUR_S)
             for n in range(60)
         ]
-        end = time.monotonic() + 30
-        while passwords._TURNS._inside < AT_ONCE + LINE:
-            assert time.monotonic() < end, "the line was never full"
-            time.sleep(0.005)
+        until(lambda: passwords._TURNS._inside >= AT_ONCE + LINE, 30, every_s=0.005)
         assert enter(sign_ins, Visit("203.0.113.7", device=device))
     refused = sum(isinstance(one.exception(), SignInBusy) for one in crowd)
     assert refused >= 1
@@ -255,10 +253,7 @@ def test_an_attempt_that_waited_for_another_is_not_refused(sign_ins: SignIns, da
             database.lock(session, f"sign-in:{key}")
             attempt = pool.submit(sign_ins.by_password, "Ann", WRONG, HERE, HOUR_S)
             # On SQLite it begins only when this transaction has ended.
-            end = time.monotonic() + 60
-            while not database.is_sqlite and session.execute(waiting_sql).scalar_one() == 0:
-                assert time.monotonic() < end
-                time.sleep(0.05)
+            until(lambda: database.is_sqlite or session.execute(waiting_sql).scalar_one(), 60)
             session.add(SignInRow(key=key, attempts=1, last_at=database.now(session)))
         assert attempt.result() is None
 

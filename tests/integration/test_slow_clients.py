@@ -17,11 +17,12 @@ from typing import Any
 
 import httpx
 import pytest
-from api_world import MENU, World, expect_problem, running, wait_until, wav
+from api_world import MENU, World, expect_problem, running, wav
 
 from infra.addresses import counted_as
 from schemas.lifecycle import Event
 from services.api import guard
+from tests.waiting import until
 
 HANGS_S = 15.0
 CROWD = 40
@@ -181,7 +182,7 @@ def test_a_slow_crowd_is_ended_and_others_are_served(strict: World, kind: str) -
     assert {status(answer) for answer in answers} == {expected}
     if expected == 408:
         assert {problem(a)["code"] for a in answers if b"json" in a} <= {"head_too_slow", "upload_too_slow"}
-    wait_until(lambda: set(strict.recordings) == kept)
+    until(lambda: set(strict.recordings) == kept)
 
 
 def test_a_kept_connection_has_a_deadline_for_each_head(strict: World) -> None:
@@ -274,15 +275,15 @@ def test_an_answer_that_is_not_read_is_ended(strict: World, monkeypatch: pytest.
     with line:
         whole = b"GET /v1/orders/%s/audio HTTP/1.1\r\nHost: localhost\r\n%s\r\n"
         line.sendall(whole % (posted.encode(), strict.line()) * 12)
-        wait_until(lambda: door(strict).ended["answer not read"] == 1, HANGS_S)
+        until(lambda: door(strict).ended["answer not read"] == 1, HANGS_S)
 
 
 def test_connections_of_one_address_are_bounded(tmp_path: Path) -> None:
     with running(tmp_path, address_connections=5) as world, ExitStack() as held:
         world.http.close()
-        wait_until(lambda: not door(world).open)
+        until(lambda: not door(world).open)
         lines = [held.enter_context(connected(world, "127.0.0.2")) for _ in range(5)]
-        wait_until(lambda: door(world).open["127.0.0.2"] == 5)
+        until(lambda: door(world).open["127.0.0.2"] == 5)
         with connected(world, "127.0.0.2") as one_more:
             answer = heard(one_more)
             assert status(answer) == 503
@@ -294,9 +295,9 @@ def test_connections_of_one_address_are_bounded(tmp_path: Path) -> None:
         # A flood is not even told, and leaves nothing.
         flood = [held.enter_context(connected(world, "127.0.0.2")) for _ in range(60)]
         assert {status(heard(line)) for line in flood} <= {503, 0}
-        wait_until(lambda: door(world).open["127.0.0.2"] == 5)
+        until(lambda: door(world).open["127.0.0.2"] == 5)
         lines[1].close()
-        wait_until(lambda: door(world).open["127.0.0.2"] == 4)
+        until(lambda: door(world).open["127.0.0.2"] == 4)
         with connected(world, "127.0.0.2") as line:
             assert status(ask(line, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 200
         with httpx.Client(base_url=world.url, headers=world.people["ada"]) as http:
@@ -351,9 +352,9 @@ def test_streams_of_one_address_are_bounded(tmp_path: Path) -> None:
             assert follow(orders[0], "127.0.0.2") == 200
             expect_problem(world.http.get(f"/v1/orders/{orders[0]}?wait=5"), 429, "too_many_waiting")
             assert world.http.get(f"/v1/orders/{orders[0]}").status_code == 200
-        wait_until(lambda: not seats(world))
+        until(lambda: not seats(world))
         assert world.http.get(f"/v1/orders/{orders[0]}?wait=0.1").status_code == 200
-        wait_until(lambda: not seats(world))
+        until(lambda: not seats(world))
 
 
 def test_streams_of_one_order_and_of_all_are_bounded(tmp_path: Path) -> None:
@@ -362,7 +363,7 @@ def test_streams_of_one_order_and_of_all_are_bounded(tmp_path: Path) -> None:
         with following(world) as follow:
             assert [follow(one, f"127.0.0.{n}") for n in (2, 3, 4)] == [200, 200, 429]
             assert [follow(other, f"127.0.0.{n}") for n in (2, 3)] == [200, 429]
-        wait_until(lambda: not seats(world))
+        until(lambda: not seats(world))
 
 
 def test_a_seat_is_free_when_its_order_ends(tmp_path: Path) -> None:
@@ -372,7 +373,7 @@ def test_a_seat_is_free_when_its_order_ends(tmp_path: Path) -> None:
             assert follow(order_id) == 200
             assert follow(order_id, "127.0.0.2") == 429
             world.advance(order_id, Event.BROKE)
-            wait_until(lambda: not seats(world))
+            until(lambda: not seats(world))
         assert world.http.get("/v1/orders/ord_none/events").status_code == 404
         assert not seats(world)
 

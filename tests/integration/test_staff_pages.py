@@ -190,7 +190,7 @@ def test_a_burst_of_attempts_is_hashed_a_few_at_once_and_stops_nobody_else(
     with ThreadPoolExecutor(60) as pool:
         burst = [pool.submit(attempt, number) for number in range(60)]
         try:
-            api_world.wait_until(lambda: sum(one.done() for one in burst) == 60 - AT_ONCE - LINE, 30)
+            api_world.until(lambda: sum(one.done() for one in burst) == 60 - AT_ONCE - LINE, 30)
             # All of them wait for their hash now, and the rest has its answer.
             assert world.http.get("/v1/menus", timeout=10).status_code == 200
             assert httpx.get(f"{world.url}/sign-in", timeout=10).status_code == 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -19,6 +18,7 @@ from services.storage.sessions import NOTED_EVERY_S, SessionStore, end_sessions,
 from services.storage.sign_in import SignIns
 from services.storage.staff import StaffStore
 from services.storage.tables_staff import StaffSessionRow
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -165,10 +165,7 @@ def test_no_session_begins_behind_the_back_of_a_new_password(
             session.flush()
             attempt = pool.submit(SignIns(database).by_password, "Ann", PASSWORD, HERE, HOUR_S)
             # On SQLite it begins only when this transaction has ended.
-            end = time.monotonic() + 60
-            while not (database.is_sqlite or attempt.done() or session.execute(waiting).scalar_one()):
-                assert time.monotonic() < end
-                time.sleep(0.05)
+            until(lambda: database.is_sqlite or attempt.done() or session.execute(waiting).scalar_one(), 60)
         assert attempt.result() is None
     assert sessions.list(_ann(database), HOUR_S) == []
 

@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from infra import processes
 from infra.ports import PortBook, any_free
 from infra.processes import Known, Record
 from infra.supervisor import Change, Child, ChildFailed, HomeInUse, Restart, Supervisor
+from tests.waiting import until
 
 # Says that it is ready, and has a child of its own, as a Celery worker has.
 PARENT = """
@@ -48,13 +47,6 @@ supervisor.start([child])
 print(supervisor.pid("part"), flush=True)
 supervisor.wait()
 """
-
-
-def until(happens: Callable[[], object], within_s: float = 10.0) -> None:
-    end = time.monotonic() + within_s
-    while not happens():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def gone(pid: int) -> bool:

@@ -25,8 +25,8 @@ from infra.telemetry import configure_logging
 from schemas.errors import DecodeInvalid, EngineUnavailable, InputError
 from services.bootstrap import Container
 from services.engines.calls import Calls
-from tests.bench.counting import counted
 from tests.collector import Collector, collecting, traced
+from tests.counted_messages import counted
 from tests.stand_ins import Works
 
 world, lone_world = api_world.world, api_world.lone_world

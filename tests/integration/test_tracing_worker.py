@@ -7,16 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
-from api_world import World, running, wait_until
+from api_world import World, running
 
 from infra.ports import any_free
 from infra.redis_server import EmbeddedRedis
@@ -29,7 +27,9 @@ from services.workers.sweeper import sweep
 from services.workers.worker import celery_argv
 from tests.collector import Collector, collecting, traced
 from tests.integration.test_courier import SECRET
+from tests.loopback import Handler, serving
 from tests.stand_ins import CAFE, SAID, TESTER
+from tests.waiting import until
 
 STARTED_S, SOON_S = 90, 60
 STAGES = ["stage read", "stage decode", "stage validate"]
@@ -40,22 +40,13 @@ def shop() -> Iterator[tuple[str, dict[str, str]]]:
     """A receiver of webhooks: its address, and the traceparent of each order that it was told of."""
     told: dict[str, str] = {}
 
-    class Handler(BaseHTTPRequestHandler):
+    class Receiver(Handler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            told[body["data"]["order_id"]] = self.headers["traceparent"]
-            self.send_response(204)
-            self.end_headers()
+            told[json.loads(self.body())["data"]["order_id"]] = self.headers["traceparent"]
+            self.answer(204)
 
-        def log_message(self, format: str, *args: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/", told
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Receiver) as url:
+        yield f"{url}/", told
 
 
 class Part:
@@ -73,7 +64,7 @@ class Part:
             )
 
     def until_ready(self, line: str = "") -> None:
-        wait_until(lambda: self.ready.exists() and line in self.log.read_text(), STARTED_S)
+        until(lambda: self.ready.exists() and line in self.log.read_text(), STARTED_S)
 
     def told_to_stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -119,7 +110,7 @@ def _follow(world: World, collector: Collector, queue: EmbeddedRedis, told: dict
     with redis.Redis.from_url(queue.operator_url) as broker:
         # Accepted and rung for, and then the queue loses it, before anybody listens.
         lost = submit(world)
-        wait_until(lambda: broker.llen("read") == 1, SOON_S)
+        until(lambda: broker.llen("read") == 1, SOON_S)
         broker.flushall()
     worker = Part(settings, "worker", argv)
     try:
@@ -128,8 +119,8 @@ def _follow(world: World, collector: Collector, queue: EmbeddedRedis, told: dict
         assert sweep(parts, idle_s=0) >= 1
         orders = (lost, rung)
         for order_id in orders:
-            wait_until(lambda: parts.orders.get(order_id).state is State.COMPLETED, SOON_S)  # noqa: B023
-        wait_until(lambda: set(told) == set(orders), SOON_S)
+            until(lambda: parts.orders.get(order_id).state is State.COMPLETED, SOON_S)  # noqa: B023
+        until(lambda: set(told) == set(orders), SOON_S)
         assert collector.named("stage read") == []
         # What a part has left is sent when it ends; of the worker by its child, that has the exporter.
         assert worker.told_to_stop() == 0

@@ -14,7 +14,6 @@ from typing import Any
 
 import httpx
 import pytest
-from api_world import wait_until
 from click.testing import Result
 from sqlalchemy import text
 from structlog.testing import capture_logs
@@ -34,6 +33,7 @@ from services.storage.orders import OrderStore
 from services.storage.records import NewOrder
 from services.workers.stack import as_environment
 from tests.later_release import LATER, later_release
+from tests.waiting import until
 
 NEW = NewOrder("cafe", 1, "en", transcript=Transcript(text="tea", confidence=1))
 TIP = 'steps.add_column("orders", sa.Column("tip", sa.BigInteger))'
@@ -161,12 +161,12 @@ def test_the_job_and_an_api_that_waits_for_it(tmp_path: Path, saycart: Callable[
         assert (needed.exit_code, "is needed" in needed.output) == (3, True), needed.output
         refused = saycart(settings, "shops", "list")
         assert (refused.exit_code, "saycart migrate" in refused.output) == (1, True), refused.output
-        wait_until(lambda: b"database.too_old" in log.read_bytes(), 30)
+        until(lambda: b"database.too_old" in log.read_bytes(), 30)
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"http://127.0.0.1:{settings.api_port}/livez", trust_env=False)
         assert f"went from none to {HEAD}" in saycart(settings, "migrate").output
         assert saycart(settings, "migrate", "--check").exit_code == 0
-        wait_until(lambda: answers(f"http://127.0.0.1:{settings.api_port}/livez"), 30)
+        until(lambda: answers(f"http://127.0.0.1:{settings.api_port}/livez"), 30)
     finally:
         api.terminate()
         api.wait(30)
@@ -212,7 +212,7 @@ def test_a_migration_that_has_to_wait_keeps_nobody_waiting(server: Database, tmp
     with migration(server, tmp_path, TIP) as start, capture_logs() as told:
         with holding(server, "SELECT count(*) FROM orders"):
             job = start()
-            wait_until(lambda: waits(told) >= 2, 30)
+            until(lambda: waits(told) >= 2, 30)
             for _ in range(20):
                 orders.get(orders.create(NEW)[0].id)
             assert not job.done()
@@ -228,7 +228,7 @@ def test_an_index_is_made_beside_readers_and_writers_and_again_after_a_kill(
         # CONCURRENTLY waits for every transaction that was there before it: so it is held in the middle.
         with holding(server, "SELECT count(*) FROM menus"):
             job = start()
-            wait_until(lambda: index_is_valid(server) is False, 30)
+            until(lambda: index_is_valid(server) is False, 30)
             for _ in range(5):
                 orders.get(orders.create(NEW)[0].id)
             monkeypatch.setattr(migrating, "MIGRATE_S", 0.3)

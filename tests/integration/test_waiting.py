@@ -16,13 +16,14 @@ from typing import Any
 
 import httpx
 import pytest
-from api_world import World, running, wait_until
+from api_world import World, running
 from sqlalchemy import event, text
 
 from infra.notices import Heard
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from services.api import waiting
+from tests.waiting import until
 
 NEVER_S = 600.0
 # What waits for a notice gets it within milliseconds; this only has to be far from both ends.
@@ -61,7 +62,7 @@ def polling(world: World, order_ids: list[str], **headers: str) -> Iterator[list
 
     with ThreadPoolExecutor(len(order_ids)) as pool:
         polls = [pool.submit(poll, order_id) for order_id in order_ids]
-        wait_until(lambda: waiters(world).watchers == before + len(order_ids), 15)
+        until(lambda: waiters(world).watchers == before + len(order_ids), 15)
         time.sleep(0.3)  # for the first look
         yield polls
 
@@ -176,8 +177,8 @@ def test_who_goes_away_is_forgotten(told: World) -> None:
     with told.http.stream("GET", f"/v1/orders/{order_id}/events") as stream:
         lines = stream.iter_lines()  # one that nobody holds is closed, and the stream with it
         next(lines)
-        wait_until(lambda: waiters(told).watchers == 1)
-    wait_until(lambda: waiters(told).watchers == 0)
+        until(lambda: waiters(told).watchers == 1)
+    until(lambda: waiters(told).watchers == 0)
     assert not waiters(told)._orders
 
 
@@ -201,7 +202,7 @@ def test_a_listener_that_was_cut_off_listens_again(
                 return list(session.scalars(text(found), {"q": "LISTEN %"}))
 
         orders = [world.text()["id"] for _ in range(2)]
-        wait_until(lambda: len(listening()) == 1)
+        until(lambda: len(listening()) == 1)
         first = listening()
         with polling(world, orders) as (missed, heard):
             with world.parts.database.write() as session:
@@ -209,7 +210,7 @@ def test_a_listener_that_was_cut_off_listens_again(
             # While nobody listens: told when the connection is there again.
             world.advance(orders[0], Event.BROKE)
             assert missed.result(SOON_S).json()["status"] == "error"
-            wait_until(lambda: len(listening()) == 1 and listening() != first)
+            until(lambda: len(listening()) == 1 and listening() != first)
             world.advance(orders[1], Event.BROKE)
             assert heard.result(SOON_S).json()["status"] == "error"
 
@@ -229,6 +230,6 @@ def test_a_database_that_was_away_is_waited_for_and_then_told(
             assert world.http.get(f"/v1/orders/{order_id}?wait=5").status_code == 503
             assert not poll.done()
             postgresql.start()
-            wait_until(lambda: world.http.get(f"/v1/orders/{order_id}").status_code == 200, 20)
+            until(lambda: world.http.get(f"/v1/orders/{order_id}").status_code == 200, 20)
             world.advance(order_id, Event.BROKE)
             assert poll.result(SOON_S).json()["status"] == "error"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +12,7 @@ from schemas.menu import Menu
 from services.workers import warming as module
 from services.workers.warming import Warming
 from tests.stand_ins import CAFE
+from tests.waiting import until
 
 
 def version_of(number: int) -> tuple[Menu, int]:
@@ -23,13 +23,6 @@ def version_of(number: int) -> tuple[Menu, int]:
 
 MENUS = [version_of(number) for number in (3, 1, 2)]
 SOON_S = 20.0
-
-
-def wait_until(true: Callable[[], object]) -> None:
-    end = time.monotonic() + SOON_S
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 class Prompts:
@@ -63,7 +56,7 @@ def running(prompts: Prompts) -> tuple[Warming, Callable[[], None]]:
     thread.start()
 
     def end() -> None:
-        wait_until(lambda: len(prompts.done) == len(MENUS))
+        until(lambda: len(prompts.done) == len(MENUS))
         warming.stop()
         thread.join(SOON_S)
         assert not thread.is_alive()
@@ -127,14 +120,14 @@ def test_a_menu_that_comes_later_or_changes_is_warmed_too_and_none_twice(
 
     warming = Warming(menus, prompts.warm)
     warming.start()
-    wait_until(lambda: looked > 3)
+    until(lambda: looked > 3)
     assert prompts.done == [1]
     wanted[:] = [version_of(2)]
-    wait_until(lambda: prompts.done == [1, 2])
+    until(lambda: prompts.done == [1, 2])
     # In other prices alone a version has no other prompt: a chain's shops have one together.
     dearer = tuple(item.model_copy(update={"available": False}) for item in wanted[0][0].items)
     wanted[:] = [(wanted[0][0].model_copy(update={"items": dearer}), 3), version_of(4)]
-    wait_until(lambda: prompts.done == [1, 2, 4])
+    until(lambda: prompts.done == [1, 2, 4])
     warming.stop()
 
 
@@ -145,7 +138,7 @@ def test_a_server_that_is_away_is_asked_again_after_a_while(monkeypatch: pytest.
     prompts.away = True
     prompts.go.set()
     _, end = running(prompts)
-    wait_until(lambda: prompts.asked == [3])
+    until(lambda: prompts.asked == [3])
     prompts.away = False
     assert prompts.asked == [3], "not at once"
     end()

@@ -26,6 +26,7 @@ from services.workers.sweeper import sweep
 from services.workers.worker import celery_argv
 from tests.shown import names_in, shown
 from tests.stand_ins import Works
+from tests.waiting import until
 
 LEASE_S = 3.0  # three beats in it: a machine that stalls for a second loses none
 # Long enough for any stage here, however slow the machine; or so short that one that is held never ends.
@@ -81,11 +82,11 @@ class Worker:
         return (self.home / "worker.log").read_text()
 
     def until(self, true: Callable[[], object], seconds: float = SOON_S) -> None:
-        end = time.monotonic() + seconds
-        while not true():
+        def it_does() -> object:
             assert self.process.poll() is None, self.log()
-            assert time.monotonic() < end, self.log()
-            time.sleep(0.02)
+            return true()
+
+        until(it_does, seconds, told=self.log)
 
     def measured(self, name: str, **labels: str) -> float:
         """What its own port tells Prometheus."""
@@ -154,10 +155,7 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     beaten = world.orders.get(long).lease_until
     worker.until(lambda: world.orders.get(long).lease_until != beaten)
     os.killpg(worker.process.pid, signal.SIGSTOP)
-    end = time.monotonic() + LEASE_S + SOON_S
-    while world.runner("other").run(long, "decode") is not State.COMPLETED:
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    until(lambda: world.runner("other").run(long, "decode") is State.COMPLETED, LEASE_S + SOON_S, every_s=0.1)
     worker.hold(False)
     os.killpg(worker.process.pid, signal.SIGCONT)
     worker.until(lambda: world.orders.code_counts().get(("dropped", "decode")) == 1)

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import ToolRefused
-from services.examples.actions.folder import FILE_BYTES, FOUND, MOST_FILES, Folder
+from services.examples.actions.folder import FILE_BYTES, FOUND, MOST_FILES, Folder, ToolRefused
 
 SECRET = "nobody's business"
 

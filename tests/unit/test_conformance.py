@@ -26,7 +26,7 @@ from services.engines.conformance import AWKWARD, marks, schema_features, string
 from services.engines.gguf import metadata
 from services.engines.vocabulary import Vocabulary, read_vocabulary
 from tests.stand_ins import CAFE
-from tests.unit.wire_text import said
+from tests.wire_text import said
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
 

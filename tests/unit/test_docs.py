@@ -102,11 +102,31 @@ def _anchors(text: str) -> set[str]:
 
 def test_every_finding_is_documented_and_every_documented_one_exists() -> None:
     used = set()
-    for name in ("agreement.py", "facts.py", "validate.py", "stages.py"):
-        source = (REPOSITORY / "services" / "pipeline" / name).read_text()
+    for name in ("checks/two_readers.py", "checks/facts.py", "checks/evidence.py", "pipeline/stages.py"):
+        source = (REPOSITORY / "services" / name).read_text()
         used |= set(re.findall(r'Finding\.(?:blocking|info)\(\s*"([a-z_]+)"', source))
         used |= set(re.findall(r'^        "([a-z_]+)": \(', source, re.M))
     documented = set(
         re.findall(r"^\| `([a-z_]+)` \|", (REPOSITORY / "docs" / "findings.md").read_text(), re.M)
     )
     assert used == documented
+
+
+DECISIONS = sorted((REPOSITORY / "infra/adr").glob("[0-9]*.md"))
+
+
+@pytest.mark.parametrize("decision", DECISIONS, ids=lambda p: p.name[:4])
+def test_a_decision_has_one_status_here_and_in_the_table(decision: Path) -> None:
+    heading, _, status, *_ = decision.read_text().splitlines()
+    number, title = re.fullmatch(r"# (\d+)\. (.+)", heading).groups()  # type: ignore[union-attr]
+    said = status.removeprefix("**Status:** ")
+    other = r"\[\d+\]\(\d{4}-[a-z0-9-]+\.md\)"
+    gone = rf"; [^;]+ no longer holds?: {other}(?:, {other})*"
+    assert re.fullmatch(rf"accepted(?:{gone})*|superseded by {other}", said), status
+    rows = (decision.parent / "README.md").read_text().splitlines()
+    assert f"| {number} | [{title}]({decision.name}) | {said} |" in rows
+
+
+def test_the_table_of_decisions_names_no_other() -> None:
+    table = (REPOSITORY / "infra/adr/README.md").read_text()
+    assert re.findall(r"^\| \d+ \| \[.+?\]\((.+?)\) \|", table, re.M) == [p.name for p in DECISIONS]

@@ -21,8 +21,8 @@ from services.reading.effort import MENU_STEPS, ORDER_STEPS, budget, charge
 from services.reading.names import lexicons
 from services.reading.names.lexicon import Lexicon
 from services.reading.order import read_order
+from tests.carts import MENUS
 from tests.stand_ins import CAFE, ScriptedTranscriber, recorded, speech
-from tests.unit.test_spoken_forms import MENUS
 
 CHARS = 2_000
 SYLLABLES = "bra cho del fen gor hip jun kel lom mip nar oxo pil quo ras sut".split()

@@ -21,7 +21,7 @@ from services.engines.grammar import SCHEMA, build_mask, check_menu, mask_versio
 from services.engines.labels import Labels
 from services.reading.order import clean, read_order
 from tests.stand_ins import CAFE, NASTY, big_menu, sample_menu
-from tests.unit.wire_text import SAID, item, mask_of, off_menu, said, wire
+from tests.wire_text import SAID, item, mask_of, off_menu, said, wire
 
 BYTES = LLTokenizer("byte")
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

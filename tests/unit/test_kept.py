@@ -14,9 +14,9 @@ from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.engines import kept as kept_module
-from services.engines.kept import Kept, KeptDecoder, KeptEars
 from services.engines.ports import Decoded, Recording, Scored
+from services.evaluation import kept as kept_module
+from services.evaluation.kept import Kept, KeptDecoder, KeptEars
 from services.reading.order import read_order
 from tests.stand_ins import (
     AWAY,

@@ -14,7 +14,7 @@ from services.engines.labels import Labels
 from services.reading.order import read_order
 from services.web.review_form import controls_of, lines_of
 from tests.stand_ins import CAFE
-from tests.unit.wire_text import mask_of
+from tests.wire_text import mask_of
 
 TOPPINGS = (
     "lettuce, tomato, red onion, pickles, black olives, green peppers, jalapenos, spinach, cucumber, "

@@ -20,7 +20,7 @@ from services.engines.labels import Labels
 from services.reading.order import clean, read_order
 from tests.fuzz.drafts import any_draft, evidences, walk
 from tests.stand_ins import CAFE, NASTY, sample_menu
-from tests.unit.wire_text import LATTES, MUFFIN, SAID, foam, item, mask_of, oat, off_menu, said, wire
+from tests.wire_text import LATTES, MUFFIN, SAID, foam, item, mask_of, oat, off_menu, said, wire
 
 BYTES = LLTokenizer("byte")
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -1,98 +1,22 @@
-"""Names said shorter than the board has them, and items that are only said by their choices, on menus that
-give hardly any aliases (`tests/told/menus`)."""
+"""Which shorter forms of a name are short names, and that none takes a name of the board away."""
 
 from __future__ import annotations
 
 import pytest
 
+from services.reading.language.language import language
 from services.reading.names.lexicon import Lexicon
-from services.reading.names.short_names import Name, short_names
-from services.reading.order import read_order
-from tests.unit.test_following import shown
-from tests.unit.test_spoken_forms import MENUS, only_cart
-
-SUBS, PIES, BURGERS, COFFEE, TACOS = (
-    "corner-sub", "nonna-slice", "burger-barn", "daily-grind", "taco-corner",
-)  # fmt: skip
-BAGELS, DEPOT, DINER = "bagel-works", "pizza-depot", "copper-skillet"
-
-
-@pytest.mark.parametrize(
-    ("menu", "words", "cart"),
-    [
-        # Without the sort of thing, and without how it was made.
-        (SUBS, "a footlong turkey on wheat with swiss", "1 turkey 12IN wheat, swiss"),
-        (SUBS, "a six inch meatball on white bread", "1 meatball 6IN white"),
-        (SUBS, "a bowl of the tomato basil and a grilled cheese", "1 tomato-soup BOWL; 1 grilled-cheese"),
-        (SUBS, "a bag of Doritos and a bottled water", "1 doritos; 1 water"),
-        (BURGERS, "large fries and two milks", "1 fries L; 2 milk"),
-        (BURGERS, "a double mushroom swiss with bacon", "1 mushroom-swiss DBL bacon"),
-        (BURGERS, "large fries with chili on top", "1 fries L chili-top"),
-        (COFFEE, "a large chai with oat", "1 chai LG oat"),
-        (COFFEE, "a medium coffee, dark roast", "1 coffee MD dark-roast"),
-        (COFFEE, "a medium cold brew with vanilla and no whip", "1 cold-brew MD vanilla, no whip"),
-        (COFFEE, "two oatmeal cookies and a slice of banana bread", "2 oat-cookie; 1 banana-bread"),
-        (PIES, "a small house salad with ranch", "1 house-salad SM ranch-dressing"),
-        (PIES, "half a dozen garlic knots and two bottles of water", "6 garlic-knots; 2 water"),
-        (TACOS, "a large watermelon and a small tamarind", "1 watermelon LG; 1 tamarind SM"),
-        # Said by its choices.
-        (BAGELS, "an everything bagel, toasted, with scallion cream cheese",
-         "1 bagel everything, toasted, scallion-cc"),
-        (BAGELS, "a BLT on a plain bagel, toasted", "1 blt plain, toasted"),
-        (BAGELS, "two plain bagels with butter and one sesame bagel with jelly",
-         "2 bagel plain, butter; 1 bagel sesame, jelly"),
-        (PIES, "a large with ham and pineapple", "1 byo LG ham, pineapple"),
-        (PIES, "two larges on thin crust and a small with pepperoni",
-         "2 byo LG thin; 1 byo SM pepperoni"),
-        # Any pizza may have chicken on it, and need not be the buffalo one.
-        (PIES, "a small chicken pizza", "1 byo SM chicken"),
-        (BAGELS, "a three egg omelette with avocado and everything bagel",
-         "1 three-egg-omelette avocado, everything-bagel"),
-        # The four is of a name, and makes no number of the extra.
-        ("sub-dock", "a six inch veggie cut in four, extra chipotle mayo",
-         "1 veggie-sub SIX cut-in-four, extra chipotle-mayo"),
-        # A sound-alike of the whole name, which holds a short form of it.
-        ("daily-grind", "a large coffee, dark rose", "1 coffee LG dark-roast"),
-        # Said of all, and of what it comes in.
-        (BURGERS, "a turkey burger and a veggie burger, each with avocado",
-         "1 turkey-burger avocado; 1 veggie-burger avocado"),
-    ],
-)  # fmt: skip
-def test_what_is_plain_though_the_board_says_more(menu: str, words: str, cart: str) -> None:
-    assert shown(read_order(words, MENUS[menu], 1)) == cart
-
-
-@pytest.mark.parametrize(
-    ("menu", "words"),
-    [
-        # Another thing than the one that has this word in its name.
-        (SUBS, "a milk"),
-        (SUBS, "a broccoli salad"),
-        (SUBS, "a turkey club, six inch"),
-        (SUBS, "a six inch veggie with turkey"),
-        (COFFEE, "a banana"),
-        (DINER, "two fish tacos"),
-        # One of several, or one with bacon; no "Barn burger", though it sounds like it.
-        (BURGERS, "a single bacon burger with mushrooms"),
-        # There is a pepperoni pizza, and one to build with pepperoni.
-        (DEPOT, "large pep, thin crust"),
-        # One six piece, or six of them?
-        (DEPOT, "half a dozen wings, naked"),
-        # Nothing of the menu may be lost within a name.
-        (BAGELS, "half pound tub of veggie cream cheese to go"),
-        # A choice of the potato, or a thing of its own?
-        ("smoke-barrel", "a baked potato with butter, and put chopped brisket on it"),
-    ],
-)
-def test_what_may_be_another_thing_is_never_settled(menu: str, words: str) -> None:
-    assert only_cart(read_order(words, MENUS[menu], 1)) is None
+from services.reading.names.short_forms import BoardName
+from services.reading.names.short_names import short_names
+from tests.carts import MENUS
 
 
 def forms(*names: tuple[str, str], single: bool = False) -> dict[str, str]:
     """Short forms of items, or of the choices of one group, by their words."""
     kind = ("option", "g") if single else ("item", "")
-    told = [Name(tuple(name.split()), *kind, ref, single) for name, ref in names]
-    found = short_names(told, {tuple(name.split()): {kind[1] or "item"} for name, _ in names}, {})
+    told = [BoardName(tuple(name.split()), *kind, ref, single) for name, ref in names]
+    taken = {tuple(name.split()): {kind[1] or "item"} for name, _ in names}
+    found = short_names(told, taken, {}, language("en"))
     return {" ".join(short.words): short.ref for short in found}
 
 

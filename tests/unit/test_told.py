@@ -13,7 +13,7 @@ from schemas.compare import canonical
 from schemas.evidence import Evidence
 from services.checks.one_cart import line_left
 from services.reading.order import read_order
-from tests.unit.test_spoken_forms import MENUS, only_cart
+from tests.carts import MENUS, only_cart
 
 TOLD = REPOSITORY / "tests" / "told"
 # Which share of each part's carts is proposed rightly, at least.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from infra.models import Lock
+from tests.loopback import Handler, serving
 
 
 def sha(data: bytes) -> str:
@@ -62,46 +62,37 @@ def locked(model: str, files: dict[str, bytes], pieces: list[tuple[Path, dict[st
     )
 
 
-class LoopbackIndex(ThreadingHTTPServer):
+@dataclass
+class LoopbackIndex:
     """A package index on loopback that counts downloads, and cuts the first `cuts` of them."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.folder = folder
-        self.served: Counter[str] = Counter()
-        self.cuts = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/simple"
+    folder: Path
+    url: str = ""
+    served: Counter[str] = field(default_factory=Counter)
+    cuts: int = 0
 
     @classmethod
     @contextmanager
     def serving(cls, folder: Path) -> Iterator[Self]:
-        with cls(folder) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            yield server
-            server.shutdown()
+        index = cls(folder)
 
+        class Pages(Handler):
+            def do_GET(self) -> None:
+                name = self.path.strip("/").split("/")[-1]
+                if not name.endswith(".whl"):
+                    links = (f'<a href="/{wheel.name}">{wheel.name}</a>' for wheel in folder.iterdir())
+                    page = f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>"
+                    return self.answer(200, page.encode(), Content_Type="text/html")
+                index.served[name] += 1
+                data = (folder / name).read_bytes()
+                if sum(index.served.values()) > index.cuts:
+                    return self.answer(200, data, Content_Type="application/zip")
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data[: len(data) // 2])
+                return None
 
-class _Handler(BaseHTTPRequestHandler):
-    server: LoopbackIndex
-
-    def do_GET(self) -> None:
-        name = self.path.strip("/").split("/")[-1]
-        if not name.endswith(".whl"):
-            links = (f'<a href="/{wheel.name}">{wheel.name}</a>' for wheel in self.server.folder.iterdir())
-            self._answer(f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>".encode(), "text/html")
-            return
-        self.server.served[name] += 1
-        data = (self.server.folder / name).read_bytes()
-        self._answer(data, "application/zip", sum(self.server.served.values()) <= self.server.cuts)
-
-    def _answer(self, data: bytes, kind: str, cut: bool = False) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data[: len(data) // 2] if cut else data)
-
-    def log_message(self, *_: object) -> None: ...
+        with serving(Pages) as url:
+            index.url = f"{url}/simple"
+            yield index

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Unpack
 
-from schemas.errors import ToolRefused
 from services.engines.completion import How
-from services.examples.actions.folder import Folder
+from services.examples.actions.folder import Folder, ToolRefused
 from services.examples.actions.schema import Action, Finish, NextAction, ReadFile, WriteFile
 from services.examples.actions.situation import Step, shown, situation
 from services.examples.actions.task import TASK

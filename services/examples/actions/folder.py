@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 
-from schemas.errors import ToolRefused
+from schemas.errors import InputError
 
 FILE_BYTES = 16_000
 MOST_FILES = 200
@@ -31,6 +31,14 @@ FOUND = 8
 """Paths that a search tells of."""
 
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class ToolRefused(InputError):
+    """A path out of the folder, a link, something too large: nothing was read and nothing was written. It
+    goes back to the model as what was seen, so `detail` is written for it."""
+
+    code = "tool_refused"
+    hint = "Name a file inside the folder by its path from there, such as notes/a.txt."
 
 
 class Folder:

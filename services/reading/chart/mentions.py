@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.evidence import Mention
-from services.reading.chart.tokens import Token, span
+from services.reading.chart.tokens import Utterance, span
 from services.reading.effort import charge
 
 
@@ -23,7 +23,7 @@ class Name:
         return next((m for m in self.readings if m.kind == kind), None)
 
 
-def names_of(tokens: list[Token], mentions: Iterable[Mention]) -> list[Name]:
+def names_of(tokens: Utterance, mentions: Iterable[Mention]) -> list[Name]:
     """Mentions by place; of two that overlap the one that names an item, or else the first."""
     places: dict[tuple[int, int], list[Mention]] = {}
     for mention in mentions:
@@ -38,7 +38,7 @@ def names_of(tokens: list[Token], mentions: Iterable[Mention]) -> list[Name]:
     return sorted(kept, key=lambda n: n.start)
 
 
-def phrase_end(tokens: list[Token], at: int, phrases: Iterable[tuple[str, ...]]) -> int | None:
+def phrase_end(tokens: Utterance, at: int, phrases: Iterable[tuple[str, ...]]) -> int | None:
     """The end of the longest of `phrases` that stands at `at`."""
     charge()
     words = tuple(token.folded for token in tokens[at : at + 4])

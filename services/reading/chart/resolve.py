@@ -8,37 +8,52 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from services.reading.chart.tokens import Token
+from schemas.explanation import Loss, Rule
+from services.reading.chart.tokens import Utterance
 from services.reading.effort import charge
-from services.reading.language.english import JOINTS
 
 EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A mention before overlaps are settled: token positions that matched, and whom they name. An `uneven`
-    one has more or fewer words than the name, and likeness in the whole only; of an even one `unlike` are the
-    positions of words that are not the name's."""
+    """A mention before overlaps are settled: token positions that matched, whom they name, and the rule that
+    found it. An `uneven` one has more or fewer words than the name, and likeness in the whole only; of an
+    even one `unlike` are the positions of words that are not the name's."""
 
     kind: str
     group: str
     id: str
     core: tuple[int, ...]
     score: float
+    # Tells of it, and settles nothing.
+    rule: Rule = field(compare=False)
     uneven: bool = False
     unlike: tuple[int, ...] = ()
 
 
 def settle(found: list[Found]) -> list[Found]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
-    # A short form is no name said whole.
+    best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
+    for f in _undisputed(_credible(found)):
+        key = (f.kind, f.group, f.id, f.core)
+        if key not in best or best[key].score < f.score:
+            best[key] = f
+    return list(best.values())
+
+
+def _credible(found: list[Found]) -> list[Found]:
+    """Those that names said whole do not belie. A short form is no name said whole."""
     whole = _Overlaps([f for f in found if f.score >= GAPPED and f.score != SHORT])
     found = [f for f in found if f.score >= GAPPED or not _told_otherwise(whole.of(f), f)]
     said = {frozenset(f.core) for f in whole.all if f.score >= EXACT and f.kind != "item"}
-    found = [f for f in found if f.score < EXACT or not any(_parts_better(f, w, said) for w in whole.of(f))]
+    return [f for f in found if f.score < EXACT or not any(_parts_better(f, w, said) for w in whole.of(f))]
+
+
+def _undisputed(found: list[Found]) -> list[Found]:
+    """Those that no other beats, the longest first."""
     kept = _Overlaps()
     for f in sorted(found, key=lambda f: (-len(f.core), -f.score)):
         near = kept.of(f)
@@ -49,12 +64,7 @@ def settle(found: list[Found]) -> list[Found]:
             if set(f.core) < set(k.core) and f.score > k.score + 0.15:
                 kept.drop(k)
         kept.add(f)
-    best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
-    for f in kept.all:
-        key = (f.kind, f.group, f.id, f.core)
-        if key not in best or best[key].score < f.score:
-            best[key] = f
-    return list(best.values())
+    return kept.all
 
 
 class _Overlaps:
@@ -147,11 +157,11 @@ def _same(a: Found, b: Found) -> bool:
     return (a.kind, a.group, a.id) == (b.kind, b.group, b.id)
 
 
-def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
+def filled(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
     """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
     is a part of another name, and would be lost."""
     gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
-    gap = {i for i in gap if tokens[i].folded != "the"}
+    gap = {i for i in gap if tokens[i].folded not in tokens.language.definite_articles}
     if not gap:
         return True
     charge(len(kept))
@@ -161,7 +171,7 @@ def filled(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
     return gap <= {i for f in kept if f is not one for i in f.core}
 
 
-def counted(tokens: list[Token], one: Found, kept: list[Found]) -> bool:
+def counted(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
     """Whether a name's number counts the same thing by a longer name: "three cheese omelettes", where one is
     a three cheese omelette."""
     if not tokens[one.core[0]].folded.isdigit():
@@ -186,8 +196,26 @@ def closes(around: Found, choice: Found) -> bool:
     )
 
 
+def outdone(one: Found, found: list[Found], kept: list[Found]) -> tuple[Found | None, Loss]:
+    """What a candidate that does not stand lost to, of all that were `found` and of those `kept`, and why: an
+    account for people, which settles nothing."""
+    charge(len(found) + len(kept))
+    near = [k for k in kept if set(k.core) & set(one.core)]
+    whole = [f for f in found if f.score >= GAPPED and f.score != SHORT and set(f.core) & set(one.core)]
+    said = {frozenset(f.core) for f in found if f.score >= EXACT and f.kind != "item"}
+    if one.score < GAPPED and _told_otherwise(whole, one):
+        return next((k for k in near if k.score >= GAPPED), None), "said_otherwise"
+    if one.score >= EXACT and (better := [w for w in whole if _parts_better(one, w, said)]):
+        return better[0], "parts_fit_better"
+    winner = next((k for k in near if _beats(k, one)), None) or next(iter(near), None)
+    if winner is None:
+        return None, "makes_no_sense"
+    mine, its = set(winner.core), set(one.core)
+    return winner, "longer" if its < mine else "nearer" if its == mine else "better"
+
+
 def strange(
-    tokens: list[Token], found: list[Found], kept: list[Found], offers: Mapping[str, frozenset[str]]
+    tokens: Utterance, found: list[Found], kept: list[Found], offers: Mapping[str, frozenset[str]]
 ) -> set[tuple[str, tuple[int, ...]]]:
     """Groups and places of choices that no named item comes with, where their words are choices it has: "a
     burger with cheese and onions" has no cheese and onion filling. `offers` are the groups of each item."""
@@ -198,6 +226,11 @@ def strange(
         if one.kind == "option" and len(one.core) > 2 and one.group not in groups:
             charge(len(own))
             told = {i for f in own if set(f.core) < set(one.core) for i in f.core}
-            if told >= {i for i in one.core if tokens[i].folded not in JOINTS}:
+            if told >= _words_of_its_own(tokens, one):
                 lost.add((one.group, one.core))
     return lost
+
+
+def _words_of_its_own(tokens: Utterance, one: Found) -> set[int]:
+    """Where a name has other words than joints."""
+    return {i for i in one.core if tokens[i].folded not in tokens.language.joints}

@@ -6,26 +6,16 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise, zip_longest
 
 from schemas.evidence import Mention
 from services.reading.effort import charge
-from services.reading.language.english import (
-    AMOUNTS,
-    FILLERS,
-    HESITATIONS,
-    JOINTS,
-    LIKING,
-    NUMBERS,
-    PERSONS,
-    SAME_AS,
-)
+from services.reading.language.language import Language
+
+Folded = tuple[str, ...]
 
 SENTENCE_ENDS = (".", "?", "!")
 PAUSES = (*SENTENCE_ENDS, ",", ";", ":")
 _QUOTES = " \t\n'\"‘’“”()[]*"
-# Number words that are more than their number: "a double", "half a dozen", "vanilla twice".
-UNFOLDED = frozenset("single double triple couple pair both twice thrice dozen".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,41 +28,52 @@ class Token:
     after: str
 
 
-def fold(word: str) -> str:
+class Utterance(list[Token]):
+    """What was said, as tokens in order, and the language that it was said in. A slice is a plain list."""
+
+    def __init__(self, tokens: Iterable[Token], language: Language) -> None:
+        super().__init__(tokens)
+        self.language = language
+
+    def of(self, tokens: Iterable[Token]) -> Utterance:
+        """Other tokens in the same language."""
+        return Utterance(tokens, self.language)
+
+
+def fold(word: str, language: Language) -> str:
     """Fold a word to what sounds the same for matching: case, possessive, plural, number words."""
-    word = word.casefold().replace("’", "'").removesuffix("'s")
-    subject = word.removesuffix("'ll")
-    if subject in NUMBERS or subject in ("he", "she") or (len(subject) > 3 and subject.endswith("s")):
-        word = subject  # "three eggs'll do"; and "she'll" is no shell
+    word = word.casefold().replace("’", "'")
+    for ending in language.possessives:
+        word = word.removesuffix(ending)
+    for ending in language.contractions:
+        subject = word.removesuffix(ending)
+        if subject in language.numbers or language.contracted.match(subject):
+            word = subject
     word = word.replace("'", "")
-    if word in NUMBERS and word not in UNFOLDED:
-        return str(NUMBERS[word])
-    if word in ("oz", "ounces"):
-        return "ounce"
-    if word == "%":
-        return "percent"
-    if word in ("&", "n"):  # "mac 'n' cheese", "salt & vinegar"
-        return "and"
-    if len(word) > 4 and word.endswith(("ie", "ies")):
-        return re.sub(r"ies?$", "y", word)
-    if len(word) > 4 and word.endswith("aves"):
-        return word[:-3] + "f"
-    if len(word) > 4 and re.search(r"(ch|sh|ss|x|z)es$", word):
-        return word[:-2]
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
+    if word in language.numbers and word not in language.unfolded:
+        return str(language.numbers[word])
+    if word in language.spellings:
+        return language.spellings[word]
+    return next((once for rule in language.plurals if (once := rule.of(word)) is not None), word)
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str, language: Language) -> Utterance:
     """Words of `text` in order, folded."""
     found = list(re.finditer(r"\w+(?:['’]\w+)?|[%&]", text))
     charge(3 + 2 * len(found))
     ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
-    return [
-        Token(fold(m.group()), m.start(), m.end(), _pause(text[m.end() : end]))
-        for m, end in zip(found, ends, strict=True)
-    ]
+    return Utterance(
+        (
+            Token(fold(m.group(), language), m.start(), m.end(), _pause(text[m.end() : end]))
+            for m, end in zip(found, ends, strict=True)
+        ),
+        language,
+    )
+
+
+def folded(text: str, language: Language) -> Folded:
+    """The words of `text`, folded."""
+    return tuple(token.folded for token in tokenize(text, language))
 
 
 def _pause(between: str) -> str:
@@ -80,42 +81,73 @@ def _pause(between: str) -> str:
     return "" if between == "-" else between.strip(_QUOTES)[:1]
 
 
-def _plural_of(word: str, names: Collection[str]) -> bool:
-    """Whether a word is the plural of one of the menu's; "as" is none of "a"."""
-    return word.endswith("s") and word not in FILLERS and word not in names and word[:-1] in names
-
-
-def fluent(tokens: list[Token], names: Collection[str]) -> list[Token]:
+def fluent(tokens: Utterance, names: Collection[str]) -> Utterance:
     """The words without those of mere hesitation, unless the menu's `names` have them. Their commas go with
-    them; a sentence's end stays one. "Can" as a verb is told from a can of something, and "not too much" is
-    one word. Two "nigiris" are the menu's nigiri, though most words in "is" are singular."""
-    tokens = [replace(t, folded=t.folded[:-1]) if _plural_of(t.folded, names) else t for t in tokens]
+    them; a sentence's end stays one. A verb is told from a vessel ("can I get"), and "not too much" is one
+    word. Two "nigiris" are the menu's nigiri, though most words in "is" are singular."""
+    said = tokens.language
+    tokens = tokens.of(replace(t, folded=_singular(t.folded, names, said)) for t in tokens)
     kept: list[Token] = []
     i = 0
     while i < len(tokens):
         words = tuple(token.folded for token in tokens[i : i + 4])
-        size = max((len(p) for p in HESITATIONS if words[: len(p)] == p), default=0)
-        same = max((p for p in SAME_AS if words[: len(p)] == p), key=len, default=())
-        if same[-1:] == ("lot",) and "lot" in names:
-            same = ()  # a menu may have "the lot"
-        if same:
-            kept.append(replace(tokens[i + len(same) - 1], folded=SAME_AS[same], start=tokens[i].start))
+        if same := _same(words, names, said):
+            kept.append(replace(tokens[i + len(same) - 1], folded=said.same_as[same], start=tokens[i].start))
             i += len(same)
             continue
-        likened = words[1:2] in (("it",), ("that",), ("this",), ("those",)) and not tokens[i].after
-        liked = words[0] == "like" and (likened or not kept or kept[-1].folded in LIKING)
-        if not size or liked or all(word in names for word in words[:size]):
+        size = _hesitation(words, bool(tokens[i].after), kept, names, said)
+        if not size:
             kept.append(tokens[i])
             i += 1
             continue
         i += size
-        if kept and kept[-1].folded in AMOUNTS.keys() | JOINTS and kept[-1].after == ",":
-            kept[-1] = replace(kept[-1], after="")  # "no, um, onions"
-        if kept and tokens[i - 1].after in SENTENCE_ENDS and not kept[-1].after:
-            kept[-1] = replace(kept[-1], after=tokens[i - 1].after)
-    # "Can I get a coke": the verb, and no can of anything.
-    asks = [a.folded == "can" and b.folded in PERSONS for a, b in pairwise(kept)]
-    return [replace(t, folded="could") if ask else t for t, ask in zip_longest(kept, asks)]
+        if kept:
+            kept[-1] = replace(kept[-1], after=_pause_after(kept[-1], tokens[i - 1].after, said))
+    return tokens.of(_verbs(kept, said))
+
+
+def _pause_after(last: Token, pause: str, said: Language) -> str:
+    """The pause after a word whose hesitation, which ended in a `pause`, is gone: "no, um, onions"."""
+    after = last.after
+    if after == "," and last.folded in said.leading_words:
+        after = ""
+    return after or (pause if pause in SENTENCE_ENDS else "")
+
+
+def _verbs(tokens: list[Token], said: Language) -> Iterator[Token]:
+    """The words, with those that are a verb before a person as that verb."""
+    for i, token in enumerate(tokens):
+        person = i + 1 < len(tokens) and tokens[i + 1].folded in said.persons
+        yield (
+            replace(token, folded=said.verbs[token.folded])
+            if person and token.folded in said.verbs
+            else token
+        )
+
+
+def _singular(word: str, names: Collection[str], said: Language) -> str:
+    """A word, or the menu's whose plural it is; "as" is none of "a"."""
+    if word in said.fillers or word in names:
+        return word
+    stems = (word.removesuffix(sign) for sign in said.plural_signs if word.endswith(sign))
+    return next((stem for stem in stems if stem in names), word)
+
+
+def _same(words: Folded, names: Collection[str], said: Language) -> Folded:
+    """The longest phrase that begins `words` and says the same as one word; empty where none does."""
+    same = max((p for p in said.same_as if words[: len(p)] == p), key=len, default=())
+    named = same and same[-1] in said.same_unless_named and same[-1] in names
+    return () if named else same
+
+
+def _hesitation(words: Folded, pause: bool, kept: list[Token], names: Collection[str], said: Language) -> int:
+    """How many of `words` are mere hesitation, after those `kept`; `pause` tells of one after the first."""
+    size = max((len(p) for p in said.hesitations if words[: len(p)] == p), default=0)
+    if size and words[0] in said.liked:
+        likened = not pause and words[1:2] and words[1] in said.likened
+        if likened or not kept or kept[-1].folded in said.liking:
+            return 0
+    return 0 if all(word in names for word in words[:size]) else size
 
 
 def sentences(tokens: list[Token]) -> Iterator[list[Token]]:

@@ -9,7 +9,6 @@ from services.reading.clauses.listener import Listener
 from services.reading.clauses.pointing import Lost, Pointer
 from services.reading.clauses.restating import Restater
 from services.reading.clauses.tally import Tally, Wish
-from services.reading.language.english import AMOUNTS, ARTICLES, OTHERS, PIECES
 from services.reading.values.numbers import is_plural
 
 
@@ -18,6 +17,7 @@ class Adder:
 
     def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
         self._tokens, self._menu = listener.tokens, listener.menu
+        self._words = listener.tokens.language
         self._tally, self._pointer = tally, pointer
         self._early: list[Said] = []  # what was said before any item
         self._uncounted: Wish | None = None  # a plural whose number is still to come: "burgers, two"
@@ -47,10 +47,8 @@ class Adder:
             Lost: how many, or of which line, can't be told.
         """
         assert said.item is not None
-        leading = [t.folded for t in self._tokens[clause.body : said.item.start]]
-        known = self._tally.of_item(said.skus)
-        if not known and leading and leading[-1] in OTHERS and clause.lead != "and":
-            return  # "that coffee at work upset my stomach"
+        if self._is_talk(clause, said):
+            return
         if replaces:  # "a regular, no, a large milkshake"
             self._early = [known for known in self._early if not (known.sizes and said.sizes)]
         counted = said.number is not None or self._pointer.article(clause, said.item.start)
@@ -65,6 +63,10 @@ class Adder:
             raise Lost
         self._pointer.give([wish], said)
         self._head_of(wish, said, counted=counted)
+        self._give_early(wish, said, counted=counted)
+
+    def _give_early(self, wish: Wish, said: Said, *, counted: bool) -> None:
+        """Give a line what was said before it: "four, I mean five, croissants"."""
         for early in self._early:
             if early.sizes and said.sizes:  # "a large and a small margherita"
                 another = Wish(said.skus, wish.at, early.number.value if early.number else 1)
@@ -76,35 +78,55 @@ class Adder:
             wish.quantity = early.number.value if early.number and not counted else wish.quantity
         self._early.clear()
 
+    def _leading(self, clause: Clause, said: Said) -> list[str]:
+        """The words of a clause before its item."""
+        assert said.item is not None
+        return [token.folded for token in self._tokens[clause.body : said.item.start]]
+
+    def _is_talk(self, clause: Clause, said: Said) -> bool:
+        """ "That coffee at work upset my stomach": of something that nobody ordered here."""
+        leading = self._leading(clause, said)
+        others = bool(leading) and leading[-1] in self._words.others
+        return others and not self._tally.of_item(said.skus) and clause.lead not in self._words.conjunctions
+
     def _each_one(self, clause: Clause, said: Said) -> int:
         """How many are wished for where each of us wants one: "we both want a cola", "and a tea each"; 0
         if not."""
         assert said.item is not None
-        before = {t.folded for t in self._tokens[clause.body : said.item.start]}
-        if "both" in before and before & {"we", "us", "they", "them"}:
+        before = self._leading(clause, said)
+        if not self._words.dual.isdisjoint(before) and not self._words.plural_persons.isdisjoint(before):
             return 2
-        words = [t.folded for t in self._tokens[clause.body : clause.end]]
-        closing = words[-1:] == ["each"] or words[-3:] in (["each", "of", "them"], ["each", "of", "those"])
-        last = closing and self._pointer.article(clause, said.item.start)
+        last = self._ends_with_each(clause) and self._pointer.article(clause, said.item.start)
         return sum(wish.quantity for wish in self._tally.wishes[:-1]) if last else 0
+
+    def _ends_with_each(self, clause: Clause) -> bool:
+        """ "A tea each", "a tea each of them"."""
+        words = [token.folded for token in self._tokens[clause.body : clause.end]]
+        of, them = self._words.partitive, self._words.plural_pronouns
+        if len(words) > 2 and words[-2] in of and words[-1] in them:
+            words = words[:-2]
+        return bool(words) and words[-1] in self._words.distributive
 
     def refuses(self, clause: Clause, said: Said) -> bool:
         """ "No muffin", "skip the fries": take a line back that was ordered; False where nothing is
         refused."""
         if said.item is None:
             return False
-        leading = [t.folded for t in self._tokens[clause.body : said.item.start]]
-        refusal = AMOUNTS.get(next((w for w in reversed(leading) if w not in ARTICLES), ""))
-        known = self._tally.of_item(said.skus)
-        # "Scampi, no chips": a thing that nobody ordered is refused, where "no" is no correction.
-        denied = (
-            leading == ["no"] and clause.lead == "," and self._tally.wishes and said.item.end == clause.end
-        )
-        if refusal is not Amount.NONE or not (known or leading[-1] in ARTICLES or denied):
+        leading = self._leading(clause, said)
+        nearest = next((w for w in reversed(leading) if w not in self._words.articles), "")
+        if self._words.amounts.get(nearest) is not Amount.NONE:
             return False
+        known = self._tally.of_item(said.skus)
         if known:
             self._tally.drop(known[0])
-        return True
+            return True
+        return leading[-1] in self._words.articles or self._is_denied(clause, said, leading)
+
+    def _is_denied(self, clause: Clause, said: Said, leading: list[str]) -> bool:
+        """ "Scampi, no chips": a thing that nobody ordered is refused, where "no" is no correction."""
+        assert said.item is not None
+        no = len(leading) == 1 and (leading[0],) in self._words.replacing
+        return no and said.item.end == clause.end and clause.lead == "," and bool(self._tally.wishes)
 
     def counts_late(self, said: Said) -> bool:
         """ "Burgers, two": give a plural the number that was still to come; False where none waits."""
@@ -127,17 +149,12 @@ class Adder:
     def turned(self, said: Said) -> tuple[str, ...]:
         """The item that "two chai lattes, both iced" are: of several that a part of a name may mean, the
         one that goes on from what is spoken of."""
-        counted = "a" in said.words[1:-1]
         mention = said.item.of("item") if said.item is not None else None
+        if mention is None or mention.strong or len(said.skus) < 2:
+            return ()
+        counted = not self._words.indefinite_articles.isdisjoint(said.words[1:-1])
         spoken = self._tally.focus[-1] if self._tally.focus else None
-        if (
-            counted
-            or mention is None
-            or mention.strong
-            or len(said.skus) < 2
-            or spoken is None
-            or not spoken.items
-        ):
+        if counted or spoken is None or not spoken.items:
             return ()
         kin = self._kin(spoken, said.skus)
         return kin if len(kin) == 1 and kin != spoken.items else ()
@@ -163,14 +180,19 @@ class Adder:
             wish = tally.part(last, said.number.value if said.number else 1 if counted else last.quantity)
             wish.items = tuple(sku for sku in last.items if sku in said.skus)
             return wish
-        mention = said.item.of("item") if said.item is not None else None
-        several = said.number is None and mention is not None and is_plural(mention, self._menu)
-        several = several and not self._early and not (said.sizes and PIECES & set(said.words))
+        several = self._is_several(said)
         if several and not tally.of_item(said.skus):
             self._uncounted = self._new(said, counted=False, replaces=replaces)
             return self._uncounted
         early = bool(self._early)
         return self.restater.line(clause, said, counted, several=several, replaces=replaces, early=early)
+
+    def _is_several(self, said: Said) -> bool:
+        """ "Burgers": a plural whose number was not said; "ten piece wings" have one."""
+        mention = said.item.of("item") if said.item is not None else None
+        if said.number is not None or mention is None or self._early:
+            return False
+        return is_plural(mention, self._menu) and not (said.sizes and said.has(self._words.pieces))
 
     def _new(self, said: Said, *, counted: bool, replaces: bool) -> Wish:
         tally, last = self._tally, self._tally.wishes[-1] if self._tally.wishes else None

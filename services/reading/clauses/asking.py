@@ -10,8 +10,6 @@ from services.reading.clauses.listener import Listener
 from services.reading.clauses.pointing import Pointer
 from services.reading.clauses.tally import Tally, Wish
 
-_WITH_IT = {("with", "that"), ("with", "those"), ("with", "them")}
-
 
 class Asker:
     """Remembers what is asked about, and orders it where it is pointed at."""
@@ -19,6 +17,7 @@ class Asker:
     def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
         self._listener, self._odd = listener, listener.odd
         self._tally, self._pointer = tally, pointer
+        self._words = listener.tokens.language
         self._topic: Wish | None = None
         self._offered: tuple[Choices, ...] = ()
 
@@ -38,24 +37,35 @@ class Asker:
     def adopt(self, clause: Clause, said: Said) -> bool:
         """ "I'd like two of those": what was asked about is ordered. True where that is all."""
         topic = self._topic
-        if topic is None or not (said.anything or "some" in said.words):
+        if topic is None or not (said.anything or said.has(self._words.some)):
             return False
-        pointed = self._pointer.points(clause, said) or (
-            said.item is None and not self._tally.wishes and bool(said.number or said.sizes)
-        )
-        self._topic = None if pointed or said.item is not None else topic
-        if said.item is not None and pointed and not topic.items:
-            self._tally.add(topic)
-        if said.item is not None or not pointed:
+        pointed = self._points(clause, said)
+        if said.item is None and not pointed:
+            return False
+        self._topic = None
+        if said.item is not None:
+            if pointed and not topic.items:
+                self._tally.add(topic)
             return False
         wish = self._tally.add(topic)
         wish.quantity = said.number.value if said.number else 1
         self._pointer.give([wish], said)
         return True
 
+    def _points(self, clause: Clause, said: Said) -> bool:
+        """Whether what was asked about is meant: "some of those", or "a large" before anything is ordered."""
+        if self._pointer.points(clause, said):
+            return True
+        return said.item is None and not self._tally.wishes and bool(said.number or said.sizes)
+
     def take_up(self, said: Said) -> None:
         """ "Do you have oat milk? Then a latte with that": a choice that was asked about."""
-        if self._offered and not _WITH_IT.isdisjoint(pairwise(said.words)):
+        if self._offered and self._with_it(said):
             fits = [c for c in self._offered if any(self._tally.choice(w, c) for w in self._tally.focus)]
             self._pointer.give(self._tally.focus, Said(options=tuple(fits)))
             self._offered = ()
+
+    def _with_it(self, said: Said) -> bool:
+        """ "With that"."""
+        words = self._words
+        return any(a in words.accompanying and b in words.pointing for a, b in pairwise(said.words))

@@ -10,7 +10,7 @@ from schemas.evidence import Mention, OptionEvidence
 from services.reading.chart.mentions import Name
 from services.reading.chart.tokens import PAUSES
 from services.reading.clauses.clause import Clause
-from services.reading.language.turns import ENOUGH, THE_OTHER
+from services.reading.language.language import Language
 from services.reading.values.numbers import Number
 
 # The options that one name may mean, of different groups.
@@ -43,24 +43,39 @@ class Said:
         """ "No onions, no pickles": whether no option is named that is wished for."""
         return all(o.amounts == (Amount.NONE,) for choices in self.options for o in choices)
 
-    @property
-    def leaves_open(self) -> bool:
+    def has(self, words: frozenset[str]) -> bool:
+        """Whether one of these words was said."""
+        return not words.isdisjoint(self.words)
+
+    def leaves_open(self, language: Language) -> bool:
         """ "Oat milk or soy", "a latte or a mocha"; "no ice or lemon" leaves nothing open."""
-        several = len(self.sizes) + len(self.options) > 1 or "or" in (self.words[0], self.words[-1])
-        return "or" in self.words and several and not (self.options and self.refuses)
+        if not self.has(language.alternatives):
+            return False
+        several = len(self.sizes) + len(self.options) > 1
+        several = several or not language.alternatives.isdisjoint((self.words[0], self.words[-1]))
+        return several and not (self.options and self.refuses)
 
-    @property
-    def finds_fault(self) -> bool:
+    def finds_fault(self, language: Language) -> bool:
         """ "That's too much cheese" orders none."""
-        return self.words[:1] == ("that",) and "too" in self.words and self.item is None
+        points = bool(self.words) and self.words[0] in language.demonstratives
+        return points and self.has(language.excess) and self.item is None
 
-    def counts_anew(self, clause: Clause, *, replaces: bool) -> bool:
+    def counts_anew(self, clause: Clause, language: Language, *, replaces: bool) -> bool:
         """ "Churros for the kids, two orders": a number alone."""
-        bare = not (self.sizes or self.options or set(self.words) & THE_OTHER)
-        just = bool({"just", "only"} & set(self.words)) and len(self.words) <= 4
-        of_them = self.words[1:] in (("of", "them"), ("of", "those"), ("of", "em"))
-        short = clause.lead in PAUSES and (len(self.words) <= 2 or just or of_them)
-        return bare and (replaces or short or bool(ENOUGH & set(self.words)))
+        if self.sizes or self.options or self.has(language.the_other):
+            return False
+        return replaces or self._is_short(clause, language) or self.has(language.enough)
+
+    def _is_short(self, clause: Clause, language: Language) -> bool:
+        """ "Two orders", "just the two", "two of them": little more than the number, after a pause."""
+        just = self.has(language.only) and len(self.words) <= 4
+        return clause.lead in PAUSES and (len(self.words) <= 2 or just or self._of_them(language))
+
+    def _of_them(self, language: Language) -> bool:
+        if len(self.words) != 3:
+            return False
+        _, of, them = self.words
+        return of in language.partitive and them in language.plural_pronouns
 
 
 def meant(mention: Mention, heard: list[OptionEvidence]) -> Choices:

@@ -1,79 +1,103 @@
-"""What one clause of an order names and counts, seen beside what was told before it."""
+"""What one clause of an order names and counts, seen beside what was ordered before it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.mentions import Name
-from services.reading.chart.tokens import Token, span
+from services.reading.chart.mentions import Name, phrase_end
+from services.reading.chart.tokens import Utterance, span
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Choices, Said, meant
+from services.reading.clauses.cues import Cue
+from services.reading.clauses.strangers import Strangers
 from services.reading.clauses.tally import Tally
-from services.reading.language.english import AMOUNTS, OTHERS, UNWISHED
 from services.reading.names.lexicon import Lexicon
 from services.reading.values.amounts import options_heard
 from services.reading.values.numbers import Number
 
-_CHANGING = ("swap", "instead", "not", "remove")
-_OF_US = frozenset("there were are is be".split())
-_NO_NUMBER = frozenset("that this the which other little loved".split())
+# After these a name that may be an item or a choice is rather a choice of what stands.
+_CHANGING = (Cue.SWAP, Cue.INSTEAD, Cue.NOT, Cue.REMOVE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listener:
     """Tells what a clause says. `odd` are positions of words that nothing accounts for; `settled` the
     readings that hold where nothing is changed ("a coke" after a combo is its drink)."""
 
-    tokens: list[Token]
+    tokens: Utterance
     settled: list[Mention]
     numbers: list[Number]
     odd: frozenset[int]
     menu: Menu
     lexicon: Lexicon
 
+    @cached_property
+    def _strangers(self) -> Strangers:
+        return Strangers(self.tokens, self.settled, self.numbers, self.odd, self.lexicon)
+
     def said(self, clause: Clause, tally: Tally, *, changes: bool) -> Said:
         """What `clause` says; `changes` when it is to take the place of something."""
-        names = [n for n in clause.names if not self._stranger(n, clause)]
-        item = next(
-            (n for n in names if self.is_item(n) and not self._chosen(n, clause, tally, changes)), None
-        )
-        if item is None and not tally.wishes:
-            item = next((known for n in names if (known := self._first_word(n, clause)) is not None), None)
-        rest = [n for n in names if item is None or (n.start != item.start and not self._again(n, item))]
-        options = [m for n in rest if (m := self._option(n)) is not None and self._fits(m, item, tally)]
-        sizes = [m for n in rest if (m := n.of("size")) is not None and self._option(n) is None]
-        if item is not None and (own := item.of("size")) is not None:
-            sizes.insert(0, own)  # an item that is only said by its size
-        inside = [n for n in self.numbers if clause.body <= n.start and n.end <= clause.end]
-        inside = [n for n in inside if not self._idle(n)]
+        names = [n for n in clause.names if not self._strangers.name(n, clause)]
+        item = self._item(names, clause, tally, changes)
+        rest = [n for n in names if item is None or not self._is_it(n, item)]
+        options = self._options(rest, item, tally)
+        inside = self._numbers(clause)
         listed = [*self._listed(clause, options), *options]
         heard, counting = options_heard(self.tokens, listed, self.settled, inside, self.menu)
-        number = next((n for n in inside if n not in counting and n.likely), None)
         words = tuple(token.folded for token in self.tokens[clause.body : clause.end])
-        if number is None and item is None and inside and _parts(clause, inside[0], tally, words):
+        number = _number(inside, counting, item)
+        if number is None and item is None and inside and self._parts(clause, inside[0], tally, words):
             number = inside[0]
             heard = [o.model_copy(update={"counts": (1,)}) for o in heard]
-        if number is None and item is not None and inside and inside[0] not in counting:
-            number = inside[0]  # "to lattes"
         chosen = tuple(meant(m, heard) for m in options)
-        return Said(item, tuple(m.ids[0] for m in sizes), chosen, number, words)
+        return Said(item, self._sizes(rest, item), chosen, number, words)
+
+    def _numbers(self, clause: Clause) -> list[Number]:
+        """The numbers in a clause that may count what is wished for."""
+        inside = [n for n in self.numbers if clause.body <= n.start and n.end <= clause.end]
+        return [n for n in inside if not self._strangers.number(n)]
+
+    def _options(self, names: list[Name], item: Name | None, tally: Tally) -> list[Mention]:
+        """The options that are named, as far as they fit the item or what was ordered."""
+        return [m for n in names if (m := self._option(n)) is not None and self._fits(m, item, tally)]
+
+    def _item(self, names: list[Name], clause: Clause, tally: Tally, changes: bool) -> Name | None:
+        """The first name that is an item, and no choice of what is spoken of."""
+        for name in names:
+            if self.is_item(name) and not self._chosen(name, clause, tally, changes):
+                return name
+        if tally.wishes:
+            return None
+        return next((known for n in names if (known := self._first_word(n, clause)) is not None), None)
+
+    def _sizes(self, names: list[Name], item: Name | None) -> tuple[str, ...]:
+        """The sizes that are named; first that of an item which is only said by its size."""
+        own = item.of("size") if item is not None else None
+        sizes = [m for n in names if (m := n.of("size")) is not None and self._option(n) is None]
+        return tuple(m.ids[0] for m in ([own] if own is not None else []) + sizes)
+
+    def _is_it(self, name: Name, item: Name) -> bool:
+        """Whether a name is the item's, or says it again: "fries, cajun on the fries"."""
+        return name.start == item.start or self._again(name, item)
 
     def _again(self, name: Name, item: Name) -> bool:
         """ "Fries, cajun on the fries": the same item, to say what is on it."""
         mention, first = name.of("item"), item.of("item")
-        led = [t.folded for t in self.tokens[max(name.start - 2, 0) : name.start]] in (
-            ["on", "the"],
-            ["in", "the"],
-        )
-        return led and mention is not None and first is not None and set(mention.ids) <= set(first.ids)
+        if mention is None or first is None or name.start < 2:
+            return False
+        on, the = (token.folded for token in self.tokens[name.start - 2 : name.start])
+        words = self.tokens.language
+        return on in words.placing and the in words.definite_articles and set(mention.ids) <= set(first.ids)
 
     def _listed(self, clause: Clause, options: list[Mention]) -> list[Mention]:
         """Options right before a clause, of whose list it may go on: "no lettuce, tomato or onion"."""
         found: list[Mention] = []
         at = clause.start
-        while at > 0 and self.tokens[at - 1].folded in ("and", "or", "nor", "the"):
+        while at > 0 and self.tokens[at - 1].folded in self.tokens.language.between_listed:
             at -= 1
         while at > 0 and options:
             before = next((m for m in self.settled if span(self.tokens, m)[1] == at), None)
@@ -100,91 +124,87 @@ class Listener:
         mention = name.of("item")
         return mention is not None and (mention in self.settled or name.of("option") is None)
 
-    def _stranger(self, name: Name, clause: Clause) -> bool:
-        """Whether words only happen to be like a name: "shoot" is no shot, and nobody on a diet has a diet
-        cola. A guess counts where something leads to it."""
-        before = self.tokens[name.start - 1].folded if name.start > clause.body else ""
-        sizes = {n.end for n in clause.names if n.of("size")}
-        if all(m.guessed for m in name.readings):
-            last = self.tokens[name.end - 1]
-            if name.end < clause.end and name.end in self.odd and not last.after:
-                return True  # "a corn dog" is no cone
-            led = before in AMOUNTS or before in ("with", "a", "an", "and") or name.start in sizes
-            numbered = any(n.end == name.start and not self._idle(n) for n in self.numbers)
-            return not (led or numbered or (name.start, name.end) == (clause.body, clause.end))
-        if name.start - 1 in self.odd and not self.tokens[name.start - 1].after and _unsure(name):
-            return True  # "hash browns" are no brownies
-        if before in OTHERS and name.of("size") is not None:
-            return True  # "for my big guy"
-        mention = name.of("item")
-        if mention is None or mention.strong or len(name.readings) > 1:
-            return False
-        placed = name.start - clause.body > 1 and self.tokens[name.start - 2].folded in ("on", "in")
-        several = len(mention.ids) > 1 and self.tokens[name.end : name.end + 1]
-        told = [t.folded for t in self.tokens[max(name.start - 2, 0) : name.start]]
-        passing = told[1:] == ["a"] and told[0] in ("it", "its", "thats", "been", "is", "was")
-        pronoun = (several or passing) and [t.folded for t in self.tokens[name.end : name.end + 1]] == ["1"]
-        return (placed and before in ("a", "an")) or bool(pronoun)
-
     def _fits(self, mention: Mention, item: Name | None, tally: Tally) -> bool:
-        """Whether an option can be meant: goat cheese is no cheese, and a mere part of a name means nothing
-        where nothing ordered comes with it."""
-        named = item.of("item") if item is not None else None
-        offered = tally.groups(named.ids) if named else set()
-        held = sum(any(tally.offers(wish, group) for wish in tally.wishes) for group in mention.groups)
-        before = span(self.tokens, mention)[0] - 1
-        kind = before in self.odd and not self.tokens[before].after
-        kind = kind and self.tokens[before].folded != "except"
-        fitting = len(offered & set(mention.groups)) if named else held
-        return not kind and (mention.strong or fitting == 1)
-
-    def _idle(self, number: Number) -> bool:
-        """Whether a number counts nothing that is wished for: "that one", "we're five people"."""
-        last = self.tokens[number.start - 1] if number.start else None
-        before = last.folded if last is not None and not last.after else ""
-        after = self.tokens[number.end].folded if number.end < len(self.tokens) else ""
-        follows = self.tokens[number.end].start if after else -1
-        if any(m.kind == "item" and m.start == follows for m in self.settled):
+        """Whether an option can be meant: a mere part of a name means nothing where nothing ordered comes
+        with it."""
+        if self._of_another_kind(mention):
             return False
-        ours = [t.folded for t in self.tokens[number.end : number.end + 2]] == ["of", "us"]
-        if (ours and before in _OF_US) or (number.value == 1 and before in _NO_NUMBER):
-            return True  # "there's four of us"
-        return after in UNWISHED | self.lexicon.choices
+        if mention.strong:
+            return True
+        named = item.of("item") if item is not None else None
+        if named:
+            return len(tally.groups(named.ids) & set(mention.groups)) == 1
+        return sum(any(tally.offers(wish, group) for wish in tally.wishes) for group in mention.groups) == 1
+
+    def _of_another_kind(self, mention: Mention) -> bool:
+        """Goat cheese is no cheese; "everything except onions" has no such word before it."""
+        before = span(self.tokens, mention)[0] - 1
+        if before not in self.odd or self.tokens[before].after:
+            return False
+        return self.tokens[before].folded not in self.tokens.language.excepting
 
     def _first_word(self, name: Name, clause: Clause) -> Name | None:
         """ "A large pepperoni" where there is a pepperoni pizza, and one only."""
         choice = name.of("option")
-        before = self.tokens[name.start - 1].folded if name.start > clause.body else ""
-        sized = any(n.of("size") and n.end == name.start for n in clause.names)
-        after = self.tokens[name.end].folded if name.end < len(self.tokens) else ""
-        if choice is None or not (sized or before in ("a", "an") or before.isdigit()):
+        if choice is None or not self._is_counted(name, clause):
             return None
-        if name.end in self.odd or after == "1":
+        if name.end in self.odd or self._strangers.word(name.end) in self.tokens.language.ones:
             return None  # "a hot dog" and "a hot one" are no hot chocolate
         said = [t.folded for t in self.tokens[name.start : name.end]]
         items = {sku for known, sku in self.lexicon.items(*said) if list(known[: len(said)]) == said}
         if len(items) != 1:
             return None
-        meant = choice.model_copy(update={"kind": "item", "ids": tuple(items), "groups": ()})
-        return Name(name.start, name.end, (meant,))
+        mention = choice.model_copy(update={"kind": "item", "ids": tuple(items), "groups": ()})
+        return Name(name.start, name.end, (mention,))
+
+    def _is_counted(self, name: Name, clause: Clause) -> bool:
+        """Whether a size, an article or a number leads to a name."""
+        if any(n.of("size") and n.end == name.start for n in clause.names):
+            return True
+        before = self.tokens[name.start - 1].folded if name.start > clause.body else ""
+        return before in self.tokens.language.indefinite_articles or before.isdigit()
 
     def _chosen(self, name: Name, clause: Clause, tally: Tally, changes: bool) -> bool:
         """Whether a name that may be either is a choice of what is spoken of."""
-        choice = name.of("option")
+        choice, item = name.of("option"), name.of("item")
         if choice is None:
             return False
-        item = name.of("item")
-        if clause.cue == "remove" and item is not None and tally.of_item(item.ids):
+        if clause.cue is Cue.REMOVE and item is not None and tally.of_item(item.ids):
             return False
-        before = [t.folded for t in self.tokens[clause.body : name.start]]
-        with_it = "with" in before or (tally.total > 1 and before[-1:] == ["get"])  # "one gets a cola"
-        with_it = with_it or [t.folded for t in self.tokens[name.end : name.end + 2]] == ["to", "drink"]
-        counted = name.start - 1 == clause.body and self.tokens[clause.body].folded.isdigit()
-        if counted and tally.total > 1 and _next_kind(choice, tally):
+        if self._counts_part(name, clause) and tally.total > 1 and _next_kind(choice, tally):
             return True
-        if not (changes or clause.cue in _CHANGING or (with_it and not clause.item_before(name))):
+        changes = changes or clause.cue in _CHANGING
+        if not changes and not (self._with_it(name, clause, tally) and not clause.item_before(name)):
             return False
         return any(tally.offers(wish, group) for wish in tally.focus for group in choice.groups)
+
+    def _counts_part(self, name: Name, clause: Clause) -> bool:
+        """ "One lamb": whether a clause is a number and the name."""
+        return name.start - 1 == clause.body and self.tokens[clause.body].folded.isdigit()
+
+    def _with_it(self, name: Name, clause: Clause, tally: Tally) -> bool:
+        """Whether a name is had with something: "with a cola", "one gets a cola", "a cola to drink"."""
+        words = self.tokens.language
+        before = [t.folded for t in self.tokens[clause.body : name.start]]
+        if not words.accompanying.isdisjoint(before):
+            return True
+        if tally.total > 1 and before and before[-1] in words.getting:
+            return True
+        return phrase_end(self.tokens, name.end, words.to_drink) is not None
+
+    def _parts(self, clause: Clause, first: Number, tally: Tally, words: tuple[str, ...]) -> bool:
+        """ "One pepperoni and two mushroom" tells three pizzas apart, and counts no mushrooms; "two sugars in
+        each" does."""
+        shared = not self.tokens.language.distributive.isdisjoint(words)
+        return not shared and first.start == clause.body and 0 < first.value < tally.total
+
+
+def _number(inside: list[Number], counting: Collection[Number], item: Name | None) -> Number | None:
+    """The number that counts what a clause names, of those `inside` it; those `counting` count options."""
+    likely = next((n for n in inside if n not in counting and n.likely), None)
+    if likely is None and item is not None and inside and inside[0] not in counting:
+        return inside[0]  # "to lattes"
+    return likely
 
 
 def _next_kind(choice: Mention, tally: Tally) -> bool:
@@ -196,15 +216,3 @@ def _next_kind(choice: Mention, tally: Tally) -> bool:
     return bool(told.intersection(choice.groups)) and any(
         tally.offers(tally.rest, group) for group in choice.groups
     )
-
-
-def _parts(clause: Clause, first: Number, tally: Tally, words: tuple[str, ...]) -> bool:
-    """ "One pepperoni and two mushroom" tells three pizzas apart, and counts no mushrooms."""
-    if any(word in ("each", "every") for word in words):
-        return False  # "two sugars in each"
-    return first.start == clause.body and 0 < first.value < tally.total
-
-
-def _unsure(name: Name) -> bool:
-    """Whether a single word only sounds like a name."""
-    return name.end - name.start == 1 and all(m.score < 1 and m.kind == "item" for m in name.readings)

@@ -6,15 +6,11 @@ its own, and the "and" in it joins choices, not lines.
 from __future__ import annotations
 
 from services.reading.chart.mentions import Name
-from services.reading.chart.tokens import SENTENCE_ENDS, Token
-from services.reading.language.english import AMOUNTS, AND, MEASURES
-from services.reading.language.turns import EACH, ORDINALS, THE_OTHER, THEIRS
-
-_BEFORE_CHOICE = AMOUNTS.keys() | MEASURES | frozenset("a an any some helping".split())
-_NEITHER = frozenset("either neither none".split())
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance
+from services.reading.language.language import Language
 
 
-def runs(tokens: list[Token], names: list[Name]) -> list[tuple[int, int]]:
+def runs(tokens: Utterance, names: list[Name]) -> list[tuple[int, int]]:
     """Positions [start, end) of each run of choices and the words that tell of which one they are."""
     choices = {n.end: n.start for n in names if n.of("option") and not n.of("item")}
     named = {i for name in names for i in range(name.start, name.end)}
@@ -25,49 +21,66 @@ def runs(tokens: list[Token], names: list[Name]) -> list[tuple[int, int]]:
             continue  # "on both burgers"
         if end is None or at not in choices or tokens[at - 1].after in SENTENCE_ENDS:
             continue
-        start = _start(tokens, choices, at, each=tokens[end - 1].folded in EACH)
+        each = tokens[end - 1].folded in tokens.language.each
+        start = _start(tokens, choices, at, each=each)
         if not found or found[-1][1] <= start:
             found.append((start, end))
     return found
 
 
-def _which(tokens: list[Token], at: int) -> int | None:
+def _which(tokens: Utterance, at: int) -> int | None:
     """The end of "on one", "in the other", "on the first", "on hers", "in each" at `at`; None for any
     other words."""
-    if tokens[at].folded not in ("on", "in"):
+    language = tokens.language
+    if tokens[at].folded not in language.placing:
         return None
     i = at + 1
-    while i < len(tokens) - 1 and tokens[i].folded in ("the", "just", "only"):
+    while i < len(tokens) - 1 and tokens[i].folded in language.before_the_one:
         i += 1
-    word = tokens[i].folded
-    if word not in THE_OTHER | ORDINALS.keys() | THEIRS | EACH | {"1"} | _NEITHER:
+    if tokens[i].folded not in language.which_one:
         return None
-    if word in EACH and i + 1 < len(tokens) and tokens[i + 1].folded.isdigit() and not tokens[i].after:
-        return i + 2  # "on all three"
-    of_them = [token.folded for token in tokens[i + 1 : i + 3]]
-    if of_them[:1] == ["of"] and of_them[1:] in (["them"], ["those"], ["em"]):
-        return i + 3
-    if of_them[:1] == ["of"] and word == "each":
+    return _end_of_which(tokens[i].folded, [t.folded for t in tokens[i + 1 : i + 3]], i, tokens)
+
+
+def _end_of_which(word: str, after: list[str], at: int, tokens: Utterance) -> int | None:
+    """The end of the words that tell which one, of which `word` is the first, at `at`, and `after` the next
+    two; None where they lead to something that is named."""
+    language = tokens.language
+    follows = "" if tokens[at].after else "".join(after[:1])
+    if word in language.each and follows.isdigit():
+        return at + 2  # "on all three"
+    if _of_them(after, language):
+        return at + 3
+    if word in language.apiece and after and after[0] in language.partitive:
         return None  # "in each of the medium ones"
-    follows = tokens[i + 1].folded if i + 1 < len(tokens) and not tokens[i].after else ""
-    if word == "1" and follows in ("of", "with"):
+    one = word in language.ones
+    if one and follows in language.partitive | language.accompanying:
         return None  # "on one of the burgers", "on the one with Sprite"
-    return i + 2 if follows == "1" and word != "1" else i + 1
+    return at + 2 if follows in language.ones and not one else at + 1
 
 
-def _start(tokens: list[Token], choices: dict[int, int], at: int, *, each: bool) -> int:
+def _of_them(words: list[str], language: Language) -> bool:
+    return len(words) > 1 and words[0] in language.partitive and words[1] in language.plural_pronouns
+
+
+def _start(tokens: Utterance, choices: dict[int, int], at: int, *, each: bool) -> int:
     """Where the run of choices that ends at `at` begins."""
+    language = tokens.language
     start = choices[at]
     while True:
         first = start
-        while first > 0 and _leads(tokens[first - 1], each=each) and not tokens[first - 1].after:
+        while first > 0 and _leads(tokens[first - 1].folded, language, each=each):
+            if tokens[first - 1].after:
+                break
             first -= 1
         joint = first - 1
-        joined = joint > 0 and tokens[joint].folded in AND and joint in choices and not tokens[joint].after
-        if not joined or tokens[joint - 1].after in SENTENCE_ENDS:
+        joined = joint > 0 and tokens[joint].folded in language.conjunctions
+        if not joined or joint not in choices or tokens[joint].after:
+            return first
+        if tokens[joint - 1].after in SENTENCE_ENDS:
             return first
         start = choices[joint]
 
 
-def _leads(token: Token, *, each: bool) -> bool:
-    return token.folded in _BEFORE_CHOICE or (each and token.folded.isdigit())
+def _leads(word: str, language: Language, *, each: bool) -> bool:
+    return word in language.before_choice or (each and word.isdigit())

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from services.reading.chart.mentions import Name, phrase_end
 from services.reading.clauses.clause import Clause, sentence_at
-from services.reading.clauses.content import Said
+from services.reading.clauses.content import Choices, Said
+from services.reading.clauses.cues import Cue
 from services.reading.clauses.listener import Listener
 from services.reading.clauses.tally import Tally, Wish
-from services.reading.language.english import AMOUNTS, PLAIN
-from services.reading.language.turns import (
-    ALL_BACK,
-    ALL_OF_IT,
-    EACH,
-    HALF_OF,
-    NOTHING,
-    ONE_OF,
-    ONES,
-    ORDINALS,
-    POINTING,
-)
+from services.reading.language.language import Language
+
+# A word of more letters may be meant where a name's word ends in it: "burger" of a cheeseburger.
+_SHORT = 3
 
 
 class Lost(Exception):
@@ -32,6 +26,7 @@ class Pointer:
 
     def __init__(self, listener: Listener, tally: Tally) -> None:
         self._listener, self._tokens, self._tally = listener, listener.tokens, tally
+        self._language = listener.tokens.language
 
     def give(self, wishes: list[Wish], said: Said, *, undoes: bool = False) -> None:
         """Give the sizes and options of a clause to lines; an option that none of them comes with goes to
@@ -42,57 +37,70 @@ class Pointer:
         """
         if not wishes:
             raise Lost
-        tally = self._tally
         for size in said.sizes:
-            for wish in wishes:
-                if tally.sized(wish, size):
-                    wish.size = size
-                elif tally.sizes(wish):
-                    raise Lost
+            self._size(wishes, size)
         for choices in said.options:
-            fit = [w for w in wishes if tally.choice(w, choices)]
-            if not fit:
-                fit = [w for w in reversed(tally.wishes) if tally.choice(w, choices)][:1]
-            if not fit and not any(option.id in PLAIN for option in choices):
+            for wish in self._fit(wishes, choices):
+                if not (undoes and self._tally.refuses(wish, choices)):
+                    self._tally.choose(wish, choices)
+
+    def _size(self, wishes: list[Wish], size: str) -> None:
+        for wish in wishes:
+            if self._tally.sized(wish, size):
+                wish.size = size
+            elif self._tally.sizes(wish):
                 raise Lost
-            for wish in fit:
-                if undoes and tally.refuses(wish, choices):
-                    continue
-                tally.choose(wish, choices)
+
+    def _fit(self, wishes: list[Wish], choices: Choices) -> list[Wish]:
+        """Those of `wishes` that come with an option, or else the last line that does."""
+        fit = [w for w in wishes if self._tally.choice(w, choices)]
+        if not fit:
+            fit = [w for w in reversed(self._tally.wishes) if self._tally.choice(w, choices)][:1]
+        if not fit and not any(option.id in self._language.plain for option in choices):
+            raise Lost
+        return fit
 
     def article(self, clause: Clause, until: int) -> bool:
         """Whether "a" or "another" leads to token `until`."""
-        return any(t.folded in ("a", "an", "another") for t in self._tokens[clause.body : until])
+        return any(t.folded in self._language.indefinites for t in self._tokens[clause.body : until])
 
     def some(self, clause: Clause) -> int | None:
         """How many "one of them" is about; None when no such words are said."""
         for i in range(clause.body, clause.end):
-            if phrase_end(self._tokens, i, HALF_OF) is not None:
+            if phrase_end(self._tokens, i, self._language.half_of) is not None:
                 return max(1, self._tally.total // 2)
-            if phrase_end(self._tokens, i, ONE_OF) is not None:
+            if phrase_end(self._tokens, i, self._language.one_of) is not None:
                 return next((n.value for n in self._listener.numbers if n.start == i), 1)
         return None
 
     def points(self, clause: Clause, said: Said) -> bool:
         """Whether a clause points at what was spoken of ("one of those", "one with no onions")."""
         number = said.number is not None and said.number.value == 1
-        return bool(POINTING & set(said.words)) or self.some(clause) is not None or number
+        return number or bool(self._language.pointing & set(said.words)) or self.some(clause) is not None
 
     def every(self, clause: Clause, said: Said) -> list[Wish] | None:
         """The lines that "both", "all" and their like are said of."""
-        each = next((word for word in said.words if word in EACH or word == "either"), None)
-        if "any" in said.words and "of" in said.words:
-            each = "all"  # "no mayo on any of them"
-        if each is None and said.options and said.words[-1:] in (("them",), ("em",), ("those",)):
-            each = "all" if self._tally.total == 1 else None  # "and toast them"
-        if each == "each" and said.number is not None and said.number.value < self._tally.total:
-            return None  # "two with one scoop each"
-        if each is None:
+        language, group, total = self._language, self._tally.group, self._tally.total
+        shares = language.each | language.of_two
+        word = next((word for word in said.words if word in shares), None)
+        if self._all_of_them(said):
+            return self._told_with(clause) or list(self._tally.wishes)
+        if word is None:
             return None
-        group, total = self._tally.group, self._tally.total
-        if each in ("both", "either", "each"):
-            return list(group) if each == "each" or total == 2 else self._tally.wishes[-2:]
+        if word in language.apiece:
+            few = said.number is not None and said.number.value < total
+            return None if few else list(group)  # "two with one scoop each"
+        if word in language.of_two:
+            return list(group) if total == 2 else self._tally.wishes[-2:]
         return self._told_with(clause) or list(self._tally.wishes)
+
+    def _all_of_them(self, said: Said) -> bool:
+        """ "No mayo on any of them"; "and toast them", where one thing is spoken of."""
+        if any(phrase in self._language.any_of for phrase in pairwise(said.words)):
+            return True
+        shared = self._language.each | self._language.of_two
+        last = said.words[-1:] and said.words[-1] in self._language.plural_pronouns
+        return bool(last and said.options and self._tally.total == 1 and not shared & set(said.words))
 
     def _told_with(self, clause: Clause) -> list[Wish]:
         """The several that were ordered in a sentence which goes on with "all with honey"."""
@@ -102,11 +110,8 @@ class Pointer:
 
     def refers(self, clause: Clause, said: Said) -> Wish | None:
         """The line meant by "the mocha", "the small one", "the vanilla one", "the first"."""
-        words = said.words
-        ordinal = next((ORDINALS[w] for w in words if w in ORDINALS and "a" not in words), None)
-        before = self._tokens[said.item.start - 1].folded if said.item and said.item.start else ""
-        pointed = before in ("the", "that", "those", "these")
-        if not {"the", "that", "those", "these"} & set(words) and ordinal is None and not pointed:
+        ordinal, pointed = self._ordinal(said), self._pointed(said)
+        if ordinal is None and not pointed and not self._language.referring & set(said.words):
             return None
         found: list[Wish] = []
         if said.item is not None:
@@ -117,8 +122,22 @@ class Pointer:
             found = self._nth(ordinal, said.number.value if said.number else 1)
         elif len(self._tally.wishes) > 1:
             found = self._held(clause, said) or self._called(clause)
+        if not found:
+            return None
         some = self.some(clause)
-        return self._tally.part(found[0], some) if found and some else found[0] if found else None
+        return self._tally.part(found[0], some) if some else found[0]
+
+    def _ordinal(self, said: Said) -> int | None:
+        """The place in "the second", "the last two"; "a second" is one more."""
+        if self._language.indefinite_articles & set(said.words):
+            return None
+        ordinals = self._language.ordinals
+        return next((ordinals[word] for word in said.words if word in ordinals), None)
+
+    def _pointed(self, said: Said) -> bool:
+        """ "The mocha", "those burgers"."""
+        at = said.item.start if said.item is not None else 0
+        return at > 0 and self._tokens[at - 1].folded in self._language.referring
 
     def _nth(self, ordinal: int, number: int) -> list[Wish]:
         """ "The second", or "the last two", of several that were ordered at once, or else the second line."""
@@ -135,23 +154,22 @@ class Pointer:
         words = [t.folded for t in self._tokens[said.item.start : said.item.end]] if said.item else []
         wishes = self._tally.wishes if words else []
         found = [w for w in wishes if any({*words} <= self._tally.words(sku) for sku in w.items)]
-        if not found and len(words) == 1 and len(words[0]) > 3:
-            ending = words[0]
-            found = [
-                w for w in wishes if any(n.endswith(ending) for s in w.items for n in self._tally.words(s))
-            ]
+        if not found and len(words) == 1 and len(words[0]) > _SHORT:
+            found = [w for w in wishes if self._ends_in(w, words[0])]
         return found if len(found) == 1 else []
+
+    def _ends_in(self, wish: Wish, ending: str) -> bool:
+        return any(name.endswith(ending) for sku in wish.items for name in self._tally.words(sku))
 
     def by_kind(self, words: tuple[str, ...]) -> list[Wish]:
         """ "The tea", where one of the lines is a tea, though not by the name that it was ordered by."""
-        at = next((i for i, word in enumerate(words) if word in ("the", "that", "my")), len(words))
-        kind = words[at + 1 : at + 2]
-        found = [
-            w
-            for w in self._tally.wishes
-            if kind and any(kind[0] in self._tally.kind(s) | self._tally.words(s) for s in w.items)
-        ]
+        leading = self._language.referring | self._language.speakers
+        kind = next((after for word, after in pairwise(words) if word in leading), None)
+        found = [w for w in self._tally.wishes if kind is not None and self._is_kind(w, kind)]
         return found if len(found) == 1 else []
+
+    def _is_kind(self, wish: Wish, kind: str) -> bool:
+        return any(kind in self._tally.kind(sku) | self._tally.words(sku) for sku in wish.items)
 
     def about(self, clause: Clause, said: Said, target: Wish) -> Said:
         """What is said of a line that a clause points at, without what it is pointed at by."""
@@ -188,17 +206,33 @@ class Pointer:
     def _points_by(self, name: Name, clause: Clause) -> bool:
         """Whether a line is pointed at by a choice of it: "the vanilla one", "the one with vanilla", "a
         cherry on the vanilla", but not "light on the ice"."""
+        language = self._language
         after = self._tokens[name.end].folded if name.end < len(self._tokens) else ""
         lead = tuple(t.folded for t in self._tokens[max(name.start - 3, 0) : name.start])
+        if not lead:
+            return False
+        the = lead[-1] in language.definite_articles
+        if the and after in language.ones:
+            return True  # "the vanilla one"
+        if len(lead) == 3 and _the_one_with(lead, language):
+            return True
         last = name is clause.names[-1] and name.end == clause.end and len(clause.names) > 1
-        onto = lead[-2:] in (("on", "the"), ("in", "the")) and lead[0] not in AMOUNTS
-        return (lead[-1:] == ("the",) and after in ONES) or lead == ("the", "1", "with") or (last and onto)
+        onto = the and len(lead) > 1 and lead[-2] in language.placing
+        return last and onto and lead[0] not in language.amounts
 
     def takes_all_back(self, clause: Clause) -> bool:
         """ "Cancel all of that", "we don't need anything"."""
-        at = range(clause.body, clause.end)
-        if any(phrase_end(self._tokens, i, ALL_BACK) for i in range(clause.start, clause.end)):
+        language, at = self._language, range(clause.body, clause.end)
+        if any(phrase_end(self._tokens, i, language.all_back) for i in range(clause.start, clause.end)):
             return True
-        if clause.cue == "not":
-            return bool(NOTHING & {t.folded for t in self._tokens[clause.body : clause.end]})
-        return clause.cue == "remove" and any(phrase_end(self._tokens, i, ALL_OF_IT) for i in at)
+        if clause.cue is Cue.NOT:
+            return bool(language.nothing & {t.folded for t in self._tokens[clause.body : clause.end]})
+        return clause.cue is Cue.REMOVE and any(phrase_end(self._tokens, i, language.all_of_it) for i in at)
+
+
+def _the_one_with(lead: tuple[str, ...], language: Language) -> bool:
+    """Whether three words are "the one with"."""
+    the, one, accompanying = lead
+    return (
+        the in language.definite_articles and one in language.ones and accompanying in language.accompanying
+    )

@@ -7,9 +7,7 @@ from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Said
 from services.reading.clauses.listener import Listener
 from services.reading.clauses.tally import Tally, Wish
-from services.reading.language.turns import ENOUGH, OTHER_WAY
-
-_DESCRIBING = frozenset("should is need".split())
+from services.reading.language.language import Language
 
 
 class Restater:
@@ -18,11 +16,13 @@ class Restater:
 
     def __init__(self, listener: Listener, tally: Tally) -> None:
         self._tokens, self._tally = listener.tokens, tally
+        self._language = listener.tokens.language
         self.anew = False
 
     def begins(self, clause: Clause) -> None:
         """Hear whether what follows was ordered before."""
-        if any(phrase_end(self._tokens, i, OTHER_WAY) for i in range(clause.start, clause.end)):
+        other_way = self._language.other_way
+        if any(phrase_end(self._tokens, i, other_way) for i in range(clause.start, clause.end)):
             self.anew = True
 
     def line(
@@ -35,37 +35,56 @@ class Restater:
             self.anew = False
             return None
         last = self._tally.wishes[-1]
-        if last in known and (
-            replaces or _corrects(clause, said, last) or _says_again(clause, said, last, counted)
-        ):
-            self._tally.focus_on(last)
+        if last in known and (replaces or _again(clause, said, last, counted=counted)):
+            return self._speaks_of(last)
+        if len(known) == 1 and not early and self._describes(clause, said, counted=counted):
+            return self._speaks_of(known[0])
+        self.anew = (self.anew or replaces) and self._numbered(clause, said)
+        if last in known and _exactly(clause, said, last, counted=counted):
             return last
-        alone = len(known) == 1 and not early and self._describes(clause, said, counted)
-        if not alone:
-            number = said.number is not None and clause.lead in ("", ",", "and")
-            self.anew = number and (self.anew or replaces)
-            if last in known and clause.lead == "." and _exactly(said, last, counted):
-                return last
-        recounted = said.number is not None and (replaces or self._recounts(said))
-        if alone or self.anew or several or recounted:
-            self._tally.focus_on(known[0])
-            return known[0]
+        if self.anew or several or self._recounts(said, replaces=replaces):
+            return self._speaks_of(known[0])
         return None
 
-    def _describes(self, clause: Clause, said: Said, counted: bool) -> bool:
-        """ "A veggie burger and a cola. Veggie burger on brioche", "and my cola should be large"."""
-        told = clause.lead == "." and bool(said.options) and not counted
-        owned = said.item is not None and self._tokens[said.item.start - 1].folded == "my"
-        return told or (owned and bool(_DESCRIBING & set(said.words)))
+    def _speaks_of(self, wish: Wish) -> Wish:
+        self._tally.focus_on(wish)
+        return wish
 
-    def _recounts(self, said: Said) -> bool:
-        """ "So that's four burgers", "one brownie is enough", "two'll do", "just the one bowl then"."""
-        at = said.number.start if said.number is not None else 0
-        before = [token.folded for token in self._tokens[max(at - 2, 0) : at]]
-        only = before in (["just", "the"], ["only", "the"])
-        bare = before[-1:] in (["just"], ["only"]) and not (said.options or said.sizes)
-        only = only or bare or said.words[-1:] == ("do",)
-        return only or before[-1:] in (["that"], ["thats"]) or bool(ENOUGH & set(said.words))
+    def _numbered(self, clause: Clause, said: Said) -> bool:
+        """ "One coke, two sprites and three teas": whether a number begins a line of a list, or an order."""
+        joined = clause.lead in self._language.conjunctions
+        return said.number is not None and (joined or clause.lead in ("", ","))
+
+    def _describes(self, clause: Clause, said: Said, *, counted: bool) -> bool:
+        """ "A veggie burger and a cola. Veggie burger on brioche", "and my cola should be large"."""
+        if clause.lead == "." and said.options and not counted:
+            return True
+        language = self._language
+        owned = said.item is not None and self._tokens[said.item.start - 1].folded in language.speakers
+        return owned and bool(language.describing & set(said.words))
+
+    def _recounts(self, said: Said, *, replaces: bool) -> bool:
+        """ "So that's four burgers", "one brownie is enough", "two'll do"; "no, two burgers"."""
+        if said.number is None or replaces:
+            return said.number is not None
+        language, at = self._language, said.number.start
+        before = tuple(token.folded for token in self._tokens[max(at - 2, 0) : at])
+        if _only(before, said, language) or language.enough & set(said.words):
+            return True
+        return said.words[-1] in language.suffices or bool(before and before[-1] in language.summing)
+
+
+def _only(before: tuple[str, ...], said: Said, language: Language) -> bool:
+    """ "Just the one bowl then", "only one bowl", by the two words `before` the number."""
+    if len(before) == 2 and before[1] in language.definite_articles:
+        return before[0] in language.only
+    bare = not (said.options or said.sizes)
+    return bare and bool(before) and before[-1] in language.only
+
+
+def _again(clause: Clause, said: Said, last: Wish, *, counted: bool) -> bool:
+    """Whether the line that was named last is only named again."""
+    return _corrects(clause, said, last) or _says_again(clause, said, last, counted=counted)
 
 
 def _corrects(clause: Clause, said: Said, last: Wish) -> bool:
@@ -74,12 +93,12 @@ def _corrects(clause: Clause, said: Said, last: Wish) -> bool:
     return bare and clause.lead in ("", ",")
 
 
-def _exactly(said: Said, last: Wish, counted: bool) -> bool:
+def _exactly(clause: Clause, said: Said, last: Wish, *, counted: bool) -> bool:
     """ "Wait, Diet Coke. Large Diet Coke"."""
-    return said.sizes == (last.size,) and not (counted or said.options)
+    return clause.lead == "." and said.sizes == (last.size,) and not (counted or said.options)
 
 
-def _says_again(clause: Clause, said: Said, last: Wish, counted: bool) -> bool:
+def _says_again(clause: Clause, said: Said, last: Wish, *, counted: bool) -> bool:
     """ "The nugget meal, the kids nugget meal": the same line, of which nothing was said at first."""
     bare = not last.options and (last.size is None or last.size not in said.sizes)
     return bare and clause.lead in (",", ".") and not counted

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from schemas.cart import Amount
 from schemas.evidence import OptionEvidence
 from schemas.menu import Menu
-from services.reading.chart.tokens import tokenize
+from services.reading.chart.tokens import folded
+from services.reading.language.language import language_of
 
 Choice = tuple[str, str]  # group and option
 
@@ -49,6 +50,7 @@ class Tally:
         self.ever: set[Choice] = set()  # every option that was wished for, taken back or not
         self._items = {item.sku: item for item in menu.items}
         self._single = menu.choose_one
+        self._language = language_of(menu)
 
     @property
     def total(self) -> int:
@@ -130,12 +132,12 @@ class Tally:
 
     def words(self, sku: str) -> set[str]:
         """The words of an item's name, folded."""
-        return {token.folded for token in tokenize(self._items[sku].name)}
+        return set(folded(self._items[sku].name, self._language))
 
     def kind(self, sku: str) -> set[str]:
         """The words of an item's category and other names, folded."""
         item = self._items[sku]
-        return {token.folded for name in (item.category, *item.aliases) for token in tokenize(name)}
+        return {word for name in (item.category, *item.aliases) for word in folded(name, self._language)}
 
     def offers(self, wish: Wish, group: str) -> bool:
         """Whether the item of a line comes with a group of options."""

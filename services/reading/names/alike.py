@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import jellyfish
 import numpy as np
 from rapidfuzz import fuzz, process
 
 from services.reading.chart.resolve import Found
-from services.reading.chart.tokens import PAUSES, Token
+from services.reading.chart.tokens import PAUSES, Folded, Utterance
 from services.reading.effort import charge
-from services.reading.language.english import AMOUNTS, FILLERS, JOINTS
+from services.reading.language.language import Language
 from services.reading.names.board import Board
 
 # Indel similarity from which two spellings count as one sound off. Short words need more likeness:
@@ -23,13 +25,80 @@ NEAR_WORD = 0.7
 CELLS, A_LIKENESS = 8, 8
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Some words of an utterance that follow on each other without a pause: tokens [start, end)."""
+
+    start: int
+    end: int
+    words: Folded
+    joined: str
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Words that were said, and a name that is spelled almost like them: as alike as `score` says, and
+    sounding the same or not."""
+
+    said: Folded
+    name: Folded
+    score: float
+    sounds_alike: bool
+
+    @property
+    def exact(self) -> bool:
+        return self.score >= 1
+
+    @property
+    def more_words(self) -> bool:
+        return len(self.said) > len(self.name)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether there are more words than the name has, or fewer, and likeness in the whole only."""
+        return len(self.said) != len(self.name) and not self.sounds_alike
+
+    @property
+    def strange(self) -> set[str]:
+        """Words that are not the name's."""
+        return set(self.said).difference(self.name)
+
+    @property
+    def strange_edges(self) -> set[str]:
+        """The first and the last word, where they are not the name's."""
+        return {self.said[0], self.said[-1]}.difference(self.name)
+
+    @property
+    def unlike(self) -> list[tuple[int, str, str]]:
+        """Where there are as many words: the places of those that are not the name's, with both."""
+        if len(self.said) != len(self.name):
+            return []
+        return [(i, a, b) for i, (a, b) in enumerate(zip(self.said, self.name, strict=True)) if a != b]
+
+    def is_word_by_word(self, said: Language) -> bool:
+        """Whether likeness is spread over the words: "get caramel macchiato" and "hot caramel macchiato" are
+        no iced ones, however much else they share with it."""
+        if not said.fillers.isdisjoint(self.strange_edges):
+            return False
+        if len(self.said) != len(self.name):
+            return True
+        pairs = zip(self.said, self.name, strict=True)
+        return all(fuzz.ratio(a, b) >= FUZZY_WORD * 100 for a, b in pairs)
+
+    def counts_otherwise(self) -> bool:
+        """ "One six piece" is no sixteen piece, though it is spelled like it."""
+        return [w for w in self.said if w.isdigit()] != [w for w in self.name if w.isdigit()]
+
+
 class Ear:
     """Hears names of a board in words that are almost theirs."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
+        self._said = board.language
         self.joined = ["".join(words) for words, *_ in board.phrases]
         self._metaphones = [jellyfish.metaphone(joined) for joined in self.joined]
+        self._widest = max((len(words) for words, *_ in board.phrases), default=0) + 1
 
     def begins(self, word: str, rest: tuple[str, ...]) -> bool:
         """Whether `word` sounds like the first word of an item's name that goes on with `rest`."""
@@ -38,78 +107,96 @@ class Ear:
             for name, _ in self._board.items(*rest)
         )
 
-    def find(self, tokens: list[Token]) -> list[Found]:
+    def find(self, tokens: Utterance) -> list[Found]:
         """Names that a window of the transcript spells or sounds almost like."""
-        widest = max(len(words) for words, *_ in self._board.phrases) + 1
-        charge(len(tokens) * min(widest, len(tokens)))
-        windows = [
-            (i, j, "".join(t.folded for t in tokens[i:j]))
-            for i in range(len(tokens))
-            for j in range(i + 1, min(i + widest, len(tokens)) + 1)
-            # A name said whole may have a pause in it; what only sounds like one may not.
-            if not any(t.after in PAUSES for t in tokens[i : j - 1])
-        ]
-        windows = [w for w in windows if len(w[2]) >= 4]
+        windows = self._windows(tokens)
         if not windows:
             return []
-        texts = [w[2] for w in windows]
-        charge(len(texts) * len(self.joined) // CELLS)
+        charge(len(windows) * len(self.joined) // CELLS)
+        texts = [window.joined for window in windows]
         scores = process.cdist(texts, self.joined, scorer=fuzz.ratio, score_cutoff=FUZZY_LONG * 100) / 100
-        found = []
         rows, columns = np.nonzero(scores)
         charge(len(rows) * A_LIKENESS)
-        for w, p in zip(rows, columns, strict=True):
-            i, j, joined = windows[w]
-            words, kind, group, ref = self._board.phrases[p]
-            score, size = float(scores[w, p]), min(len(joined), len(self.joined[p]))
-            sounds_alike = size >= 5 and jellyfish.metaphone(joined) == self._metaphones[p]
-            needed = FUZZY_LONG if size >= LONG_CHARS or sounds_alike else FUZZY_SHORT
-            edges = {tokens[i].folded, tokens[j - 1].folded} - set(words)
-            inner = {token.folded for token in tokens[i:j]} - set(words)
-            if (
-                score < needed
-                # "One six piece" is no sixteen piece, though it is spelled like it.
-                # "I'd better" is no butter.
-                or (j - i == 1 and tokens[i].folded in FILLERS)
-                or [t.folded for t in tokens[i:j] if t.folded.isdigit()] != [w for w in words if w.isdigit()]
-                # "Corned beef hash and" is not all of a corned beef hash and eggs.
-                or (score < 1 and {tokens[i].folded, tokens[j - 1].folded} & JOINTS)
-                or abs(j - i - len(words)) > 1
-                or (score < 1 and any(e in AMOUNTS or e.isdigit() for e in edges))
-                # "Three half tandooris" are halves, and no whole ones that sound a little like it.
-                or (score < 1 and j - i > len(words) and any((e,) in self._board.names for e in edges))
-                # In "a tub of veggie cream cheese" the veggie is no noise.
-                or (score < 1 and j - i > len(words) and inner & self._board.by_word.keys())
-                # "No ice" is no option of no rice where ice can be had.
-                or (score < 1 and tokens[i].folded in AMOUNTS and self._said(tokens[i + 1 : j]))
-                # "Grilled chicken and ranch" is no grilled chicken sandwich.
-                or (score < 1 and inner & JOINTS)
-                or not (sounds_alike or self._word_by_word([t.folded for t in tokens[i:j]], words))
-            ):
-                continue
-            uneven = j - i != len(words) and not sounds_alike
-            pairs = list(zip(range(i, j), words, strict=True)) if j - i == len(words) else []
-            unlike = tuple(k for k, word in pairs if tokens[k].folded != word)
-            if any(k in unlike and self._another(tokens[k].folded, word) for k, word in pairs):
-                continue  # a "bacon burger" is no Barn burger
-            found.append(Found(kind, group, ref, tuple(range(i, j)), min(score, 0.99), uneven, unlike))
+        found = []
+        for w, p in zip(rows.tolist(), columns.tolist(), strict=True):
+            like = self._likeness(windows[w], p, float(scores[w, p]))
+            if like is not None and not self._is_mistaken(like):
+                found.append(self._found(windows[w], p, like))
         return found
 
-    def _said(self, tokens: list[Token]) -> bool:
-        """Whether words are a whole name or one word of one: "an extra shot" of espresso is no extra hot."""
-        words = tuple(token.folded for token in tokens)
-        return words in self._board.names or (len(words) == 1 and words[0] in self._board.words)
+    def _windows(self, tokens: Utterance) -> list[Window]:
+        """Every few words that may be a name. A name said whole may have a pause in it; what only sounds like
+        one may not."""
+        charge(len(tokens) * min(self._widest, len(tokens)))
+        windows = []
+        for start in range(len(tokens)):
+            joined = ""
+            for end in range(start + 1, min(start + self._widest, len(tokens)) + 1):
+                joined += tokens[end - 1].folded
+                if len(joined) >= 4:
+                    words = tuple(token.folded for token in tokens[start:end])
+                    windows.append(Window(start, end, words, joined))
+                if tokens[end - 1].after in PAUSES:
+                    break
+        return windows
 
-    def _another(self, said: str, word: str) -> bool:
-        """Whether a word of the menu was said that is not even near a name's own."""
-        return said in self._board.words and fuzz.ratio(said, word) < NEAR_WORD * 100
+    def _likeness(self, window: Window, index: int, score: float) -> Likeness | None:
+        """A window beside a name; None where they are not alike enough for their length."""
+        size = min(len(window.joined), len(self.joined[index]))
+        sounds_alike = size >= 5 and jellyfish.metaphone(window.joined) == self._metaphones[index]
+        if score < (FUZZY_LONG if size >= LONG_CHARS or sounds_alike else FUZZY_SHORT):
+            return None
+        return Likeness(window.words, self._board.phrases[index][0], score, sounds_alike)
 
-    @staticmethod
-    def _word_by_word(said: list[str], name: tuple[str, ...]) -> bool:
-        """Whether likeness is spread over the words: "get caramel macchiato" and "hot caramel macchiato" are
-        no iced ones, however much else they share with it."""
-        if {said[0], said[-1]} & FILLERS - set(name):
-            return False
-        if len(said) != len(name):
+    def _is_mistaken(self, like: Likeness) -> bool:
+        """Whether words mean something else than the name that they are spelled like; whoever spells it just
+        so, in other words only, means it."""
+        if (
+            self._is_filler(like)
+            or like.counts_otherwise()
+            or abs(len(like.said) - len(like.name)) > 1
+            or not (like.sounds_alike or like.is_word_by_word(self._said))
+            or self._has_other_word(like)
+        ):
             return True
-        return all(fuzz.ratio(a, b) >= FUZZY_WORD * 100 for a, b in zip(said, name, strict=True))
+        rules = (self._has_joint, self._has_amount, self._has_other_name, self._is_amount_of)
+        return not like.exact and any(rule(like) for rule in rules)
+
+    def _found(self, window: Window, index: int, like: Likeness) -> Found:
+        _, kind, group, ref = self._board.phrases[index]
+        core = tuple(range(window.start, window.end))
+        unlike = tuple(window.start + i for i, *_ in like.unlike)
+        return Found(kind, group, ref, core, min(like.score, 0.99), "sounds_alike", like.uneven, unlike)
+
+    def _is_filler(self, like: Likeness) -> bool:
+        """ "I'd better" is no butter."""
+        return len(like.said) == 1 and like.said[0] in self._said.fillers
+
+    def _has_joint(self, like: Likeness) -> bool:
+        """ "Corned beef hash and" is not all of a corned beef hash and eggs; nor is "grilled chicken and
+        ranch" a grilled chicken sandwich."""
+        joints = self._said.joints
+        return like.said[0] in joints or like.said[-1] in joints or not joints.isdisjoint(like.strange)
+
+    def _has_amount(self, like: Likeness) -> bool:
+        return any(word in self._said.amounts or word.isdigit() for word in like.strange_edges)
+
+    def _has_other_name(self, like: Likeness) -> bool:
+        """ "Three half tandooris" are halves, and no whole ones that sound a little like it; in "a tub of
+        veggie cream cheese" the veggie is no noise."""
+        names, words = self._board.names, self._board.by_word
+        return like.more_words and (
+            any((edge,) in names for edge in like.strange_edges)
+            or any(word in words for word in like.strange)
+        )
+
+    def _is_amount_of(self, like: Likeness) -> bool:
+        """ "No ice" is no option of no rice where ice can be had; nor is "an extra shot" extra hot."""
+        rest = like.said[1:]
+        named = rest in self._board.names or (len(rest) == 1 and rest[0] in self._board.words)
+        return named and like.said[0] in self._said.amounts
+
+    def _has_other_word(self, like: Likeness) -> bool:
+        """ "Bacon burger" is no Barn burger, where there is bacon: that is not even near."""
+        words = self._board.words
+        return any(a in words and fuzz.ratio(a, b) < NEAR_WORD * 100 for _, a, b in like.unlike)

@@ -11,113 +11,145 @@ from dataclasses import replace
 from itertools import pairwise
 
 from services.reading.chart.resolve import EXACT, Found
-from services.reading.chart.tokens import Token
+from services.reading.chart.tokens import Token, Utterance
 from services.reading.effort import charge
-from services.reading.language.english import AND, HOMOPHONES, JOINTS, MEASURES, NUMBERS, PIECES, VESSELS
-from services.reading.language.turns import ONES
+from services.reading.language.language import Language
 
-# What a verb of preparing is followed by; and what else, where it begins a clause.
-OBJECTS = frozenset("it them em those both all everything up".split())
-_NOUN = frozenset("the my that 1 2 3 4 5 6".split())
-_BEFORE_VERB = AND | frozenset("please you to".split())
-# Close a kind that is said without its thing.
-_CLOSING = AND | frozenset("please with without no thanks on for in".split())
-# What a name counts.
-_COUNTED = PIECES | frozenset("scoop shot pump slice patty stack inch".split())
+Words = tuple[str, ...]
 # Names of items that hold a word, with their ids.
-Named = Callable[[str], list[tuple[tuple[str, ...], str]]]
-Phrase = tuple[tuple[str, ...], str, str, str]
+Named = Callable[[str], list[tuple[Words, str]]]
+Phrase = tuple[Words, str, str, str]
 
 
-def kinds(tokens: list[Token], found: list[Found], named: Named) -> Iterator[Found]:
+def kinds(tokens: Utterance, found: list[Found], named: Named) -> Iterator[Found]:
     """Kinds of a thing that was named before, said without its name: after several things in the plural
     where a pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
     whole = {f.core for f in found if f.kind == "item" and f.score >= EXACT}
-    inside = {i for core in whole for i in core[:-1]}
     ends = {core[-1] for core in whole if core[1:]}
     places: dict[str, list[int]] = defaultdict(list)
     for i, token in enumerate(tokens):
         places[token.folded].append(i)
+    for at, several in _things(tokens, whole, named):
+        counted = at not in ends and any(t.folded.isdigit() for t in tokens[max(at - 2, 0) : at])
+        for kind, ref in several:
+            begins = places.get(kind[0], [])
+            charge(1 + len(begins))
+            for core in _said_after(tokens, at, kind, begins):
+                if stands := _kind_of(tokens, core, core in whole, counted):
+                    yield Found("item", "", ref, stands, EXACT, "kind_of")
+
+
+def _things(
+    tokens: Utterance, whole: set[tuple[int, ...]], named: Named
+) -> Iterator[tuple[int, list[tuple[Words, str]]]]:
+    """Where a word stands that closes names, with what is before it in each of them, and whose they are; not
+    inside of one that was said `whole`."""
+    inside = {i for core in whole for i in core[:-1]}
     for at, token in enumerate(tokens):
-        if at in inside or token.folded in MEASURES | VESSELS | JOINTS:
+        if at in inside or token.folded in tokens.language.no_things:
             continue
         holding = named(token.folded)
         charge(len(holding))
-        several = [(name[:-1], ref) for name, ref in holding if name[-1] == token.folded and name[1:]]
-        if not several:
+        yield at, [(name[:-1], ref) for name, ref in holding if name[-1] == token.folded and name[1:]]
+
+
+def _said_after(tokens: Utterance, at: int, kind: Words, places: Iterable[int]) -> Iterator[tuple[int, ...]]:
+    """Where a kind's words stand in one breath after the token at `at`; they begin at one of `places`."""
+    for i in places:
+        core = tuple(range(i, i + len(kind)))
+        if not at < i <= len(tokens) - len(kind) or any(tokens[k].after for k in core[:-1]):
             continue
-        open_ = at not in ends and any(t.folded.isdigit() for t in tokens[max(at - 2, 0) : at])
-        for kind, ref in several:
-            charge(1 + len(places.get(kind[0], ())))
-            for i in places.get(kind[0], ()):
-                if not at < i <= len(tokens) - len(kind):
-                    continue
-                after = i + len(kind)
-                core = tuple(range(i, after))
-                said = tuple(t.folded for t in tokens[i:after])
-                if said != kind or any(t.after for t in tokens[i : after - 1]):
-                    continue
-                ones = after < len(tokens) and tokens[after].folded in ONES and not tokens[after - 1].after
-                if ones and tokens[i - 1].folded in ("a", "an", "another", "the"):
-                    yield Found("item", "", ref, (*core, after), EXACT)
-                elif core in whole:
-                    continue  # "lattes, green teas" are two things, though there is a green tea latte
-                elif open_ and _led(tokens[i - 1]) and _closed(tokens, after):
-                    yield Found("item", "", ref, core, EXACT)
+        if tuple(tokens[k].folded for k in core) == kind:
+            yield core
 
 
-def _led(before: Token) -> bool:
-    return (before.folded.isdigit() or before.folded in ("a", "an", "of")) and not before.after
+def _kind_of(tokens: Utterance, core: tuple[int, ...], whole: bool, counted: bool) -> tuple[int, ...]:
+    """The tokens of a kind that stands for the thing that it is one of, which a number `counted` or not; none
+    where it does not. `whole` tells of one that is a name itself."""
+    said, before, after = tokens.language, tokens[core[0] - 1], core[-1] + 1
+    one = after < len(tokens) and tokens[after].folded in said.ones and not tokens[after - 1].after
+    if one and before.folded in said.before_one:
+        return (*core, after)
+    if whole:
+        return ()  # "lattes, green teas" are two things, though there is a green tea latte
+    return core if counted and _is_led(before, said) and _is_closed(tokens, after) else ()
 
 
-def _closed(tokens: list[Token], after: int) -> bool:
-    if after == len(tokens) or tokens[after - 1].after:
-        return True
-    return (
-        tokens[after].folded in _CLOSING
-        or tokens[after].folded.isdigit()
-        or tokens[after].folded in ("a", "an")
+def _is_led(before: Token, said: Language) -> bool:
+    led = (
+        before.folded.isdigit()
+        or before.folded in said.indefinite_articles
+        or before.folded in said.partitive
     )
+    return led and not before.after
 
 
-def prepared(phrases: Iterable[Phrase]) -> dict[str, str]:
+def _is_closed(tokens: Utterance, after: int) -> bool:
+    if after == len(tokens) or tokens[after - 1].after or tokens[after].folded.isdigit():
+        return True
+    word, said = tokens[after].folded, tokens.language
+    return word in said.conjunctions or word in said.kinds_end or word in said.indefinite_articles
+
+
+def prepared(phrases: Iterable[Phrase], said: Language) -> dict[str, str]:
     """Words of options that say what is done to an item, by the verb: "toasted" by "toast"."""
     phrases = list(phrases)
     items = {words for words, kind, *_ in phrases if kind == "item"}
     done = {words[0] for words, kind, *_ in phrases if kind == "option" and len(words) == 1}
-    verbs = {word.removesuffix("ed"): word for word in done if word.endswith("ed") and len(word) > 5}
-    return {
-        verb: word for verb, word in verbs.items() if (verb,) not in items and verb not in MEASURES | VESSELS
+    verbs = {
+        word.removesuffix(sign): word
+        for sign in said.participle_signs
+        for word in done
+        if word.endswith(sign) and len(word) > len(sign) + 3
     }
+    packing = said.measures | said.vessels
+    return {verb: word for verb, word in verbs.items() if (verb,) not in items and verb not in packing}
 
 
-def numbered(tokens: list[Token], names: Collection[tuple[str, ...]]) -> list[Token]:
+def numbered(tokens: Utterance, names: Collection[Words]) -> Utterance:
     """The words, with the number that a recogniser wrote as another word where a name of the menu begins with
     it: "a too scoop cup", "for piece nuggets"."""
-    begins = {name[:2] for name in names if name[1:2] and name[1] in _COUNTED}
+    said = tokens.language
+    begins = {name[:2] for name in names if name[1:2] and name[1] in said.counted_by_names}
     told = list(tokens)
     for i, (token, after) in enumerate(pairwise(tokens)):
-        number = str(HOMOPHONES.get(token.folded, ""))
-        if number and not token.after and (number, after.folded) in begins:
+        if token.after:
+            continue
+        number = str(said.homophones.get(token.folded, ""))
+        if number and (number, after.folded) in begins:
             told[i] = replace(token, folded=number)
-        if token.folded == "number" and after.folded in NUMBERS and not token.after:
-            told[i + 1] = replace(after, folded=str(NUMBERS[after.folded]))  # "three number ones"
-    return told
+        if token.folded in said.naming and after.folded in said.numbers:
+            told[i + 1] = replace(after, folded=str(said.numbers[after.folded]))  # "three number ones"
+    return tokens.of(told)
 
 
-def done(tokens: list[Token], verbs: dict[str, str], names: Collection[tuple[str, ...]]) -> list[Token]:
+def done(tokens: Utterance, verbs: dict[str, str], names: Collection[Words]) -> Utterance:
     """The words, with what is to be done to an item as what it then is: "toast it", "warm up two of them".
     Not where one of the menu's `names` is so."""
+    said = tokens.language
     told = list(tokens)
-    for i, token in enumerate(tokens[:-1]):
-        if token.folded not in verbs or token.after:
+    for i, (token, after) in enumerate(pairwise(tokens)):
+        if token.folded not in verbs or token.after or not _has_object(tokens, i):
             continue
-        object_ = tokens[i + 1].folded
-        begins = i == 0 or bool(tokens[i - 1].after) or tokens[i - 1].folded in _BEFORE_VERB
-        if any(name[:2] == (token.folded, object_) for name in names):
+        if any(name[:2] == (token.folded, after.folded) for name in names):
             continue  # a menu may have "toast it"
-        if object_ in OBJECTS or (begins and object_ in _NOUN):
-            told[i] = replace(token, folded=verbs[token.folded])
-            if i and told[i - 1].folded == "no":
-                told[i - 1] = replace(told[i - 1], after=",")  # "no, heat them all up"
-    return told
+        told[i] = replace(token, folded=verbs[token.folded])
+        if i and told[i - 1].folded in said.refusals:
+            told[i - 1] = replace(told[i - 1], after=",")  # "no, heat them all up"
+    return tokens.of(told)
+
+
+def _has_object(tokens: Utterance, at: int) -> bool:
+    """Whether a word is a verb with what it is done to after it; a noun may follow where a clause begins."""
+    said, object_ = tokens.language, tokens[at + 1].folded
+    if object_ in said.objects_of_making:
+        return True
+    noun = object_ in said.definite_articles or object_ in said.others or object_.isdigit()
+    return noun and _begins_clause(tokens, at)
+
+
+def _begins_clause(tokens: Utterance, at: int) -> bool:
+    if at == 0 or tokens[at - 1].after:
+        return True
+    before, said = tokens[at - 1].folded, tokens.language
+    return before in said.conjunctions or before in said.before_verbs_of_making

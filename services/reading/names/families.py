@@ -5,54 +5,66 @@ from __future__ import annotations
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import Token, span, tokenize
-from services.reading.language.english import AND, SORTS
+from services.reading.chart.tokens import Utterance, folded, span
+from services.reading.language.language import Language, language_of
 
 Words = tuple[str, ...]
 
 
-def in_one_breath(tokens: list[Token], one: Mention, other: Mention) -> bool:
+def in_one_breath(tokens: Utterance, one: Mention, other: Mention) -> bool:
     """Whether one name follows on another with nothing between, not even a pause."""
     end = span(tokens, one)[1]
     return end == span(tokens, other)[0] and not tokens[end - 1].after
 
 
-def general(tokens: list[Token], one: Mention, special: Mention, menu: Menu) -> bool | None:
+def general(tokens: Utterance, one: Mention, special: Mention, menu: Menu) -> bool | None:
     """Whether a name only says the sort of the special thing beside it: surely, where it is that of the
     category or group; perhaps, where it closes names of the same category or is a word that closes names
     everywhere; None where it does not."""
     if one.kind != special.kind or not one.strong or {*one.ids} & {*special.ids}:
         return None
-    said = _said(tokens, one)
-    kin = {item.category for item in menu.items if item.sku in special.ids}
-    groups = {group.name for group in menu.option_groups if group.id in special.groups}
-    if said in {_folded(name) for name in (kin if one.kind == "item" else groups)}:
-        return True
+    words = _words(tokens, one)
     if one.kind == "option":
-        closes = bool({*one.groups} & {*special.groups}) and len(said) == 1 and said[0] in SORTS
-    else:
-        names = [_folded(name) for i in menu.items if i.category in kin for name in (i.name, *i.aliases)]
-        closes = any(len(words) > len(said) and words[-len(said) :] == said for words in names)
-    return False if closes else None
+        groups = {_folded(group.name, menu) for group in menu.option_groups if group.id in special.groups}
+        closes = bool({*one.groups} & {*special.groups}) and _is_sort(words, tokens.language)
+        return True if words in groups else False if closes else None
+    kin = {item.category for item in menu.items if item.sku in special.ids}
+    if words in {_folded(category, menu) for category in kin}:
+        return True
+    return False if _closes_names(words, kin, menu) else None
 
 
-def may_say_sort(tokens: list[Token], one: Mention, special: Mention, mentions: list[Mention]) -> bool:
+def _closes_names(words: Words, kin: set[str], menu: Menu) -> bool:
+    """Whether longer names of items of some categories end in these words."""
+    names = (name for item in menu.items if item.category in kin for name in (item.name, *item.aliases))
+    known = (_folded(name, menu) for name in names)
+    return any(len(name) > len(words) and name[-len(words) :] == words for name in known)
+
+
+def _is_sort(words: Words, said: Language) -> bool:
+    return len(words) == 1 and words[0] in said.choice_sorts
+
+
+def may_say_sort(tokens: Utterance, one: Mention, special: Mention, mentions: list[Mention]) -> bool:
     """Whether two options may be one: "feta cheese" alone, and no list, which goes on
     or has an "and", nor before an item."""
     both = one.kind == special.kind == "option" and {*one.groups} & {*special.groups}
     first, end = span(tokens, special)[0], span(tokens, one)[1]
-    if not both or len(_said(tokens, one)) > 1:
+    if not both or len(_words(tokens, one)) > 1:
         return False
     places = [(span(tokens, m), m.kind) for m in mentions]
     listed = not tokens[first - 1].after and any(i[1] == first and kind == "option" for i, kind in places)
     goes_on = end < len(tokens) and not tokens[end - 1].after
-    follows = goes_on and (tokens[end].folded in AND | {"or"} or any(i[0] == end for i, _ in places))
-    return not listed and not follows
+    if listed or not goes_on:
+        return not listed
+    word, said = tokens[end].folded, tokens.language
+    joined = word in said.conjunctions or word in said.alternatives
+    return not joined and not any(i[0] == end for i, _ in places)
 
 
-def _said(tokens: list[Token], mention: Mention) -> Words:
+def _words(tokens: Utterance, mention: Mention) -> Words:
     return tuple(token.folded for token in tokens[slice(*span(tokens, mention))])
 
 
-def _folded(name: str) -> Words:
-    return tuple(token.folded for token in tokenize(name))
+def _folded(name: str, menu: Menu) -> Words:
+    return folded(name, language_of(menu))

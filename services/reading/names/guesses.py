@@ -6,7 +6,7 @@ reviewer finds the right cart proposed; it never spares the review, since its wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import jellyfish
 from rapidfuzz import fuzz, process
@@ -16,6 +16,8 @@ from services.reading.effort import charge
 # Indel similarity that is enough for a guess; sounding the same is enough by itself.
 LIKE, LIKE_SHORT, SHORT_CHARS = 0.68, 0.75, 5
 WIDEST = 3
+# Start and end of words, and the words joined.
+Window = tuple[int, int, str]
 
 
 def sounds(joined: str) -> set[str]:
@@ -28,31 +30,39 @@ def guess(
 ) -> Iterable[tuple[int, int, int]]:
     """For runs of unexplained words, the likeliest name: (start, end, index of the name), best first and
     without overlaps. `words` are folded, `unexplained` are positions in them; a run holds no other."""
-    windows = [
-        (i, j, "".join(words[i:j]))
-        for i in sorted(unexplained)
-        for j in range(i + 1, min(i + WIDEST, len(words)) + 1)
-        if all(k in unexplained for k in range(i, j))
-    ]
-    windows = [w for w in windows if len(w[2]) >= 4]
+    windows = _windows(words, unexplained)
     if not windows or not names:
         return []
     charge(len(names) + len(windows) * len(names))
-    likeness = process.cdist([w[2] for w in windows], names, scorer=fuzz.ratio) / 100
-    codes = [sounds(name) for name in names]
-    rated: list[tuple[float, int, int, int]] = []
-    for w, (i, j, joined) in enumerate(windows):
-        said = jellyfish.metaphone(joined)
-        for n, name in enumerate(names):
-            alike = len(said) > 1 and said in codes[n]
-            needed = LIKE if min(len(joined), len(name)) > SHORT_CHARS else LIKE_SHORT
-            if alike or likeness[w, n] >= needed:
-                rated.append((float(likeness[w, n]) + 0.2 * alike, i, j, n))
-    rated.sort(key=lambda r: (-r[0], r[1]))
+    rated = sorted(_rated(windows, names), key=lambda r: (-r[0], r[1]))
     taken: set[int] = set()
     best: list[tuple[int, int, int]] = []
     for _, i, j, n in rated:
-        if not taken & set(range(i, j)):
+        if taken.isdisjoint(range(i, j)):
             best.append((i, j, n))
-            taken |= set(range(i, j))
+            taken.update(range(i, j))
     return best
+
+
+def _windows(words: Sequence[str], unexplained: set[int]) -> list[Window]:
+    """Runs of unexplained words that are long enough to be a name."""
+    windows = []
+    for i in sorted(unexplained):
+        for j in range(i + 1, min(i + WIDEST, len(words)) + 1):
+            if j - 1 not in unexplained:
+                break
+            windows.append((i, j, "".join(words[i:j])))
+    return [window for window in windows if len(window[2]) >= 4]
+
+
+def _rated(windows: Sequence[Window], names: Sequence[str]) -> Iterator[tuple[float, int, int, int]]:
+    """How like each window is to each name that it may be: (likeness, start, end, index of the name)."""
+    likeness = process.cdist([w[2] for w in windows], names, scorer=fuzz.ratio) / 100
+    codes = [sounds(name) for name in names]
+    for w, (i, j, joined) in enumerate(windows):
+        code = jellyfish.metaphone(joined)
+        for n, name in enumerate(names):
+            alike = len(code) > 1 and code in codes[n]
+            enough = LIKE if min(len(joined), len(name)) > SHORT_CHARS else LIKE_SHORT
+            if alike or likeness[w, n] >= enough:
+                yield float(likeness[w, n]) + 0.2 * alike, i, j, n

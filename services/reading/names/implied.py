@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterable, Iterator
 from schemas.evidence import Mention
 from schemas.menu import Item, Menu
 from services.reading.chart.resolve import SHORT
-from services.reading.chart.tokens import Token, fold, span, tokenize
-from services.reading.language.english import AMOUNTS, AND, ARTICLES, FILLERS
+from services.reading.chart.tokens import Utterance, fold, folded, span
+from services.reading.language.language import language_of
 from services.reading.names.senses import narrowed
 from services.reading.names.sorts import Sorted
 
-_ON = frozenset("on in with".split())
 # Names of items that hold a word, with their ids.
 Named = Callable[[str], Iterable[tuple[tuple[str, ...], str]]]
 
 
 def with_implied(
-    tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
+    tokens: Utterance, mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
 ) -> list[Mention]:
     """The mentions, in order, with the items that some of them imply."""
     kept: list[Mention] = []
@@ -32,7 +31,7 @@ def with_implied(
 
 
 def _parted(
-    tokens: list[Token], mention: Mention, before: list[Mention], menu: Menu, named: Named
+    tokens: Utterance, mention: Mention, before: list[Mention], menu: Menu, named: Named
 ) -> list[Mention] | None:
     """A choice whose name ends in that of the item it is of, as both; None where an item before takes it."""
     first, end = span(tokens, mention)
@@ -45,63 +44,113 @@ def _parted(
     if not groups & {*item.option_groups} or not _opens(tokens, first, groups, before, menu):
         return None
     cut = tokens[end - 2].end
-    words = {"end": cut, "text": mention.text[: cut - mention.start]}
-    thing = {"kind": "item", "ids": (item.sku,), "groups": (), "start": last.start}
-    thing |= {"text": mention.text[last.start - mention.start :], "score": SHORT, "strong": True}
+    choice = narrowed(mention, {*item.option_groups})
     return [
-        narrowed(mention, {*item.option_groups}).model_copy(update=words),
-        mention.model_copy(update=thing),
+        choice.model_copy(update={"end": cut, "text": mention.text[: cut - mention.start]}),
+        mention.model_copy(
+            update={
+                "kind": "item",
+                "ids": (item.sku,),
+                "groups": (),
+                "start": last.start,
+                "text": mention.text[last.start - mention.start :],
+                "score": SHORT,
+                "strong": True,
+            }
+        ),
     ]
 
 
-def _opens(tokens: list[Token], at: int, groups: set[str], before: list[Mention], menu: Menu) -> bool:
+def _opens(tokens: Utterance, at: int, groups: set[str], before: list[Mention], menu: Menu) -> bool:
     """Whether a choice is a line of its own, and none of the item before it."""
-    sizes = {span(tokens, m)[1]: span(tokens, m)[0] for m in before if m.kind == "size"}
-    while at in sizes or (at and tokens[at - 1].folded in AMOUNTS and not tokens[at - 1].after):
-        at = sizes.get(at, at - 1)
-    counted = at == 0 or tokens[at - 1].folded in ("a", "an") or tokens[at - 1].folded.isdigit()
+    said, at = tokens.language, _past_qualifiers(tokens, at, before)
+    counted = at == 0 or tokens[at - 1].folded in said.indefinite_articles or tokens[at - 1].folded.isdigit()
     start = at - 1 if counted and at else at
-    ordered = any(m.kind == "item" for m in before)
-    if ordered and start and tokens[start - 1].folded in _ON and not tokens[start - 1].after:
-        return False  # "a BLT on an everything bagel"
-    # "With bacon and white toast": the bacon may be a choice, and the toast of what that is a choice of.
-    choices = {(m.start, m.end) for m in before if m.kind == "option"}
     items = [m for m in before if m.kind == "item"]
+    if items and start and tokens[start - 1].folded in said.belonging and not tokens[start - 1].after:
+        return False  # "a BLT on an everything bagel"
+    return counted or not _is_taken(groups, items, before, menu)
+
+
+def _past_qualifiers(tokens: Utterance, at: int, before: list[Mention]) -> int:
+    """Where the sizes and amounts begin that lead to the token at `at`."""
+    sizes = {span(tokens, m)[1]: span(tokens, m)[0] for m in before if m.kind == "size"}
+    while at in sizes or (
+        at and tokens[at - 1].folded in tokens.language.amounts and not tokens[at - 1].after
+    ):
+        at = sizes.get(at, at - 1)
+    return at
+
+
+def _is_taken(groups: set[str], items: list[Mention], before: list[Mention], menu: Menu) -> bool:
+    """Whether an item before takes a choice of one of the groups. "With bacon and white toast": the bacon may
+    be a choice, and the toast of what that is a choice of."""
+    choices = {(m.start, m.end) for m in before if m.kind == "option"}
     alone = next((i for i in reversed(range(len(items))) if (items[i].start, items[i].end) not in choices), 0)
-    takes = any(groups & {*item.option_groups} for m in items[alone:] for item in _items(m, menu))
-    return counted or not takes
+    return any(groups & {*item.option_groups} for m in items[alone:] for item in _items(m, menu))
 
 
 def _plain_items(
-    tokens: list[Token], mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
+    tokens: Utterance, mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
 ) -> Iterator[Mention]:
     """The plain item of a category where a size and choices of it are said, and nothing that has them: at
     the place of the size."""
     implied: set[int] = set()
-    for at, mention in enumerate(mentions):
-        if mention.kind != "size" or not _led(tokens, span(tokens, mention)[0]):
+    for at, size in enumerate(mentions):
+        if size.kind != "size" or not _led(tokens, span(tokens, size)[0]):
             continue
-        if any(m.kind == "item" and {*mention.ids} & _sizes(m, menu) for m in mentions[:at]):
-            continue  # it may be of that
-        own = _choices(mentions[at + 1 :])
-        sole = _sole(mention, menu) or _of_the_sort(own, menu, sort_of)
-        if any(m.kind == "item" and item.sku in m.ids for m in mentions for item in sole):
-            continue  # "a quart of rocky road, hand packed"
-        if not sole and any(m.kind == "size" and m.start not in implied for m in mentions[:at]):
-            continue  # "a large pepperoni, sorry, extra large"
-        after = mentions[at + 1 + len(own) : at + 2 + len(own)]
-        if not own or (after and not _closed(tokens, own[-1], after[0])):
+        before, own = mentions[:at], _choices(mentions[at + 1 :])
+        if not own or _has_item_after(tokens, own, mentions[at + 1 + len(own) :]):
             continue
-        if not sole and _begins(own[0], menu, named):
+        if _is_of_another(size, before, menu):
             continue
-        fits = [
-            base
-            for base in sole or _bases(menu, named)
-            if {*mention.ids} & {*base.size_ids} and all({*base.option_groups} & {*m.groups} for m in own)
-        ]
-        if len(fits) == 1 and (sole or _only_of(fits[0], own, menu)):
-            implied.add(mention.start)
-            yield mention.model_copy(update={"kind": "item", "ids": (fits[0].sku,), "score": SHORT})
+        sole = _sole(size, menu) or _of_the_sort(own, menu, sort_of)
+        if sole:
+            fits = [] if _is_said(sole, mentions) else _that_come_in(sole, size, own)
+        elif _is_said_again(before, implied):
+            fits = []
+        else:
+            fits = _plain(size, own, menu, named)
+        if len(fits) == 1:
+            implied.add(size.start)
+            yield size.model_copy(update={"kind": "item", "ids": (fits[0].sku,), "score": SHORT})
+
+
+def _plain(size: Mention, own: list[Mention], menu: Menu, named: Named) -> list[Item]:
+    """The plain items that come in a size and with choices, of which one is theirs only."""
+    if _begins(own[0], menu, named):
+        return []
+    fits = _that_come_in(_bases(menu, named), size, own)
+    return fits if len(fits) == 1 and _only_of(fits[0], own, menu) else []
+
+
+def _has_item_after(tokens: Utterance, own: list[Mention], after: list[Mention]) -> bool:
+    """Whether choices lead to an item that is said after them."""
+    return bool(after) and not _closed(tokens, own[-1], after[0])
+
+
+def _is_of_another(size: Mention, before: list[Mention], menu: Menu) -> bool:
+    """Whether a size may be that of an item before it, which comes in it."""
+    return any(m.kind == "item" and {*size.ids} & _sizes(m, menu) for m in before)
+
+
+def _is_said(sole: list[Item], mentions: list[Mention]) -> bool:
+    """Whether the item that a size could imply is said itself: "a quart of rocky road, hand packed"."""
+    return any(m.kind == "item" and item.sku in m.ids for m in mentions for item in sole)
+
+
+def _is_said_again(before: list[Mention], implied: set[int]) -> bool:
+    """Whether a size may take the place of one before it: "a large pepperoni, sorry, extra large"."""
+    return any(m.kind == "size" and m.start not in implied for m in before)
+
+
+def _that_come_in(items: list[Item], size: Mention, choices: list[Mention]) -> list[Item]:
+    """The items that come in a size, and with each of the choices."""
+    return [
+        item
+        for item in items
+        if {*size.ids} & {*item.size_ids} and all({*item.option_groups} & {*m.groups} for m in choices)
+    ]
 
 
 def _sole(size: Mention, menu: Menu) -> list[Item]:
@@ -124,7 +173,7 @@ def _choices(mentions: list[Mention]) -> list[Mention]:
 
 def _bases(menu: Menu, named: Named) -> list[Item]:
     """Items that are called just as their category is."""
-    called = {item.category: (fold(item.category),) for item in menu.items}
+    called = {item.category: (fold(item.category, language_of(menu)),) for item in menu.items}
     plain = {
         (category, sku)
         for category, words in called.items()
@@ -142,28 +191,29 @@ def _sizes(mention: Mention, menu: Menu) -> set[str]:
     return {size for item in _items(mention, menu) for size in item.size_ids}
 
 
-def _led(tokens: list[Token], at: int) -> bool:
+def _led(tokens: Utterance, at: int) -> bool:
     """Whether a line may begin before a size."""
     if at == 0 or tokens[at - 1].after:
         return True
-    word = tokens[at - 1].folded
-    return word.isdigit() or word in ARTICLES | AND | FILLERS
+    word, said = tokens[at - 1].folded, tokens.language
+    return word.isdigit() or word in said.articles or word in said.conjunctions or word in said.fillers
 
 
-def _closed(tokens: list[Token], last: Mention, after: Mention) -> bool:
+def _closed(tokens: Utterance, last: Mention, after: Mention) -> bool:
     """Whether a joint, a pause, an article or a number parts choices from the item after them, if any."""
     if after.kind != "item":
         return True
     start, end = span(tokens, last)[1], span(tokens, after)[0]
-    parts = [t.folded in AND or t.folded in ("a", "an") or t.folded.isdigit() for t in tokens[start:end]]
-    return any(parts) or any(t.after for t in tokens[start - 1 : end])
+    parting = tokens.language.conjunctions | tokens.language.indefinite_articles
+    parts = any(t.folded in parting or t.folded.isdigit() for t in tokens[start:end])
+    return parts or any(t.after for t in tokens[start - 1 : end])
 
 
 def _begins(choice: Mention, menu: Menu, named: Named) -> bool:
     """Whether an item's name begins as a choice's does: "a large pep", where there is a pepperoni pizza."""
     meant = {*zip(choice.groups, choice.ids, strict=True)}
     names = [
-        tuple(token.folded for token in tokenize(option.name))
+        folded(option.name, language_of(menu))
         for group in menu.option_groups
         for option in group.options
         if (group.id, option.id) in meant

@@ -1,7 +1,8 @@
 """Where a transcript names something of a menu: exact, one sound off, in pieces, or in part.
 
 Names and aliases of items, options and sizes are folded (case, plural, number words) and looked for in
-every window of the transcript. Which of the mentions stand is the business of `settling.py`.
+every window of the transcript. Which of the mentions stand is the business of `chart/resolve.py` and
+`senses.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from services.reading.chart.resolve import (
     GAPPED,
     GUESS,
     PART,
-    SHARED_PART,
     SHORT,
     Found,
     closes,
@@ -24,19 +24,16 @@ from services.reading.chart.resolve import (
     settle,
     strange,
 )
-from services.reading.chart.tokens import PAUSES, Token, fluent, tokenize
+from services.reading.chart.tokens import PAUSES, Utterance, fluent, tokenize
 from services.reading.effort import charge
-from services.reading.language.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS, PLAIN
 from services.reading.names.alike import Ear
 from services.reading.names.board import Board
 from services.reading.names.elisions import done, kinds, numbered, prepared
 from services.reading.names.guesses import guess
+from services.reading.names.parts import parts_of_names
 from services.reading.names.whole_names import said_whole
 
 STRONG = 0.8
-# What follows is something on or in a thing, and no thing.
-_WITH = frozenset("with in on no without add plus some hold".split())
-MAX_SHARED = 8
 
 
 class Lexicon:
@@ -46,7 +43,7 @@ class Lexicon:
     def __init__(self, menu: Menu) -> None:
         self._board = Board(menu)
         self._ear = Ear(self._board)
-        self._verbs = prepared(self._board.phrases)
+        self._verbs = prepared(self._board.phrases, self._board.language)
         self.choices, self.generic = self._board.choices, self._board.generic
 
     @property
@@ -66,14 +63,41 @@ class Lexicon:
         """Whether `word` sounds like the first word of an item's name that goes on with `rest`."""
         return self._ear.begins(word, rest)
 
-    def heard(self, text: str) -> list[Token]:
+    def heard(self, text: str) -> Utterance:
         """The words of `text`, without hesitations, as this menu's names are folded."""
-        told = numbered(fluent(tokenize(text), self.words), self._board.names)
+        told = numbered(fluent(tokenize(text, self._board.language), self.words), self._board.names)
         return done(told, self._verbs, self._board.names)
 
-    def find(self, text: str, tokens: list[Token]) -> list[Mention]:
+    def find(self, text: str, tokens: Utterance) -> list[Mention]:
         """All mentions in `text`, in order; none lies strictly inside another."""
-        found = [*said_whole(self._board, tokens), *self._short(tokens), *self._ear.find(tokens)]
+        by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
+        for f in self.resolved(tokens, self.candidates(tokens)):
+            by_place[f.kind, f.core].append(f)
+        return sorted(
+            (
+                _mention(text, tokens, kind, core, self._as_written(text, tokens, fs))
+                for (kind, core), fs in by_place.items()
+            ),
+            key=lambda m: (m.start, m.end),
+        )
+
+    def candidates(self, tokens: Utterance) -> list[Found]:
+        """Every place that may name something, as each rule finds it by itself."""
+        return [*said_whole(self._board, tokens), *self._short(tokens), *self._ear.find(tokens)]
+
+    def resolved(self, tokens: Utterance, found: list[Found]) -> list[Found]:
+        """The candidates that stand; beside them what only the rest of the words tells: a kind of what was
+        named, a part of a name, a guess."""
+        found, kept = self._sound(tokens, found)
+        if elided := list(kinds(tokens, kept, self.items)):
+            kept = settle([*found, *elided])
+        kept = [f for f in kept if not counted(tokens, f, kept)]
+        covered = {i for f in kept for i in f.core}
+        kept += settle([f for f in parts_of_names(self._board, tokens) if not covered & set(f.core)])
+        return [*self._guesses(tokens, kept), *kept]
+
+    def _sound(self, tokens: Utterance, found: list[Found]) -> tuple[list[Found], list[Found]]:
+        """The candidates that leave no word without a sense, and those of them that stand."""
         around = [f for f in found if f.kind == "item" and f.score == GAPPED]
         charge(len(found) * len(around) // 4)
         found = [f for f in found if not any(closes(g, f) for g in around)]
@@ -84,24 +108,9 @@ class Lexicon:
         if lost := strange(tokens, found, kept, self._board.offers):
             found = [f for f in found if (f.group, f.core) not in lost]
             kept = settle(found)
-        if elided := list(kinds(tokens, kept, self.items)):
-            kept = settle([*found, *elided])
-        kept = [f for f in kept if not counted(tokens, f, kept)]
-        covered = {i for f in kept for i in f.core}
-        kept += settle([f for f in self._parts(tokens) if not covered & set(f.core)])
-        kept = [*self._guesses(tokens, kept), *kept]
-        by_place: dict[tuple[str, tuple[int, ...]], list[Found]] = defaultdict(list)
-        for f in kept:
-            by_place[f.kind, f.core].append(f)
-        return sorted(
-            (
-                _mention(text, tokens, kind, core, self._as_written(text, tokens, fs))
-                for (kind, core), fs in by_place.items()
-            ),
-            key=lambda m: (m.start, m.end),
-        )
+        return found, kept
 
-    def _as_written(self, text: str, tokens: list[Token], alike: list[Found]) -> list[Found]:
+    def _as_written(self, text: str, tokens: Utterance, alike: list[Found]) -> list[Found]:
         """Those whose name is written just so, where there are any: "pepper" is the black one, and no green
         peppers."""
         core = alike[0].core
@@ -109,7 +118,7 @@ class Lexicon:
         exact = [f for f in alike if said in self._board.written[f.kind, f.group, f.id]]
         return [*exact, *(f for f in alike if f.score == SHORT)] if exact else alike
 
-    def _short(self, tokens: list[Token]) -> list[Found]:
+    def _short(self, tokens: Utterance) -> list[Found]:
         """Short forms of names, said in one piece. What leaves out the sort of thing may be a part of another
         one beside it: "with turkey", "a turkey club"."""
         found = []
@@ -122,49 +131,25 @@ class Lexicon:
                     continue
                 if bare and kind == "item" and self._of_another(tokens, start, end):
                     continue
-                found.append(Found(kind, group, ref, tuple(range(start, end)), SHORT))
+                found.append(Found(kind, group, ref, tuple(range(start, end)), SHORT, "short_name"))
         return found
 
-    def _of_another(self, tokens: list[Token], start: int, end: int) -> bool:
-        before, after = tokens[start - 1 : start], tokens[end : end + 1]
-        if before and not before[0].after and (before[0].folded in _WITH or before[0].folded in AMOUNTS):
-            return True
-        if not after or tokens[end - 1].after:
+    def _of_another(self, tokens: Utterance, start: int, end: int) -> bool:
+        """Whether what stands beside a short form may be what it belongs to."""
+        return _is_led_into(tokens, start) or self._leads_to_thing(tokens, end)
+
+    def _leads_to_thing(self, tokens: Utterance, end: int) -> bool:
+        """Whether a thing follows: "a turkey club", where the club may be a sandwich or unknown."""
+        if end == len(tokens) or tokens[end - 1].after:
             return False
-        word = after[0].folded
-        if word in FILLERS | JOINTS | MEASURES or word in AMOUNTS or word in NUMBERS or word.isdigit():
+        word, said = tokens[end].folded, tokens.language
+        if word in said.function_words or word in said.measures or word.isdigit():
             return False
         return bool(self.items(word)) or not (word in self.words or word in self.generic)
 
-    def _parts(self, tokens: list[Token]) -> list[Found]:
-        """A word that belongs to few names of the menu, said without the rest of the name. It names an
-        item well when it is one item's last word: a muffin may be the blueberry muffin, but a banana is no
-        banana bread."""
-        found = []
-        for at, token in enumerate(tokens):
-            if (
-                len(token.folded) < 3
-                or token.folded in JOINTS
-                or token.folded in NUMBERS
-                or token.folded in AMOUNTS  # "heavy on the sugar" is no cream
-                or token.folded == "half"
-                or token.folded in PLAIN  # "the last one plain" is no plain candy
-                or token.folded in FILLERS  # "a side of ranch" is no side salad
-            ):
-                continue
-            phrases = [self._board.phrases[i] for i in self._board.by_word.get(token.folded, ())]
-            refs = {phrase[1:] for phrase in phrases}
-            refs = {r for r in refs if r[0] != "size"}
-            if not refs or len(refs) > MAX_SHARED:
-                continue
-            names_it = any(words[-1] == token.folded or kind == "option" for words, kind, *_ in phrases)
-            score = PART if len(refs) == 1 and names_it else SHARED_PART
-            found += [Found(kind, group, ref, (at,), score) for kind, group, ref in sorted(refs)]
-        return found
-
-    def _guesses(self, tokens: list[Token], kept: list[Found]) -> list[Found]:
+    def _guesses(self, tokens: Utterance, kept: list[Found]) -> list[Found]:
         """Names for words that nothing accounts for; a part of a name beside them may belong to it."""
-        known = FILLERS | JOINTS | AMOUNTS.keys() | NUMBERS.keys()
+        known = tokens.language.function_words
         whole = {i for f in kept if f.score > PART for i in f.core}
         parts = {i for f in kept for i in f.core} - whole
         lost = {
@@ -177,11 +162,19 @@ class Lexicon:
             _, kind, group, ref = self._board.phrases[index]
             core = tuple(range(start, end))
             if set(core) - parts:
-                found.append(Found(kind, group, ref, core, GUESS))
+                found.append(Found(kind, group, ref, core, GUESS, "guess"))
         return found
 
 
-def _mention(text: str, tokens: list[Token], kind: str, core: tuple[int, ...], fs: list[Found]) -> Mention:
+def _is_led_into(tokens: Utterance, start: int) -> bool:
+    """Whether what follows is something on or in a thing, and no thing: "with turkey"."""
+    if not start or tokens[start - 1].after:
+        return False
+    before, said = tokens[start - 1].folded, tokens.language
+    return before in said.belonging or before in said.amounts or before in said.into_things
+
+
+def _mention(text: str, tokens: Utterance, kind: str, core: tuple[int, ...], fs: list[Found]) -> Mention:
     start, end = tokens[core[0]].start, tokens[core[-1]].end
     top = max(f.score for f in fs)
     return Mention(

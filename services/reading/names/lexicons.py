@@ -7,6 +7,7 @@ from schemas.errors import InvalidMenu, TooMuchToRead
 from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint, written_bytes
 from services.reading.effort import MENU_STEPS, budget
+from services.reading.language.language import known
 from services.reading.names.lexicon import Lexicon
 
 # A lexicon takes about twenty times what its menu's document does; a chain's shops have one together.
@@ -31,11 +32,22 @@ def check_names(menu: Menu) -> None:
     """Build the menu's lexicon once, to see that its names can be read; it is not kept.
 
     Raises:
-        InvalidMenu: they are past `MENU_STEPS`.
+        InvalidMenu: they are past `MENU_STEPS`, or in a language that has no words of ordering here.
     """
+    if (code := menu.language[:2]) not in known():
+        raise InvalidMenu(
+            [("/language", f"orders in {code!r} can't be read; use one of: {', '.join(known())}")]
+        )
     if isinstance(built := _built(menu), TooMuchToRead):
-        sentence = "too many of the names hold each other or end alike; give them fewer words, or aliases"
-        raise InvalidMenu([("/", f"{built.detail}: {sentence}")])
+        raise InvalidMenu(
+            [
+                (
+                    "/",
+                    f"{built.detail}: too many of the names hold each other or end alike; "
+                    "give them fewer words, or aliases",
+                )
+            ]
+        )
 
 
 def _built(menu: Menu) -> Lexicon | TooMuchToRead:

@@ -4,52 +4,88 @@ of the item before ("with a cola"), or only point ("no mayo on the sandwich").
 
 from __future__ import annotations
 
+from collections.abc import Set
+from dataclasses import dataclass
+
 from schemas.cart import Amount
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import SENTENCE_ENDS, Token, span, tokenize
-from services.reading.language.english import AMOUNT_FILLERS, AMOUNTS, AND, COFFEES, FILLERS, MEASURES
-from services.reading.language.turns import THE_OTHER
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance, folded, span
 from services.reading.values.numbers import number_value
 
-# What follows belongs to the item before; what follows the others is one thing more, perhaps.
-_INTRODUCING = frozenset("with including drink side choice".split())
-_ON_IT = frozenset("it that them top there".split())
-_ADDING_LINES = frozenset("also plus then another".split())
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """How a name is led to that may be an item or a choice of the item before: whether a number of its own
+    counts it ("two colas"), and whether it goes on from that item ("with a cola")."""
+
+    counted: bool
+    goes_on: bool
 
 
-def leading(tokens: list[Token], mentions: list[Mention], mention: Mention, since: int) -> tuple[bool, bool]:
-    """How a name is led to that may be an item or a choice of the item that ends at character `since`:
-    whether a number of its own counts it ("two colas"), and whether it goes on from that item ("with a
-    cola", "combo, cola", "fries and a cola" after "with")."""
-    at = span(tokens, mention)[0]
-    sizes = {i for m in mentions if m.kind == "size" for i in range(*span(tokens, m))}
-    while at > 0 and at - 1 in sizes:
-        at -= 1
-    between = [t for t in tokens[:at] if t.start >= since]
-    number = number_value(between[-1].folded) if between else None
-    ended = any(t.after in SENTENCE_ENDS for t in (*between, *(t for t in tokens if t.end == since)))
-    words = {t.folded for t in between}
-    if words & _INTRODUCING and not ended and number is not None and number > 1 and between[:-1]:
-        apart = between[-2].folded in AND or bool(between[-2].after)
-        return False, not apart  # "with sauce and six hummus": of it, or six more things
-    if words & _INTRODUCING and not ended:
-        return False, not words & _ADDING_LINES
-    if number is not None and (number > 1 or ended):
-        return True, False
-    end = next((i for i, t in enumerate(tokens) if t.end == mention.end), at)
-    if [t.folded for t in tokens[end + 1 : end + 3]] == ["to", "drink"]:
-        return False, True  # "and a coke to drink"
-    article = bool(between) and (number == 1 or between[-1].folded in ("a", "an"))
-    return False, not article and not ended and not words & _ADDING_LINES
+class _Between:
+    """The words from an item that ends at character `since` to a name, and to the sizes before it."""
+
+    def __init__(self, tokens: Utterance, mentions: list[Mention], mention: Mention, since: int) -> None:
+        at = span(tokens, mention)[0]
+        sizes = {i for m in mentions if m.kind == "size" for i in range(*span(tokens, m))}
+        while at > 0 and at - 1 in sizes:
+            at -= 1
+        self._said = tokens.language
+        self.tokens = [t for t in tokens[:at] if t.start >= since]
+        self.ended = any(t.after in SENTENCE_ENDS for t in tokens[:at] if t.end >= since)
+        self.number = number_value(self.tokens[-1].folded, self._said) if self.tokens else None
+
+    def has(self, words: Set[str]) -> bool:
+        return any(token.folded in words for token in self.tokens)
+
+    @property
+    def counts_one(self) -> bool:
+        """Whether an article or a one is last."""
+        return bool(self.tokens) and (
+            self.number == 1 or self.tokens[-1].folded in self._said.indefinite_articles
+        )
+
+    @property
+    def counts_several(self) -> bool:
+        return self.number is not None and self.number > 1
+
+    @property
+    def may_count_lines(self) -> bool:
+        """Whether a number begins something: "with sauce and six hummus" is of it, or six more things."""
+        before = self.tokens[-2]
+        return before.folded in self._said.conjunctions or bool(before.after)
 
 
-def may_stand_alone(tokens: list[Token], mention: Mention, groups: set[str], menu: Menu) -> bool:
+def leading(tokens: Utterance, mentions: list[Mention], mention: Mention, since: int) -> Lead:
+    """How a name is led to after an item that ends at character `since`: it goes on from that in "with a
+    cola", "combo, cola" and "fries and a cola" after "with"."""
+    between = _Between(tokens, mentions, mention, since)
+    adds = between.has(tokens.language.besides)
+    if not between.ended and between.has(tokens.language.including):
+        if between.counts_several and between.tokens[:-1]:
+            return Lead(False, not between.may_count_lines)
+        return Lead(False, not adds)
+    if between.counts_several or (between.ended and between.number is not None):
+        return Lead(True, False)
+    if _is_to_drink(tokens, mention):
+        return Lead(False, True)
+    return Lead(False, not (between.counts_one or between.ended or adds))
+
+
+def _is_to_drink(tokens: Utterance, mention: Mention) -> bool:
+    """ "And a coke to drink"."""
+    end = span(tokens, mention)[1]
+    after = tuple(token.folded for token in tokens[end : end + 3])
+    return any(after[: len(phrase)] == phrase for phrase in tokens.language.as_drink)
+
+
+def may_stand_alone(tokens: Utterance, mention: Mention, groups: set[str], menu: Menu) -> bool:
     """Whether an article leads to what may be a thing of its own: "and a coffee", after ice cream that
     comes in flavours, of which coffee is one; not where a group's choices are things, like the drinks of a
     combo."""
     at = span(tokens, mention)[0]
-    if not at or tokens[at - 1].folded not in ("a", "an"):
+    if not at or tokens[at - 1].folded not in tokens.language.indefinite_articles:
         return False
     things = {name.casefold() for item in menu.items for name in (item.name, *item.aliases)}
     choices = [option for group in menu.option_groups if group.id in groups for option in group.options]
@@ -59,72 +95,101 @@ def may_stand_alone(tokens: list[Token], mention: Mention, groups: set[str], men
     return 2 * named < len(choices)
 
 
-def begins_part(between: list[Token]) -> bool:
-    """ "Two combos, one with fries, the other with fries too"."""
-    words = [token.folded for token in between]
-    opens = [i for i, word in enumerate(words) if word in THE_OTHER or number_value(word) is not None]
-    return bool(opens) and not {"with", "get"}.isdisjoint(words[opens[0] :])
+def begins_part(tokens: Utterance, start: int, end: int) -> bool:
+    """Whether between two token positions one of several is told of: "two combos, one with fries, the other
+    with fries too"."""
+    said = tokens.language
+    words = [token.folded for token in tokens[start:end]]
+    opens = (i for i, w in enumerate(words) if w in said.the_other or number_value(w, said) is not None)
+    first = next(opens, len(words))
+    return not said.part_has.isdisjoint(words[first:])
 
 
-def measures(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
+def measures(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bool:
     """ "One shot of vanilla" is no espresso."""
     first, end = span(tokens, mention)
-    measure = mention.kind == "option" and {t.folded for t in tokens[first:end]} <= MEASURES
-    of = end + 1 < len(tokens) and tokens[end].folded == "of" and not tokens[end - 1].after
+    measure = mention.kind == "option" and tokens.language.measures.issuperset(
+        t.folded for t in tokens[first:end]
+    )
+    of = end + 1 < len(tokens) and tokens[end].folded in tokens.language.partitive
+    of = of and not tokens[end - 1].after
     return measure and of and any(m.kind == "option" and span(tokens, m)[0] == end + 1 for m in mentions)
 
 
-def on_another(tokens: list[Token], mention: Mention) -> bool:
+def on_another(tokens: Utterance, mention: Mention) -> bool:
     """Whether an item is to stand on another: "and put chopped brisket on it"."""
-    end = span(tokens, mention)[1]
+    end, said = span(tokens, mention)[1], tokens.language
     after = [t.folded for t in tokens[end : end + 2]]
-    return after[:1] == ["on"] and not _ON_IT.isdisjoint(after[1:])
+    if len(after) < 2 or after[0] not in said.placing:
+        return False
+    return after[1] in said.pointing or after[1] in said.placed_on
 
 
-def lightly(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
+def lightly(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bool:
     """Whether little is wished for of an item: "easy on the gravy" is no side of it."""
-    at = span(tokens, mention)[0] - 1
-    while at >= 0 and tokens[at].folded in AMOUNT_FILLERS and not tokens[at].after:
+    at, said = span(tokens, mention)[0] - 1, tokens.language
+    while at >= 0 and tokens[at].folded in said.amount_fillers and not tokens[at].after:
         at -= 1
-    named = any(m.start <= tokens[at].start < m.end for m in mentions)
-    return at >= 0 and AMOUNTS.get(tokens[at].folded) is Amount.LIGHT and not named and not tokens[at].after
+    if at < 0 or said.amounts.get(tokens[at].folded) is not Amount.LIGHT or tokens[at].after:
+        return False
+    return not any(m.start <= tokens[at].start < m.end for m in mentions)
 
 
-def points_back(tokens: list[Token], mention: Mention, mentions: list[Mention]) -> bool:
+def points_back(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bool:
     """Whether a part of a name points at what was ordered before: "no mayo on the sandwich", and at a
     cheeseburger by "the burger" where nothing else was."""
-    at, word = span(tokens, mention)[0], mention.text.casefold()
-    choices = {(m.start, m.end) for m in mentions if m.kind == "option"}
     things = [m for m in mentions if m.kind == "item" and m.strong]
-    alike = {m.ids for m in things if set(m.ids) & set(mention.ids)}
-    alone = [m for m in things if (m.start, m.end) not in choices]
-    led = [t.folded for t in tokens[max(at - 2, 0) : at]] in (["on", "the"], ["in", "the"])
-    # "A cola. On the melts, one gets bacon" begins to speak of them.
-    led = led and at > 2 and not tokens[at - 3].after
-    if not led or any(m.end > mention.start for m in things):
+    if not _is_placed_on(tokens, span(tokens, mention)[0]) or any(m.end > mention.start for m in things):
         return False
-    called = len(alone) == 1 and any(part.endswith(word) for part in alone[0].text.casefold().split())
-    return called or len(alike) == 1
+    alike = {m.ids for m in things if set(m.ids) & set(mention.ids)}
+    return len(alike) == 1 or _is_the_only_one(mention, things, mentions)
 
 
-def beside(tokens: list[Token], mention: Mention, others: list[Mention]) -> bool:
+def _is_the_only_one(mention: Mention, things: list[Mention], mentions: list[Mention]) -> bool:
+    """Whether a word ends a word of the only thing that was named: the burger in a cheeseburger."""
+    choices = {(m.start, m.end) for m in mentions if m.kind == "option"}
+    alone = [m for m in things if (m.start, m.end) not in choices]
+    word = mention.text.casefold()
+    return len(alone) == 1 and any(part.endswith(word) for part in alone[0].text.casefold().split())
+
+
+def _is_placed_on(tokens: Utterance, at: int) -> bool:
+    """Whether "on the" leads to a name, and begins nothing new: "a cola. On the melts, one gets bacon"."""
+    if at <= 2 or tokens[at - 3].after:
+        return False
+    return (
+        tokens[at - 2].folded in tokens.language.above
+        and tokens[at - 1].folded in tokens.language.definite_articles
+    )
+
+
+def beside(tokens: Utterance, mention: Mention, others: list[Mention]) -> bool:
     """Whether another mention stands next to this one, with no joint between."""
     for other in others:
         low, high = sorted((mention, other), key=lambda m: m.start)
         between = [t for t in tokens if low.end <= t.start and t.end <= high.start]
         ends = [t for t in tokens if t.end == low.end and t.after]
-        if len(between) <= 2 and not ends and not any(t.folded in AND or t.after for t in between):
+        joined = any(t.folded in tokens.language.conjunctions or t.after for t in between)
+        if len(between) <= 2 and not ends and not joined:
             return True
     return False
 
 
-def unmilked(tokens: list[Token], at: int, mentions: list[Mention]) -> bool:
+def unmilked(tokens: Utterance, at: int, mentions: list[Mention]) -> bool:
     """Whether "black" only says that nothing goes into a coffee: "a large black coffee", "two coffees, both
     black"."""
-    if tokens[at].folded != "black":
+    said = tokens.language
+    if tokens[at].folded not in said.unmilked:
         return False
-    coffees = [m for m in mentions if m.kind == "item" and tokenize(m.text)[-1].folded in COFFEES]
-    leads = any(span(tokens, m)[0] == at + 1 for m in coffees)
-    closes = at + 1 == len(tokens) or bool(tokens[at].after) or tokens[at + 1].folded in AND | FILLERS
-    closes = closes or tokens[at + 1].folded.isdigit()
-    return leads or (closes and any(m.end < tokens[at].start for m in coffees))
+    coffees = [m for m in mentions if m.kind == "item" and folded(m.text, said)[-1] in said.coffees]
+    if any(span(tokens, m)[0] == at + 1 for m in coffees):
+        return True
+    return _is_closed(tokens, at) and any(m.end < tokens[at].start for m in coffees)
+
+
+def _is_closed(tokens: Utterance, at: int) -> bool:
+    """Whether the word at `at` tells of nothing that follows."""
+    if at + 1 == len(tokens) or tokens[at].after:
+        return True
+    after, said = tokens[at + 1].folded, tokens.language
+    return after in said.conjunctions or after in said.fillers or after.isdigit()

@@ -1,90 +1,83 @@
-"""Words of a menu's names by what they say about the thing: what sort it is, that it is another one than the
-plain one, or nothing of its own. English; all of them folded (`words.fold`).
-"""
+"""What the words of a menu's names tell, joined from the entries of `foods.toml`: whether a word names a
+thing, only says what it is like, or tells it from the plain one."""
 
 from __future__ import annotations
 
-from services.reading.chart.tokens import fold
-from services.reading.language.english import AMOUNTS, FILLERS, JOINTS, MEASURES, NUMBERS, VESSELS
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from services.reading.language.language import Language
 
 
-def _folded(words: str) -> frozenset[str]:
-    return frozenset(map(fold, words.split()))
+class Foods:
+    """The words of dishes in one language. The unions are made once, since each name of a menu is held
+    against them."""
 
+    def __init__(self, said: Language) -> None:
+        self.said = said
 
-# Say what sort of thing a name is; what stands before them is used alone ("a large Hawaiian", "with ranch").
-ITEM_SORTS = _folded(
-    "sub sandwich hoagie hero burger pizza wrap panini melt salad soup chowder taco burrito quesadilla"
-    " omelette omelet cheesesteak"
-)
-OPTION_SORTS = _folded(
-    "cheese bread sauce dressing crust bun syrup milk seasoning topping spread drizzle dip powder"
-    " vinaigrette heart wedge rim tortilla shell"
-)
-# Of these the sorts that are made of something: a garlic sauce is no garlic.
-MADE_OF = _folded("sauce dip spread vinaigrette powder drizzle")
-# More than what is named before them: a "double cheeseburger" is no combo.
-BUNDLES = _folded(
-    "combo meal platter plate box pack dinner lunch breakfast special kid kids side extra set bundle"
-)
-# What things come in.
-HOLDERS = VESSELS | MEASURES | _folded("carton pack packet tub jar pouch basket tray bucket")
+    @cached_property
+    def things(self) -> frozenset[str]:
+        """Things in their own right: what is made with them may not be called by them alone."""
+        return self.said.heads | self.said.staples
 
-# Things that a customer names without what is before them on the board, where there is only one of the sort.
-HEADS = _folded(
-    "fries tots nuggets tenders wings strips rings knots sticks bites curds skins poppers dumplings chips"
-    " brownie cookie muffin scone pie cake cheesecake tart turnover cannoli tiramisu sundae cone shake"
-    " smoothie lemonade limeade kombucha chili coleslaw slaw zucchini pickle spear ribs brisket pastrami"
-    " lasagna cheesesteak calzone stromboli club reuben edamame pretzel nachos guacamole hummus pita"
-    " mushroom onion olive tomato spinach cucumber cabbage carrot corn jalapeno pineapple artichoke basil"
-    " oregano cilantro parsley garlic lettuce avocado pepper shot drizzle sausage chicken beef ham bacon"
-    " pepperoni salami meatball anchovy shrimp egg cherry sprinkles fudge caramel whip foam honey vinegar"
-    " ketchup mustard mayo relish croutons crackers parmesan mozzarella provolone cheddar rye wheat"
-    " sourdough ciabatta baguette"
-)
-# Of these the items that are had plain: named more closely they are other things ("sweet potato fries").
-PLAIN_HEADS = _folded(
-    "fries chicken beef ham bacon sausage shrimp egg onion tomato garlic caramel pepper shot"
-)
-# Things in their own right: what is made of them or with them may not be called by them alone.
-THINGS = HEADS | _folded(
-    "cream milk egg bean potato cheese butter water coffee tea rice pizza burger bread chocolate vanilla"
-    " lemon orange apple banana strawberry peanut sugar fish steak pork turkey tuna salmon"
-)
-# What a thing tastes of or is made with; without it, it is another one ("peach iced tea").
-TASTES = THINGS | _folded(
-    "buffalo barbecue bbq teriyaki peach mango raspberry blueberry blackberry cherry lime mint peppermint"
-    " thai hazelnut pumpkin maple coconut ginger cinnamon pesto alfredo marinara cajun sriracha nacho ranch"
-    " swiss walnut almond pecan oreo matcha rose lavender tofu crab lobster lamb duck"
-)
-GRAINS = _folded("white wheat rye sourdough")
+    @cached_property
+    def plain_or_none(self) -> frozenset[str]:
+        """Heads that are the same thing however closely they are named."""
+        return self.said.heads - self.said.plain_heads
 
-# May be left out anywhere: they praise, or say how a thing was made, and there is no other without them.
-IDLE = _folded(
-    "fresh freshly squeezed house homemade home made classic original signature traditional crispy golden"
-    " fried french tater bottled purified premium famous old fashioned cut oven roasted grilled sliced"
-    " chopped grated shredded ground baby vine ripe wild organic real creamy steamed baked kosher"
-    " maraschino sauteed soft the add forest virginia oyster rainbow wine marble garden italian"
-    " cabbage"
-)
-# Say that a thing is another than the plain one.
-DEFINING = _folded(
-    "vegan veggie vegetarian vegetable plant based beyond impossible turkey diet zero light lite low fat"
-    " nonfat non skim sugar free gluten dairy keto decaf half sparkling hard virgin mock soy almond oat"
-    " mini kid jumbo double triple loaded stuffed frozen iced ice potato spicy assorted boneless cream"
-    " your own with no in on of large small medium"
-)
-# Tell what a thing is like, and name none by themselves.
-LIKE = _folded(
-    "hot cold iced warm green black white red yellow brown blue sweet spicy mild plain regular big little"
-    " long short thin thick light dark deep special extra house combo style side number breakfast lunch"
-    " whole pink meat mean hand personal chunky general build roast san"
-)
-# Of the last three and the sorts, those that name a thing where nothing follows them.
-NOUNS = _folded("turkey veggie chicken italian sugar potato")
-EMPTY = (LIKE | IDLE | DEFINING | ITEM_SORTS) - NOUNS
-# In an order these are said of many things.
-SAID_OF_MANY = FILLERS | JOINTS | MEASURES | VESSELS | AMOUNTS.keys() | NUMBERS.keys()
-SAID_OF_MANY |= _folded("free plain style half quarter full non low")
-# Joined once, since every name of a menu is held against them.
-PRAISE, OTHER_THING, NO_NAME = LIKE | IDLE, TASTES | DEFINING, EMPTY | DEFINING | IDLE | SAID_OF_MANY
+    @cached_property
+    def descriptive(self) -> frozenset[str]:
+        """They tell what a thing is like, or praise it."""
+        return self.said.qualities | self.said.omissible
+
+    @cached_property
+    def distinguishing(self) -> frozenset[str]:
+        """Without them a thing is another one."""
+        return self.things | self.said.tastes | self.said.defining
+
+    @cached_property
+    def packing(self) -> frozenset[str]:
+        """What things come in."""
+        return self.said.vessels | self.said.measures | self.said.holders
+
+    @cached_property
+    def ordinary(self) -> frozenset[str]:
+        """Said of many things in an order, so that none goes by them."""
+        said = self.said
+        little = said.fillers | said.joints | said.measures | said.vessels
+        return little | said.amounts.keys() | said.numbers.keys() | said.said_of_many
+
+    @cached_property
+    def no_names(self) -> frozenset[str]:
+        """Words that name no thing where nothing else does."""
+        return (self.descriptive | self.said.defining | self.said.dish_sorts) - self.said.naming_alone
+
+    @cached_property
+    def no_own_names(self) -> frozenset[str]:
+        """Words that name no thing in the place of a whole name."""
+        return self.no_names | self.said.defining | self.said.omissible | self.ordinary
+
+    @cached_property
+    def unfit_ends(self) -> frozenset[str]:
+        """A name that ends in one of these is not told by its first and last word."""
+        return self.said.dish_sorts | self.said.qualities
+
+    @cached_property
+    def unfit_beginnings(self) -> frozenset[str]:
+        """A name that begins with one of these is not told by its first and last word."""
+        return self.descriptive | self.said.defining
+
+    @cached_property
+    def told_between(self) -> frozenset[str]:
+        """Words that may not be left out between the first and the last word of a name."""
+        return self.things | self.said.defining
+
+    def is_same_thing(self, without: Iterable[str]) -> bool:
+        """Whether a thing is the same without these words."""
+        return self.distinguishing.isdisjoint(without)
+
+    def tells(self, part: Sequence[str]) -> bool:
+        """Whether words tell which thing is meant, and not only what it is like."""
+        about = all(word in self.no_names or len(word) < 3 or word.isdigit() for word in part)
+        return not about and part[-1] not in self.said.joints and part[0] not in self.said.joints

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 
 from schemas.evidence import Mention
 from services.reading.chart.resolve import SHORT
-from services.reading.chart.tokens import Token, span
+from services.reading.chart.tokens import Utterance, span
 
 # By a group of options: what follows its sort in names of items that come with it, and whose names these are.
 Sorted = Callable[[str], Mapping[tuple[str, ...], str]]
 
 
-def with_sorts(text: str, tokens: list[Token], mentions: list[Mention], sort_of: Sorted) -> list[Mention]:
+def with_sorts(text: str, tokens: Utterance, mentions: list[Mention], sort_of: Sorted) -> list[Mention]:
     """The mentions, in order, with the items that choices stand in the names of."""
     found: list[Mention] = []
     for choice in mentions:

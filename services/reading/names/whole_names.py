@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 
 from services.reading.chart.resolve import EXACT, GAPPED, Found
-from services.reading.chart.tokens import SENTENCE_ENDS, Token
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance
 from services.reading.effort import charge
-from services.reading.language.english import AMOUNTS, JOINTS
-from services.reading.names.board import Board
+from services.reading.language.language import Language
+from services.reading.names.board import Board, Words
 
-_ABBREVIATIONS = frozenset("no st dr mr mrs ms".split())
 MAX_GAP = 2
 LONG_CHOICE = 5  # words of the longest choice that is looked for inside a name
 
 
-def said_whole(board: Board, tokens: list[Token]) -> list[Found]:
+def said_whole(board: Board, tokens: Utterance) -> list[Found]:
     """Names whose words are all there, in order, with at most sizes or options between them."""
     present = {token.folded for token in tokens}
     indexes = {i for word in present for i in board.by_word.get(word, ())}
@@ -33,64 +32,76 @@ def said_whole(board: Board, tokens: list[Token]) -> list[Found]:
             core = _follow(board, tokens, words, start)
             if core is not None and not _counts(board, tokens, core):
                 gapless = core[-1] - core[0] + 1 == len(core)
-                found.append(Found(kind, group, ref, core, EXACT if gapless else GAPPED))
+                if gapless:
+                    found.append(Found(kind, group, ref, core, EXACT, "whole_name"))
+                else:
+                    found.append(Found(kind, group, ref, core, GAPPED, "name_in_pieces"))
     return found
 
 
-def _follow(board: Board, tokens: list[Token], words: tuple[str, ...], start: int) -> tuple[int, ...] | None:
+def _follow(board: Board, tokens: Utterance, words: Words, start: int) -> tuple[int, ...] | None:
+    """Where the words of a name stand that begins at `start`; None where it is not said there."""
     core = [start]
     for word in words[1:]:
-        if (at := _past_choice(board, tokens, core[-1] + 1, word)) is not None:
-            core.append(at)
-            continue
-        for step in range(1, MAX_GAP + 2):
-            at = core[-1] + step
-            # "No. 5" is one name, and no refusal; so are "St. Louis ribs" and a "B.L.T.".
-            ended = at <= len(tokens) and tokens[at - 1].after in SENTENCE_ENDS
-            if at >= len(tokens) or (ended and not _is_abbreviation(tokens[at - 1].folded)):
-                return None
-            if tokens[at].folded == word:
-                core.append(at)
-                break
-            between = tokens[at].folded
-            skipped = between in board.qualifiers and between not in JOINTS
-            # "Gluten free, two thin crust", "kapsalon with extra cheese", "three small cheese pizzas".
-            if between in AMOUNTS or (between.isdigit() and tokens[core[-1]].after):
-                return None
-            if tokens[core[-1]].folded in JOINTS or tokens[core[-1]].folded.isdigit():
-                return None
-            if step > MAX_GAP or not skipped or tokens[at].after:
-                return None
-        else:
+        at = _past_choice(board, tokens, core[-1] + 1, word)
+        at = _next(board, tokens, core[-1], word) if at is None else at
+        if at is None:
             return None
+        core.append(at)
     return tuple(core)
 
 
-def _past_choice(board: Board, tokens: list[Token], start: int, word: str) -> int | None:
+def _next(board: Board, tokens: Utterance, last: int, word: str) -> int | None:
+    """Where `word` stands after the token at `last`, with a few words of sizes and options between."""
+    said = tokens.language
+    for at in range(last + 1, min(last + MAX_GAP + 2, len(tokens))):
+        before = tokens[at - 1]
+        if before.after in SENTENCE_ENDS and not _is_abbreviation(before.folded, said):
+            return None
+        if tokens[at].folded == word:
+            return at
+        if tokens[last].folded in said.joints or tokens[last].folded.isdigit():
+            return None  # "three small cheese pizzas"
+        if not _may_be_skipped(board, tokens, at, last):
+            return None
+    return None
+
+
+def _may_be_skipped(board: Board, tokens: Utterance, at: int, last: int) -> bool:
+    """Whether the word at `at` may stand inside a name, after its word at `last`: "a turkey toasted club"."""
+    between, said = tokens[at].folded, tokens.language
+    if between in said.amounts:
+        return False  # "kapsalon with extra cheese"
+    if between.isdigit() and tokens[last].after:
+        return False  # "gluten free, two thin crust"
+    return between in board.qualifiers and between not in said.joints and not tokens[at].after
+
+
+def _past_choice(board: Board, tokens: Utterance, start: int, word: str) -> int | None:
     """Where `word` stands past a choice of several words, said inside a name: "a bottle of the sweet and
     smoky sauce"."""
-    start += start < len(tokens) and tokens[start].folded == "the"
-    said = tuple(token.folded for token in tokens[start : start + LONG_CHOICE])
-    choices = board.long_choices.get(said[0], ()) if said else ()
+    start += start < len(tokens) and tokens[start].folded in tokens.language.definite_articles
+    following = tuple(token.folded for token in tokens[start : start + LONG_CHOICE])
+    choices = board.long_choices.get(following[0], ()) if following else ()
     charge(len(choices))
     for words in choices:
         end = start + len(words)
-        if words != said[: len(words)]:
+        if words != following[: len(words)] or end >= len(tokens) or tokens[end].folded != word:
             continue
-        if [t.folded for t in tokens[end : end + 1]] == [word] and not any(
-            t.after for t in tokens[start - 1 : end]
-        ):
+        if not any(token.after for token in tokens[start - 1 : end]):
             return end
     return None
 
 
-def _counts(board: Board, tokens: list[Token], core: tuple[int, ...]) -> bool:
+def _counts(board: Board, tokens: Utterance, core: tuple[int, ...]) -> bool:
     """Whether a name that is only "one" counts what follows: "one biscuit", where a single is called so
     too, or "a one piece", where there is A1 sauce."""
     end = core[-1] + 1
-    only = {tokens[i].folded for i in core} <= {"a", "1"}
+    said = tokens.language
+    only = all(tokens[i].folded in said.indefinite_articles or tokens[i].folded in said.ones for i in core)
     return only and end < len(tokens) and not tokens[end - 1].after and tokens[end].folded in board.words
 
 
-def _is_abbreviation(word: str) -> bool:
-    return word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha())
+def _is_abbreviation(word: str, said: Language) -> bool:
+    """ "No. 5" is one name, and no refusal; so are "St. Louis ribs" and a "B.L.T."."""
+    return word in said.abbreviations or (len(word) == 1 and word.isalpha())

@@ -10,12 +10,9 @@ from itertools import accumulate
 from schemas.cart import CartDraft, ItemLine, NotOnMenuLine
 from schemas.evidence import Evidence, Mention, SaidNumber
 from schemas.menu import Menu
-from services.reading.chart.tokens import SENTENCE_ENDS, Token, span, tokenize
-from services.reading.language.english import AND, BELONGING, FURTHER, MEASURES
-from services.reading.values.numbers import MULTIPLES, is_plural, number_value
-
-# After a number they tell that it counts an option: "two extra shots", "two pumps of vanilla".
-_OF_IT = FURTHER | MEASURES
+from services.reading.chart.tokens import SENTENCE_ENDS, Utterance, span, tokenize
+from services.reading.language.language import Language, language_of
+from services.reading.values.numbers import is_plural, number_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class Led:
         return all(groups.intersection(option.groups) for option in self.options)
 
 
-def starting(tokens: list[Token], mentions: Iterable[Mention]) -> Mapping[int, list[Mention]]:
+def starting(tokens: Utterance, mentions: Iterable[Mention]) -> Mapping[int, list[Mention]]:
     """Names by the token that they begin with."""
     starts: dict[int, list[Mention]] = defaultdict(list)
     for mention in mentions:
@@ -45,7 +42,7 @@ def starting(tokens: list[Token], mentions: Iterable[Mention]) -> Mapping[int, l
     return dict(starts)
 
 
-def led_to(tokens: list[Token], end: int, starts: Mapping[int, list[Mention]]) -> Led:
+def led_to(tokens: Utterance, end: int, starts: Mapping[int, list[Mention]]) -> Led:
     """What follows a number that ends before token `end`, up to the next item, number, article or pause:
     "two large ham and chicken pies". `starts` as of `starting`."""
     options: list[Mention] = []
@@ -61,47 +58,57 @@ def led_to(tokens: list[Token], end: int, starts: Mapping[int, list[Mention]]) -
             at = span(tokens, here[0])[1]
             continue
         word = tokens[at].folded
-        if word in BELONGING or word in ("a", "an") or number_value(word) is not None:
+        joint = word in tokens.language.conjunctions
+        if _begins_another(word, tokens.language) or (joint and not options):
             break
-        if word in AND and not options:
-            break
-        joined = joined or word in AND
-        close = close and (word in AND or word == "of")
+        joined = joined or joint
+        close = close and (joint or word in tokens.language.partitive)
         at += 1
     return Led(tuple(options), None, joined, close)
 
 
-def _ended(tokens: list[Token], at: int, *, listing: bool) -> bool:
+def _begins_another(word: str, language: Language) -> bool:
+    """Whether what a number counts is over: "two colas a latte", "two with ice"."""
+    return (
+        word in language.belonging
+        or word in language.indefinite_articles
+        or number_value(word, language) is not None
+    )
+
+
+def _ended(tokens: Utterance, at: int, *, listing: bool) -> bool:
     """Whether a pause before token `at` ends what a number counts; a list of options goes on past a comma."""
     pause = tokens[at - 1].after if at else ""
     return bool(pause) and (pause in SENTENCE_ENDS or not listing)
 
 
-def of_one(tokens: list[Token], start: int, mentions: Sequence[Mention]) -> bool:
+def of_one(tokens: Utterance, start: int, mentions: Sequence[Mention]) -> bool:
     """Whether a number counts no items though it stands before one: "a double shot latte", "a small two shot
     latte"."""
-    if tokens[start].folded in MULTIPLES:
+    if tokens[start].folded in tokens.language.multiples:
         return True
     sizes = {span(tokens, m)[1]: span(tokens, m)[0] for m in mentions if m.kind == "size"}
     at = start
     while at in sizes and not tokens[at - 1].after:
         at = sizes[at]
-    led = at > 0 and tokens[at - 1].folded in ("a", "an") and not tokens[at - 1].after
+    led = at > 0 and tokens[at - 1].folded in tokens.language.indefinite_articles and not tokens[at - 1].after
     return led and tokens[start].folded.isdigit()  # "a couple of oat lattes"
 
 
-def opens_line(tokens: list[Token], start: int, mentions: Sequence[Mention]) -> bool:
+def opens_line(tokens: Utterance, start: int, mentions: Sequence[Mention]) -> bool:
     """Whether a line may begin with a number, which goes on from no name and no "with"."""
     if start == 0 or tokens[start - 1].after:
         return True
     before = tokens[start - 1]
-    return before.folded not in BELONGING and not any(m.start < before.end <= m.end for m in mentions)
+    return before.folded not in tokens.language.belonging and not any(
+        m.start < before.end <= m.end for m in mentions
+    )
 
 
 def idle_numbers(draft: CartDraft, evidence: Evidence) -> Iterator[int]:
     """Numbers that count nothing in the cart of what they lead to; one that leads to no name may count any
     line. A split one may be the sum of lines that follow one another."""
-    tokens = tokenize(evidence.transcript)
+    tokens = tokenize(evidence.transcript, language_of(evidence.menu))
     starts = starting(tokens, evidence.mentions)
     wished = {line.quantity for line in draft.lines if isinstance(line, NotOnMenuLine)}
     for number in evidence.numbers:
@@ -110,7 +117,7 @@ def idle_numbers(draft: CartDraft, evidence: Evidence) -> Iterator[int]:
 
 
 def _counts(
-    tokens: list[Token],
+    tokens: Utterance,
     number: SaidNumber,
     starts: Mapping[int, list[Mention]],
     draft: CartDraft,
@@ -127,24 +134,31 @@ def _counts(
         return _sums(line.quantity for line in draft.lines) | {
             o.count for line in lines for o in line.options
         }
-    said = {pair for m in led.options for pair in zip(m.groups, m.ids, strict=True)}
-    counts = {o.count for line in lines for o in line.options if (o.group, o.id) in said}
+    counts = _of_options(led, lines, several=_of_several(tokens, start, end, number, evidence))
     if led.item is None:
-        if _of_several(tokens, start, end, number, evidence):
-            parts = [{(o.group, o.id) for o in line.options} for line in lines]
-            counts |= _sums(
-                line.quantity if said & part else 0 for line, part in zip(lines, parts, strict=True)
-            )
         return counts
     own = _sums(line.quantity if line.sku in led.item.ids else 0 for line in lines)
-    if led.close and not led.joined and not of_one(tokens, start, evidence.mentions):
-        return own
-    return own | counts
+    alone = led.close and not led.joined and not of_one(tokens, start, evidence.mentions)
+    return own if alone else own | counts
 
 
-def _of_several(tokens: list[Token], start: int, end: int, number: SaidNumber, evidence: Evidence) -> bool:
+def _of_options(led: Led, lines: list[ItemLine], *, several: bool) -> set[int]:
+    """The counts of the options that a number leads to; where it may count `several` items told apart by
+    them, the quantities of the lines that have one too."""
+    said = {pair for m in led.options for pair in zip(m.groups, m.ids, strict=True)}
+    counts = {o.count for line in lines for o in line.options if (o.group, o.id) in said}
+    if led.item is None and several:
+        parts = ({(o.group, o.id) for o in line.options} for line in lines)
+        counts |= _sums(line.quantity if said & part else 0 for line, part in zip(lines, parts, strict=True))
+    return counts
+
+
+def _of_several(tokens: Utterance, start: int, end: int, number: SaidNumber, evidence: Evidence) -> bool:
     """Whether a number before options may count some of several: "four tacos, two steak"."""
-    if tokens[start - 1].folded in BELONGING or (end < len(tokens) and tokens[end].folded in _OF_IT):
+    said = tokens.language
+    if tokens[start - 1].folded in said.belonging:
+        return False
+    if end < len(tokens) and tokens[end].folded in said.counting_options:
         return False
     before = [m for m in evidence.mentions if m.kind == "item" and m.end <= number.start]
     more = any(n.end <= number.start and n.value >= number.value for n in evidence.numbers)

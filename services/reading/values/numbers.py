@@ -7,19 +7,11 @@ from dataclasses import dataclass
 
 from schemas.cart import MAX_QUANTITY
 from schemas.evidence import Mention
-from schemas.menu import Menu
-from services.reading.chart.tokens import Token, span, tokenize
-from services.reading.language.english import (
-    HOMOPHONES,
-    NAMING,
-    NUMBERS,
-    PERSONS,
-    PIECES,
-    WANTING,
-)
+from schemas.menu import Item, Menu
+from services.reading.chart.tokens import Utterance, folded, span
+from services.reading.language.language import Language, language_of
 
-# These count parts of an item even right before it ("double shot latte").
-MULTIPLES = frozenset("single double triple".split())
+_TENS = range(20, 100, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,96 +25,105 @@ class Number:
     likely: bool = True
 
 
-def find_numbers(
-    tokens: list[Token], taken: set[int], mentions: list[Mention], menu: Menu
-) -> Iterator[Number]:
+def find_numbers(tokens: Utterance, taken: set[int], mentions: list[Mention], menu: Menu) -> Iterator[Number]:
     """Numbers said outside names ("twelve ounce", "double shot" are names where the menu has them)."""
     starts = {m.start for m in mentions if m.strong}
     i = 0
     while i < len(tokens):
-        value = None if i in taken else number_value(tokens[i].folded)
-        if value is not None and names_something(tokens, i):
-            i += 1
-            continue
+        value = None if i in taken else number_value(tokens[i].folded, tokens.language)
         if value is None:
-            follows = tokens[i + 1].start if i + 1 < len(tokens) else -1
-            wanting = i > 0 and tokens[i - 1].folded in WANTING and not _asking(tokens[max(i - 3, 0) : i])
-            counted = i + 1 < len(tokens) and number_value(tokens[i + 1].folded) is not None
-            if tokens[i].folded in HOMOPHONES and follows in starts and not tokens[i].after and not counted:
-                plural = _leads_to_plural(i + 1, tokens, mentions, menu)
-                if plural or not wanting:
-                    yield Number(i, i + 1, HOMOPHONES[tokens[i].folded], likely=plural and not wanting)
+            if (misheard := _misheard(tokens, i, starts, mentions, menu)) is not None:
+                yield misheard
             i += 1
-            continue
-        end = i + 1
-        if end < len(tokens) and end not in taken and not tokens[i].after:
-            follower = number_value(tokens[end].folded)
-            if follower is not None and 20 <= value <= 90 and value % 10 == 0 and follower < 10:
-                value, end = value + follower, end + 1
-            elif follower is not None and tokens[end].folded in ("dozen", "100") and value < 10:
-                value, end = value * follower, end + 1
-        start = i
-        if tokens[i].folded == "dozen" and (half := _half_before(tokens, i)) is not None:
-            start, value = half, 6
-        # "Double bacon cheeseburger": two of them, or a bigger one?
-        yield Number(start, end, value, likely=tokens[start].folded not in MULTIPLES)
-        i = end
+        elif names_something(tokens, i):
+            i += 1
+        else:
+            number = _whole_number(tokens, i, value, taken)
+            yield number
+            i = number.end
+
+
+def _misheard(
+    tokens: Utterance, at: int, starts: set[int], mentions: list[Mention], menu: Menu
+) -> Number | None:
+    """The number that the word at `at` only sounds like, right before a name: "to lattes"."""
+    homophones, token = tokens.language.homophones, tokens[at]
+    if token.folded not in homophones or token.after or at + 1 == len(tokens):
+        return None
+    after = tokens[at + 1]
+    if after.start not in starts or number_value(after.folded, tokens.language) is not None:
+        return None
+    wanting = at > 0 and tokens[at - 1].folded in tokens.language.wanting and not _asking(tokens, at)
+    plural = _leads_to_plural(at + 1, tokens, mentions, menu)
+    if wanting and not plural:
+        return None
+    return Number(at, at + 1, homophones[token.folded], likely=plural and not wanting)
+
+
+def _whole_number(tokens: Utterance, at: int, value: int, taken: set[int]) -> Number:
+    """The number that begins at `at` with a word of that value: "twenty one", "two dozen", "half a dozen"."""
+    said, start, end = tokens.language, at, at + 1
+    if end < len(tokens) and end not in taken and not tokens[at].after:
+        follower = number_value(tokens[end].folded, said)
+        if follower is not None and value in _TENS and follower < 10:
+            value, end = value + follower, end + 1
+        elif follower is not None and tokens[end].folded in said.multipliers and value < 10:
+            value, end = value * follower, end + 1
+    if tokens[at].folded in said.halved and (half := _half_before(tokens, at)) is not None:
+        start, value = half, said.halved[tokens[at].folded]
+    # "Double bacon cheeseburger": two of them, or a bigger one?
+    return Number(start, end, value, likely=tokens[start].folded not in said.multiples)
 
 
 def pieces(
-    tokens: list[Token], numbers: list[Number], mentions: list[Mention], menu: Menu
+    tokens: Utterance, numbers: list[Number], mentions: list[Mention], menu: Menu
 ) -> tuple[list[Number], list[Mention]]:
     """Numbers that are left, and those that are a size or a choice of the item after: "ten wings" is one
     ten piece."""
     left: list[Number] = []
     found: list[Mention] = []
-    spans = [span(tokens, m) for m in mentions if m.kind == "option"]
-    choices = {
-        first: end
-        for first, end in spans
-        if not any(i.kind == "item" and i.start == tokens[first].start for i in mentions)
-    }
+    choices = _choices(tokens, mentions)
     for number in numbers:
         at = number.end
         while at in choices and not tokens[choices[at] - 1].after:
             at = choices[at]  # "twelve plain wings"
         following = tokens[at].start if at < len(tokens) else -1
         skus = {sku for m in mentions if m.kind == "item" and m.start == following for sku in m.ids}
-        offered = [item for item in menu.items if item.sku in skus]
-        sizes = {size for item in offered for size in item.size_ids}
-        groups = {group for item in offered for group in item.option_groups} & menu.choose_one
-        fits = [("size", "", size.id) for size in menu.sizes if size.id in sizes and _of(number, size.name)]
-        fits += [
-            ("option", group.id, option.id)
-            for group in menu.option_groups
-            if group.id in groups
-            for option in group.options
-            if _of(number, option.name)
-        ]
+        fits = list(_fitting(number, [item for item in menu.items if item.sku in skus], menu))
         if len(fits) == 1:
-            kind, group_id, ref = fits[0]
             start, end = tokens[number.start].start, tokens[number.end - 1].end
-            found.append(
-                Mention(
-                    kind=kind,
-                    ids=(ref,),
-                    groups=(group_id,) if group_id else (),
-                    start=start,
-                    end=end,
-                    text=str(number.value),
-                    score=1,
-                    strong=True,
-                )
-            )
+            found.append(fits[0].model_copy(update={"start": start, "end": end}))
         else:
             left.append(number)
     return left, found
 
 
-def _of(number: Number, name: str) -> bool:
+def _choices(tokens: Utterance, mentions: list[Mention]) -> dict[int, int]:
+    """Where options that are no item begin and end."""
+    items = {m.start for m in mentions if m.kind == "item"}
+    spans = [span(tokens, m) for m in mentions if m.kind == "option"]
+    return {first: end for first, end in spans if tokens[first].start not in items}
+
+
+def _fitting(number: Number, offered: list[Item], menu: Menu) -> Iterator[Mention]:
+    """The sizes, and the options of which one is chosen, of these items that are so many pieces."""
+    language = language_of(menu)
+    sizes = {size for item in offered for size in item.size_ids}
+    groups = {group for item in offered for group in item.option_groups} & menu.choose_one
+    named = Mention(kind="size", ids=(), start=0, end=0, text=str(number.value), score=1, strong=True)
+    for size in menu.sizes:
+        if size.id in sizes and _of(number, size.name, language):
+            yield named.model_copy(update={"ids": (size.id,)})
+    for group in menu.option_groups:
+        for option in group.options if group.id in groups else ():
+            if _of(number, option.name, language):
+                yield named.model_copy(update={"kind": "option", "ids": (option.id,), "groups": (group.id,)})
+
+
+def _of(number: Number, name: str, language: Language) -> bool:
     """Whether a name is that of so many pieces; "one tuna" is one of it."""
-    words = [token.folded for token in tokenize(name)]
-    return number.value > 1 and words[:1] == [str(number.value)] and bool(PIECES & set(words))
+    words = folded(name, language)
+    return number.value > 1 and words[:1] == (str(number.value),) and bool(language.pieces & set(words))
 
 
 def is_plural(mention: Mention, menu: Menu) -> bool:
@@ -130,7 +131,8 @@ def is_plural(mention: Mention, menu: Menu) -> bool:
     last = _plain_words(mention.text)[-1]
     items = [item for item in menu.items if item.sku in mention.ids]
     names = [_plain_words(name) for item in items for name in (item.name, *item.aliases)]
-    return last.endswith("s") and not any(last in (name[0], name[-1]) for name in names)
+    plural = last.endswith(language_of(menu).plural_signs)
+    return plural and not any(last in (name[0], name[-1]) for name in names)
 
 
 def _plain_words(text: str) -> list[str]:
@@ -138,7 +140,7 @@ def _plain_words(text: str) -> list[str]:
     return text.casefold().replace("'", "").replace("-", " ").split()
 
 
-def _leads_to_plural(at: int, tokens: list[Token], mentions: list[Mention], menu: Menu) -> bool:
+def _leads_to_plural(at: int, tokens: Utterance, mentions: list[Mention], menu: Menu) -> bool:
     """Whether the names from token `at` on lead to an item in the plural: "to large lattes" are two."""
     while at < len(tokens):
         here = [m for m in mentions if m.start == tokens[at].start]
@@ -149,25 +151,28 @@ def _leads_to_plural(at: int, tokens: list[Token], mentions: list[Mention], menu
     return False
 
 
-def _asking(before: list[Token]) -> bool:
+def _asking(tokens: Utterance, at: int) -> bool:
     """ "Can I have to bagels" asks for two; "I have to" does not."""
-    could, person, have = [token.folded for token in before] if len(before) == 3 else ("", "", "")
-    return could == "could" and person in PERSONS and have in ("have", "get", "order")
+    if at < 3:
+        return False
+    verb, person, wish = (token.folded for token in tokens[at - 3 : at])
+    said = tokens.language
+    return verb in said.verbs.values() and person in said.persons and wish in said.having
 
 
-def names_something(tokens: list[Token], at: int) -> bool:
+def names_something(tokens: Utterance, at: int) -> bool:
     """Whether the number at `at` is the name of something: "number twelve"."""
-    return at > 0 and tokens[at - 1].folded in NAMING and not tokens[at - 1].after
+    return at > 0 and tokens[at - 1].folded in tokens.language.naming and not tokens[at - 1].after
 
 
-def number_value(word: str) -> int | None:
+def number_value(word: str, language: Language) -> int | None:
     """What a folded word counts; None when it is no number."""
     if word.isascii() and word.isdigit():
         value = int(word) if len(word) <= 6 else 0
         return value if 0 < value <= MAX_QUANTITY else None
-    return NUMBERS.get(word)
+    return language.numbers.get(word)
 
 
-def _half_before(tokens: list[Token], at: int) -> int | None:
+def _half_before(tokens: Utterance, at: int) -> int | None:
     """Where "half" of "half a dozen" stands."""
-    return next((i for i in (at - 1, at - 2) if i >= 0 and tokens[i].folded == "half"), None)
+    return next((i for i in (at - 1, at - 2) if i >= 0 and tokens[i].folded in tokens.language.halves), None)

@@ -1,56 +1,96 @@
 """What was said and is denied, or given up for something of its kind: "Swiss, not cheddar", "not the slaw,
-sweet potato fries", "instead of the fries, a side salad".
+sweet potato fries", "swap the fries for a side salad", "onion rings instead of fries".
 
 Each is settled only where the two stand beside each other and are of one kind: sizes, items, or options of
-one group.
+one group. A rule gets the sheet and the position where the correction may begin, and tells the position to go
+on from; None where it begins otherwise. It raises `NotPlain` where only the whole sentence can tell.
 """
 
 from __future__ import annotations
 
 from services.reading.chart.tokens import SENTENCE_ENDS
-from services.reading.language.english import FILLERS
-from services.reading.whole.sheet import Sheet, Value
+from services.reading.whole.sheet import NotPlain, Sheet, Value
 
 
-def deny(sheet: Sheet, at: int, end: int, single: frozenset[str]) -> int | None:
-    """Settle the denial whose "not" stands at [at, end); where to go on from, None where it is not plain.
-    Of the groups `single` only one option can be chosen."""
+def deny(sheet: Sheet, at: int) -> int | None:
+    """ "Swiss, not cheddar"; a "don't" or "isn't" leaves open what is denied."""
+    end = sheet.phrase(at, sheet.language.negating)
+    if end is None or not sheet.values:
+        return None
+    if sheet.tokens[at].folded not in sheet.language.denying:
+        raise NotPlain
     gone = sheet.after(end)
     if gone is None or gone.kind not in ("option", "size"):
-        return None
-    earlier = sheet.earlier(gone, at)
+        raise NotPlain
     new = next((v for v in reversed(sheet.before(at)) if v.end == at), None)
-    if new is not None and new.alike(gone) and not new.names() & gone.names():
-        if earlier is None and not single.issuperset(gone.groups()):
-            return None  # it may come with the item, though nobody said so
-        sheet.strike(at, gone.end)
-        if earlier is not None:
-            _take_place(sheet, earlier, new)
-        return gone.end
-    return _in_its_place(sheet, at, gone, earlier)
+    if new is None or not new.alike(gone) or new.names() & gone.names():
+        after = _exchange(sheet, at, gone)
+        if after is None:
+            raise NotPlain
+        return after
+    earlier = sheet.earlier(gone, at)
+    if earlier is None and not sheet.single.issuperset(gone.groups()):
+        raise NotPlain  # it may come with the item, though nobody said so
+    sheet.strike(at, gone.end)
+    if earlier is not None:
+        _take_place(sheet, earlier, new)
+    return gone.end
 
 
-def give_up(sheet: Sheet, at: int, gone: Value) -> int | None:
-    """Settle "instead of the fries, a side salad", which begins at `at` after a pause."""
-    if at == 0 or not sheet.tokens[at - 1].after:
+def swap(sheet: Sheet, at: int) -> int | None:
+    """ "Swap the whole milk for skim"."""
+    end = sheet.phrase(at, sheet.language.swapping)
+    if end is None:
         return None
-    return _in_its_place(sheet, at, gone, sheet.earlier(gone, at))
+    old = sheet.after(end)
+    joint = None if old is None else sheet.phrase(old.end, sheet.language.swaps_for)
+    new = None if joint is None else sheet.after(joint)
+    if old is None or new is None or old.kind != new.kind:
+        raise NotPlain
+    earlier = sheet.earlier(old, at)
+    if earlier is None:
+        raise NotPlain
+    sheet.strike(at, new.start)
+    sheet.lend(earlier, new)
+    return new.end
 
 
-def _in_its_place(sheet: Sheet, at: int, gone: Value, earlier: Value | None) -> int | None:
-    """Put what follows, with nothing but little words between, in the place of what was said `earlier`."""
-    i = gone.end
-    while i < len(sheet.tokens) and i not in sheet.named and sheet.tokens[i].folded in FILLERS:
+def prefer(sheet: Sheet, at: int) -> int | None:
+    """ "Oat milk instead of whole", "instead of the fries, a side salad": what is named after these words was
+    never wished for, or no longer is."""
+    end = sheet.phrase(at, sheet.language.instead_of)
+    if end is None:
+        return None
+    gone, before = sheet.after(end), sheet.before(at)
+    if gone is None:
+        raise NotPlain
+    begins = at > 0 and bool(sheet.tokens[at - 1].after)
+    if begins and (after := _exchange(sheet, at, gone)) is not None:
+        return after
+    if not before or not before[-1].alike(gone):
+        raise NotPlain
+    sheet.strike(at, gone.end)
+    earlier = sheet.earlier(gone, at)
+    if earlier is None and any(group not in sheet.single for group, _ in gone.names()):
+        raise NotPlain  # "with bacon instead of ham": a Hawaiian comes with ham, though nobody said so
+    if earlier is not None:
+        sheet.lend(earlier, before[-1])
+    return gone.end
+
+
+def _exchange(sheet: Sheet, at: int, gone: Value) -> int | None:
+    """Put what follows `gone`, with nothing but little words between, in the place where it was said before;
+    where to go on from, None where there is no such thing. The words of giving it up begin at `at`."""
+    earlier = sheet.earlier(gone, at)
+    if earlier is None or sheet.tokens[gone.end - 1].after == "?":
+        return None
+    i, fillers = gone.end, sheet.language.fillers
+    while i < len(sheet.tokens) and i not in sheet.named and sheet.tokens[i].folded in fillers:
         if sheet.tokens[i].after in SENTENCE_ENDS:
             return None
         i += 1
     new = next((v for v in sheet.values if v.start == i and v.alike(gone)), None)
-    if (
-        earlier is None
-        or new is None
-        or new.names() & gone.names()
-        or sheet.tokens[gone.end - 1].after == "?"
-    ):
+    if new is None or new.names() & gone.names():
         return None
     sheet.strike(at, new.start)
     _take_place(sheet, earlier, new)

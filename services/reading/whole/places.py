@@ -12,16 +12,10 @@ from itertools import pairwise
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import Token, covered, span, tokenize
-from services.reading.language.english import AMOUNTS, AND, MEASURES
+from services.reading.chart.tokens import Utterance, covered, folded, span
+from services.reading.language.language import Language
 from services.reading.names.senses import senses
 
-# What follows the article of a measure, not of an item ("a splash of milk", "a lot of foam").
-_MEASURING = MEASURES | AMOUNTS.keys()
-
-
-# An article after these opens no new item ("half a dozen", "on a brioche bun").
-_BEFORE_OWN = frozenset("half on in".split())
 # Where an item is named: first token, end, skus, words.
 _Spot = tuple[int, int, tuple[str, ...], str]
 
@@ -45,11 +39,11 @@ class Place:
     @property
     def offered(self) -> set[str]:
         """Groups of options that its items come with."""
-        return {g for item in self.menu.items if item.sku in self.items for g in item.option_groups}
+        return _groups(self.menu, self.items)
 
 
 def find_places(
-    tokens: list[Token], mentions: list[Mention], menu: Menu
+    tokens: Utterance, mentions: list[Mention], menu: Menu
 ) -> tuple[list[Place], list[Mention], bool]:
     """Places in the order of the words, the mentions that are left, and whether one of them is as well a
     line as a choice of the line before ("a combo and a cola"). A name that can only be an option of the item
@@ -59,7 +53,7 @@ def find_places(
     mentions, torn = senses(tokens, heard, menu)
     taken = covered(tokens, mentions)
     naming = [m for m in mentions if m.kind == "item"]
-    spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming)])
+    spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming, tokens.language)])
     ending = _ending(tokens, mentions)
     partings = [
         _listed(tokens, ending, one, other, menu) or _parting(tokens, taken, one[1], other[0])
@@ -70,31 +64,21 @@ def find_places(
         after = spots[i + 1][0] if i + 1 < len(spots) else len(tokens)
         start, own_start = partings[i - 1] if i else (0, 0)
         own_end, end = partings[i] if i + 1 < len(spots) else (after, after)
-        while end > last and tokens[end - 1].folded in AND:
+        while end > last and tokens[end - 1].folded in tokens.language.conjunctions:
             end -= 1  # the "and" before the next item is nobody's
-        places.append(
-            Place(
-                items=items,
-                anchor=anchor,
-                first=first,
-                last=last,
-                region=(start, end),
-                own=(own_start, own_end),
-                menu=menu,
-            )
-        )
+        places.append(Place(items, anchor, first, last, (start, end), (own_start, own_end), menu))
     torn = torn or _run_together(places, heard) or _in_pairs(tokens, mentions, places)
     return places, mentions, torn
 
 
-def _ending(tokens: list[Token], mentions: list[Mention]) -> dict[tuple[str, int], tuple[int, Mention]]:
+def _ending(tokens: Utterance, mentions: list[Mention]) -> dict[tuple[str, int], tuple[int, Mention]]:
     """By kind and the token where it ends, each mention with its first token; of two, the last."""
     spans = ((span(tokens, m), m) for m in mentions)
     return {(m.kind, last): (first, m) for (first, last), m in spans}
 
 
 def _listed(
-    tokens: list[Token],
+    tokens: Utterance,
     ending: dict[tuple[str, int], tuple[int, Mention]],
     one: _Spot,
     other: _Spot,
@@ -110,13 +94,18 @@ def _listed(
         return None
     opens, last = ending["option", at]
     joint = opens - 1
-    if joint <= one[1] or tokens[joint].folded != "and" or ("option", joint) not in ending:
+    listing = joint > one[1] and tokens[joint].folded in tokens.language.conjunctions
+    if not listing or ("option", joint) not in ending:
         return None
-    offered = [
-        {g for item in menu.items if item.sku in spot[2] for g in item.option_groups} & set(last.groups)
-        for spot in (one, other)
-    ]
-    return (at, at) if offered[0] and not offered[1] else (joint, at) if all(offered) else None
+    of_one, of_other = (not _groups(menu, spot[2]).isdisjoint(last.groups) for spot in (one, other))
+    if not of_one:
+        return None
+    return (joint, at) if of_other else (at, at)
+
+
+def _groups(menu: Menu, skus: tuple[str, ...]) -> set[str]:
+    """Groups of options that any of the items comes with."""
+    return {group for item in menu.items if item.sku in skus for group in item.option_groups}
 
 
 def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
@@ -128,19 +117,20 @@ def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
     return False
 
 
-def _in_pairs(tokens: list[Token], mentions: list[Mention], places: list[Place]) -> bool:
+def _in_pairs(tokens: Utterance, mentions: list[Mention], places: list[Place]) -> bool:
     """Whether options may go with the item before each or after: "ham and cheddar turkey and swiss"."""
     ends = {span(tokens, m)[0]: span(tokens, m)[1] for m in mentions if m.kind == "option"}
+
+    def joined(place: Place) -> bool:
+        last = place.last
+        return last < len(tokens) and tokens[last].folded in tokens.language.conjunctions and last + 1 in ends
+
     return any(
-        tokens[one.last].folded == "and"
-        and ends.get(one.last + 1) == other.first
-        and [t.folded for t in tokens[other.last : other.last + 1]] == ["and"]
-        and other.last + 1 in ends
-        for one, other in pairwise(places)
+        joined(one) and joined(other) and ends[one.last + 1] == other.first for one, other in pairwise(places)
     )
 
 
-def _spots(tokens: list[Token], items: list[Mention]) -> list[_Spot]:
+def _spots(tokens: Utterance, items: list[Mention]) -> list[_Spot]:
     """Item mentions by place, overlapping ones as one."""
     spots: list[_Spot] = []
     for mention in sorted(items, key=lambda m: (m.start, -m.end)):
@@ -153,7 +143,7 @@ def _spots(tokens: list[Token], items: list[Mention]) -> list[_Spot]:
     return spots
 
 
-def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tuple[int, int]:
+def _parting(tokens: Utterance, taken: set[int], start: int, end: int) -> tuple[int, int]:
     """Where the words between two items part: those before the first position belong to the item before,
     those from the second on lead to the next, and between the two they may be either's; all of them when
     nothing parts [start, end).
@@ -161,29 +151,38 @@ def _parting(tokens: list[Token], taken: set[int], start: int, end: int) -> tupl
     An article or number opens the next item ("... and a mocha"). After it an "and" or a comma leaves open
     which: "a mushroom and onion pizza" is one pizza, "a splash of milk, muffins" are two wishes.
     """
-    article = joint = None
+    article = None
+    joint = start if start > 0 and tokens[start - 1].after else None
     for i in range(start, end):
-        word = tokens[i].folded
-        measures = i + 1 < end and tokens[i + 1].folded in _MEASURING
-        opens = word in ("a", "an") or (word.isdigit() and not tokens[i].after)
-        if i not in taken and opens and not measures:
-            article = i if tokens[i - 1].folded not in _BEFORE_OWN else article
-        elif word in AND and i not in taken:
+        if i not in taken and _leads(tokens, i, end):
+            article = i if _opens_item(tokens, i) else article
+        elif i not in taken and tokens[i].folded in tokens.language.conjunctions:
             joint = i
         if tokens[i].after:
             joint = i + 1
-    if joint is None and start > 0 and tokens[start - 1].after:
-        joint = start
     if article is not None and joint is not None and article < joint:
         return article, joint
     at = joint if article is None else article
     return (start, end) if at is None else (at, at)
 
 
-def _refers_back(mention: Mention, items: list[Mention]) -> bool:
+def _leads(tokens: Utterance, at: int, end: int) -> bool:
+    """Whether an article or a number leads to a thing, and not to its measure: "a splash of milk", "a lot of
+    foam"."""
+    word, language = tokens[at].folded, tokens.language
+    leads = word in language.indefinite_articles or (word.isdigit() and not tokens[at].after)
+    return leads and not (at + 1 < end and tokens[at + 1].folded in language.measuring)
+
+
+def _opens_item(tokens: Utterance, at: int) -> bool:
+    """Whether what leads to a thing leads to a new item: not so in "half a dozen", "on a brioche bun"."""
+    return tokens[at - 1].folded not in tokens.language.before_own
+
+
+def _refers_back(mention: Mention, items: list[Mention], language: Language) -> bool:
     """Whether it only says again a part of a name said before: "no pickles on the burger"."""
-    words = {token.folded for token in tokenize(mention.text)}
+    words = set(folded(mention.text, language))
     return not mention.strong and any(
-        other.strong and other.end <= mention.start and words <= {t.folded for t in tokenize(other.text)}
+        other.strong and other.end <= mention.start and words <= set(folded(other.text, language))
         for other in items
     )

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.tokens import Token, covered, span
-from services.reading.language.turns import FOR_WHOM, LIKEWISE, PARTED, SHARED
+from services.reading.chart.tokens import Utterance, covered, span
 from services.reading.names.implied import with_implied
 from services.reading.names.lexicons import lexicon
 from services.reading.names.senses import offered
@@ -29,9 +28,9 @@ class Reading:
     `corrected`, `shared`, `parted` and `likewise` tell of what no rule could read: it is left to the model,
     and a doubt."""
 
-    said: list[Token]
+    said: Utterance
     heard: list[Mention]
-    tokens: list[Token]
+    tokens: Utterance
     mentions: list[Mention]
     numbers: list[Number]
     places: list[Place]
@@ -51,36 +50,19 @@ class Reading:
 
 def read(text: str, menu: Menu) -> Reading:
     """Read a clean transcript against a menu."""
-    names = lexicon(menu)
-    tokens = names.heard(text)
-    named = with_sorts(text, tokens, names.find(text, tokens), names.of_sort) if tokens else []
-    found = with_implied(tokens, named, menu, names.items, names.of_sort)
-    mentions = offered(found, menu)
-    said, heard = tokens, mentions
-    revised = revise(tokens, mentions, menu)
-    if revised is not None:
-        tokens, mentions = revised
+    said, heard = _named(text, menu)
+    revised = revise(said, heard, menu)
+    tokens, mentions = (said, heard) if revised is None else revised
     places, mentions, torn = find_places(tokens, mentions, menu)
-    taken = covered(tokens, mentions)
-    numbers = list(find_numbers(tokens, taken, mentions, menu))
-    numbers, sizes = pieces(tokens, numbers, mentions, menu)
-    mentions = sorted([*mentions, *sizes], key=lambda m: (m.start, m.end))
+    numbers = list(find_numbers(tokens, covered(tokens, mentions), mentions, menu))
+    numbers, packs = pieces(tokens, numbers, mentions, menu)
+    mentions = sorted([*mentions, *packs], key=lambda m: (m.start, m.end))
     more = again(tokens, mentions, places)
-    told = shared(tokens, mentions)
-    everywhere = told or []
+    of_all = shared(tokens, mentions)
+    everywhere = of_all or []
     told_apart = {place.first: parts(tokens, mentions, numbers, place, everywhere) for place in places}
     splits = {first: found for first, found in told_apart.items() if found}
-    unclear = told is None and _outside(SHARED, text, mentions)
-    # "Extra pickles only on the fish" speaks of one of several lines by a part of its name.
-    backward = any(
-        m.kind == "item" and not any(p.first <= span(tokens, m)[0] < p.last for p in places) for m in mentions
-    )
-    unclear = unclear or summed(tokens, numbers, places)
-    unclear = unclear or any(m.kind == "option" for m in sizes)  # "six wings": one six piece, or six of them
-    several = len(places) > 1 or any(number.value > 1 for number in numbers)
-    likewise = several and _outside(LIKEWISE, text, mentions)
-    whose = several and len(places) == 1 and _outside(FOR_WHOM, text, mentions)
-    unclear = unclear or torn or likewise or whose or (len(places) > 1 and backward)
+    words = _Words(text, tokens, mentions, numbers, places)
     return Reading(
         said=said,
         heard=heard,
@@ -91,11 +73,55 @@ def read(text: str, menu: Menu) -> Reading:
         everywhere=everywhere,
         splits=splits,
         corrected=revised is None,
-        shared=unclear,
+        shared=torn or words.share(packs, unread=of_all is None) or words.tell_of_another_line(),
         more=more or {},
         likewise=more is None,
-        parted=not splits and not more and _outside(PARTED, text, mentions),
+        parted=not splits and not more and _outside(tokens.language.parted, text, mentions),
     )
+
+
+def _named(text: str, menu: Menu) -> tuple[Utterance, list[Mention]]:
+    """The words of a transcript, and the mentions of what the menu offers."""
+    names = lexicon(menu)
+    tokens = names.heard(text)
+    named = with_sorts(text, tokens, names.find(text, tokens), names.of_sort) if tokens else []
+    return tokens, offered(with_implied(tokens, named, menu, names.items, names.of_sort), menu)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words that are left of an order, and what they name and count: whether they say anything of several
+    lines that no rule reads."""
+
+    text: str
+    tokens: Utterance
+    mentions: list[Mention]
+    numbers: list[Number]
+    places: list[Place]
+
+    def share(self, packs: list[Mention], *, unread: bool) -> bool:
+        """Whether the words may share something out: a word of sharing that stays `unread`, numbers that may
+        be of kinds of one item, or "six wings", which `packs` reads as one six piece, and which may be six of
+        them."""
+        if unread and _outside(self.tokens.language.shared, self.text, self.mentions):
+            return True
+        return summed(self.tokens, self.numbers, self.places) or any(m.kind == "option" for m in packs)
+
+    def tell_of_another_line(self) -> bool:
+        """Whether a line is told by another, by its name or by whose it is."""
+        language, lines = self.tokens.language, len(self.places)
+        if lines < 2 and all(number.value == 1 for number in self.numbers):
+            return False  # there is one line, of one thing
+        if _outside(language.likewise, self.text, self.mentions):
+            return True
+        if lines == 1:
+            return _outside(language.for_whom, self.text, self.mentions)
+        return lines > 1 and self._name_again()
+
+    def _name_again(self) -> bool:
+        """ "Extra pickles only on the fish" speaks of one of several lines by a part of its name."""
+        named = (span(self.tokens, m)[0] for m in self.mentions if m.kind == "item")
+        return any(not any(place.first <= at < place.last for place in self.places) for at in named)
 
 
 def _outside(words: re.Pattern[str], text: str, mentions: list[Mention]) -> bool:

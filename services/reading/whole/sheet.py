@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from schemas.evidence import Mention
+from schemas.menu import Menu
 from services.reading.chart.mentions import phrase_end
-from services.reading.chart.tokens import SENTENCE_ENDS, Token, span
-from services.reading.language.english import AMOUNTS, AND, ARTICLES
+from services.reading.chart.tokens import SENTENCE_ENDS, Token, Utterance, covered, span
 from services.reading.values.numbers import number_value
+
+
+class NotPlain(Exception):
+    """A correction that only the whole of the sentence can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +44,30 @@ class Value:
 
 
 class Sheet:
-    """Words with what is struck out of them. Positions are of tokens; values keep the words' order."""
+    """Words with what is struck out of them. Positions are of tokens; values keep the words' order.
 
-    def __init__(self, tokens: list[Token], mentions: list[Mention]) -> None:
+    Of the groups `single` only one option can be chosen; `offered` are the groups that an item comes with, by
+    its sku. `gone_at` is where what was taken back last ends, -1 where nothing was."""
+
+    def __init__(self, tokens: Utterance, mentions: list[Mention], menu: Menu) -> None:
         self.tokens = tokens
+        self.language = tokens.language
+        self.single = menu.choose_one
+        self.offered = {item.sku: set(item.option_groups) for item in menu.items}
+        self.gone_at = -1
         self._mentions = mentions
         self._struck: set[int] = set()
         self._numbers: dict[int, str] = {}
         self._pauses: dict[int, str] = {}
         self._names: dict[Mention, Mention] = {}
-        named = {i for m in mentions for i in range(*span(tokens, m))}
+        self.named = covered(tokens, mentions)
         values = [Value(m.kind, *span(tokens, m), m) for m in mentions if not m.guessed]
         values += [
             Value("number", i, i + 1)
             for i, token in enumerate(tokens)
-            if i not in named and number_value(token.folded)
+            if i not in self.named and number_value(token.folded, tokens.language)
         ]
         self.values = sorted(values, key=lambda v: (v.start, v.kind != "item"))
-        self.named = named
 
     def earlier(self, value: Value, at: int) -> Value | None:
         """The last mention before `at` that the words of `value` may mean."""
@@ -72,7 +82,7 @@ class Sheet:
 
     def after(self, at: int) -> Value | None:
         """The value that follows, past articles and amounts."""
-        little = ARTICLES | AMOUNTS.keys()
+        little = self.language.before_values
         while at < len(self.tokens) and at not in self.named and self.tokens[at].folded in little:
             at += 1
         return next((v for v in self.values if v.start == at), None)
@@ -97,12 +107,11 @@ class Sheet:
 
     def clause(self, item: Value) -> tuple[int, int]:
         """The words around an item up to the nearest joint on either side."""
+        tokens, joints = self.tokens, self.language.conjunctions
         start, end = item.start, item.end
-        while start > 0 and not self.tokens[start - 1].after and self.tokens[start - 1].folded not in AND:
+        while start > 0 and not tokens[start - 1].after and tokens[start - 1].folded not in joints:
             start -= 1
-        while (
-            end < len(self.tokens) and not self.tokens[end - 1].after and self.tokens[end].folded not in AND
-        ):
+        while end < len(tokens) and not tokens[end - 1].after and tokens[end].folded not in joints:
             end += 1
         return start, end
 
@@ -125,20 +134,21 @@ class Sheet:
 
     def strike_amount(self, value: Value) -> None:
         """Take out the word right before a value that says how much of it."""
-        if any(token.folded in AMOUNTS for token in self.tokens[value.start - 1 : value.start]):
+        amounts = self.language.amounts
+        if any(token.folded in amounts for token in self.tokens[value.start - 1 : value.start]):
             self.strike(value.start - 1, value.start)
 
     def lend(self, old: Value, new: Value) -> None:
         """`new` said at the place of `old`: its line, its order of words."""
         if old.mention is not None and new.mention is not None:
-            place = {"start": old.mention.start, "end": old.mention.end}
-            self._names[old.mention] = new.mention.model_copy(update=place)
+            start, end = old.mention.start, old.mention.end
+            self._names[old.mention] = new.mention.model_copy(update={"start": start, "end": end})
         else:
             self._numbers[old.start] = self.tokens[new.start].folded
         self._pauses[old.end - 1] = self.tokens[new.end - 1].after
         self.strike(new.start, new.end)
 
-    def result(self) -> tuple[list[Token], list[Mention]]:
+    def result(self) -> tuple[Utterance, list[Mention]]:
         """The words and mentions that are left."""
         kept: list[Token] = []
         last = -1
@@ -156,4 +166,4 @@ class Sheet:
             for m in self._mentions
             if not self._struck & set(range(*span(self.tokens, m)))
         ]
-        return kept, mentions
+        return self.tokens.of(kept), mentions

@@ -8,20 +8,12 @@ one more. What is not read stays open to the model, and a doubt.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from schemas.evidence import Mention
-from services.reading.chart.tokens import Token, span
-from services.reading.language.english import AMOUNTS, AND
-from services.reading.language.turns import OF_EACH, THE_OTHER
+from services.reading.chart.tokens import Utterance, span
 from services.reading.values.numbers import Number
+from services.reading.whole.openers import Opener, find_openers
 from services.reading.whole.places import Place
-
-# After the size of one more of the same: "and a small one", "and a small with soy", "and a small, please".
-_AFTER_SIZE = AND | frozenset("1 one with without no please thank thanks".split())
-# Between the number of a part and what is said of it: "one of them without", "three with extra".
-_OF_PART = OF_EACH | AMOUNTS.keys()
-_OF_THEM = frozenset("of them those em the 2".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +27,7 @@ class Part:
 
 
 def parts(
-    tokens: list[Token],
+    tokens: Utterance,
     mentions: list[Mention],
     numbers: list[Number],
     place: Place,
@@ -45,176 +37,138 @@ def parts(
     lattes and one small" adds. None when nothing is told apart, when the numbers do not add up, or when it
     may be either. `everywhere` is what belongs to all parts."""
     start, end = place.region
-    head = [n for n in numbers if start <= n.start and n.end <= place.first and n.likely]
-    if len(head) > 1:
+    counts = [n for n in _likely(numbers) if start <= n.start and n.end <= place.first]
+    if len(counts) > 1:
         return None
-    values = [
-        m
-        for m in mentions
-        if m.kind in ("size", "option")
-        and place.last <= span(tokens, m)[0]
-        and span(tokens, m)[1] <= end
-        and m not in everywhere
-    ]
-    openers = _openers(tokens, numbers, values, place)
+    choices = [m for m in mentions if m.kind != "item"]
+    values = [m for m in _within(tokens, choices, place.last, end) if m not in everywhere]
+    openers = find_openers(tokens, numbers, values, place)
     if not openers:
         return None
-    counting = frozenset(number for _, _, number in openers)
-    before = [
-        m
-        for m in mentions
-        if m.kind in ("size", "option")
-        and start <= span(tokens, m)[0]
-        and span(tokens, m)[1] <= openers[0].start
+    ends = [*(opener.start for opener in openers[1:]), end]
+    segments = [
+        _Segment(opener, _within(tokens, values, opener.start, until))
+        for opener, until in zip(openers, ends, strict=True)
     ]
-    rest = head[0].value if head else 1
-    owned = [
-        (o.quantity, [m for m in values if o.start <= span(tokens, m)[0] and span(tokens, m)[1] <= until])
-        for o, until in zip(openers, [*(o.start for o in openers[1:]), end], strict=True)
-    ]
-    another_size = any(_other_size(before, own) for _, own in owned)
-    first = openers[0]
-    joined = tokens[first.start - 1].folded in AND and first.said == first.start
-    joined = joined and not _of_them(tokens, first.start)
-    if another_size and rest > 1 and any(_counts_itself(tokens, m, place) for m in before):
-        return None  # "two shoulders, one pound and one half pound" are two, or three
-    if another_size or joined:
-        added = all(_adds(tokens, o.start, before, own) for o, (_, own) in zip(openers, owned, strict=True))
-        if not added:
+    quantity = counts[0].value if counts else 1
+    before = _within(tokens, choices, start, openers[0].start)
+    split = _Split(tokens, place, quantity, before, segments, everywhere)
+    if split.may_be_either():
+        return None
+    return split.with_more() if split.adds() else split.told_apart()
+
+
+def _likely(numbers: list[Number]) -> list[Number]:
+    """Numbers that are no mere sound-alikes."""
+    return [number for number in numbers if number.likely]
+
+
+def _within(tokens: Utterance, mentions: list[Mention], start: int, end: int) -> list[Mention]:
+    """Mentions at token positions [start, end)."""
+    spans = ((span(tokens, m), m) for m in mentions)
+    return [m for (first, last), m in spans if start <= first and last <= end]
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """The words of one part: what opens it, and the sizes and options that are its own."""
+
+    opener: Opener
+    own: list[Mention]
+
+    def is_sized(self) -> bool:
+        return any(m.kind == "size" for m in self.own)
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """So many of an item, what is said of it `before` any part, and the `segments` of its parts."""
+
+    tokens: Utterance
+    place: Place
+    quantity: int
+    before: list[Mention]
+    segments: list[_Segment]
+    everywhere: list[Mention]
+
+    def may_be_either(self) -> bool:
+        """Whether a number may be of the size: "two shoulders, one pound and one half pound" are two, or
+        three."""
+        sized = self.quantity > 1 and any(self._has_other_size(segment) for segment in self.segments)
+        return sized and any(self._counts_itself(m) for m in self.before)
+
+    def adds(self) -> bool:
+        """Whether the parts are more than those before: "two large lattes and one small"."""
+        return self._is_joined() or any(self._has_other_size(segment) for segment in self.segments)
+
+    def with_more(self) -> list[Part] | None:
+        """Those before, and the parts as so many more; None where a part may be a wish of another kind."""
+        if not all(self._is_one_more(segment) for segment in self.segments):
             return None
-        more = [Part(quantity or 1, (*own, *everywhere), counting) for quantity, own in owned]
-        return [Part(rest, (*before, *everywhere), counting), *more]
-    if rest < 2:
-        return None
-    found: list[Part] = []
-    for quantity, own in owned:
-        count = rest if quantity is None else quantity
-        rest -= count
-        found.append(Part(count, (*_kept(before, own), *own, *everywhere), counting))
-    if rest < 0 or any(part.quantity < 1 for part in found):
-        return None
-    if rest:
-        found.append(Part(rest, (*before, *everywhere), counting))
-    return found if len(found) > 1 else None
+        more = [self._part(segment.opener.quantity or 1, segment.own) for segment in self.segments]
+        return [self._part(self.quantity, self.before), *more]
+
+    def told_apart(self) -> list[Part] | None:
+        """The parts as some of those before, and those that are left; None where they don't add up."""
+        left = self.quantity
+        if left < 2:
+            return None
+        found: list[Part] = []
+        for segment in self.segments:
+            quantity = segment.opener.quantity
+            count = left if quantity is None else quantity
+            left -= count
+            # A part with a size of its own does not have the one said before.
+            kept = [m for m in self.before if not (segment.is_sized() and m.kind == "size")]
+            found.append(self._part(count, [*kept, *segment.own]))
+        if left < 0 or any(part.quantity < 1 for part in found):
+            return None
+        if left:
+            found.append(self._part(left, self.before))
+        return found if len(found) > 1 else None
+
+    def _part(self, quantity: int, own: list[Mention]) -> Part:
+        openers = frozenset(segment.opener.said for segment in self.segments)
+        return Part(quantity, (*own, *self.everywhere), openers)
+
+    def _counts_itself(self, mention: Mention) -> bool:
+        """Whether a size said after the item has its number in its name: "one pound"."""
+        first = span(self.tokens, mention)[0]
+        return mention.kind == "size" and first >= self.place.last and self.tokens[first].folded.isdigit()
+
+    def _is_joined(self) -> bool:
+        """Whether the first part is joined to those before by an "and", and is none of them."""
+        tokens, first = self.tokens, self.segments[0].opener
+        if tokens[first.start - 1].folded not in tokens.language.conjunctions or first.said != first.start:
+            return False
+        # "And one of them without": some of those before, and no more of them.
+        after = tuple(token.folded for token in tokens[first.start + 1 : first.start + 3])
+        return after not in tokens.language.of_several
+
+    def _has_other_size(self, segment: _Segment) -> bool:
+        """Whether a part has another size than was said of the item at first."""
+        first = {m.ids for m in self.before if m.kind == "size"}
+        return bool(first) and any(m.kind == "size" and m.ids not in first for m in segment.own)
+
+    def _is_one_more(self, segment: _Segment) -> bool:
+        """Whether a part is plainly one more ("and a small one") and no wish of another kind ("and a small
+        side of ranch"): the size of its own ends it, but for options that leave none of those before in
+        doubt."""
+        tokens, opens = self.tokens, segment.opener.start
+        sizes = [m for m in segment.own if m.kind == "size"]
+        joined = tokens[opens - 1].folded in tokens.language.conjunctions
+        if len(sizes) != 1 or not joined or not self._has_other_size(segment):
+            return False
+        first, after = span(tokens, sizes[0])
+        return first == opens + 1 and self._may_end(after) and _groups(self.before) <= _groups(segment.own)
+
+    def _may_end(self, at: int) -> bool:
+        """Whether the words of a part may end with the size before `at`."""
+        tokens = self.tokens
+        closes = at == len(tokens) or bool(tokens[at - 1].after)
+        return closes or tokens[at].folded in tokens.language.after_sizes
 
 
-def _counts_itself(tokens: list[Token], mention: Mention, place: Place) -> bool:
-    """Whether a size said after the item has its number in its name: "one pound"."""
-    first = span(tokens, mention)[0]
-    return mention.kind == "size" and first >= place.last and tokens[first].folded.isdigit()
-
-
-def _of_them(tokens: list[Token], opens: int) -> bool:
-    """ "One of them": some of those before, and no more of them."""
-    words = [token.folded for token in tokens[opens + 1 : opens + 3]]
-    return words[:1] == ["of"] and words[1:] in (["them"], ["those"], ["em"], ["the"])
-
-
-def _other_size(before: list[Mention], own: list[Mention]) -> bool:
-    """Whether a part has another size than was said of the item at first."""
-    first = {m.ids for m in before if m.kind == "size"}
-    return bool(first) and any(m.kind == "size" and m.ids not in first for m in own)
-
-
-def _adds(tokens: list[Token], opens: int, before: list[Mention], own: list[Mention]) -> bool:
-    """Whether a part is plainly one more ("and a small one") and no wish of another kind ("and a small side
-    of ranch"): the size of its own ends it, but for options that leave none of those before in doubt."""
-    sizes = [m for m in own if m.kind == "size"]
-    if len(sizes) != 1 or tokens[opens - 1].folded not in AND or not _other_size(before, own):
-        return False
-    first, after = span(tokens, sizes[0])
-    ends = after == len(tokens) or tokens[after - 1].after or tokens[after].folded in _AFTER_SIZE
-    groups = [{g for m in part if m.kind == "option" for g in m.groups} for part in (before, own)]
-    return first == opens + 1 and bool(ends) and groups[0] <= groups[1]
-
-
-def _kept(before: list[Mention], own: list[Mention]) -> list[Mention]:
-    """A part with a size of its own does not have the one said before."""
-    sized = any(m.kind == "size" for m in own)
-    return [m for m in before if not (sized and m.kind == "size")]
-
-
-class _Opener(NamedTuple):
-    """Where the words of a part begin, how many it is of, and where that was said; None for "the other" and
-    "the rest", which are what is left."""
-
-    start: int
-    quantity: int | None
-    said: int
-
-
-def _openers(
-    tokens: list[Token], numbers: list[Number], values: list[Mention], place: Place
-) -> list[_Opener]:
-    """A number opens a part only where a size or option follows it, or stands before it ("whip on one"); an
-    article after "and" where a size follows."""
-    at = {span(tokens, m)[0] for m in values}
-    sized = {span(tokens, m)[0] for m in values if m.kind == "size"}
-    counts = {n.start: n for n in numbers if n.likely}
-    kinds = _kinds(tokens, counts, values, place)
-    found = _on_some(tokens, counts, values, place)
-    taken = {opener.said for opener in found}
-    i = place.last
-    while i < place.region[1]:
-        number = counts.get(i)
-        others = tokens[i].folded in THE_OTHER
-        after = number.end if number else i + 1
-        article = tokens[i].folded in ("a", "an") and tokens[i - 1].folded in AND and after in sized
-        article = article or i in kinds
-        if article:
-            found.append(_Opener(i, 1, i))
-        elif (number or others) and i not in taken:
-            if others and after in counts:  # "the other three"
-                number = counts[after]
-                after = number.end
-            while after < place.region[1] and after not in at and tokens[after].folded in _OF_PART:
-                after += 1
-            if after in at:
-                found.append(_Opener(i, number.value if number else None, i))
-        i = number.end if number else i + 1
-    return sorted(found)
-
-
-def _on_some(
-    tokens: list[Token], counts: dict[int, Number], values: list[Mention], place: Place
-) -> list[_Opener]:
-    """ "Avocado on just one", "extra onions on one, light onions on the other": the option right before."""
-    ends = {span(tokens, m)[1]: span(tokens, m)[0] for m in values if m.kind == "option"}
-    found = []
-    for i in range(place.last, place.region[1]):
-        number = counts.get(i)
-        if number is None and tokens[i].folded not in THE_OTHER:
-            continue
-        before = i - 1
-        while tokens[before].folded in ("just", "only", "the") and not tokens[before].after:
-            before -= 1
-        after = number.end if number else i + 1
-        while after < place.region[1] and tokens[after].folded in _OF_THEM and not tokens[after - 1].after:
-            after += 1
-        closes = after == len(tokens) or tokens[after - 1].after or tokens[after].folded in AND
-        if tokens[before].folded not in ("on", "in") or before not in ends or not closes:
-            continue
-        start = ends[before]
-        while tokens[start - 1].folded in AND and start - 1 in ends and not tokens[start - 1].after:
-            start = ends[start - 1]  # "whip and cinnamon on one"
-        while tokens[start - 1].folded in AMOUNTS and not tokens[start - 1].after:
-            start -= 1
-        found.append(_Opener(start, number.value if number else None, i))
-    return found
-
-
-def _kinds(
-    tokens: list[Token], counts: dict[int, Number], values: list[Mention], place: Place
-) -> frozenset[int]:
-    """Articles that tell kinds apart, as many as there are: "two shakes, a vanilla and an oreo"."""
-    single = place.menu.choose_one
-    offered = place.offered
-    led = [
-        (span(tokens, m)[0] - 1, offered.intersection(m.groups))
-        for m in values
-        if m.kind == "option" and single.issuperset(offered.intersection(m.groups))
-        if tokens[span(tokens, m)[0] - 1].folded in ("a", "an")
-    ]
-    heads = [n.value for at, n in counts.items() if place.region[0] <= at and n.end <= place.first]
-    alike = bool(led) and all(groups and groups == led[0][1] for _, groups in led)
-    return frozenset(at for at, _ in led) if alike and heads == [len(led)] else frozenset()
+def _groups(mentions: list[Mention]) -> set[str]:
+    """The groups that options may be of."""
+    return {group for m in mentions if m.kind == "option" for group in m.groups}

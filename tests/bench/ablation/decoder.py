@@ -20,9 +20,9 @@ from schemas.evidence import Evidence
 from services.checks.one_cart import one_cart
 from services.engines.calls import Calls
 from services.engines.decoder import OpenAIDecoder
-from services.engines.kept import Kept
 from services.engines.labels import Labels
 from services.engines.ports import Decoded, Message
+from services.evaluation.kept import Kept
 from tests.bench.ablation.levers import FULL, Variant
 
 _CHAT = "/v1/chat/completions"

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from schemas.transcript import Transcript
-from services.engines.kept import Kept
 from services.engines.ports import Recording, Transcriber
+from services.evaluation.kept import Kept
 
 
 class Timed(NamedTuple):

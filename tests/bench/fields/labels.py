@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.cart import CartDraft, ItemLine, OptionDraft, Severity
+from schemas.cart import Severity
 from schemas.compare import canonical
-from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript, Word
 from services.checks.confidence import Features, features
@@ -24,6 +23,7 @@ from services.engines.confidence import calibrated
 from services.engines.whisper import Segment, is_phantom, raw_confidence
 from services.evaluation.score import right_fields
 from services.reading.order import read_order
+from tests.carts import all_said
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,28 +75,6 @@ def judge(hearing: Hearing) -> Judged:
     )
     exact = canonical(hearing.gold) == canonical(lines)
     return Judged(hearing, labels, exact, evidence.plain, blocked)
-
-
-def all_said(evidence: Evidence) -> CartDraft:
-    """The cart that takes everything said; where the words leave one cart, that one."""
-    return CartDraft(lines=tuple(_line(place, evidence.menu) for place in evidence.lines))
-
-
-def _line(place: LineEvidence, menu: Menu) -> ItemLine:
-    item = menu.item(place.items[0])
-    offered = item.option_groups if item is not None else ()
-    return ItemLine(
-        kind="item",
-        heard=place.region[:100],
-        sku=place.items[0],
-        quantity=place.quantities[-1],
-        size=next((size for size in place.sizes if item is not None and size in item.size_ids), None),
-        options=tuple(
-            OptionDraft(group=o.group, id=o.id, amount=o.amounts[-1], count=o.counts[-1])
-            for o in place.options[:8]
-            if o.group in offered
-        ),
-    )
 
 
 def calibration_hearings(path: Path, data: Path, key: str) -> Iterator[Hearing]:

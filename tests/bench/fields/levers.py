@@ -28,7 +28,7 @@ from services.engines.whisper import OPTIONS
 from services.evaluation.run import read_gold
 from services.reading.order import read_order
 from tests.bench.fields.hear import Listener, Recording, kept, listener, on_rung, recordings
-from tests.bench.fields.labels import all_said
+from tests.carts import all_said
 from tests.golden.ladder import RUNGS
 
 BEAMS = (1, 5, 8)

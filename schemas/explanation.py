@@ -1,0 +1,240 @@
+"""Why an order was read as it was: what was found in its words, what was chosen over what, and what follows.
+
+Made by `services/reading/explained.py` (words, spans, clauses) and `services/checks/explained.py` (what the
+mask opens, and where the order goes), shown by `saycart explain` and by the "Why?" panel at review. Nothing
+reads it to decide anything.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from schemas.cart import Amount, Finding
+from schemas.review import ReviewReason
+
+Rule = Literal[
+    "whole_name",
+    "name_in_pieces",
+    "short_name",
+    "sounds_alike",
+    "kind_of",
+    "part_of_name",
+    "guess",
+    "called_by_choice",
+    "implied",
+    "number",
+    "sounds_like_number",
+    "so_many_pieces",
+]
+"""What found a span; `RULES` says each in words."""
+
+Loss = Literal[
+    "longer",
+    "nearer",
+    "better",
+    "said_otherwise",
+    "parts_fit_better",
+    "makes_no_sense",
+    "spelled",
+    "not_offered",
+    "other_sense",
+    "counts_pieces",
+    "taken_back",
+]
+"""Why a span was not chosen; `LOSSES` says each in words."""
+
+Outcome = Literal["agree", "differ", "second", "first", "nothing"]
+"""What the two readings of the words come to: one cart; two; the first leaves it open and the second proposes
+one; it stays open; nothing on the menu was named."""
+
+RULES: dict[Rule, str] = {
+    "whole_name": "the whole name",
+    "name_in_pieces": "the whole name, with other words between",
+    "short_name": "a short form of the name",
+    "sounds_alike": "almost the name, by spelling or sound",
+    "kind_of": "a kind of what was named before",
+    "part_of_name": "a part of the name",
+    "guess": "a guess at words that make no sense",
+    "called_by_choice": "called by a choice of it",
+    "implied": "not named, but a size or choice of it was",
+    "number": "a number",
+    "sounds_like_number": "sounds like a number",
+    "so_many_pieces": "a number that is a size or choice here",
+}
+
+LOSSES: dict[Loss, str] = {
+    "longer": "these words are inside a longer name",
+    "nearer": "the same words are nearer to another name",
+    "better": "another name overlaps it and fits better",
+    "said_otherwise": "the names in these words were said whole",
+    "parts_fit_better": "what is left of the words fits another name better",
+    "makes_no_sense": "words would be left that make no sense",
+    "spelled": "another is written just so",
+    "not_offered": "nothing that was named comes with it",
+    "other_sense": "here the words mean something else",
+    "counts_pieces": "the number is a size or choice here",
+    "taken_back": "it was taken back, corrected or said again",
+}
+
+CUES: dict[str, str] = {
+    "replace": "corrects",
+    "remove": "takes back",
+    "swap": "swaps",
+    "instead": "instead of",
+    "not": "not that",
+    "keep": "keeps",
+}
+
+OUTCOMES: dict[Outcome, str] = {
+    "agree": "Read as a whole and step by step, the words come to the same cart, and leave nothing open.",
+    "differ": "Read as a whole and step by step, the words come to different carts.",
+    "second": "Read step by step the words come to one cart, which is proposed; as a whole they do not.",
+    "first": "The words leave something open.",
+    "nothing": "Nothing on the menu was named.",
+}
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class ExplainedToken(_Part):
+    """One word, without hesitations: as written, and `folded` as it is compared (case, plural, numbers).
+    `unexplained` words are those that nothing accounts for, `struck` ones the first reading takes out
+    where something is corrected."""
+
+    text: str
+    folded: str
+    start: int
+    end: int
+    unexplained: bool = False
+    struck: bool = False
+
+
+class Ref(_Part):
+    """Something of the menu, or a number: `id`, an option's `group`, and the menu's `name`."""
+
+    id: str
+    name: str
+    group: str = ""
+
+
+class Span(_Part):
+    """Words that may mean something: `tokens` are their positions, several `refs` fit them alike, `score` (0
+    to 1) says how well. One that was not chosen tells `why`, and what it `lost_to` where that is known."""
+
+    kind: Literal["item", "size", "option", "number"]
+    tokens: tuple[int, ...]
+    text: str
+    refs: tuple[Ref, ...]
+    score: float
+    rule: Rule
+    chosen: bool = True
+    why: Loss | None = None
+    lost_to: Ref | None = None
+
+
+class ExplainedClause(_Part):
+    """One clause as the second reading hears it: tokens [start, end), how it is joined to what was before,
+    the `cue` that it begins with, whether it `asks` or tells a `tale`, and the `order` as it then stands,
+    line by line; `followed` is False where the reading gave up."""
+
+    start: int
+    end: int
+    text: str
+    lead: str
+    cue: str
+    asks: bool
+    tale: bool
+    order: tuple[str, ...]
+    followed: bool = True
+
+
+class ReadingExplained(_Part):
+    """What the reading did with the words, before anything was checked."""
+
+    text: str
+    tokens: tuple[ExplainedToken, ...]
+    spans: tuple[Span, ...]
+    clauses: tuple[ExplainedClause, ...]
+
+    @property
+    def chosen(self) -> list[Span]:
+        return [span for span in self.spans if span.chosen]
+
+    def rivals(self, span: Span) -> list[Span]:
+        """What else words of `span` might have meant, and was not chosen."""
+        own, refs = set(span.tokens), set(span.refs)
+        beside = (other for other in self.spans if not other.chosen and own & set(other.tokens))
+        return [other for other in beside if not refs >= set(other.refs)]
+
+    @property
+    def lost(self) -> list[tuple[int, str]]:
+        """Runs of words that nothing accounts for, not even a guess, each with its first position."""
+        taken = {i for span in self.chosen for i in span.tokens}
+        odd = [i for i, token in enumerate(self.tokens) if token.unexplained and i not in taken]
+        first = [i for i in odd if i - 1 not in odd]
+        last = [i for i in odd if i + 1 not in odd]
+        places = ((i, self.tokens[i].start, self.tokens[j].end) for i, j in zip(first, last, strict=True))
+        return [(i, self.text[start:end]) for i, start, end in places]
+
+    @property
+    def forgone(self) -> list[Span]:
+        """What was not chosen for words that nothing else was chosen for, without the parts of it."""
+        taken = {i for span in self.chosen for i in span.tokens}
+        lone = [span for span in self.spans if not span.chosen and not taken & set(span.tokens)]
+        return [span for span in lone if not any(set(span.tokens) < set(other.tokens) for other in lone)]
+
+
+class OptionOpen(_Part):
+    """One option that a line may have; a `required` one has to be there."""
+
+    ref: Ref
+    amounts: tuple[Amount, ...]
+    counts: tuple[int, ...]
+    required: bool
+
+
+class LineOpen(_Part):
+    """What the mask opens at one place of the words. A line that is `settled` leaves nothing to choose; else
+    `open` says what is left, in words."""
+
+    anchor: str
+    words: str
+    items: tuple[Ref, ...]
+    quantities: tuple[int, ...]
+    sizes: tuple[Ref, ...]
+    size_required: bool
+    options: tuple[OptionOpen, ...]
+    copies: int
+    required: bool
+    settled: bool
+    open: tuple[str, ...]
+
+
+class Destination(_Part):
+    """Where the order would go. `settled` orders need no model. `cart` is the one cart, priced, or the one
+    that is proposed; empty where the model has to choose first. `question` is asked of the customer."""
+
+    to: Literal["completed", "review"]
+    settled: bool
+    cart: tuple[str, ...] = ()
+    total: int = 0
+    reasons: tuple[ReviewReason, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    question: str | None = None
+
+
+class Explanation(_Part):
+    """The whole way of one transcript over one menu version."""
+
+    menu: str
+    menu_version: int
+    currency: str
+    reading: ReadingExplained
+    outcome: Outcome
+    lines: tuple[LineOpen, ...]
+    off_menu: tuple[str, ...]
+    destination: Destination

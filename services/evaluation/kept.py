@@ -1,0 +1,176 @@
+"""Engines whose answers are kept on disk, for measurements: what was asked before is not computed again.
+
+An answer is kept under all that it depends on: the recording's bytes or the whole request, the model's name,
+the code of `services/engines` and the versions of the host libraries. So a kept answer is the one that would
+come now, as far as a model answers alike twice; only its time is none. Never wired into a stack that serves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from schemas.evidence import Evidence
+from schemas.transcript import Transcript
+from services import engines
+from services.bootstrap import Container
+from services.engines.adapters import release
+from services.engines.grammar import build_form, build_mask, mask_version
+from services.engines.labels import Labels
+from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
+from services.engines.prompt import messages
+from services.engines.reading import Sheet
+from services.pipeline.ports import Tools
+
+T = TypeVar("T")
+
+_HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
+_HEARING, _DECODED = TypeAdapter(Transcript), TypeAdapter(Decoded)
+_READING: TypeAdapter[Reading | None] = TypeAdapter(Reading | None)
+
+
+class Kept:
+    """A folder of answers; several processes may share it.
+
+    `taken` counts the answers that were there already, by kind (`hearings`, `carts`), `made` the others.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._counting = threading.Lock()
+        self.taken: Counter[str] = Counter()
+        self.made: Counter[str] = Counter()
+
+    def answer(self, kind: str, asked: Any, form: TypeAdapter[T], make: Callable[[], T]) -> T:
+        """What was answered to `asked` (plain values), from the folder or else by `make`.
+
+        Raises: as `make`; an error is not kept.
+        """
+        told = json.dumps([_code(), kind, asked], sort_keys=True)
+        file = self._folder / f"{hashlib.sha256(told.encode()).hexdigest()}.json"
+        try:
+            answer, counts = form.validate_json(file.read_bytes()), self.taken
+        except (FileNotFoundError, ValidationError):
+            # Not there, or by a version whose answers had other fields.
+            answer, counts = make(), self.made
+            self._write(file, form.dump_json(answer))
+        with self._counting:
+            counts[kind] += 1
+        return answer
+
+    def _write(self, file: Path, content: bytes) -> None:
+        # In one step, so that a run which is cut off leaves no half an answer.
+        handle, name = tempfile.mkstemp(dir=self._folder, suffix=".part")
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+        os.replace(name, file)
+
+
+class KeptEars:
+    """`Transcriber` that keeps what `ears`, called `name`, hears."""
+
+    def __init__(self, ears: Transcriber, name: str, kept: Kept) -> None:
+        self._ears, self._name, self._kept = ears, name, kept
+
+    def load(self) -> None:
+        """Nothing: the model is loaded by the first recording that was not heard before."""
+
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
+        """See `Transcriber.transcribe`."""
+        asked = [self._name, _bytes(recording), language]
+        return self._kept.answer(
+            "hearings", asked, _HEARING, lambda: self._ears.transcribe(recording, language)
+        )
+
+    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
+        """See `Transcriber.hear_again`."""
+        asked = [self._name, _bytes(recording), first.model_dump(mode="json"), list(hints)]
+        return self._kept.answer(
+            "hearings", asked, _HEARING, lambda: self._ears.hear_again(recording, first, hints)
+        )
+
+
+class KeptDecoder:
+    """`CartDecoder` that keeps what `decoder`, asking `model`, decodes, and what `reader`, an adapter's
+    release, reads."""
+
+    def __init__(self, decoder: CartDecoder, model: str, kept: Kept, reader: str = "") -> None:
+        self._decoder, self._model, self._kept, self._reader = decoder, model, kept, reader
+
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
+        """See `CartDecoder.decode`."""
+        labels = Labels(evidence.menu)
+        mask = build_mask(evidence, labels, mask_version(evidence.menu, evidence.menu_version, self._model))
+        form = build_form(evidence, labels, mask.version)
+        asked = [self._model, mask.version, messages(evidence, labels), mask.lark, mask.longest, form.lark]
+        return self._kept.answer(
+            "carts", asked, _DECODED, lambda: self._decoder.decode(evidence, called_off, whole=whole)
+        )
+
+    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+        """See `CartDecoder.read`."""
+        sheet = Sheet(evidence.menu)
+        asked = [self._model, self._reader, sheet.text, evidence.transcript, sheet.mask.lark]
+        return self._kept.answer(
+            "readings", asked, _READING, lambda: self._decoder.read(evidence, called_off)
+        )
+
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+        """Nothing: the first order that was not decoded before pays for the prompt."""
+
+
+def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
+    """A process's tools whose hearings and carts are kept in `folder`, and what counts them."""
+    kept, config = Kept(folder), parts.settings
+    model = f"{config.llm_dialect}:{config.llm_model}"
+    reader = release(parts.adapter) if parts.adapter else ""
+    device = config.whisper_device
+
+    def second() -> Transcriber | None:
+        ears = parts.second_transcriber
+        return KeptEars(ears, f"{config.whisper_second}/{device}", kept) if ears else None
+
+    tools = replace(
+        parts.tools,
+        transcriber=lambda: KeptEars(parts.transcriber, f"{config.whisper_model}/{device}", kept),
+        second_transcriber=second,
+        decoder=lambda: KeptDecoder(parts.decoder, model, kept, reader),
+    )
+    return tools, kept
+
+
+def _bytes(recording: Recording) -> str:
+    return hashlib.sha256(recording.file.read_bytes()).hexdigest()
+
+
+@cache
+def _code() -> str:
+    """Stands for the engines' code, and for the libraries that it calls."""
+    told = hashlib.sha256()
+    for file in sorted(Path(engines.__file__).parent.iterdir()):
+        if file.suffix in (".py", ".json"):
+            told.update(file.name.encode() + b"\0" + file.read_bytes())
+    told.update(json.dumps([_version(host) for host in _HOSTS]).encode())
+    return told.hexdigest()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # a machine that serves no model itself
+        return None

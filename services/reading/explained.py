@@ -1,0 +1,115 @@
+"""What the reading did with the words of one order: every rule's candidates, what stood of them and what they
+lost to, the numbers, and the order clause by clause.
+
+It runs the parts of the reading again, on the same words, and watches them; nothing of it is kept or shared,
+and an order that nobody asks about pays nothing for it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from schemas.explanation import ExplainedClause, ExplainedToken, ReadingExplained, Ref, Span
+from schemas.menu import Menu
+from services.reading.chart.tokens import Token
+from services.reading.clauses.clause import Clause
+from services.reading.clauses.tally import Wish
+from services.reading.effort import ORDER_STEPS, budget
+from services.reading.fates import Fate, Key, names_of_reading, numbers_of_reading
+from services.reading.order import clean, unaccounted
+from services.reading.retelling import line_in_words, second
+from services.reading.whole.reading import Reading, read
+
+# The words are read, their names found again, and each candidate is held against those that stand.
+_TIMES = 3
+
+
+def explain_reading(transcript: str, menu: Menu) -> ReadingExplained:
+    """The way from the words to the names, numbers and clauses that stand; pure, as `read_order` is.
+
+    Raises:
+        TooMuchToRead: the words over this menu are past three times `ORDER_STEPS`.
+    """
+    with budget(_TIMES * ORDER_STEPS, "these words over this menu, to explain them,"):
+        text = clean(transcript)
+        reading = read(text, menu)
+        odd = set(unaccounted(text, reading, menu))
+        standing = {token.start for token in reading.tokens}
+        said = [*names_of_reading(text, reading, menu), *numbers_of_reading(reading, menu)]
+        return ReadingExplained(
+            text=text,
+            tokens=tuple(
+                ExplainedToken(
+                    text=text[token.start : token.end],
+                    folded=token.folded,
+                    start=token.start,
+                    end=token.end,
+                    unexplained=i in odd,
+                    struck=token.start not in standing,
+                )
+                for i, token in enumerate(reading.said)
+            ),
+            spans=tuple(_spans(text, reading.said, said, menu)),
+            clauses=tuple(_clauses(text, reading, sorted(odd), menu)),
+        )
+
+
+def _spans(text: str, tokens: list[Token], said: list[Fate], menu: Menu) -> list[Span]:
+    """In the order of the words, those chosen first; what fits the same words alike as one."""
+    alike: dict[tuple[object, ...], list[Fate]] = defaultdict(list)
+    for one in said:
+        alike[one.key[0], one.core, one.rule, one.score, one.why, one.lost_to].append(one)
+    called = _Called(menu)
+    spans = []
+    for group in alike.values():
+        first = group[0]
+        spans.append(
+            Span(
+                kind=first.key[0],
+                tokens=first.core,
+                text=text[tokens[first.core[0]].start : tokens[first.core[-1]].end],
+                refs=tuple(called.ref(one.key) for one in group),
+                score=round(first.score, 3),
+                rule=first.rule,
+                chosen=first.why is None,
+                why=first.why,
+                lost_to=called.ref(first.lost_to) if first.lost_to else None,
+            )
+        )
+    return sorted(spans, key=lambda s: (s.tokens[0], not s.chosen, -len(s.tokens), -s.score, s.refs[0].id))
+
+
+class _Called:
+    """The menu's names by kind, group and id."""
+
+    def __init__(self, menu: Menu) -> None:
+        self._names = {("item", "", item.sku): item.name for item in menu.items}
+        self._names |= {("size", "", size.id): size.name for size in menu.sizes}
+        self._names |= {("option", g.id, o.id): o.name for g in menu.option_groups for o in g.options}
+
+    def ref(self, key: Key) -> Ref:
+        return Ref(id=key[2], group=key[1], name=self._names.get(key, key[2]))
+
+
+def _clauses(text: str, reading: Reading, odd: list[int], menu: Menu) -> list[ExplainedClause]:
+    """What the second reading hears, whether its cart is asked for or not."""
+    tokens = reading.said
+    heard: list[ExplainedClause] = []
+
+    def watch(clause: Clause, wishes: list[Wish] | None) -> None:
+        heard.append(
+            ExplainedClause(
+                start=clause.start,
+                end=clause.end,
+                text=text[tokens[clause.start].start : tokens[clause.end - 1].end],
+                lead=clause.lead,
+                cue=clause.cue,
+                asks=clause.asks,
+                tale=clause.tale,
+                order=tuple(line_in_words(wish, menu) for wish in wishes or ()),
+                followed=wishes is not None,
+            )
+        )
+
+    second(text, reading, odd, menu, watch)
+    return heard

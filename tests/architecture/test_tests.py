@@ -1,0 +1,47 @@
+"""How the tests stand to each other: what checks the product needs no benchmark."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+# Measurements themselves, and the one check that asks a claim's form of a running engine.
+MEASURE = {"bench", "load", "engines"}
+FILES = [path.relative_to(TESTS) for path in sorted(TESTS.rglob("*.py"))]
+
+
+def imports(file: Path) -> set[str]:
+    """Modules that a file under tests/ names in any import."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse((TESTS / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def of_benchmarks(file: Path) -> list[str]:
+    return sorted(name for name in imports(file) if f"{name}.".startswith("tests.bench."))
+
+
+def test_the_reader_sees_what_there_is() -> None:
+    """A reader that finds nothing would pass everything."""
+    assert of_benchmarks(Path("bench/checks/test_bench_nines.py"))
+    assert len(FILES) > 300
+
+
+@pytest.mark.parametrize("folder", sorted({file.parts[0] for file in FILES} - MEASURE))
+def test_what_checks_the_product_needs_no_benchmark(folder: str) -> None:
+    wrong = {str(file): of_benchmarks(file) for file in FILES if file.parts[0] == folder}
+    assert not {file: names for file, names in wrong.items() if names}
+
+
+def test_names_of_test_files_are_unique() -> None:
+    """In folders that are no packages pytest knows a file by its name alone."""
+    loose = [file for file in FILES if not (TESTS / file.parent / "__init__.py").exists()]
+    names = [file.name for file in loose if file.name.startswith("test_")]
+    assert not {name for name in names if names.count(name) > 1}

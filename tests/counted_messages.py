@@ -1,0 +1,85 @@
+"""Counts what goes over the wire to the database: statements, begins, commits and rollbacks, each a message.
+
+with counted(database) as messages: ...        # one database of this process
+python -m tests.counted_messages services.api    # a child: a line for each message in the file COUNTED_SQL
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+from infra.database import Database
+
+
+def listen(target: Any, told: Callable[[str], None]) -> Callable[[], None]:
+    """Tell the first word of each message that `target`, an engine or the class of all, sends; how to stop.
+
+    SQLite begins by a statement of its own (`infra/dialects.py`), PostgreSQL's driver before the first of a
+    transaction; in autocommit neither begins nor ends are sent.
+    """
+
+    def statement(_connection: Any, _cursor: Any, text: str, *_: Any) -> None:
+        told(text.split(None, 1)[0].upper())
+
+    def begin(connection: Any) -> None:
+        if connection.dialect.name != "sqlite" and not _autocommit(connection):
+            told("BEGIN")
+
+    def ends(word: str) -> Callable[[Any], None]:
+        def end(connection: Any) -> None:
+            if not _autocommit(connection):
+                told(word)
+
+        return end
+
+    listeners = [
+        ("before_cursor_execute", statement), ("begin", begin),
+        ("commit", ends("COMMIT")), ("rollback", ends("ROLLBACK")),
+    ]  # fmt: skip
+    for name, listener in listeners:
+        event.listen(target, name, listener)
+
+    def stop() -> None:
+        for name, listener in listeners:
+            event.remove(target, name, listener)
+
+    return stop
+
+
+def _autocommit(connection: Any) -> bool:
+    options = connection.get_execution_options()
+    if connection.dialect.name == "sqlite":
+        return "saycart_begin" not in options
+    return options.get("isolation_level") == "AUTOCOMMIT"
+
+
+@contextmanager
+def counted(database: Database) -> Iterator[Counter[str]]:
+    """Messages of one database while the block runs, by their first word."""
+    messages: Counter[str] = Counter()
+    stop = listen(database._engine, lambda word: messages.update([word]))
+    try:
+        yield messages
+    finally:
+        stop()
+
+
+def to_file() -> None:
+    """A line in the file `COUNTED_SQL` for each message of every database of this process."""
+    file = os.open(os.environ["COUNTED_SQL"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    listen(Engine, lambda word: (os.write(file, f"{word}\n".encode()), None)[1])
+
+
+if __name__ == "__main__":
+    to_file()
+    module = sys.argv[1]
+    sys.argv = sys.argv[1:]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

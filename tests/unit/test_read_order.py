@@ -1,0 +1,52 @@
+"""Reading an order: clause by clause, with more lines than a cart holds, and with whatever words."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.cart import Amount
+from services.reading.chart.mentions import names_of
+from services.reading.chart.tokens import fluent, tokenize
+from services.reading.clauses.clause import clauses
+from services.reading.language.language import language
+from services.reading.names.lexicons import lexicon
+from services.reading.order import read_order
+from tests.carts import MENUS
+
+CAFE = MENUS["harbor-coffee"]
+WORDS = (
+    "two a latte lattes large oat milk no with and , . ? not make one of them it the same again instead "
+    "scratch mocha muffin both all another small put back off small one whip three or bicycle that"
+).split()
+
+
+def test_clauses_end_at_pauses_joints_cues_and_the_next_item() -> None:
+    text = "a latte two muffins with butter, no, make it three and the rest plain"
+    names = lexicon(CAFE)
+    tokens = fluent(tokenize(text, language("en")), names.words)
+    found = clauses(text, tokens, names_of(tokens, names.find(text, tokens)))
+    said = [" ".join(t.folded for t in tokens[clause.start : clause.end]) for clause in found]
+    assert said == ["a latte", "2 muffin with butter", "no", "make it 3", "the rest plain"]
+    assert [clause.cue for clause in found] == ["", "", "replace", "replace", ""]
+
+
+def test_a_name_in_pieces_has_no_amount_in_its_gap() -> None:
+    """It is also called "kapsalon with cheese", which would have swallowed the "extra"."""
+    evidence = read_order("a kapsalon with lamb extra cheese and garlic sauce", MENUS["kebab-house"], 1)
+    (line,) = evidence.lines
+    assert line.anchor == "kapsalon"
+    assert ("melted", (Amount.EXTRA,)) in {(option.id, option.amounts) for option in line.options}
+
+
+def test_more_lines_than_a_cart_holds_are_a_doubt() -> None:
+    evidence = read_order(", ".join(["a latte"] * 14), CAFE, 1)
+    assert evidence.crowded
+    assert not any(line.required for line in evidence.lines)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(WORDS), max_size=25))
+def test_whatever_is_said_can_be_heard(words: list[str]) -> None:
+    evidence = read_order(" ".join(words), CAFE, 1)
+    assert all(1 <= n <= 99 for line in evidence.lines for n in line.quantities)

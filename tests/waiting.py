@@ -1,0 +1,23 @@
+"""Waiting for what another thread or process does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def until(
+    happens: Callable[[], object],
+    within_s: float = 20.0,
+    told: Callable[[], object] = lambda: "it did not happen in time",
+    every_s: float = 0.02,
+) -> None:
+    """Return as soon as `happens` is true, asked every so many seconds; it is asked once at least.
+
+    Raises:
+        AssertionError: it was not within the time; `told` says what is seen instead.
+    """
+    end = time.monotonic() + within_s
+    while not happens():
+        assert time.monotonic() < end, told()
+        time.sleep(every_s)
