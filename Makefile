@@ -44,9 +44,17 @@ demo: weights ## start the stack, order the sample recordings, keep serving (ARG
 run: weights ## start the stack and keep serving
 	@$(BIN)/saycart run $(ARGS)
 
+# In two steps: what bears company two at a time, in the order of its folders, since the long files are in the first
+# of them; then, alone, what does not (tests/conftest.py). Named tests (ARGS) run one after the other.
 test: setup ## every test that CI runs, from nothing
 	@$(BIN)/saycart models fetch --tests
+ifeq ($(strip $(ARGS)),)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"; beside=$$?; \
+	$(BIN)/python -m pytest -m alone; alone=$$?; \
+	[ $$beside -eq 0 ] && [ $$alone -eq 0 ]
+else
 	@$(BIN)/python -m pytest $(ARGS)
+endif
 
 check: setup ## formatting, lint and types
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy

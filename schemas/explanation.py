@@ -33,7 +33,7 @@ Rule = Literal[
 Loss = Literal[
     "longer",
     "nearer",
-    "better",
+    "outscored",
     "said_otherwise",
     "parts_fit_better",
     "makes_no_sense",
@@ -67,7 +67,7 @@ RULES: dict[Rule, str] = {
 LOSSES: dict[Loss, str] = {
     "longer": "these words are inside a longer name",
     "nearer": "the same words are nearer to another name",
-    "better": "another name overlaps it and fits better",
+    "outscored": "another name overlaps it and fits better",
     "said_otherwise": "the names in these words were said whole",
     "parts_fit_better": "what is left of the words fits another name better",
     "makes_no_sense": "words would be left that make no sense",

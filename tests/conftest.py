@@ -38,13 +38,27 @@ os.environ.setdefault("SAYCART_READER", "open")
 # now and then is an order lost.
 SECOND_TRY = ("browser", "e2e", "engines", "integration")
 
+# `make test` runs these after all others, one after the other: whole stacks, models that take both cores, and
+# what is held to a clock (a lease that must not lapse, an answer within a second). The others run two at a
+# time, each file in one process: a new test belongs there unless it is of this sort.
+ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults", "integration")
+ALONE = (
+    "actions_agent api_orders api_problems audio called_off choices costly_audio decode_worker decoder",
+    "leases llama_server masked_api masked_call masked_command rates_shared reader rolling servers",
+    "slow_clients supervisor tracing_worker upgrades waiting warming whisper worker",
+)
+ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests of those folders their second try."""
+    """Give the tests of those folders their second try, and mark what runs alone."""
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).parts[0] in SECOND_TRY:
+        folder, *_, file = item.path.relative_to(here).parts
+        if folder in SECOND_TRY:
             item.add_marker(pytest.mark.flaky(reruns=1))
+        if folder in ALONE_FOLDERS or (folder == "integration" and file in ALONE_FILES):
+            item.add_marker(pytest.mark.alone)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

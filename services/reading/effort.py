@@ -27,16 +27,16 @@ items an ordinary one took 715,000, and one of awkward names 2,393,000."""
 class Budget:
     """How many steps of `most` were `taken`."""
 
-    __slots__ = ("most", "taken", "what")
+    __slots__ = ("most", "subject", "taken")
 
     def __init__(self, most: int, what: str) -> None:
-        self.most, self.what, self.taken = most, what, 0
+        self.most, self.subject, self.taken = most, what, 0
 
     def take(self, steps: int) -> None:
         """Count `steps` that are about to be taken; raises TooMuchToRead where they are more than is left."""
         self.taken += steps
         if self.taken > self.most:
-            raise TooMuchToRead(f"Reading {self.what} takes more than {self.most} steps")
+            raise TooMuchToRead(f"Reading {self.subject} takes more than {self.most} steps")
 
 
 _BUDGET: ContextVar[Budget | None] = ContextVar("saycart_reading_budget", default=None)

@@ -83,12 +83,7 @@ class _Later:
         """Why a name at characters [start, end) does not stand, and for which one; (None, None) where it
         does."""
         if (key, start, end) not in self._heard | self._last:
-            if (key, start, end) not in self._named:
-                return "spelled", self._at(self._named, key, start, end)
-            around = [p for p in self._heard if p[1] <= start and end <= p[2]]
-            if any((p[1], p[2]) == (start, end) for p in around) or not around:
-                return "not_offered", self._at(self._heard, key, start, end)
-            return "longer", around[0][0]
+            return self._unheard(key, start, end)
         if (start, end, key[0]) in self._instead:
             return "taken_back", self._instead[start, end, key[0]]
         if any(k == key and low < end and start < high for k, low, high in self._last):
@@ -97,6 +92,15 @@ class _Later:
         if struck:
             return "taken_back", None
         return "other_sense", self._at(self._last, key, start, end)
+
+    def _unheard(self, key: Key, start: int, end: int) -> tuple[Loss, Key | None]:
+        """Why a name that was found is not among those heard."""
+        if (key, start, end) not in self._named:
+            return "spelled", self._at(self._named, key, start, end)
+        around = [p for p in self._heard if p[1] <= start and end <= p[2]]
+        if not around or any((p[1], p[2]) == (start, end) for p in around):
+            return "not_offered", self._at(self._heard, key, start, end)
+        return "longer", around[0][0]
 
     def rule(self, key: Key, start: int, end: int) -> Rule:
         """What found a name that is none of the candidates."""
@@ -150,15 +154,16 @@ def _counting(reading: Reading, said: list[Number]) -> tuple[set[int], dict[int,
     more = []
     for number in reading.numbers:
         start = reading.tokens[number.start].start
-        same = [i for i, other in enumerate(said) if other.value == number.value and i not in counting]
-        here = [i for i in same if starts[i] == start]
+        same = {starts[i]: i for i, one in reversed([*enumerate(said)]) if one.value == number.value}
+        same = {first: i for first, i in same.items() if i not in counting}
         # A number that corrects another stands in its place, and is struck out where it was said.
-        later = [i for i in same if starts[i] > start and starts[i] not in standing]
-        if found := [*here, *later]:
-            counting.add(found[0])
-        if not here and later:
+        later = min((first for first in same if first > start and first not in standing), default=None)
+        if start in same:
+            counting.add(same[start])
+        elif later is not None:
+            counting.add(same[later])
             instead[start] = "number", "", str(number.value)
-        if not found:
+        else:
             more.append(replace(number, start=at[start], end=at[start] + number.end - number.start))
     return counting, instead, more
 

@@ -59,7 +59,7 @@ def _retrieved(text: str, menu: Menu, menu_version: int) -> Evidence:
     odd = unexplained(text, reading.tokens, reading.mentions, reading.numbers, names)
     clusters = list(_clusters(odd))[:_OFF_MENU_LINES]
     room = MAX_LINES - max(1, len(clusters))
-    crowded = sum(len(reading.splits.get(place.first, "1")) for place in reading.places) > room
+    crowded = sum(max(len(reading.splits.get(place.first, ())), 1) for place in reading.places) > room
     asked = _asked(text, reading.tokens, reading.mentions)
     weighed = weighs(text, reading.tokens, reading.mentions)
     lines = tuple(

@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.settings import REPOSITORY
+from tests.staged_server import staged_server
 
 MENU = REPOSITORY / "infra/samples/menus/harbor-coffee.json"
 LATTE = {"sku": "latte", "quantity": 2, "size": "L", "options": [{"group": "milk", "id": "oat"}]}
@@ -21,7 +23,8 @@ def row(name: str, said: str, *lines: dict[str, Any]) -> str:
     return json.dumps({"id": name, "utterance": said, "cart": {"lines": list(lines)}})
 
 
-# Settled by its words, so that no model is needed; what needs one finds no server.
+# Settled by its words, so that no model is needed; what needs one finds a server that can't serve. (One that
+# is away would be waited for, in each run.)
 PLAIN = "two large lattes with oat milk please"
 GOLD = [
     row("one", PLAIN, LATTE),
@@ -37,13 +40,13 @@ GOLD = [
 class Works:
     """The command over a gold file, without a model and without a stack."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, llm_url: str) -> None:
+        self.folder, self.llm_url = folder, llm_url
         self.gold, self.out = folder / "gold.jsonl", folder / "out.jsonl"
         self.gold.write_text("\n".join(GOLD) + "\n")
 
     def run(self, **settings: str) -> subprocess.CompletedProcess[str]:
-        nobody = {"SAYCART_LLM_URL": "http://127.0.0.1:9", "SAYCART_READER": "off"}
+        nobody = {"SAYCART_LLM_URL": self.llm_url, "SAYCART_READER": "off"}
         words = ["eval", "--menu", MENU, "--gold", self.gold, "--out", self.out, "--limit", "9"]
         words += ["--keep", self.folder / "kept", "--report", self.folder / "report"]
         return subprocess.run(
@@ -69,8 +72,9 @@ class Works:
 
 
 @pytest.fixture
-def works(tmp_path: Path) -> Works:
-    return Works(tmp_path)
+def works(tmp_path: Path) -> Iterator[Works]:
+    with staged_server(lambda _: (503, b"")) as overloaded:
+        yield Works(tmp_path, overloaded.url)
 
 
 def test_a_bad_row_is_a_row_of_the_report_and_ends_nothing(works: Works) -> None:

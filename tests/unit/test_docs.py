@@ -9,6 +9,7 @@ import pytest
 from platformdirs import user_cache_path
 
 from infra.settings import REPOSITORY, Settings
+from schemas.errors import Unreadable
 
 OPERATIONS = REPOSITORY / "docs/operations.md"
 # Places that differ from machine to machine, as the table writes them.
@@ -106,6 +107,7 @@ def test_every_finding_is_documented_and_every_documented_one_exists() -> None:
         source = (REPOSITORY / "services" / name).read_text()
         used |= set(re.findall(r'Finding\.(?:blocking|info)\(\s*"([a-z_]+)"', source))
         used |= set(re.findall(r'^        "([a-z_]+)": \(', source, re.M))
+    used |= {error.code for error in Unreadable.__subclasses__()}
     documented = set(
         re.findall(r"^\| `([a-z_]+)` \|", (REPOSITORY / "docs" / "findings.md").read_text(), re.M)
     )

@@ -13,7 +13,7 @@ from services.pipeline.kept_evidence import evidence_of, kept, reader_version
 from services.reading.order import read_order
 from services.storage.records import MenuVersion, OrderRecord
 from tests.stand_ins import CAFE, RIGHT, in_review, speech
-from tests.unit.test_told import FLOORS, read
+from tests.unit.test_told import FLOORS, MENUS, rows_of
 
 MENU = MenuVersion("main", CAFE, 4, "", datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -23,8 +23,9 @@ def order(said: str = "a large latte with oat milk") -> OrderRecord:
 
 
 def test_what_is_kept_comes_back_as_it_was() -> None:
-    told = [made for part in FLOORS for _, made in read(part)[::20]]
-    for made in told:
+    told = [row for part in FLOORS for row in rows_of(part)[::20]]
+    for row in told:
+        made = read_order(row["utterance"], MENUS[row["menu"]], 1)
         stored = json.loads(json.dumps(kept(made)))
         version = MenuVersion("main", made.menu, 1, "", MENU.created_at)
         assert evidence_of(replace(order(made.transcript), evidence=stored), version) == made

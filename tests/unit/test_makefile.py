@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from infra.settings import REPOSITORY
+from tests.conftest import ALONE_FILES, ALONE_FOLDERS
 
 MAKE = shutil.which("make") or "make"
 # What `python3.12` of a version manager does where no 3.12 is chosen.
@@ -83,3 +84,10 @@ def test_the_lock_is_of_every_version_and_names_no_address() -> None:
         "made with --universal"
     )
     assert not re.search(r"https?://|--(extra-)?index-url|--find-links", lock)
+
+
+def test_what_make_test_runs_alone_is_there_under_that_name() -> None:
+    tests = REPOSITORY / "tests"
+    files = {file.name for file in (tests / "integration").glob("test_*.py")}
+    folders = {folder.name for folder in tests.iterdir()}
+    assert (ALONE_FILES - files, set(ALONE_FOLDERS) - folders) == (set(), set())

@@ -24,11 +24,14 @@ FLOORS = {
 }  # fmt: skip
 
 
+def rows_of(part: str) -> list[dict[str, Any]]:
+    files = sorted(TOLD.glob(f"*-{part}.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
 @cache
 def read(part: str) -> list[tuple[dict[str, Any], Evidence]]:
-    files = sorted(TOLD.glob(f"*-{part}.jsonl"))
-    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    return [(row, read_order(row["utterance"], MENUS[row["menu"]], 1)) for row in rows]
+    return [(row, read_order(row["utterance"], MENUS[row["menu"]], 1)) for row in rows_of(part)]
 
 
 def proposed(evidence: Evidence) -> list[dict[str, Any]] | None:

@@ -46,10 +46,20 @@ def settle(found: list[Found]) -> list[Found]:
 
 def _credible(found: list[Found]) -> list[Found]:
     """Those that names said whole do not belie. A short form is no name said whole."""
-    whole = _Overlaps([f for f in found if f.score >= GAPPED and f.score != SHORT])
+    whole = _Overlaps([f for f in found if _is_whole(f)])
     found = [f for f in found if f.score >= GAPPED or not _told_otherwise(whole.of(f), f)]
-    said = {frozenset(f.core) for f in whole.all if f.score >= EXACT and f.kind != "item"}
+    said = _said_whole(whole.all)
     return [f for f in found if f.score < EXACT or not any(_parts_better(f, w, said) for w in whole.of(f))]
+
+
+def _is_whole(one: Found) -> bool:
+    """Whether all words of a name were said, if with others between."""
+    return one.score >= GAPPED and one.score != SHORT
+
+
+def _said_whole(found: list[Found]) -> set[frozenset[int]]:
+    """The places of sizes and options that were said whole."""
+    return {frozenset(f.core) for f in found if f.score >= EXACT and f.kind != "item"}
 
 
 def _undisputed(found: list[Found]) -> list[Found]:
@@ -200,18 +210,24 @@ def outdone(one: Found, found: list[Found], kept: list[Found]) -> tuple[Found | 
     """What a candidate that does not stand lost to, of all that were `found` and of those `kept`, and why: an
     account for people, which settles nothing."""
     charge(len(found) + len(kept))
-    near = [k for k in kept if set(k.core) & set(one.core)]
-    whole = [f for f in found if f.score >= GAPPED and f.score != SHORT and set(f.core) & set(one.core)]
-    said = {frozenset(f.core) for f in found if f.score >= EXACT and f.kind != "item"}
+    near, beside = _Overlaps(kept).of(one), _Overlaps(found).of(one)
+    whole, said = [f for f in beside if _is_whole(f)], _said_whole(found)
     if one.score < GAPPED and _told_otherwise(whole, one):
         return next((k for k in near if k.score >= GAPPED), None), "said_otherwise"
-    if one.score >= EXACT and (better := [w for w in whole if _parts_better(one, w, said)]):
+    if better := [w for w in whole if _parts_better(one, w, said)]:
         return better[0], "parts_fit_better"
-    winner = next((k for k in near if _beats(k, one)), None) or next(iter(near), None)
+    winner = next((k for k in near if _beats(k, one)), next(iter(near), None))
+    return winner, _loss(one, winner)
+
+
+def _loss(one: Found, winner: Found | None) -> Loss:
+    """Why a candidate gives way to a `winner` over some of its words."""
     if winner is None:
-        return None, "makes_no_sense"
+        return "makes_no_sense"
     mine, its = set(winner.core), set(one.core)
-    return winner, "longer" if its < mine else "nearer" if its == mine else "better"
+    if its == mine:
+        return "nearer"
+    return "longer" if its < mine else "outscored"
 
 
 def strange(
@@ -221,16 +237,12 @@ def strange(
     burger with cheese and onions" has no cheese and onion filling. `offers` are the groups of each item."""
     groups = {group for f in found if f.kind == "item" for group in offers[f.id]}
     own = [f for f in found if f.kind == "option" and f.group in groups and f.score >= GAPPED]
-    lost = set()
-    for one in kept:
-        if one.kind == "option" and len(one.core) > 2 and one.group not in groups:
-            charge(len(own))
-            told = {i for f in own if set(f.core) < set(one.core) for i in f.core}
-            if told >= _words_of_its_own(tokens, one):
-                lost.add((one.group, one.core))
-    return lost
+    long = [f for f in kept if f.kind == "option" and len(f.core) > 2 and f.group not in groups]
+    return {(one.group, one.core) for one in long if _told_by(tokens, one, own)}
 
 
-def _words_of_its_own(tokens: Utterance, one: Found) -> set[int]:
-    """Where a name has other words than joints."""
-    return {i for i in one.core if tokens[i].folded not in tokens.language.joints}
+def _told_by(tokens: Utterance, one: Found, parts: list[Found]) -> bool:
+    """Whether each word of a name but its joints is of a shorter one of `parts`."""
+    charge(len(parts))
+    told = {i for f in parts if set(f.core) < set(one.core) for i in f.core}
+    return told >= {i for i in one.core if tokens[i].folded not in tokens.language.joints}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from schemas.cart import CartDraft, ItemLine, NotOnMenuLine
@@ -24,6 +24,13 @@ class Led:
     item: Mention | None = None
     joined: bool = False
     close: bool = True
+
+    def with_names(self, here: list[Mention], *, paused: bool) -> Led:
+        """With what is named at one place, after a pause or none: the item, if it may be one, or options."""
+        item = next((m for m in here if m.kind == "item"), None)
+        options = () if item is not None else (m for m in here if m.kind == "option")
+        joined = self.joined or paused
+        return replace(self, options=(*self.options, *options), item=item, joined=joined)
 
     def of_its_item(self, menu: Menu) -> bool:
         """Whether several options stand before an item that comes with all of them, and nothing else."""
@@ -45,26 +52,20 @@ def starting(tokens: Utterance, mentions: Iterable[Mention]) -> Mapping[int, lis
 def led_to(tokens: Utterance, end: int, starts: Mapping[int, list[Mention]]) -> Led:
     """What follows a number that ends before token `end`, up to the next item, number, article or pause:
     "two large ham and chicken pies". `starts` as of `starting`."""
-    options: list[Mention] = []
-    joined, close, at = False, True, end
-    while at < len(tokens) and not _ended(tokens, at, listing=bool(options)):
-        here = starts.get(at)
-        if here is not None:
-            joined = joined or (at > end and bool(tokens[at - 1].after))
-            item = next((m for m in here if m.kind == "item"), None)
-            if item is not None:
-                return Led(tuple(options), item, joined, close)
-            options += [m for m in here if m.kind == "option"]
+    led, at = Led(), end
+    while at < len(tokens) and not _ended(tokens, at, listing=bool(led.options)):
+        if here := starts.get(at):
+            led = led.with_names(here, paused=at > end and bool(tokens[at - 1].after))
+            if led.item is not None:
+                break
             at = span(tokens, here[0])[1]
             continue
-        word = tokens[at].folded
-        joint = word in tokens.language.conjunctions
-        if _begins_another(word, tokens.language) or (joint and not options):
+        joint = tokens[at].folded in tokens.language.conjunctions
+        if _begins_another(tokens[at].folded, tokens.language) or (joint and not led.options):
             break
-        joined = joined or joint
-        close = close and (joint or word in tokens.language.partitive)
-        at += 1
-    return Led(tuple(options), None, joined, close)
+        close = joint or tokens[at].folded in tokens.language.partitive
+        led, at = replace(led, joined=led.joined or joint, close=led.close and close), at + 1
+    return led
 
 
 def _begins_another(word: str, language: Language) -> bool:
@@ -124,22 +125,23 @@ def _counts(
     evidence: Evidence,
 ) -> set[int]:
     """What stands in the cart of the names that a number leads to."""
-    start, end = (
-        next((i for i, t in enumerate(tokens) if t.start >= offset), len(tokens))
-        for offset in (number.start, number.end)
-    )
+    start, end = (_token_at(tokens, offset) for offset in (number.start, number.end))
     led = led_to(tokens, end, starts)
     lines = [line for line in draft.lines if isinstance(line, ItemLine)]
     if led.item is None and not led.options:
-        return _sums(line.quantity for line in draft.lines) | {
-            o.count for line in lines for o in line.options
-        }
+        counts = {o.count for line in lines for o in line.options}
+        return counts | _sums(line.quantity for line in draft.lines)
     counts = _of_options(led, lines, several=_of_several(tokens, start, end, number, evidence))
     if led.item is None:
         return counts
     own = _sums(line.quantity if line.sku in led.item.ids else 0 for line in lines)
     alone = led.close and not led.joined and not of_one(tokens, start, evidence.mentions)
     return own if alone else own | counts
+
+
+def _token_at(tokens: Utterance, offset: int) -> int:
+    """The first token that begins at or after a character."""
+    return next((i for i, token in enumerate(tokens) if token.start >= offset), len(tokens))
 
 
 def _of_options(led: Led, lines: list[ItemLine], *, several: bool) -> set[int]:

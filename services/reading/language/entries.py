@@ -1,0 +1,242 @@
+"""The entries that a language has, by the file that they stand in. Their `about` there says what each is for."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from services.reading.language.forms import (
+    Amounts,
+    Names,
+    Ordered,
+    Pattern,
+    Phrases,
+    Rule,
+    Same,
+    Split,
+    Values,
+    Word,
+    Words,
+)  # fmt: skip
+
+
+class Entries(BaseModel):
+    """All of them. Phrases are tuples of folded words; patterns are of text as it was said."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    code: str
+
+    # folding.toml
+    possessives: Ordered
+    contractions: Ordered
+    contracted: Pattern
+    unfolded: Words
+    spellings: Names
+    plurals: tuple[Rule, ...]
+    plural_signs: Ordered
+    participles: Pattern
+    participle_signs: Ordered
+    abbreviations: Words
+
+    # numbers.toml
+    numbers: Values
+    nought: Word
+    multiples: Words
+    multipliers: Words
+    halves: Words
+    halved: Values
+    times: Values
+    homophones: Values
+    wanting: Words
+    naming: Words
+    multiplying: Words
+    unwished: Words
+    pieces: Words
+    counted_in_names: Words
+    ordinals: Values
+    before_pronoun: Words
+    enough: Words
+    suffices: Words
+
+    # amounts.toml
+    amounts: Amounts
+    same_as: Same
+    same_unless_named: Words
+    much: Words
+    amounts_after: Words
+    refusals: Words
+    taken_off: Words
+    refusing_all: Words
+    amount_fillers: Words
+    measures: Words
+    further: Words
+    only: Words
+    only_after: Words
+    no_choice: Words
+    plain: Words
+    as_it_is: Phrases
+    too_much: Phrases
+
+    # little.toml
+    upon: Words
+    alternatives: Words
+    within_lists: Words
+    negations: Words
+    please: Words
+    apologies: Words
+    closing: Words
+    conjunctions: Words
+    coordinating: Words
+    contrasting: Words
+    excepting: Words
+    joints: Words
+    articles: Words
+    indefinite_articles: Words
+    one_more: Words
+    definite_articles: Words
+    determiners: Words
+    deictics: Words
+    speakers: Words
+    quantifiers: Words
+    demonstratives: Words
+    excess: Words
+    belonging: Words
+    into_things: Words
+    including: Words
+    besides: Words
+    part_has: Words
+    placing: Words
+    covering: Words
+    placed_on: Words
+    as_drink: Phrases
+    kinds_end: Words
+    before_verbs_of_making: Words
+    objects_of_making: Words
+    prepositions: Words
+    accompanying: Words
+    partitive: Words
+    standing_on: Phrases
+    others: Words
+    having: Words
+    getting: Words
+    to_drink: Phrases
+    recipients: Words
+    serving: Words
+    past: Words
+    persons: Words
+    plural_persons: Words
+    plural_pronouns: Words
+    copulas: Words
+    existing: Words
+    of_us: Phrases
+    liking: Words
+    hesitations: Phrases
+    liked: Words
+    likened: Words
+    politeness: Words
+    affirming: Words
+    verbs: Names
+    describing: Words
+    fillers: Words
+
+    # things.toml
+    vessels: Words
+    qualifying: Words
+    nicknames: Names
+    coffees: Words
+    unmilked: Words
+    groups: Words
+    occasions: Words
+    alike: Words
+
+    # foods.toml
+    dish_sorts: Words
+    choice_sorts: Words
+    made_of: Words
+    bundles: Words
+    holders: Words
+    heads: Words
+    plain_heads: Words
+    staples: Words
+    tastes: Words
+    grains: Words
+    drinks_understood: Words
+    omissible: Words
+    defining: Words
+    qualities: Words
+    naming_alone: Words
+    said_of_many: Words
+
+    # corrections.toml
+    replacing: Phrases
+    refusing_or_replacing: Words
+    weak_cues: Words
+    adding: Words
+    removing: Phrases
+    swapping: Phrases
+    making: Phrases
+    swaps_for: Phrases
+    exchanging: Words
+    instead_of: Phrases
+    in_its_place: Words
+    refusing: Words
+    unsure: Phrases
+    negating: Phrases
+    denying: Words
+    keeping: Phrases
+    particles: Split
+    returning: Split
+    before_verbs: Words
+    wishing: Words
+    between_cues: Words
+    nothing: Words
+    all_back: Phrases
+    all_of_it: Phrases
+    adds: Words
+
+    # sharing.toml
+    shared: Pattern
+    each: Words
+    distributive: Words
+    apiece: Words
+    dual: Words
+    either: Words
+    none_of: Words
+    of_everything: Words
+    of_each: Words
+    of_part: Words
+    of_those: Phrases
+    any_of: Phrases
+    leading: Words
+    of_several: Phrases
+    likewise: Pattern
+    for_whom: Pattern
+    parted: Pattern
+    the_other: Words
+    theirs: Words
+    half_of: Phrases
+
+    # pointing.toml
+    again: Phrases
+    same_size: Phrases
+    joining: Words
+    respects: Words
+    other_way: Phrases
+    one_of: Phrases
+    ones: Words
+    telling: Words
+    pointing: Words
+    some: Words
+    summing: Words
+
+    # talk.toml
+    asked: Pattern
+    weighed: Pattern
+    tale: Pattern
+    ending_tales: Words
+    idle_talk: Pattern
+    allergies: Words
+    before_asking: Words
+    requesting: Phrases
+    assent: Words
+    asking: Words
