@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 from schemas.cart import Amount, CartLine, CartOption, Finding, HeardSpan, Severity
+from schemas.menu import Menu
 from schemas.review import ReviewReason
 
 # ISO 4217 currencies that do not have two decimals.
@@ -128,6 +129,35 @@ def line(priced: CartLine, sizes: Mapping[str, str], currency: str) -> str:
     missing = " (not on the menu)" if priced.kind == "not_on_menu" else ""
     parts = [f"{priced.quantity} × {size}{priced.name}{missing}"]
     return ", ".join(parts + [option(chosen, currency) for chosen in priced.options])
+
+
+def open_line(
+    quantity: int,
+    items: Sequence[str],
+    size: str | None,
+    options: Mapping[tuple[str, str], tuple[Amount, int]],
+    menu: Menu,
+) -> str:
+    """A line that is not settled yet: `2 × large latte (no foam, 2 espresso shot)`. `items` are skus, of
+    which it is one; `options` has amount and count by group and option."""
+    names = [item.name for item in map(menu.item, items) if item is not None]
+    known = menu.size(size) if size else None
+    parts = [*([known.name] if known else []), *([" or ".join(names)] if names else [])]
+    chosen = ", ".join(
+        f"{AMOUNT_WORDS[amount]}{f'{count} ' if count > 1 else ''}{_menu_name(group, ref, menu)}"
+        for (group, ref), (amount, count) in options.items()
+    )
+    return f"{quantity} × {' '.join(parts) or 'something off the menu'}" + (f" ({chosen})" if chosen else "")
+
+
+def _menu_name(group: str, option: str, menu: Menu) -> str:
+    known = menu.group(group)
+    return next((o.name for o in known.options if o.id == option), option) if known else option
+
+
+def open_order(lines: Iterable[str]) -> str:
+    """Such lines in a row, as a question has them."""
+    return "; ".join(lines) or "something else"
 
 
 def lasted(seconds: float) -> str:

@@ -1,25 +1,25 @@
 """Two readings of the same words, held against each other.
 
-The first (`reading.py`) looks at all words at once; the second (`following.py`) hears them clause by clause.
-They share what names and counts there are, and little else. Where the first leaves the cart open, the second
+The first (`whole/`) looks at all words at once; the second (`clauses/`) hears them clause by clause. They
+share what names and counts there are, and little else. Where the first leaves the cart open, the second
 narrows it to one proposal, and every doubt stays. Where the first leaves nothing open and the second comes to
 another cart, that is a doubt of its own.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import Any
+from itertools import pairwise
 
-from schemas.cart import MAX_LINES, Amount
-from schemas.compare import canonical
-from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
+from schemas import wording
+from schemas.cart import MAX_LINES
+from schemas.compare import LineKey
+from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence, OptionEvidence
 from schemas.menu import Menu
 from services.reading.chart.tokens import Utterance
 from services.reading.clauses.follow import Watch, follow
 from services.reading.clauses.tally import Wish
-from services.reading.language.english import AND
 from services.reading.names.lexicons import lexicon
 from services.reading.whole.places import find_places
 from services.reading.whole.reading import Reading
@@ -28,34 +28,20 @@ from services.reading.whole.reading import Reading
 def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
     """`evidence` beside the second reading of its words; `odd` are the positions, among all words that were
     said, of those that nothing accounts for."""
-    menu, tokens = evidence.menu, reading.said
+    menu = evidence.menu
     if evidence.crowded:
         return evidence  # a human reads it all anyway
     wishes = second(evidence.transcript, reading, odd, menu)
     if evidence.plain:
         first = _left(evidence)
-        if wishes is not None and canonical(_cart(wishes)) == canonical(_cart(first)):
+        if wishes is not None and _cart(wishes) == _cart(first):
             return evidence
-        if not wishes or len(wishes) >= MAX_LINES:
+        if not wishes or not _takes_over(first, wishes, reading.said):
             return evidence.model_copy(update={"otherwise": in_words(wishes or [], menu)})
-        if _likelier(first) >= _likelier(wishes) and not _overshared(first, wishes, tokens):
-            return evidence.model_copy(update={"otherwise": in_words(wishes, menu)})
         evidence = evidence.model_copy(update={"otherwise": in_words(first, menu)})
     if wishes is None or len(wishes) >= MAX_LINES or _torn(evidence):
         return evidence
-    off_menu = [_off_menu(evidence.transcript, tokens, wish) for wish in wishes if not wish.items]
-    known = " ".join(off.words for off in off_menu)
-    off_menu += [off for off in evidence.off_menu if off.words not in known]
-    guessed = {ref for m in reading.heard if m.guessed for ref in m.ids}
-    guessed -= {ref for m in reading.heard if m.strong and not m.guessed for ref in m.ids}
-    lines = [_line(evidence.transcript, tokens, wish, wishes) for wish in _items(wishes)]
-    lines = [_unforced(line, guessed) for line in lines]
-    update = {
-        "lines": tuple(lines),
-        "off_menu": tuple(off_menu[: MAX_LINES - len(lines)]),
-        "retold": not all(line.settled(menu) for line in evidence.lines),
-    }
-    return evidence.model_copy(update=update)
+    return _narrowed(evidence, reading, wishes)
 
 
 def second(
@@ -64,6 +50,30 @@ def second(
     """The order as the second reading has it; None where it can't follow. `watch` is told of each clause."""
     settled = find_places(reading.said, reading.heard, menu)[1]
     return follow(text, reading.said, reading.heard, settled, odd, menu, lexicon(menu), watch)
+
+
+def _narrowed(evidence: Evidence, reading: Reading, wishes: list[Wish]) -> Evidence:
+    """The evidence of one proposal, with every doubt of the first reading."""
+    tokens = reading.said
+    off_menu = [_off_menu(evidence.transcript, tokens, wish) for wish in wishes if not wish.items]
+    known = " ".join(off.words for off in off_menu)
+    off_menu += [off for off in evidence.off_menu if off.words not in known]
+    guessed = _guessed(reading.heard)
+    lines = [_line(evidence.transcript, tokens, wish, wishes) for wish in wishes if wish.items]
+    lines = [_unforced(line, guessed) for line in lines]
+    update = {
+        "lines": tuple(lines),
+        "off_menu": tuple(off_menu[: MAX_LINES - len(lines)]),
+        "retold": not all(line.settled(evidence.menu) for line in evidence.lines),
+    }
+    return evidence.model_copy(update=update)
+
+
+def _takes_over(first: list[Wish], wishes: list[Wish], tokens: Utterance) -> bool:
+    """Whether the second reading's cart is proposed, where the first one's is another."""
+    if len(wishes) >= MAX_LINES:
+        return False
+    return _likelier(wishes) > _likelier(first) or _overshared(first, wishes, tokens)
 
 
 def _likelier(wishes: list[Wish]) -> tuple[int, ...]:
@@ -78,8 +88,11 @@ def _likelier(wishes: list[Wish]) -> tuple[int, ...]:
 
 def _overshared(first: list[Wish], second: list[Wish], tokens: Utterance) -> bool:
     """Whether the first reading only gives more lines an option: "with each" is of the item before."""
-    words = [token.folded for token in tokens]
-    alone = any(word == "each" and words[i + 1 : i + 2] != ["with"] for i, word in enumerate(words))
+    language = tokens.language
+    words = [token.folded for token in tokens] + [""]
+    alone = any(
+        word in language.apiece and after not in language.accompanying for word, after in pairwise(words)
+    )
     return alone and all(a.options.items() >= b.options.items() for a, b in zip(first, second, strict=False))
 
 
@@ -94,8 +107,16 @@ def _torn(evidence: Evidence) -> bool:
     return any(len(items) > 1 for items in lines.values())
 
 
-def _items(wishes: list[Wish]) -> list[Wish]:
-    return [wish for wish in wishes if wish.items]
+def _guessed(mentions: Iterable[Mention]) -> set[str]:
+    """Items and options that were only guessed at, and said nowhere by their name."""
+    guessed: set[str] = set()
+    named: set[str] = set()
+    for mention in mentions:
+        if mention.guessed:
+            guessed.update(mention.ids)
+        elif mention.strong:
+            named.update(mention.ids)
+    return guessed - named
 
 
 def _unforced(line: LineEvidence, guessed: set[str]) -> LineEvidence:
@@ -106,7 +127,10 @@ def _unforced(line: LineEvidence, guessed: set[str]) -> LineEvidence:
 
 def _parting(tokens: Utterance, end: int, start: int) -> int:
     """Where the words between two names part: at the last joint or pause, or else right before the second."""
-    joints = [i for i in range(end, start) if tokens[i].folded in AND or (i > end and tokens[i - 1].after)]
+    joining = tokens.language.conjunctions
+    joints = [
+        i for i in range(end, start) if tokens[i].folded in joining or (i > end and tokens[i - 1].after)
+    ]
     return joints[-1] if joints else start
 
 
@@ -116,7 +140,7 @@ def _line(text: str, tokens: Utterance, wish: Wish, wishes: list[Wish]) -> LineE
     before = max((w.at[1] for w in wishes if w.at[1] <= start), default=0)
     after = min((w.at[0] for w in wishes if w.at[0] >= end), default=len(tokens))
     first = _parting(tokens, before, start) if before else 0
-    first += first < start and tokens[first].folded in AND
+    first += first < start and tokens[first].folded in tokens.language.conjunctions
     last = _parting(tokens, end, after) if after < len(tokens) else after
     return LineEvidence(
         items=wish.items,
@@ -143,20 +167,14 @@ def _whole_words(text: str, start: int, end: int) -> str:
     return text[start:] if end < 0 else text[start:end]
 
 
-def _cart(wishes: Iterable[Wish]) -> list[dict[str, Any]]:
-    return [
-        {
-            "kind": "item" if wish.items else "not_on_menu",
-            "sku": wish.items[0] if wish.items else None,
-            "quantity": wish.quantity,
-            "size": wish.size,
-            "options": [
-                {"group": group, "id": ref, "amount": amount.value, "count": count}
-                for (group, ref), (amount, count) in wish.options.items()
-            ],
-        }
-        for wish in wishes
-    ]
+def _cart(wishes: Iterable[Wish]) -> Counter[LineKey]:
+    """Lines and how many of each, as `schemas/compare.py` compares carts."""
+    lines: Counter[LineKey] = Counter()
+    for wish in wishes:
+        kind, sku = ("item", wish.items[0]) if wish.items else ("not_on_menu", None)
+        options = ((*choice, amount.value, count) for choice, (amount, count) in wish.options.items())
+        lines[kind, sku, wish.size, frozenset(options)] += wish.quantity
+    return lines
 
 
 def _left(evidence: Evidence) -> list[Wish]:
@@ -171,24 +189,11 @@ def _left(evidence: Evidence) -> list[Wish]:
     return wishes
 
 
-def in_words(wishes: list[Wish], menu: Menu) -> str:
+def in_words(wishes: Iterable[Wish], menu: Menu) -> str:
     """A cart as a reviewer would say it."""
-    return "; ".join(line_in_words(wish, menu) for wish in wishes) or "something else"
+    return wording.open_order(line_in_words(wish, menu) for wish in wishes)
 
 
 def line_in_words(wish: Wish, menu: Menu) -> str:
     """One line of it; both names of an item that is still open."""
-    size = menu.size(wish.size) if wish.size else None
-    items = [item.name for item in map(menu.item, wish.items) if item is not None]
-    choices = []
-    for (group, ref), (amount, count) in wish.options.items():
-        known = menu.group(group)
-        name = next((o.name for o in known.options if o.id == ref), ref) if known else ref
-        choices.append(" ".join([*_amount(amount), *([str(count)] if count > 1 else []), name]))
-    parts = [*([size.name] if size else []), *([" or ".join(items)] if items else [])]
-    named = " ".join(parts) or "something off the menu"
-    return f"{wish.quantity} × {named}" + (f" ({', '.join(choices)})" if choices else "")
-
-
-def _amount(amount: Amount) -> list[str]:
-    return [] if amount is Amount.NORMAL else ["no" if amount is Amount.NONE else amount.value]
+    return wording.open_line(wish.quantity, wish.items, wish.size, wish.options, menu)

@@ -18,7 +18,7 @@ from schemas.menu import Menu
 from services.checks.one_cart import line_left
 from services.engines.short_form import Names
 from services.reading.chart.tokens import fold, folded
-from services.reading.language.language import FOLDER, Language, entries, known, language
+from services.reading.language.language import FOLDER, Language, any_of, entries, known, language
 from services.reading.names.lexicons import check_names
 from services.reading.order import read_order
 
@@ -102,6 +102,16 @@ def test_an_example_with_a_cart_is_read_as_that_cart(code: str, example: dict[st
         {"kind": "not_on_menu", "quantity": off.quantities[0]} for off in evidence.off_menu if off.required
     ]
     assert canonical(lines) == canonical(Names(over).read(example["means"]))
+
+
+@pytest.mark.parametrize(
+    "entry", [pytest.param(e, id=f"{code}-{name}") for code, name, e in written() if "patterns" in e]
+)
+def test_each_alternative_of_a_pattern_is_shown_by_an_example(entry: dict[str, Any]) -> None:
+    said = [example if isinstance(example, str) else example["said"] for example in entry["examples"]]
+    for one in entry["patterns"]:
+        alone = re.compile("".join(any_of([one])), re.IGNORECASE)
+        assert any(alone.search(text) for text in said), one
 
 
 def test_a_language_without_a_folder_is_refused() -> None:

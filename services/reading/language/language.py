@@ -50,11 +50,12 @@ def _pattern(written: Any) -> re.Pattern[str]:
     return re.compile("".join(written), re.IGNORECASE)
 
 
-def _any_of(alternatives: list[str]) -> list[str]:
-    """One pattern, which fits where any of several does."""
+def any_of(alternatives: list[str]) -> list[str]:
+    """One pattern, in pieces, that fits where any of several does."""
     whole = [one for one in alternatives if not one.startswith("(^|")]
+    words = [r"\b(?:" + "|".join(whole) + ")"] if whole else []
     others = [one for one in alternatives if one not in whole]
-    return [r"(?:\b(?:", "|".join(whole), ")", *(f"|{one}" for one in others), r")(?!\w)"]
+    return ["(?:", "|".join([*words, *others]), r")(?!\w)"]
 
 
 def _by_word(written: Any) -> dict[str, Any]:
@@ -203,6 +204,7 @@ class Language(BaseModel):
     getting: Words
     to_drink: Phrases
     recipients: Words
+    serving: Words
     past: Words
     persons: Words
     plural_persons: Words
@@ -433,7 +435,7 @@ class Language(BaseModel):
     @cached_property
     def before_unlisted(self) -> frozenset[str]:
         """What leads to something that is wished for, though the menu does not have it."""
-        return self.having | self.telling | self.indefinites | self.some | self.accompanying
+        return self.having | self.serving | self.indefinites | self.some | self.accompanying
 
     @cached_property
     def before_values(self) -> frozenset[str]:
@@ -556,4 +558,4 @@ def _value(file: Path, name: str, table: dict[str, Any]) -> Any:
             f"{file.name}: {name} needs about, examples, and one of {', '.join(sorted(_VALUES))}"
         )
     key = held.pop()
-    return _any_of(table[key]) if key == "patterns" else table[key]
+    return any_of(table[key]) if key == "patterns" else table[key]

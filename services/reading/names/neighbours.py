@@ -120,7 +120,7 @@ def on_another(tokens: Utterance, mention: Mention) -> bool:
     """Whether an item is to stand on another: "and put chopped brisket on it"."""
     end, said = span(tokens, mention)[1], tokens.language
     after = [t.folded for t in tokens[end : end + 2]]
-    if len(after) < 2 or after[0] not in said.placing:
+    if len(after) < 2 or after[0] not in said.upon:
         return False
     return after[1] in said.pointing or after[1] in said.placed_on
 
