@@ -19,7 +19,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -183,6 +183,12 @@ bench-waiting: setup ## what a thousand clients that wait cost the API, on both 
 
 bench-open: weights ## open orders decoded whole and by their choices alone, side by side (ARGS="--minutes 7": goes on where it stopped; "--url URL --dialect vllm --model NAME": a server that runs)
 	@$(BIN)/python -m tests.bench.open_spans $(ARGS)
+
+readings: setup ## every order that we have, read again: names each that is read otherwise than was written down (ARGS=--write after a change that is meant)
+	@$(BIN)/python -m tests.readings $(ARGS)
+
+words-needed: setup ## words of a language that no order of ours needs (half an hour; ARGS=--entries for whole entries only)
+	@$(BIN)/python -m tests.needed $(ARGS)
 
 ablation: weights ## each lever of the pipeline by itself, on the tuned text (ARGS="--orders 48" for fewer; goes on where it stopped; docs/ablation.md)
 	@$(BIN)/python -m tests.bench.ablation --check $(ARGS)
