@@ -41,8 +41,8 @@ class Utterance(list[Token]):
 
 
 def fold(word: str, language: Language) -> str:
-    """Fold a word to what sounds the same for matching: case, possessive, plural, number words."""
-    word = word.casefold().replace("’", "'")
+    """Fold a word to what sounds the same for matching: case, accents, possessive, plural, number words."""
+    word = word.casefold().replace("’", "'").translate(language.plain_letters)
     for ending in language.possessives:
         word = word.removesuffix(ending)
     for ending in language.contractions:

@@ -39,6 +39,11 @@ class Language(Entries):
     since it is looked in for every word."""
 
     @cached_property
+    def plain_letters(self) -> Mapping[int, str]:
+        """Letters with an accent by what they become, as `str.translate` takes them."""
+        return str.maketrans(dict(self.accents))
+
+    @cached_property
     def number_names(self) -> Mapping[int, str]:
         """The plain word of each number that has one: the first written for it ("two", not "double")."""
         named = {value: word for word, value in reversed(list(self.numbers.items()))}
