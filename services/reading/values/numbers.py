@@ -65,22 +65,14 @@ def _whole_number(tokens: Utterance, at: int, value: int, taken: set[int]) -> Nu
     said, start, end = tokens.language, at, at + 1
     if end < len(tokens) and end not in taken and not tokens[at].after:
         follower = number_value(tokens[end].folded, said)
-        ones = _ones_after(tokens, end)
-        if value in _TENS and ones is not None:
-            value, end = value + ones[0], ones[1]
+        if follower is not None and value in _TENS and follower < 10:
+            value, end = value + follower, end + 1
         elif follower is not None and tokens[end].folded in said.multipliers and value < 10:
             value, end = value * follower, end + 1
     if tokens[at].folded in said.halved and (half := _half_before(tokens, at)) is not None:
         start, value = half, said.halved[tokens[at].folded]
     # "Double bacon cheeseburger": two of them, or a bigger one?
     return Number(start, end, value, likely=tokens[start].folded not in said.multiples)
-
-
-def _ones_after(tokens: Utterance, at: int) -> tuple[int, int] | None:
-    """The ones that follow tens from token `at` on, and where they end: "twenty one", "treinta y uno"."""
-    at += tokens[at].folded in tokens.language.between_tens and not tokens[at].after
-    ones = number_value(tokens[at].folded, tokens.language) if at < len(tokens) else None
-    return (ones, at + 1) if ones is not None and ones < 10 else None
 
 
 def pieces(
