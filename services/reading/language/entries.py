@@ -112,6 +112,7 @@ class Entries(BaseModel):
     placed_on: Words
     as_drink: Phrases
     kinds_end: Words
+    before_kinds: Words
     before_verbs_of_making: Words
     objects_of_making: Words
     prepositions: Words

@@ -37,6 +37,11 @@ def kinds(tokens: Utterance, found: list[Found], named: Named) -> Iterator[Found
             for core in _said_after(tokens, at, kind, begins):
                 if stands := _kind_of(tokens, core, core in whole, counted):
                     yield Found("item", "", ref, stands, EXACT, "kind_of")
+    for at, several in _headed(tokens, whole, named):
+        for kind, ref in several:
+            for core in _said_after(tokens, at, kind, places.get(kind[0], [])):
+                if core not in whole and _is_one_more(tokens, core):
+                    yield Found("item", "", ref, core, EXACT, "kind_of")
 
 
 def _things(
@@ -51,6 +56,29 @@ def _things(
         holding = named(token.folded)
         charge(len(holding))
         yield at, [(name[:-1], ref) for name, ref in holding if name[-1] == token.folded and name[1:]]
+
+
+def _headed(
+    tokens: Utterance, whole: set[tuple[int, ...]], named: Named
+) -> Iterator[tuple[int, list[tuple[Words, str]]]]:
+    """Where a name ends that was said `whole` and begins with the thing, with what follows the thing in each
+    name that does, and whose they are: "de lengua", after a "taco al pastor"."""
+    leads = tokens.language.before_kinds
+    for core in whole if leads else ():
+        thing = tokens[core[0]].folded
+        holding = named(thing)
+        charge(len(holding))
+        yield (
+            core[-1],
+            [(name[1:], ref) for name, ref in holding if name[0] == thing and leads.intersection(name[1:2])],
+        )
+
+
+def _is_one_more(tokens: Utterance, core: tuple[int, ...]) -> bool:
+    """Whether a number or article right before a kind makes it one more thing: "and one de lengua"."""
+    before, said = tokens[core[0] - 1], tokens.language
+    led = before.folded.isdigit() or before.folded in said.indefinites
+    return led and not before.after and _is_closed(tokens, core[-1] + 1)
 
 
 def _said_after(tokens: Utterance, at: int, kind: Words, places: Iterable[int]) -> Iterator[tuple[int, ...]]:
