@@ -86,7 +86,8 @@ def _pause(between: str) -> str:
 def fluent(tokens: Utterance, names: Collection[str]) -> Utterance:
     """The words without those of mere hesitation, unless the menu's `names` have them. Their commas go with
     them; a sentence's end stays one. A verb is told from a vessel ("can I get"), and "not too much" is one
-    word. Tens and ones are one number. Two "nigiris" are the menu's nigiri, though most words in "is" are singular."""
+    word. Tens and ones are one number. Two "nigiris" are the menu's nigiri, though most words in "is" are
+    singular."""
     said = tokens.language
     tokens = tokens.of(replace(t, folded=_singular(t.folded, names, said)) for t in tokens)
     kept: list[Token] = []
@@ -147,7 +148,7 @@ def _same(words: Folded, names: Collection[str], said: Language) -> Folded:
 
 
 def _tens_and_ones(tokens: Utterance, at: int) -> str:
-    """The number that is said as tens, a joint and ones, where a language joins them: "treinta y un tacos"."""
+    """The number that is said as tens, a joint and ones, where a language joins them: "treinta y un"."""
     said, three = tokens.language, tokens[at : at + 3]
     if not said.between_tens or len(three) < 3 or three[0].after or three[1].after:
         return ""

@@ -6,7 +6,7 @@ verb ("toast them both"), and a number that was written as another word ("a too 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -37,9 +37,18 @@ def kinds(tokens: Utterance, found: list[Found], named: Named) -> Iterator[Found
             for core in _said_after(tokens, at, kind, begins):
                 if stands := _kind_of(tokens, core, core in whole, counted):
                     yield Found("item", "", ref, stands, EXACT, "kind_of")
+    yield from _of_named_first(tokens, whole, named, places)
+
+
+def _of_named_first(
+    tokens: Utterance, whole: set[tuple[int, ...]], named: Named, places: Mapping[str, list[int]]
+) -> Iterator[Found]:
+    """Kinds said without a thing that stands first in their names: "a taco al pastor and one de lengua"."""
     for at, several in _headed(tokens, whole, named):
         for kind, ref in several:
-            for core in _said_after(tokens, at, kind, places.get(kind[0], [])):
+            begins = places.get(kind[0], [])
+            charge(1 + len(begins))
+            for core in _said_after(tokens, at, kind, begins):
                 if core not in whole and _is_one_more(tokens, core):
                     yield Found("item", "", ref, core, EXACT, "kind_of")
 
