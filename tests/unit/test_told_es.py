@@ -21,6 +21,9 @@ TOLD = REPOSITORY / "tests" / "told" / "es"
 FLOORS = {
     "cafe-sol": ("cafe-sol", 17, 27),
     "taqueria-luna": ("taqueria-luna", 18, 26),
+    # Nobody tunes on these: a failure tells the order's number, and not its words.
+    "cafe-sol-fresh": ("cafe-sol", 3, 7),
+    "taqueria-luna-fresh": ("taqueria-luna", 4, 7),
 }
 
 
@@ -34,8 +37,9 @@ def read(file: str) -> list[tuple[Order, Evidence]]:
 
 @pytest.mark.parametrize("file", FLOORS)
 def test_nothing_wrong_is_accepted_without_a_look(file: str) -> None:
-    accepted = [(order, cart) for order, evidence in read(file) if (cart := only_cart(evidence)) is not None]
-    assert [order.said for order, cart in accepted if canonical(cart) != canonical(order.lines)] == []
+    carts = [(number, order, only_cart(evidence)) for number, (order, evidence) in enumerate(read(file), 1)]
+    accepted = [(number, order, cart) for number, order, cart in carts if cart is not None]
+    assert [number for number, order, cart in accepted if canonical(cart) != canonical(order.lines)] == []
     assert len(accepted) >= FLOORS[file][1], "where little is accepted, little is proved"
 
 

@@ -12,6 +12,9 @@ no apostrophe, singular.
 
 `patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and
 is tried after the others. `pattern` is a single one, in pieces.
+
+A language that has nothing of a kind says so: the words of the entry are empty (its pattern is `(?!)`, which
+fits nowhere), its `about` tells why, and its examples show what is said instead.
 """
 
 from __future__ import annotations
