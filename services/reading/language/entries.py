@@ -1,4 +1,4 @@
-"""The entries that a language has, by the file they stand in. Their `about` there says what each is for."""
+"""The entries that a language has, by the file that they stand in: their reason stands beside them there."""
 
 from __future__ import annotations
 
