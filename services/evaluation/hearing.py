@@ -38,5 +38,5 @@ def _number(value: int, words_of: Language) -> list[str]:
     if value in names and value < 100:
         return [names[value]]
     if value < 100:
-        return [names[value - value % 10], names[value % 10]]
+        return [names[value - value % 10], *sorted(words_of.between_tens), names[value % 10]]
     return [str(value)]

@@ -9,10 +9,11 @@ import pytest
 from schemas.transcript import Transcript, Word
 from services.checks.evidence import ALIKE, check_hearing
 from services.hearing.second_hearing import MAX_HINTS, hear, hints, replaced
+from services.reading.language.language import language
 from services.reading.order import read_order
 from tests.stand_ins import CAFE, ScriptedTranscriber, recorded, sample_menu
 
-RECORDING = recorded(Path("order.flac"))
+RECORDING, EN = recorded(Path("order.flac")), language("en")
 
 
 def heard(first: str, second: str) -> tuple[Transcript, ScriptedTranscriber]:
@@ -108,6 +109,6 @@ def test_only_an_unsure_word_that_sounds_alike_is_put_right_without_a_look(
 
 
 def test_what_was_only_heard_the_second_time_is_never_put_right() -> None:
-    alike, _ = replaced(spoken("a large maca", maca=0.4), spoken("a large mocha with milk"))
+    alike, _ = replaced(spoken("a large maca", maca=0.4), spoken("a large mocha with milk"), EN)
     assert alike is not None
     assert alike < ALIKE

@@ -23,6 +23,14 @@ def test_another_way_of_writing_is_no_error(said: str, heard: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "heard"),
+    [("treinta y dos tacos", "32 tacos"), ("Dieciséis cafés", "16 cafes"), ("veintiún", "veintiun")],
+)
+def test_nor_is_it_in_spanish(said: str, heard: str) -> None:
+    assert word_errors(said, heard, "es")[0] == 0
+
+
+@pytest.mark.parametrize(
     ("said", "heard", "errors", "words"),
     [
         ("a dark roast latte", "a dark rose latte", 1, 4),

@@ -15,6 +15,8 @@ Folded = tuple[str, ...]
 
 SENTENCE_ENDS = (".", "?", "!")
 PAUSES = (*SENTENCE_ENDS, ",", ";", ":")
+_TENS = frozenset(str(number) for number in range(20, 100, 10))
+_ONES = frozenset(str(number) for number in range(1, 10))
 _QUOTES = " \t\n'\"‘’“”()[]*"
 
 
@@ -41,8 +43,8 @@ class Utterance(list[Token]):
 
 
 def fold(word: str, language: Language) -> str:
-    """Fold a word to what sounds the same for matching: case, possessive, plural, number words."""
-    word = word.casefold().replace("’", "'")
+    """Fold a word to what sounds the same for matching: case, accents, possessive, plural, number words."""
+    word = word.casefold().replace("’", "'").translate(language.plain_letters)
     for ending in language.possessives:
         word = word.removesuffix(ending)
     for ending in language.contractions:
@@ -84,7 +86,8 @@ def _pause(between: str) -> str:
 def fluent(tokens: Utterance, names: Collection[str]) -> Utterance:
     """The words without those of mere hesitation, unless the menu's `names` have them. Their commas go with
     them; a sentence's end stays one. A verb is told from a vessel ("can I get"), and "not too much" is one
-    word. Two "nigiris" are the menu's nigiri, though most words in "is" are singular."""
+    word. Tens and ones are one number. Two "nigiris" are the menu's nigiri, though most words in "is" are
+    singular."""
     said = tokens.language
     tokens = tokens.of(replace(t, folded=_singular(t.folded, names, said)) for t in tokens)
     kept: list[Token] = []
@@ -94,6 +97,10 @@ def fluent(tokens: Utterance, names: Collection[str]) -> Utterance:
         if same := _same(words, names, said):
             kept.append(replace(tokens[i + len(same) - 1], folded=said.same_as[same], start=tokens[i].start))
             i += len(same)
+            continue
+        if number := _tens_and_ones(tokens, i):
+            kept.append(replace(tokens[i + 2], folded=number, start=tokens[i].start))
+            i += 3
             continue
         size = _hesitation(words, bool(tokens[i].after), kept, names, said)
         if not size:
@@ -138,6 +145,17 @@ def _same(words: Folded, names: Collection[str], said: Language) -> Folded:
     same = max((p for p in said.same_as if words[: len(p)] == p), key=len, default=())
     named = same and same[-1] in said.same_unless_named and same[-1] in names
     return () if named else same
+
+
+def _tens_and_ones(tokens: Utterance, at: int) -> str:
+    """The number that is said as tens, a joint and ones, where a language joins them: "treinta y un"."""
+    said, three = tokens.language, tokens[at : at + 3]
+    if not said.between_tens or len(three) < 3 or three[0].after or three[1].after:
+        return ""
+    tens, joint, ones = (token.folded for token in three)
+    value = 1 if ones in said.indefinite_articles else said.numbers.get(ones, ones)
+    named = tens in _TENS and joint in said.between_tens and str(value) in _ONES
+    return str(int(tens) + int(value)) if named else ""
 
 
 def _hesitation(words: Folded, pause: bool, kept: list[Token], names: Collection[str], said: Language) -> int:

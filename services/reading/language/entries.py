@@ -27,6 +27,7 @@ class Entries(BaseModel):
     code: str
 
     # folding.toml
+    accents: Names
     possessives: Ordered
     contractions: Ordered
     contracted: Pattern
@@ -40,6 +41,7 @@ class Entries(BaseModel):
 
     # numbers.toml
     numbers: Values
+    between_tens: Words
     nought: Word
     multiples: Words
     multipliers: Words
@@ -110,6 +112,7 @@ class Entries(BaseModel):
     placed_on: Words
     as_drink: Phrases
     kinds_end: Words
+    before_kinds: Words
     before_verbs_of_making: Words
     objects_of_making: Words
     prepositions: Words

@@ -12,6 +12,9 @@ no apostrophe, singular.
 
 `patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and
 is tried after the others. `pattern` is a single one, in pieces.
+
+A language that has nothing of a kind says so: the words of the entry are empty (its pattern is `(?!)`, which
+fits nowhere), its `about` tells why, and its examples show what is said instead.
 """
 
 from __future__ import annotations
@@ -37,6 +40,11 @@ _VALUES = {"words", "phrases", "pattern", "patterns", "values", "rules"}
 class Language(Entries):
     """One language's words: its entries, whose `code` is its two letters, and what is joined from them once,
     since it is looked in for every word."""
+
+    @cached_property
+    def plain_letters(self) -> Mapping[int, str]:
+        """Letters with an accent by what they become, as `str.translate` takes them."""
+        return str.maketrans(dict(self.accents))
 
     @cached_property
     def number_names(self) -> Mapping[int, str]:

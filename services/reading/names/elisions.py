@@ -6,7 +6,7 @@ verb ("toast them both"), and a number that was written as another word ("a too 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -37,6 +37,20 @@ def kinds(tokens: Utterance, found: list[Found], named: Named) -> Iterator[Found
             for core in _said_after(tokens, at, kind, begins):
                 if stands := _kind_of(tokens, core, core in whole, counted):
                     yield Found("item", "", ref, stands, EXACT, "kind_of")
+    yield from _of_named_first(tokens, whole, named, places)
+
+
+def _of_named_first(
+    tokens: Utterance, whole: set[tuple[int, ...]], named: Named, places: Mapping[str, list[int]]
+) -> Iterator[Found]:
+    """Kinds said without a thing that stands first in their names: "a taco al pastor and one de lengua"."""
+    for at, several in _headed(tokens, whole, named):
+        for kind, ref in several:
+            begins = places.get(kind[0], [])
+            charge(1 + len(begins))
+            for core in _said_after(tokens, at, kind, begins):
+                if core not in whole and _is_one_more(tokens, core):
+                    yield Found("item", "", ref, core, EXACT, "kind_of")
 
 
 def _things(
@@ -51,6 +65,29 @@ def _things(
         holding = named(token.folded)
         charge(len(holding))
         yield at, [(name[:-1], ref) for name, ref in holding if name[-1] == token.folded and name[1:]]
+
+
+def _headed(
+    tokens: Utterance, whole: set[tuple[int, ...]], named: Named
+) -> Iterator[tuple[int, list[tuple[Words, str]]]]:
+    """Where a name ends that was said `whole` and begins with the thing, with what follows the thing in each
+    name that does, and whose they are: "de lengua", after a "taco al pastor"."""
+    leads = tokens.language.before_kinds
+    for core in whole if leads else ():
+        thing = tokens[core[0]].folded
+        holding = named(thing)
+        charge(len(holding))
+        yield (
+            core[-1],
+            [(name[1:], ref) for name, ref in holding if name[0] == thing and leads.intersection(name[1:2])],
+        )
+
+
+def _is_one_more(tokens: Utterance, core: tuple[int, ...]) -> bool:
+    """Whether a number or article right before a kind makes it one more thing: "and one de lengua"."""
+    before, said = tokens[core[0] - 1], tokens.language
+    led = before.folded.isdigit() or before.folded in said.indefinites
+    return led and not before.after and _is_closed(tokens, core[-1] + 1)
 
 
 def _said_after(tokens: Utterance, at: int, kind: Words, places: Iterable[int]) -> Iterator[tuple[int, ...]]:
