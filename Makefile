@@ -187,7 +187,7 @@ bench-open: weights ## open orders decoded whole and by their choices alone, sid
 readings: setup ## every order that we have, read again: names each that is read otherwise than was written down (ARGS=--write after a change that is meant)
 	@$(BIN)/python -m tests.readings $(ARGS)
 
-words-needed: setup ## words of a language that no order of ours needs (half an hour; ARGS=--entries for whole entries only)
+words-needed: setup ## words of a language that no order of ours needs (long; ARGS=--entries for whole entries only)
 	@$(BIN)/python -m tests.needed $(ARGS)
 
 ablation: weights ## each lever of the pipeline by itself, on the tuned text (ARGS="--orders 48" for fewer; goes on where it stopped; docs/ablation.md)

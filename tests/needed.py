@@ -1,8 +1,10 @@
 """Which words of a language no order that we have needs: each is taken away, and the orders that hold it are
 read again.
 
-    python -m tests.needed --entries        # whole entries: a few minutes; make words-needed
-    python -m tests.needed                  # each word of each entry, for half an hour
+    python -m tests.needed --entries        # whole entries; make words-needed
+    python -m tests.needed                  # each word of each entry, which takes much longer
+
+Neither has been run to its end: two busy cores did not finish the entries in eight minutes.
 
 A word is needed where some order is read otherwise without it, byte for byte (`tests/readings.py`). One that
 none of ours needs may still be right ("seventeen"): the report is for a person to read. An entry that nothing
