@@ -42,22 +42,16 @@ SECOND_TRY = ("browser", "e2e", "engines", "integration")
 # what is held to a clock (a lease that must not lapse, an answer within a second). The others run two at a
 # time, each file in one process: a new test belongs there unless it is of this sort.
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults", "integration")
-ALONE = (
-    "actions_agent api_orders api_problems audio called_off choices costly_audio decode_worker decoder",
-    "leases llama_server masked_api masked_call masked_command rates_shared reader rolling servers",
-    "slow_clients supervisor tracing_worker upgrades waiting warming whisper worker",
-)
-ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests of those folders their second try, and mark what runs alone."""
     here = Path(__file__).parent
     for item in items:
-        folder, *_, file = item.path.relative_to(here).parts
+        folder, *_ = item.path.relative_to(here).parts
         if folder in SECOND_TRY:
             item.add_marker(pytest.mark.flaky(reruns=1))
-        if folder in ALONE_FOLDERS or (folder == "integration" and file in ALONE_FILES):
+        if folder in ALONE_FOLDERS:
             item.add_marker(pytest.mark.alone)
 
 

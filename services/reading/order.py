@@ -47,6 +47,7 @@ def read_order(transcript: str, menu: Menu, menu_version: int) -> Evidence:
 
     Raises:
         TooMuchToRead: the words over this menu are past `ORDER_STEPS`, or the menu's names past `MENU_STEPS`.
+        UnknownLanguage: the menu is in a language that has no words of ordering here.
     """
     with budget(ORDER_STEPS, "these words over this menu"):
         return _retrieved(clean(transcript), menu, menu_version)

@@ -60,7 +60,7 @@ class Language(Entries):
     @cached_property
     def before_one(self) -> frozenset[str]:
         """Before "one", where it stands for a thing: "a lemon one", "the lemon one", "another one"."""
-        return self.definite_articles | self.indefinite_articles | self.one_more
+        return self.definite_articles | self.indefinites
 
     @cached_property
     def no_things(self) -> frozenset[str]:
@@ -167,14 +167,13 @@ class Language(Entries):
     @cached_property
     def before_lines(self) -> frozenset[str]:
         """What may stand before a line's own words and is none of them ("could I get")."""
-        opening = self.indefinite_articles | self.definite_articles | self.one_more | self.some
+        opening = self.before_one | self.some
         return self.fillers - opening - self.amounts.keys() - self.numbers.keys()
 
     @cached_property
     def known_words(self) -> frozenset[str]:
         """Words that need no explanation of their own."""
-        counted = self.amount_fillers | self.measures | self.further
-        return self.fillers | self.plain | self.amounts.keys() | self.numbers.keys() | counted
+        return self.fillers | self.plain | self.amounts.keys() | self.numbers.keys() | self.between_count
 
     @cached_property
     def filler_sounds(self) -> frozenset[str]:
@@ -218,13 +217,8 @@ class Language(Entries):
         return self.halves | self.placing
 
     @cached_property
-    def before_some(self) -> frozenset[str]:
-        """What may stand between "on" and the number of those that are meant: "on just the one"."""
-        return self.only | self.definite_articles
-
-    @cached_property
     def partitive_words(self) -> frozenset[str]:
-        """The words of `partitives`, one by one."""
+        """The words of `of_several`, one by one."""
         return frozenset(word for phrase in self.of_several for word in phrase)
 
 

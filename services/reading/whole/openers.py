@@ -97,7 +97,7 @@ class _Parts:
     def _on(self, at: int) -> int | None:
         """Where the "on" of "on just the one" stands, of which the number is at `at`; None without one."""
         before = at - 1
-        while self._is(before, self._language.before_some) and not self._tokens[before].after:
+        while self._is(before, self._language.before_the_one) and not self._tokens[before].after:
             before -= 1
         return before if self._is(before, self._language.placing) else None
 
