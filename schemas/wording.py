@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
-from schemas.cart import Amount, CartLine, CartOption, Finding, HeardSpan, Severity
+from schemas.cart import Amount, CartDraft, CartLine, CartOption, Finding, HeardSpan, ItemLine, Severity
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 
@@ -153,6 +153,18 @@ def open_line(
 def _menu_name(group: str, option: str, menu: Menu) -> str:
     known = menu.group(group)
     return next((o.name for o in known.options if o.id == option), option) if known else option
+
+
+def drafted(draft: CartDraft, menu: Menu) -> str:
+    """A draft in one breath: `2 × large latte (oat milk); 1 × blueberry muffin`."""
+    lines = []
+    for line in draft.lines:
+        if isinstance(line, ItemLine):
+            chosen = {(o.group, o.id): (o.amount, o.count) for o in line.options}
+            lines.append(open_line(line.quantity, [line.sku], line.size, chosen, menu))
+        else:
+            lines.append(open_line(line.quantity, [], None, {}, menu))
+    return open_order(lines)
 
 
 def open_order(lines: Iterable[str]) -> str:
