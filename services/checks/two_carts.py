@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from schemas import wording
 from schemas.cart import Amount, CartDraft, Finding, Severity
 from schemas.compare import Chosen, LineKey, canonical_draft
 from schemas.menu import Menu
 from schemas.question import Choice, Question
 from schemas.transcript import Transcript
-from services.checks.judge import judge_chosen
+from schemas.wording import drafted, drafted_line, money
+from services.checks.facts import check_facts
 from services.checks.naming import option_name
+from services.checks.price import price_cart
 from services.checks.two_readers import Verdict
-from services.storage.records import MenuVersion
 
 WHICH, RIGHT = "order/which", "order/right"
 FIRST, SECOND, NEITHER, YES, NO = "first", "second", "neither", "yes", "no"
@@ -27,11 +27,12 @@ PROPOSED, OTHER, DECLINED = frozenset({FIRST, YES}), frozenset({SECOND}), frozen
 
 ASK = 0.5
 """Probability of the learned reader's cart from which an order that the rules leave open is shown to its
-customer: on the tuned menus the least at which, with one customer of four saying yes to a cart that is not
-theirs, at most 1% of all orders are wrong and nobody saw it (docs/training.md)."""
+customer: chosen on the tuned menus, with `two_readers.SURE` and `LIKELY`, so that with one customer of four
+saying yes to a cart that is not theirs at most 1% of all orders are wrong and nobody saw it
+(docs/training.md)."""
 
 # Words that a yes to this cart would leave aside, and so are said with the question.
-_LEFT_ASIDE = frozenset({"heard_but_missing", "unexplained_words", "number_unused"})
+_LEFT_ASIDE = frozenset({"heard_but_missing", "unexplained_words"})
 _MOST_SAID = 2
 
 
@@ -39,8 +40,7 @@ def question_about(
     told: dict[str, Any],
     draft: CartDraft,
     findings: Sequence[Finding],
-    menu: MenuVersion,
-    transcript: Transcript,
+    menu: Menu,
     *,
     most: float,
     ask_at: float = ASK,
@@ -55,18 +55,18 @@ def question_about(
         return None
     if told["verdict"] not in (Verdict.UNSURE, Verdict.DIFFER):
         return None
-    price = _price(draft, menu, transcript, most)
+    price = _price(draft, menu, most)
     if price is None:
         return None
     other = CartDraft.model_validate(told["other"]) if told.get("other") else None
     if other is not None:
-        its_price = _price(other, menu, transcript, most)
+        its_price = _price(other, menu, most)
         if its_price is not None:
-            return which_cart(draft, other, menu.menu, (price, its_price))
+            return which_cart(draft, other, menu, (price, its_price))
         # Where the rules have no doubt, a reader that saw a wish off the menu may have seen more than they.
         if told["verdict"] == Verdict.DIFFER and any(line.kind == "not_on_menu" for line in other.lines):
             return None
-    return _confirming(draft, findings, menu.menu, price)
+    return _confirming(draft, findings, menu, price)
 
 
 def which_cart(one: CartDraft, other: CartDraft, menu: Menu, prices: tuple[int, int]) -> Question | None:
@@ -98,12 +98,13 @@ def _confirming(draft: CartDraft, findings: Sequence[Finding], menu: Menu, price
     return Question(id=RIGHT, text=text, answers=answers)
 
 
-def _price(draft: CartDraft, menu: MenuVersion, transcript: Transcript, most: float) -> int | None:
+def _price(draft: CartDraft, menu: Menu, most: float) -> int | None:
     """What a cart costs; None where it is not a customer's to say yes to."""
-    judged = judge_chosen(draft, menu, transcript)
-    if any(found.severity is Severity.BLOCKING for found in judged.findings):
+    if any(found.severity is Severity.BLOCKING for found in check_facts(draft, menu)):
         return None
-    return judged.cart.total if judged.cart.total <= most else None
+    # The menu's version and the words are what the cart shows, and no part of its price.
+    total = price_cart(draft, menu, 0, Transcript(text="", confidence=0.0), []).total
+    return total if total <= most else None
 
 
 def _in_one_place(one: CartDraft, other: CartDraft, menu: Menu) -> tuple[str, str, str] | None:
@@ -114,10 +115,10 @@ def _in_one_place(one: CartDraft, other: CartDraft, menu: Menu) -> tuple[str, st
         (key,) = differ
         counts = ours[key], theirs[key]
         if not all(counts):
-            line = _line(key, max(counts), menu)
+            line = drafted_line(key, max(counts), menu)
             first, second = (f"with {line}", "without") if counts[0] else ("without", f"with {line}")
             return f"Is there {line} in your order too?", first, second
-        name = _line(key, counts[0], menu).partition(" × ")[2]
+        name = drafted_line(key, counts[0], menu).partition(" × ")[2]
         first, second = (f"{count} × {name}" for count in counts)
         return f"{counts[0]} or {counts[1]} × {name}?", first, second
     if len(differ) != 2:
@@ -134,11 +135,11 @@ def _of_one_line(here: LineKey, there: LineKey, count: int, menu: Menu) -> tuple
     (kind, sku, size, options), (_, its_sku, its_size, its_options) = here, there
     if sku == its_sku and options == its_options and size and its_size:
         first, second = (_size(one, menu) for one in (size, its_size))
-        plain = _line((kind, sku, None, options), count, menu)
+        plain = drafted_line((kind, sku, None, options), count, menu)
         return f"{first} or {second}, for {plain}?", first, second
     mine, others = options - its_options, its_options - options
     if sku == its_sku and size == its_size and len(mine) <= 1 and len(others) <= 1:
-        line = _line((kind, sku, size, options & its_options), count, menu)
+        line = drafted_line((kind, sku, size, options & its_options), count, menu)
         if mine and others:
             first, second = (_option(next(iter(one)), menu) for one in (mine, others))
             return f"{first} or {second}, with {line}?", first, second
@@ -147,18 +148,12 @@ def _of_one_line(here: LineKey, there: LineKey, count: int, menu: Menu) -> tuple
         without = "as it comes" if chosen.startswith("no ") else "without"
         first, second = (said, without) if mine else (without, said)
         return f"{line}: {first}, or {second}?", first, second
-    first, second = (_line(key, count, menu) for key in (here, there))
+    first, second = (drafted_line(key, count, menu) for key in (here, there))
     return f"{first}, or {second}?", first, second
 
 
-def _line(key: LineKey, count: int, menu: Menu) -> str:
-    _, sku, size, options = key
-    chosen = {(group, ref): (Amount(amount), times) for group, ref, amount, times in sorted(options)}
-    return wording.open_line(count, [sku or ""], size, chosen, menu)
-
-
 def _told(draft: CartDraft, menu: Menu, price: int) -> str:
-    return f"{wording.drafted(draft, menu)}, {wording.money(price, menu.currency)} in all"
+    return f"{drafted(draft, menu)}, {money(price, menu.currency)} in all"
 
 
 def _option(chosen: Chosen, menu: Menu) -> str:

@@ -139,7 +139,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     findings = judged.findings
     if read_twice is not None:
         most = min(tools.max_order_total, tools.dear_above or tools.max_order_total)
-        question = question_about(read_twice, order.draft, findings, menu, transcript, most=most)
+        question = question_about(read_twice, order.draft, findings, menu.menu, most=most)
         findings = (*findings, *findings_of(read_twice, menu.menu, question))
     if order.engine.get("settled_check") == DIFFERS:
         sentence = "Is this the order as you meant it? It can be read in two ways."

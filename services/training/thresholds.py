@@ -4,7 +4,7 @@
 
 A row a setting: from which probability the learned reader is believed alone (`sure`), where the rules' guess
 is the same (`likely`), and shown to its customer (`ask`); below which the rules' undoubted cart stands
-against another (`stand`; 0: never, as the pipeline has it). Counts as of `through.py`. Prints figures, never a row.
+against another (`stand`; 0: never, as the pipeline has it). Counts as of `through.py`; figures, never a row.
 """
 
 from __future__ import annotations
@@ -56,9 +56,11 @@ class Setting:
 
 SETTINGS = (
     Setting(),
+    Setting(math.exp(-0.03), math.exp(-0.3), ask=1.1),  # what ADR 37 had
+    Setting(math.exp(-0.03), math.exp(-0.3)),
     *(Setting(ask=at) for at in (0.0, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 1.1)),
-    *(Setting(sure=math.exp(-at)) for at in (0.01, 0.02, 0.05, 0.1)),
-    *(Setting(likely=math.exp(-at)) for at in (0.1, 0.2, 0.5, 0.7)),
+    *(Setting(sure=math.exp(-at)) for at in (0.01, 0.03, 0.05, 0.1)),
+    *(Setting(likely=math.exp(-at)) for at in (0.1, 0.3, 0.5, 0.7)),
     *(Setting(stand=at) for at in (0.3, 0.5, 0.7)),
 )
 
@@ -99,9 +101,7 @@ def prediction(case: Case, at: Setting) -> dict[str, Any]:
         draft, case.menu, transcript, case.evidence,
         field_threshold=0.0, max_total=math.inf, vouched=vouched,  # type: ignore[arg-type]
     )  # fmt: skip
-    question = question_about(
-        told, draft, judged.findings, case.menu, transcript, most=math.inf, ask_at=at.ask
-    )
+    question = question_about(told, draft, judged.findings, case.menu.menu, most=math.inf, ask_at=at.ask)
     findings = [*judged.findings, *findings_of(told, case.menu.menu, question)]
     reasons = doubts(transcript, findings, asr_threshold=0.0)
     asked = open_question(findings, reasons)
