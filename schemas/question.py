@@ -22,7 +22,8 @@ class Question(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     id: str = Field(
-        description="line and field: `0/size`, `1/sku`, `0/options/milk`; or `order/which`, `order/right`"
+        description="line and field: `0/size`, `1/sku`, `0/options/milk`; of the whole order `order/which`, "
+        "`order/right`, `order/nothing`"
     )
     text: str
     answers: tuple[Choice, ...] = Field(min_length=2)

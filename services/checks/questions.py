@@ -22,7 +22,7 @@ MAX_ANSWERS = 6
 OF_WORDS = frozenset(
     """readers_differ reading_unsure item_unsaid size_unsaid_value quantity_unsaid option_unsaid vague_name
     heard_but_missing unexplained_words number_unused unclear_which left_open taken_back unclear_split weighed
-    said_likewise said_twice read_otherwise""".split()
+    said_likewise said_twice read_otherwise nothing_ordered empty_cart""".split()
 )
 
 

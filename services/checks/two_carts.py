@@ -1,7 +1,8 @@
 """The question that tells two readings of an order apart, made from where their carts differ.
 
 "Oat milk or soy milk with 1 × latte?", or both carts whole where they differ in more than one place; and
-where there is one cart alone, whether that is right. Whoever finds neither right says so, and a human looks.
+where there is one cart alone, whether that is right; an empty one, whether nothing was ordered. Whoever finds
+none right says so, and a human looks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from services.checks.naming import option_name
 from services.checks.price import price_cart
 from services.checks.two_readers import Verdict
 
-WHICH, RIGHT = "order/which", "order/right"
+WHICH, RIGHT, NOTHING = "order/which", "order/right", "order/nothing"
 FIRST, SECOND, NEITHER, YES, NO = "first", "second", "neither", "yes", "no"
 PROPOSED, OTHER, DECLINED = frozenset({FIRST, YES}), frozenset({SECOND}), frozenset({NEITHER, NO})
 """What each answer picks: the cart that is proposed, the other reading's, or none."""
@@ -31,6 +32,11 @@ customer: chosen on the tuned menus, with `two_readers.SURE` and `LIKELY`, so th
 saying yes to a cart that is not theirs at most 1% of all orders are wrong and nobody saw it
 (docs/training.md)."""
 
+_NOTHING = Question(
+    id=NOTHING,
+    text="There is nothing in your order. Is that right?",
+    answers=(Choice(id=YES, text="Nothing, thank you"), Choice(id=NO, text="I would like something")),
+)
 # Words that a yes to this cart would leave aside, and so are said with the question.
 _LEFT_ASIDE = frozenset({"heard_but_missing", "unexplained_words"})
 _MOST_SAID = 2
@@ -51,6 +57,8 @@ def question_about(
     Only carts that the menu allows as they are, without a wish off it, and of a total of `most` minor units
     or less, are put to a customer.
     """
+    if told["verdict"] == Verdict.VOUCHED and not draft.lines:
+        return _NOTHING
     if told["verdict"] == Verdict.UNSURE and told["probability"] < ask_at:
         return None
     if told["verdict"] not in (Verdict.UNSURE, Verdict.DIFFER):

@@ -86,6 +86,8 @@ def findings_of(told: dict[str, Any], menu: Menu, question: Question | None = No
     if told["verdict"] == Verdict.UNSURE:
         sentence = "Is this the order as you meant it? We are not sure that we understood all of it."
         return [Finding.blocking("reading_unsure", sentence, question=question, detail=detail)]
+    if question is not None:
+        return [Finding.blocking("nothing_ordered", question.text, question=question, detail=detail)]
     return []
 
 

@@ -15,7 +15,7 @@ from schemas.review import ReviewDecision
 from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
 from services.checks.questions import answered, open_question
-from services.checks.two_carts import DECLINED, OTHER
+from services.checks.two_carts import DECLINED, NOTHING, OTHER
 from services.storage.records import MenuVersion, OrderRecord, Outcome
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.
@@ -39,7 +39,7 @@ def settle(order: OrderRecord, decision: ReviewDecision, reviewer: str, menu: Me
 
 def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersion) -> Outcome:
     """The outcome of a customer's answer to the order's one open question. An answer that no cart is right
-    leaves the order in review, without a question.
+    leaves the order in review, without a question; one that nothing was ordered takes it back.
 
     Raises:
         Conflict: the order has no open question, or another one.
@@ -57,6 +57,8 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
         return _priced(Event.ANSWERED, order, answered(order.draft, question, answer.answer), menu, detail)
     if answer.answer in DECLINED:
         return Outcome(Event.DECLINED, findings=tuple(_declined(order.findings, question)), detail=detail)
+    if question.id == NOTHING:
+        return Outcome(Event.CANCELLED, findings=(), detail=detail)
     draft = order.draft
     if answer.answer in OTHER:
         draft = CartDraft.model_validate(order.engine["reader"]["other"])

@@ -24,7 +24,7 @@ from schemas.compare import canonical, canonical_draft
 from schemas.evidence import Evidence
 from schemas.question import Question
 from services.checks.questions import answered
-from services.checks.two_carts import RIGHT, WHICH
+from services.checks.two_carts import NOTHING, RIGHT, WHICH
 from services.engines.ports import Decoded, Reading
 from services.engines.short_form import Unreadable
 from services.engines.short_mask import short_mask
@@ -94,6 +94,7 @@ COUNTED = (
     "of them settled by the answer",
     "of them which of two",
     "of them is this right",
+    "of them was nothing ordered",
     "of them without a right answer",
     "wrong, unseen",
     "wrong, unseen, if nobody ever said that none is right",
@@ -126,13 +127,18 @@ def became(made: dict[str, Any], meant: Cart) -> list[str]:
     return told
 
 
-KINDS = {WHICH: ("of them which of two",), RIGHT: ("of them is this right",)}
+KINDS = {
+    WHICH: ("of them which of two",),
+    RIGHT: ("of them is this right",),
+    NOTHING: ("of them was nothing ordered",),
+}
 
 
 def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | None:
     """The cart after the answer of a customer who wants `meant`; None where they say that none is right."""
     draft = CartDraft.model_validate(made["cart"])
     if question.whole:
+        # Of an empty cart the question is whether nothing was ordered.
         shown = [draft]
         if question.id == WHICH:
             shown.append(CartDraft.model_validate(made["second_cart"]))

@@ -11,7 +11,7 @@ from schemas.lifecycle import State
 from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
 from tests.browser.review_desk import Desk
 from tests.integration.api_world import World
-from tests.integration.test_two_carts import read, workers
+from tests.integration.test_asked_carts import read, workers
 from tests.integration.test_two_readers import OTHER, SAME, STRANGE
 from tests.stand_ins import SAID
 
@@ -66,5 +66,6 @@ def test_neither_brings_a_colleague_who_sees_both(browser: Browser, cafe: World,
         page.goto(f"/review/{review.id}")
         expect(page.locator(".findings")).to_contain_text("1 × large latte (oat milk); 1 × blueberry muffin")
         expect(page.locator(".findings")).to_contain_text("asked: 2 or 1 × large latte (oat milk)?")
+        assert_fits(page)
         page.locator("#history summary").click()
         expect(page.locator("#history")).to_contain_text("declined")

@@ -186,6 +186,20 @@ def test_neither_leaves_it_to_a_human_who_sees_what_was_asked(
     assert all(finding.severity == "blocking" for finding in outcome.findings)
 
 
+def test_nothing_ordered_is_confirmed_and_taken_back_or_goes_to_a_human() -> None:
+    read = told(None, Verdict.VOUCHED, 0.99)
+    empty = Finding.blocking("empty_cart", "We could not make out an order.")
+    question = asked("nothing", read, empty)
+    assert question is not None
+    assert question.id == "order/nothing"
+    assert asked("nothing", told(None, Verdict.UNSURE), empty) is None
+    waiting = order("nothing", read)
+    taken_back = settle_by_answer(waiting, CustomerAnswer(question=question.id, answer="yes"), MENU)
+    assert (taken_back.event, taken_back.findings) == (Event.CANCELLED, ())
+    wanted = settle_by_answer(waiting, CustomerAnswer(question=question.id, answer="no"), MENU)
+    assert wanted.event is Event.DECLINED
+
+
 def test_only_its_own_answers_are_taken() -> None:
     with pytest.raises(InvalidCart):
         settle_by_answer(order(OAT, told(SOY)), CustomerAnswer(question="order/which", answer="yes"), MENU)

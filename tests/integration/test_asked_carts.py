@@ -74,6 +74,12 @@ def test_one_cart_that_nobody_is_sure_of_is_confirmed_by_its_customer(world: Wor
     assert done["cart"]["total"] == 910
 
 
+def test_nothing_ordered_is_taken_back_by_its_customer(world: World, works: Works) -> None:
+    order = read(world, works, "actually never mind, forget it", "nothing", 0.999)
+    done = answer(world, order, "yes")
+    assert (done["status"], done["review"]["status"]) == ("cancelled", "withdrawn")
+
+
 def test_a_reviewer_who_holds_it_is_not_overtaken_by_neither(world: World, works: Works) -> None:
     order = read(world, works, SAID, OTHER, 0.99)
     review = works.reviews.by_order(order["id"])
