@@ -1,6 +1,6 @@
 """A part's orders through the whole pipeline, with answers that an adapter gave elsewhere.
 
-    python -m services.training.through PART ANSWERS.jsonl [--reader all|open|off] [--out COUNTS.json]
+    python -m services.training.through PART ANSWERS.jsonl [--reader all|open|off] [--out COUNTS.jsonl]
 
 Everything is the pipeline's own but the decode server: its reader gives the answers of `answer.py`. One that
 the mask does not allow counts as overruled, so it is a doubt, and wrong. A question is answered by a customer
@@ -157,7 +157,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("part")
     parser.add_argument("answers", type=Path)
     parser.add_argument("--reader", choices=("all", "open", "off"), default="all")
-    parser.add_argument("--out", type=Path, help="write the counts here too, as JSON")
+    parser.add_argument("--out", type=Path, help="add the counts to this file too, as a line of JSON")
     args = parser.parse_args(argv)
     found = answers_in(args.answers)
     counts: Counter[str] = Counter()
@@ -177,7 +177,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{args.part}, {args.reader}, {name}: {counts[name]} of {total}, {shares}")
     if args.out:
         told = {"part": args.part, "reader": args.reader, "answers": args.answers.name, "orders": total}
-        args.out.write_text(json.dumps(told | {name: counts[name] for name in COUNTED}, indent=1) + "\n")
+        with args.out.open("a") as lines:
+            lines.write(json.dumps(told | {name: counts[name] for name in COUNTED}) + "\n")
     return 0
 
 
