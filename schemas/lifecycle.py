@@ -45,6 +45,7 @@ class Event(StrEnum):
     APPROVED = "approved"  # by a reviewer: as proposed, or corrected
     REFUSED = "refused"  # by a reviewer
     ANSWERED = "answered"  # by the customer: the one open question
+    DECLINED = "declined"  # by the customer: no answer to it is right, so a reviewer goes on
     BROKE = "broke"  # a permanent error
     CANCELLED = "cancelled"  # by the client
     REPLAYED = "replayed"  # by an operator: decoded anew from its transcript
@@ -103,6 +104,7 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.IN_REVIEW, Event.APPROVED): State.COMPLETED,
     (State.IN_REVIEW, Event.REFUSED): State.REJECTED,
     (State.IN_REVIEW, Event.ANSWERED): State.COMPLETED,
+    (State.IN_REVIEW, Event.DECLINED): State.IN_REVIEW,
     (State.IN_REVIEW, Event.CANCELLED): State.CANCELLED,
     **{(state, Event.DOUBTED): State.IN_REVIEW for state in WAITING},
     **{(state, Event.BROKE): State.FAILED for state in WAITING},

@@ -1,4 +1,4 @@
-"""The one question that settles an order: asked of the customer, answered with an id from the menu."""
+"""The one question that settles an order: asked of the customer, answered with one of its own ids."""
 
 from __future__ import annotations
 
@@ -6,22 +6,32 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Choice(BaseModel):
-    """One answer. `id` is a size, option or sku of the order's menu version."""
+    """One answer. `id` is a size, option or sku of the order's menu version; of a question about the whole
+    order `first`, `second` or `neither`, `yes` or `no`."""
 
     model_config = ConfigDict(frozen=True)
 
     id: str
-    text: str = Field(description="as the menu names it")
+    text: str = Field(description="as the menu names it, or a whole cart in words")
 
 
 class Question(BaseModel):
-    """What is still open about one field of one line ("Small or large latte?"), with all possible answers."""
+    """What is still open about one field of one line ("Small or large latte?"), with all possible answers; or
+    which of two carts the order is, or whether it is this one."""
 
     model_config = ConfigDict(frozen=True)
 
-    id: str = Field(description="line and field: `0/size`, `1/sku`, `0/options/milk`")
+    id: str = Field(
+        description="line and field: `0/size`, `1/sku`, `0/options/milk`; of the whole order `order/which`, "
+        "`order/right`, `order/nothing`"
+    )
     text: str
     answers: tuple[Choice, ...] = Field(min_length=2)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is about the order as a whole: one of its answers is that no cart is right."""
+        return self.id.startswith("order/")
 
 
 class CustomerAnswer(BaseModel):

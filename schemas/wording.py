@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
-from schemas.cart import Amount, CartLine, CartOption, Finding, HeardSpan, Severity
+from schemas.cart import Amount, CartDraft, CartLine, CartOption, Finding, HeardSpan, Severity
+from schemas.compare import LineKey, canonical_draft
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 
@@ -153,6 +154,18 @@ def open_line(
 def _menu_name(group: str, option: str, menu: Menu) -> str:
     known = menu.group(group)
     return next((o.name for o in known.options if o.id == option), option) if known else option
+
+
+def drafted_line(key: LineKey, quantity: int, menu: Menu) -> str:
+    """A line of a draft, as carts are compared: `2 × large latte (oat milk)`."""
+    _, sku, size, options = key
+    chosen = {(group, ref): (Amount(amount), count) for group, ref, amount, count in sorted(options)}
+    return open_line(quantity, [sku] if sku else [], size, chosen, menu)
+
+
+def drafted(draft: CartDraft, menu: Menu) -> str:
+    """A draft in one breath, equal lines together: `2 × large latte (oat milk); 1 × blueberry muffin`."""
+    return open_order(drafted_line(key, n, menu) for key, n in canonical_draft(draft).items())
 
 
 def open_order(lines: Iterable[str]) -> str:

@@ -131,6 +131,7 @@ class Container(EngineParts):
             asr_threshold=self.settings.asr_threshold,
             field_threshold=self.settings.field_threshold,
             max_order_total=self.settings.max_order_total,
+            dear_above=self.settings.second_review_above,
             skip_settled=self.settings.skip_settled,
             check_settled=self.settings.check_settled,
             reader=self.settings.reader if self.adapter else "off",

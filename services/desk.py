@@ -17,6 +17,7 @@ from infra.settings import Settings
 from schemas.access import Access
 from schemas.audit import Actor
 from schemas.errors import Conflict, Forbidden, NotFound
+from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
@@ -146,6 +147,8 @@ class Desk:
         order = self.orders.get(order_id)
         with tracing.span("answer", {"saycart.order.id": order_id}, link=order.traceparent):
             answered = self.orders.answer(order, settle_by_answer(order, answer, self.menu_of(order)))
+        if answered.state is State.CANCELLED:
+            self._box.remove_recordings(order_id)
         log.info("order.answered", order_id=order_id, question=answer.question, answer=answer.answer)
         return answered
 

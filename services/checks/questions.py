@@ -1,7 +1,8 @@
 """The one good question: when a single doubt decides the cart, the customer can settle it.
 
-A finding carries a question when its answers are a few known things of the menu. An order asks it only when
-nothing else is in doubt: not the hearing, not another line. The answer is checked and priced like any cart.
+A finding carries a question when its answers are a few known things of the menu, or whole carts
+(`two_carts.py`). An order asks it only when nothing else is in doubt: not the hearing, not another line. The
+answer is checked and priced like any cart.
 """
 
 from __future__ import annotations
@@ -15,6 +16,14 @@ from schemas.review import ReviewReason
 
 # More than can be held in mind by ear.
 MAX_ANSWERS = 6
+# What the rules could not make out of the words: who says of a whole cart that it is theirs has settled it.
+# Not here are what the menu does not allow, what was hard to hear, what the customer asked of us, and an
+# order past what a cart holds: no yes to a cart answers those.
+OF_WORDS = frozenset(
+    """readers_differ reading_unsure item_unsaid size_unsaid_value quantity_unsaid option_unsaid vague_name
+    heard_but_missing unexplained_words number_unused unclear_which left_open taken_back unclear_split weighed
+    said_likewise said_twice read_otherwise nothing_ordered empty_cart""".split()
+)
 
 
 def which_size(line: int, item: Item, menu: Menu) -> Question | None:
@@ -38,9 +47,19 @@ def which_item(line: int, skus: Sequence[str], menu: Menu) -> Question | None:
 def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> Question | None:
     """The question that would settle the order; None when anything else is in doubt too."""
     blocking = [finding for finding in findings if finding.severity is Severity.BLOCKING]
-    if len(blocking) != 1 or set(reasons) - {ReviewReason.BLOCKING_FINDING}:
+    if set(reasons) - {ReviewReason.BLOCKING_FINDING}:
         return None
-    return blocking[0].question
+    whole = next((f.question for f in blocking if f.question is not None and f.question.whole), None)
+    if whole is not None and all(settled_by(whole, finding) for finding in blocking):
+        return whole
+    return blocking[0].question if len(blocking) == 1 else None
+
+
+def settled_by(question: Question | None, finding: Finding) -> bool:
+    """Whether an answer to the order's question settles this finding too."""
+    if question is None:
+        return False
+    return finding.code in OF_WORDS if question.whole else finding.question == question
 
 
 def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:

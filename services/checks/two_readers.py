@@ -3,27 +3,31 @@
 They err in different places, so a cart that both come to is right far more often than either's. Where the
 rules leave an order open, or doubt it, the learned reader's cart stands if it is sure enough of it; what is
 sure enough was measured on menus that it never saw (docs/training.md), and less is needed where the rules'
-best guess is the same cart. Where both are sure and differ, a human looks.
+best guess is the same cart. Where both are sure and differ, or neither is, the order keeps both carts: its
+customer is asked where that can settle it (`two_carts.py`), and a human looks where not.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from schemas.cart import CartDraft, Finding
-from schemas.compare import LineKey, canonical, canonical_draft
+from schemas import wording
+from schemas.cart import MAX_LINES, CartDraft, Finding
+from schemas.compare import canonical_draft
 from schemas.evidence import Evidence
+from schemas.menu import Menu
+from schemas.question import Question
 from services.checks.heard_words import with_heard
 from services.checks.one_cart import line_left, undoubted_cart, written
 from services.engines.ports import Reading
 
-SURE, LIKELY = math.exp(-0.03), math.exp(-0.3)
+SURE, LIKELY = math.exp(-0.02), math.exp(-0.2)
 """Probability of a whole cart from which the learned reader alone is believed, and from which it is where the
-rules' best guess agrees: chosen on the tuned menus for at most 1% wrong carts that nobody sees."""
+rules' best guess agrees: chosen on the tuned menus, with `two_carts.ASK`, for at most 1% wrong carts that
+nobody sees."""
 
 
 class Verdict(StrEnum):
@@ -44,41 +48,53 @@ class Agreement:
     told: dict[str, Any]
 
 
-def compare(reading: Reading, evidence: Evidence) -> Agreement:
+def compare(
+    reading: Reading, evidence: Evidence, *, sure_at: float = SURE, likely_at: float = LIKELY
+) -> Agreement:
     """Hold the learned reader's cart against what the rules make of the same words."""
     sure = math.exp(reading.logprob) if not reading.overruled else 0.0
-    read = canonical(list(reading.lines))
+    draft, other = with_heard(reading.lines, evidence), None
     ours = written(evidence) if undoubted_cart(evidence) is not None else None
-    draft = with_heard(reading.lines, evidence)
+    guess = ours or _guess(evidence)
+    same = guess is not None and canonical_draft(guess) == canonical_draft(draft)
     if ours is not None:
-        if canonical_draft(ours) == read:
-            verdict, draft = Verdict.AGREED, ours
+        verdict = Verdict.AGREED if same else Verdict.DIFFER
+        if same:
+            draft = ours
         else:
-            verdict, draft = Verdict.DIFFER, draft if sure >= LIKELY else ours
-    elif sure >= SURE or (sure >= LIKELY and _guessed(evidence, read)):
+            draft, other = (draft, ours) if sure >= likely_at else (ours, draft)
+    elif sure >= sure_at or (sure >= likely_at and same):
         verdict = Verdict.VOUCHED
     else:
-        verdict = Verdict.UNSURE
-    told = {"text": reading.text, "probability": round(sure, 4), "verdict": verdict.value}
+        verdict, other = Verdict.UNSURE, guess if not same else None
+    told: dict[str, Any] = {"text": reading.text, "probability": round(sure, 4), "verdict": verdict.value}
+    if other is not None:
+        told["other"] = other.model_dump(mode="json")
     return Agreement(draft, verdict, told)
 
 
-def findings_of(told: dict[str, Any]) -> list[Finding]:
-    """What a human is told of two readings that left a doubt; `told` is what the order kept."""
+def findings_of(told: dict[str, Any], menu: Menu, question: Question | None = None) -> list[Finding]:
+    """What a human is told of two readings that left a doubt, and the customer is asked; `told` is what the
+    order kept."""
     detail = f"the learned reader: {told['text']} (probability {told['probability']:.2f})"
+    if told.get("other"):
+        other = CartDraft.model_validate(told["other"])
+        detail += f"; read otherwise, and not proposed: {wording.drafted(other, menu)}"
     if told["verdict"] == Verdict.DIFFER:
         sentence = "Is this the order as you meant it? It can be read in two ways."
-        return [Finding.blocking("readers_differ", sentence, detail=detail)]
+        return [Finding.blocking("readers_differ", sentence, question=question, detail=detail)]
     if told["verdict"] == Verdict.UNSURE:
         sentence = "Is this the order as you meant it? We are not sure that we understood all of it."
-        return [Finding.blocking("reading_unsure", sentence, detail=detail)]
+        return [Finding.blocking("reading_unsure", sentence, question=question, detail=detail)]
+    if question is not None:
+        return [Finding.blocking("nothing_ordered", question.text, question=question, detail=detail)]
     return []
 
 
-def _guessed(evidence: Evidence, read: Counter[LineKey]) -> bool:
-    """Whether `read` is what the rules would propose, doubts or not; nothing where a line is open."""
+def _guess(evidence: Evidence) -> CartDraft | None:
+    """What the rules would propose, doubts or not; nothing where a line is open, or there are too many."""
     if not evidence.lines or not all(line.settled(evidence.menu) for line in evidence.lines):
-        return False
+        return None
     lines = [line_left(line, evidence.menu) for line in evidence.lines]
-    off = [{"kind": "not_on_menu", "quantity": o.quantities[0]} for o in evidence.off_menu if o.required]
-    return canonical([*lines, *off]) == read
+    lines += [{"kind": "not_on_menu", "quantity": o.quantities[0]} for o in evidence.off_menu if o.required]
+    return with_heard(lines, evidence) if len(lines) <= MAX_LINES else None

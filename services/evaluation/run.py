@@ -111,6 +111,7 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "line_confidence": [line.confidence for line in order.cart.lines] if order.cart else [],
         "field_confidence": [line.field_confidence for line in order.cart.lines] if order.cart else [],
         "question": question.model_dump(mode="json") if question else None,
+        "second_cart": (order.engine.get("reader") or {}).get("other"),
         "first_heard": heard.first_heard,
         "witness": heard.witness,
         "agreed": heard.agreed,

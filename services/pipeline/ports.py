@@ -50,6 +50,8 @@ class Tools:
     asr_threshold: float
     field_threshold: float
     max_order_total: int
+    dear_above: int = 0
+    """In minor units: a doubted cart above it is never its customer's alone to settle; 0: no such limit."""
     skip_settled: bool = True
     """Whether no decoder is asked where the words leave one cart."""
     check_settled: int = 50

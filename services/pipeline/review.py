@@ -3,17 +3,19 @@ same facts and the same prices apply to all."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from schemas.cart import CartDraft
+from schemas.cart import CartDraft, Finding
 from schemas.compare import canonical_draft
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
-from schemas.question import CustomerAnswer
+from schemas.question import CustomerAnswer, Question
 from schemas.review import ReviewDecision
 from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
 from services.checks.questions import answered, open_question
+from services.checks.two_carts import DECLINED, NOTHING, OTHER
 from services.storage.records import MenuVersion, OrderRecord, Outcome
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.
@@ -36,7 +38,8 @@ def settle(order: OrderRecord, decision: ReviewDecision, reviewer: str, menu: Me
 
 
 def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersion) -> Outcome:
-    """The outcome of a customer's answer to the order's one open question.
+    """The outcome of a customer's answer to the order's one open question. An answer that no cart is right
+    leaves the order in review, without a question; one that nothing was ordered takes it back.
 
     Raises:
         Conflict: the order has no open question, or another one.
@@ -48,9 +51,28 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
     if answer.answer not in {choice.id for choice in question.answers}:
         known = ", ".join(choice.id for choice in question.answers)
         raise InvalidCart([("/answer", f"must be one of {known}")])
-    draft = answered(order.draft, question, answer.answer)
-    detail = {"question": question.id, "answer": answer.answer}
+    chosen = next(choice.text for choice in question.answers if choice.id == answer.answer)
+    detail = {"question": question.id, "answer": answer.answer, "asked": question.text, "chosen": chosen}
+    if not question.whole:
+        return _priced(Event.ANSWERED, order, answered(order.draft, question, answer.answer), menu, detail)
+    if answer.answer in DECLINED:
+        return Outcome(Event.DECLINED, findings=tuple(_declined(order.findings, question)), detail=detail)
+    if question.id == NOTHING:
+        return Outcome(Event.CANCELLED, findings=(), detail=detail)
+    draft = order.draft
+    if answer.answer in OTHER:
+        draft = CartDraft.model_validate(order.engine["reader"]["other"])
     return _priced(Event.ANSWERED, order, draft, menu, detail)
+
+
+def _declined(findings: Sequence[Finding], question: Question) -> Iterator[Finding]:
+    """Nothing is asked any more, and the reviewer sees what was."""
+    for finding in findings:
+        asked = finding.question is not None and finding.question.whole
+        yield finding.model_copy(update={"question": None}) if asked else finding
+    offered = "; or: ".join(choice.text for choice in question.answers if choice.id not in DECLINED)
+    message = "You said that it is not what we asked you about, so somebody looks at it."
+    yield Finding.blocking("reading_declined", message, detail=f"asked: {question.text} offered: {offered}")
 
 
 def confirm(order: OrderRecord, corrected: CartDraft | None, menu: MenuVersion) -> Outcome:

@@ -21,6 +21,7 @@ from services.checks.judge import judge_drafted
 from services.checks.one_cart import written
 from services.checks.tidy import drop_echoes
 from services.checks.triage import doubts
+from services.checks.two_carts import question_about
 from services.checks.two_readers import Verdict, compare, findings_of
 from services.engines.ports import Decoded, Reading, Recording, Scored
 from services.hearing.second_hearing import Heard, hear
@@ -137,7 +138,9 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     )
     findings = judged.findings
     if read_twice is not None:
-        findings = (*findings, *findings_of(read_twice))
+        most = min(tools.max_order_total, tools.dear_above or tools.max_order_total)
+        question = question_about(read_twice, order.draft, findings, menu.menu, most=most)
+        findings = (*findings, *findings_of(read_twice, menu.menu, question))
     if order.engine.get("settled_check") == DIFFERS:
         sentence = "Is this the order as you meant it? It can be read in two ways."
         detail = "the language model, asked as a check, came to another cart than the words leave"

@@ -114,7 +114,7 @@ def move(
     record_event(session, row, event.value, now, detail, codes, by=by)
     if over:
         let_go(session, now, order)
-    if state is State.IN_REVIEW:
+    if state is State.IN_REVIEW and order.state is not state:
         _open_review(session, now, row)
     moved = order_of(row)
     tell(session, now, moved, tells)

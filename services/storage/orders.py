@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, literal, select, text, tuple_
+from sqlalchemy import delete, literal, select, text, tuple_, update
 
 from infra.database import Database, UtcDateTime
 from schemas.access import EVERY_SHOP
@@ -248,7 +248,8 @@ class OrderStore:
             return cancelled
 
     def answer(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
-        """Settle an order in review by the customer's answer, unless a reviewer is at it.
+        """Settle an order in review by the customer's answer, unless a reviewer is at it; one that settles
+        nothing leaves it to them, in its place of the queue.
 
         Raises:
             Conflict: a reviewer holds the review now.
@@ -262,7 +263,14 @@ class OrderStore:
             )
             if session.scalars(held).first() is not None:
                 raise Conflict("A reviewer is settling this order", hint="Wait for the reviewer's decision.")
-            withdraw_review(session, order.id)
+            if moved.state is State.IN_REVIEW:
+                session.execute(
+                    update(ReviewRow)
+                    .where(ReviewRow.order_id == order.id)
+                    .values(version=ReviewRow.version + 1)
+                )
+            else:
+                withdraw_review(session, order.id)
             return moved
 
     def due(self, *, limit: int, idle_s: float) -> list[tuple[str, State]]:

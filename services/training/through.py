@@ -1,23 +1,30 @@
 """A part's orders through the whole pipeline, with answers that an adapter gave elsewhere.
 
-    python -m services.training.through PART ANSWERS.jsonl [--reader all|open|off]
+    python -m services.training.through PART ANSWERS.jsonl [--reader all|open|off] [--out COUNTS.jsonl]
 
 Everything is the pipeline's own but the decode server: its reader gives the answers of `answer.py`. One that
-the mask does not allow counts as overruled, so it is a doubt, and wrong. Prints figures, never a row.
+the mask does not allow counts as overruled, so it is a doubt, and wrong. A question is answered by a customer
+who knows the cart that is meant: what gives that cart, or "neither". Prints figures, never a row.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from schemas.compare import canonical
+from schemas.cart import CartDraft
+from schemas.compare import canonical, canonical_draft
 from schemas.evidence import Evidence
+from schemas.question import Question
+from services.checks.questions import answered
+from services.checks.two_carts import NOTHING, RIGHT, WHICH
 from services.engines.ports import Decoded, Reading
 from services.engines.short_form import Unreadable
 from services.engines.short_mask import short_mask
@@ -25,7 +32,7 @@ from services.evaluation.run import predict
 from services.evaluation.statistics import wilson
 from services.pipeline.ports import Tools
 from services.training.orders import Row, Shop, shops
-from services.training.score import answers_in, cart_of
+from services.training.score import Cart, answers_in, cart_of
 
 
 @dataclass(slots=True)
@@ -76,6 +83,71 @@ def predicted(
     return predict(gold, shop.menu, tools, None)
 
 
+# In the order in which they are told.
+COUNTED = (
+    "exact",
+    "exact after the answers",
+    "to a human",
+    "of them for what only a human can do",
+    "of them needless",
+    "asked one question",
+    "of them settled by the answer",
+    "of them which of two",
+    "of them is this right",
+    "of them was nothing ordered",
+    "of them without a right answer",
+    "wrong, unseen",
+    "wrong, unseen, if nobody ever said that none is right",
+)
+
+
+def became(made: dict[str, Any], meant: Cart) -> list[str]:
+    """What to count of one prediction row, with an honest answer to its question.
+
+    "exact" is the proposal, asked or not. "what only a human can do" is an order for something off the menu,
+    or for nothing, that was read rightly. "wrong, unseen" are a wrong cart that was accepted, and one that an
+    answer about one field has settled while another was wrong.
+    """
+    exact = canonical(made["cart"]["lines"]) == meant
+    question = Question.model_validate(made["question"]) if made["question"] else None
+    final = _answered(made, question, meant) if question is not None else None
+    told = ["exact"] * exact
+    if question is not None:
+        told += ["asked one question", *KINDS.get(question.id, ())]
+        told.append("of them without a right answer" if final is None else "of them settled by the answer")
+    nodded = ["wrong, unseen, if nobody ever said that none is right"]
+    if made["decision"] != "review" or final is not None:
+        right = exact if final is None else final == meant
+        return [*told, *(["exact after the answers"] if right else ["wrong, unseen", *nodded])]
+    codes = {found["code"] for found in made["findings"] if found["severity"] == "blocking"}
+    told += ["to a human", *["exact after the answers"] * exact, *nodded * (question is not None)]
+    if exact:
+        only_human = codes & {"not_on_menu", "empty_cart"}
+        told.append("of them for what only a human can do" if only_human else "of them needless")
+    return told
+
+
+KINDS = {
+    WHICH: ("of them which of two",),
+    RIGHT: ("of them is this right",),
+    NOTHING: ("of them was nothing ordered",),
+}
+
+
+def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | None:
+    """The cart after the answer of a customer who wants `meant`; None where they say that none is right."""
+    draft = CartDraft.model_validate(made["cart"])
+    if question.whole:
+        # Of an empty cart the question is whether nothing was ordered.
+        shown = [draft]
+        if question.id == WHICH:
+            shown.append(CartDraft.model_validate(made["second_cart"]))
+        return meant if meant in map(canonical_draft, shown) else None
+    # Where nobody said a size, the cart that is meant has none either, and any answer will do.
+    given = [canonical_draft(answered(draft, question, choice.id)) for choice in question.answers]
+    return meant if meant in (canonical_draft(draft), *given) else given[0]
+
+
 def _unasked(*_asked: Any) -> NoReturn:
     raise NotImplementedError("Orders of text need no such thing")
 
@@ -85,9 +157,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("part")
     parser.add_argument("answers", type=Path)
     parser.add_argument("--reader", choices=("all", "open", "off"), default="all")
+    parser.add_argument("--out", type=Path, help="add the counts to this file too, as a line of JSON")
     args = parser.parse_args(argv)
     found = answers_in(args.answers)
-    counts = {"exact": 0, "reviewed": 0, "of them needless": 0, "asked one question": 0, "wrong, unseen": 0}
+    counts: Counter[str] = Counter()
     total = 0
     for shop in shops(args.part):
         mask = short_mask(shop.menu, shop.names)
@@ -96,18 +169,16 @@ def main(argv: list[str] | None = None) -> int:
             if answer is None:
                 continue
             made = predicted(shop, row, Recorded(answer, shop, mask.accepts), args.reader)
-            exact = canonical(made["cart"]["lines"]) == cart_of(row.lines)
-            reviewed, asked = made["decision"] == "review", made["question"] is not None
             total += 1
-            counts["exact"] += exact
-            counts["reviewed"] += reviewed and not asked
-            counts["of them needless"] += reviewed and not asked and exact
-            counts["asked one question"] += asked
-            counts["wrong, unseen"] += not reviewed and not exact
-    for name, count in counts.items():
-        low, high = wilson(count, total)
-        shares = f"{count / total:.1%} ({low:.1%} to {high:.1%})"
-        print(f"{args.part}, {args.reader}, {name}: {count} of {total}, {shares}")
+            counts.update(became(made, cart_of(row.lines)))
+    for name in COUNTED:
+        low, high = wilson(counts[name], total)
+        shares = f"{counts[name] / total:.1%} ({low:.1%} to {high:.1%})"
+        print(f"{args.part}, {args.reader}, {name}: {counts[name]} of {total}, {shares}")
+    if args.out:
+        told = {"part": args.part, "reader": args.reader, "answers": args.answers.name, "orders": total}
+        with args.out.open("a") as lines:
+            lines.write(json.dumps(told | {name: counts[name] for name in COUNTED}) + "\n")
     return 0
 
 

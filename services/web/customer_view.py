@@ -12,6 +12,7 @@ from schemas.order import Order
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.api import present
+from services.checks.questions import settled_by
 from services.pipeline.flow import FLOW
 from services.storage.records import OrderRecord, ReviewRecord
 from services.web.order_form import line_forms
@@ -44,6 +45,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "steps": _steps(record.state),
         "unheard": unheard,
         "question": order.question,
+        "settled_by": settled_by,
         "doubts": [] if unheard else _doubts(record, order),
         "live": record.state not in SETTLED or (record.state is State.IN_REVIEW and not unheard),
         "over": record.state in TERMINAL,
@@ -62,7 +64,7 @@ def _doubts(record: OrderRecord, order: Order) -> list[str]:
         return []
     beside = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
     if order.question is not None:
-        beside |= {found.message for found in order.findings if found.question == order.question}
+        beside |= {found.message for found in order.findings if settled_by(order.question, found)}
     return [said for said in wording.doubts(record.reasons, order.findings) if said not in beside]
 
 

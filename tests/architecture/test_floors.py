@@ -146,6 +146,10 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.web.review", "services.storage.records"): "the record's type, to be asked who holds it",
     ("services.web.review_view", "services.storage.records"): "the records' types, to be shown",
     ("services.web.stats", "services.storage.records"): "the record's type, to be counted",
+    (
+        "services.training.thresholds",
+        "services.storage.records",
+    ): "the menu version that it judges by",
     ("services.evaluation.run", "services.storage.records"): "rows of a gold file stand in for stored orders",
     ("services.api.audio", "services.engines.containers"): "media types: pure, no engine is loaded",
     ("services.api.audio", "services.storage.records"): "the record's type, to be asked for its recording",

@@ -51,7 +51,7 @@ def test_sure_rules_and_another_cart_differ_and_the_likelier_is_proposed(
     size = MENU.size(line.size or "")
     assert size is not None
     assert size.name == whose
-    assert [f.code for f in findings_of(found.told)] == ["readers_differ"]
+    assert [f.code for f in findings_of(found.told, MENU)] == ["readers_differ"]
 
 
 # No rule knows what this is; the menu's cappuccino is meant by it only if somebody says so.
@@ -81,7 +81,7 @@ def test_a_token_that_the_mask_chose_makes_it_unsure() -> None:
 
 def test_an_unsure_reading_is_told_with_what_was_read() -> None:
     found = compare(reading("1 large | cappuccino", 0.5), read_order(STRANGE, MENU, 1))
-    (finding,) = findings_of(found.told)
+    (finding,) = findings_of(found.told, MENU)
     assert finding.code == "reading_unsure"
     assert "1 large | cappuccino" in (finding.detail or "")
     assert "0.50" in (finding.detail or "")

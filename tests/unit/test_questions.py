@@ -93,7 +93,8 @@ def test_an_answer_completes_the_cart_at_the_menus_price() -> None:
     assert outcome.cart is not None
     assert (outcome.cart.lines[0].size, outcome.cart.total) == ("L", 1000)
     assert outcome.findings == ()
-    assert outcome.detail == {"question": "0/size", "answer": "L"}
+    asked = {"asked": "Small, medium or large latte?", "chosen": "large"}
+    assert outcome.detail == {"question": "0/size", "answer": "L", **asked}
 
 
 def test_an_answered_choice_takes_the_place_of_a_refused_one() -> None:

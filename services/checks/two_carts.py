@@ -1,0 +1,178 @@
+"""The question that tells two readings of an order apart, made from where their carts differ.
+
+"Oat milk or soy milk with 1 × latte?", or both carts whole where they differ in more than one place; and
+where there is one cart alone, whether that is right; an empty one, whether nothing was ordered. Whoever finds
+none right says so, and a human looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from schemas.cart import Amount, CartDraft, Finding, Severity
+from schemas.compare import Chosen, LineKey, canonical_draft
+from schemas.menu import Menu
+from schemas.question import Choice, Question
+from schemas.transcript import Transcript
+from schemas.wording import drafted, drafted_line, money
+from services.checks.facts import check_facts
+from services.checks.naming import option_name
+from services.checks.price import price_cart
+from services.checks.two_readers import Verdict
+
+WHICH, RIGHT, NOTHING = "order/which", "order/right", "order/nothing"
+FIRST, SECOND, NEITHER, YES, NO = "first", "second", "neither", "yes", "no"
+PROPOSED, OTHER, DECLINED = frozenset({FIRST, YES}), frozenset({SECOND}), frozenset({NEITHER, NO})
+"""What each answer picks: the cart that is proposed, the other reading's, or none."""
+
+ASK = 0.5
+"""Probability of the learned reader's cart from which an order that the rules leave open is shown to its
+customer: chosen on the tuned menus, with `two_readers.SURE` and `LIKELY`, so that with one customer of four
+saying yes to a cart that is not theirs at most 1% of all orders are wrong and nobody saw it
+(docs/training.md)."""
+
+_NOTHING = Question(
+    id=NOTHING,
+    text="There is nothing in your order. Is that right?",
+    answers=(Choice(id=YES, text="Nothing, thank you"), Choice(id=NO, text="I would like something")),
+)
+# Words that a yes to this cart would leave aside, and so are said with the question.
+_LEFT_ASIDE = frozenset({"heard_but_missing", "unexplained_words"})
+_MOST_SAID = 2
+
+
+def question_about(
+    told: dict[str, Any],
+    draft: CartDraft,
+    findings: Sequence[Finding],
+    menu: Menu,
+    *,
+    most: float,
+    ask_at: float = ASK,
+) -> Question | None:
+    """What would settle the doubt that two readings left; None where only a human can.
+
+    `told` is what the order kept of both readings (`two_readers.py`), `draft` the cart that is proposed.
+    Only carts that the menu allows as they are, without a wish off it, and of a total of `most` minor units
+    or less, are put to a customer.
+    """
+    if told["verdict"] == Verdict.VOUCHED and not draft.lines:
+        return _NOTHING
+    if told["verdict"] == Verdict.UNSURE and told["probability"] < ask_at:
+        return None
+    if told["verdict"] not in (Verdict.UNSURE, Verdict.DIFFER):
+        return None
+    price = _price(draft, menu, most)
+    if price is None:
+        return None
+    other = CartDraft.model_validate(told["other"]) if told.get("other") else None
+    if other is not None:
+        its_price = _price(other, menu, most)
+        if its_price is not None:
+            return which_cart(draft, other, menu, (price, its_price))
+        # Where the rules have no doubt, a reader that saw a wish off the menu may have seen more than they.
+        if told["verdict"] == Verdict.DIFFER and any(line.kind == "not_on_menu" for line in other.lines):
+            return None
+    return _confirming(draft, findings, menu, price)
+
+
+def which_cart(one: CartDraft, other: CartDraft, menu: Menu, prices: tuple[int, int]) -> Question | None:
+    """Ask which of two carts it is, by the one place where they differ, or by showing both; None where they
+    are called alike. `prices` are their totals in minor units."""
+    told = _in_one_place(one, other, menu)
+    if told is None:
+        carts = [_told(cart, menu, price) for cart, price in zip((one, other), prices, strict=True)]
+        told = "Which is your order?", carts[0], carts[1]
+    text, first, second = told
+    if first == second:
+        return None
+    answers = (
+        Choice(id=FIRST, text=_begun(first)),
+        Choice(id=SECOND, text=_begun(second)),
+        Choice(id=NEITHER, text="Neither"),
+    )
+    return Question(id=WHICH, text=_begun(text), answers=answers)
+
+
+def _confirming(draft: CartDraft, findings: Sequence[Finding], menu: Menu, price: int) -> Question:
+    aside = [
+        found.message
+        for found in findings
+        if found.code in _LEFT_ASIDE and found.severity is Severity.BLOCKING
+    ][:_MOST_SAID]
+    text = " ".join([*aside, f"Is this your order: {_told(draft, menu, price)}?"])
+    answers = (Choice(id=YES, text="Yes"), Choice(id=NO, text="No"))
+    return Question(id=RIGHT, text=text, answers=answers)
+
+
+def _price(draft: CartDraft, menu: Menu, most: float) -> int | None:
+    """What a cart costs; None where it is not a customer's to say yes to."""
+    if any(found.severity is Severity.BLOCKING for found in check_facts(draft, menu)):
+        return None
+    # The menu's version and the words are what the cart shows, and no part of its price.
+    total = price_cart(draft, menu, 0, Transcript(text="", confidence=0.0), []).total
+    return total if total <= most else None
+
+
+def _in_one_place(one: CartDraft, other: CartDraft, menu: Menu) -> tuple[str, str, str] | None:
+    """The question, and what either cart has there; None where they differ in more than one place."""
+    ours, theirs = canonical_draft(one), canonical_draft(other)
+    differ = [key for key in {*ours, *theirs} if ours[key] != theirs[key]]
+    if len(differ) == 1:
+        (key,) = differ
+        counts = ours[key], theirs[key]
+        if not all(counts):
+            line = drafted_line(key, max(counts), menu)
+            first, second = (f"with {line}", "without") if counts[0] else ("without", f"with {line}")
+            return f"Is there {line} in your order too?", first, second
+        name = drafted_line(key, counts[0], menu).partition(" × ")[2]
+        first, second = (f"{count} × {name}" for count in counts)
+        return f"{counts[0]} or {counts[1]} × {name}?", first, second
+    if len(differ) != 2:
+        return None
+    here, there = sorted(differ, key=lambda key: not ours[key])
+    count = ours[here]
+    if theirs[here] or ours[there] or theirs[there] != count:
+        return None
+    return _of_one_line(here, there, count, menu)
+
+
+def _of_one_line(here: LineKey, there: LineKey, count: int, menu: Menu) -> tuple[str, str, str]:
+    """Two accounts of one line: by its size or by one option, where that is all; else by both as a whole."""
+    (kind, sku, size, options), (_, its_sku, its_size, its_options) = here, there
+    if sku == its_sku and options == its_options and size and its_size:
+        first, second = (_size(one, menu) for one in (size, its_size))
+        plain = drafted_line((kind, sku, None, options), count, menu)
+        return f"{first} or {second}, for {plain}?", first, second
+    mine, others = options - its_options, its_options - options
+    if sku == its_sku and size == its_size and len(mine) <= 1 and len(others) <= 1:
+        line = drafted_line((kind, sku, size, options & its_options), count, menu)
+        if mine and others:
+            first, second = (_option(next(iter(one)), menu) for one in (mine, others))
+            return f"{first} or {second}, with {line}?", first, second
+        chosen = _option(next(iter(mine or others)), menu)
+        said = chosen if chosen.startswith("no ") else f"with {chosen}"
+        without = "as it comes" if chosen.startswith("no ") else "without"
+        first, second = (said, without) if mine else (without, said)
+        return f"{line}: {first}, or {second}?", first, second
+    first, second = (drafted_line(key, count, menu) for key in (here, there))
+    return f"{first}, or {second}?", first, second
+
+
+def _told(draft: CartDraft, menu: Menu, price: int) -> str:
+    return f"{drafted(draft, menu)}, {money(price, menu.currency)} in all"
+
+
+def _option(chosen: Chosen, menu: Menu) -> str:
+    group, ref, amount, times = chosen
+    return f"{times} × " * (times > 1) + option_name(group, ref, menu, Amount(amount))
+
+
+def _size(size: str, menu: Menu) -> str:
+    known = menu.size(size)
+    return known.name if known is not None else size
+
+
+def _begun(text: str) -> str:
+    return text[0].upper() + text[1:]

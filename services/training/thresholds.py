@@ -1,0 +1,141 @@
+"""What other thresholds of the two readers would make of a part's orders: risk against coverage.
+
+    python -m services.training.thresholds PART ANSWERS.jsonl [--out TABLE.json]
+
+A row a setting: from which probability the learned reader is believed alone (`sure`), where the rules' guess
+is the same (`likely`), and shown to its customer (`ask`); below which the rules' undoubted cart stands
+against another (`stand`; 0: never, as the pipeline has it). Counts as of `through.py`; figures, never a row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from schemas.access import MAIN_SHOP
+from schemas.evidence import Evidence
+from schemas.transcript import Transcript
+from services.checks.judge import judge_drafted
+from services.checks.questions import open_question
+from services.checks.triage import doubts
+from services.checks.two_carts import ASK, question_about
+from services.checks.two_readers import LIKELY, SURE, Verdict, compare, findings_of
+from services.engines.ports import Reading
+from services.engines.short_mask import short_mask
+from services.reading.order import clean, read_order
+from services.storage.records import MenuVersion
+from services.training.orders import shops
+from services.training.score import Cart, answers_in, cart_of
+from services.training.through import Recorded, became
+
+TOLD = (
+    "to a human",
+    "asked one question",
+    "exact after the answers",
+    "wrong, unseen",
+    "wrong, unseen, if nobody ever said that none is right",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Probabilities, 0 to 1; see above."""
+
+    sure: float = SURE
+    likely: float = LIKELY
+    ask: float = ASK
+    stand: float = 0.0
+
+
+SETTINGS = (
+    Setting(),
+    Setting(math.exp(-0.03), math.exp(-0.3), ask=1.1),  # what ADR 37 had
+    Setting(math.exp(-0.03), math.exp(-0.3)),
+    *(Setting(ask=at) for at in (0.0, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 1.1)),
+    *(Setting(sure=math.exp(-at)) for at in (0.01, 0.03, 0.05, 0.1)),
+    *(Setting(likely=math.exp(-at)) for at in (0.1, 0.3, 0.5, 0.7)),
+    *(Setting(stand=at) for at in (0.3, 0.5, 0.7)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One order with both readings of it, and the cart that is meant."""
+
+    evidence: Evidence
+    reading: Reading
+    menu: MenuVersion
+    meant: Cart
+
+
+def cases(part: Any, answers: Path) -> Iterator[Case]:
+    """All orders of a part that have an answer."""
+    found = answers_in(answers)
+    for shop in shops(part):
+        mask = short_mask(shop.menu, shop.names)
+        menu = MenuVersion(MAIN_SHOP, shop.menu, 1, "", datetime(1970, 1, 1, tzinfo=UTC))
+        for row in shop.rows:
+            if answer := found.get((part, row.id)):
+                evidence = read_order(clean(row.said), shop.menu, 1)
+                reading = Recorded(answer, shop, mask.accepts).read(evidence)
+                assert reading is not None
+                yield Case(evidence, reading, menu, cart_of(row.lines))
+
+
+def prediction(case: Case, at: Setting) -> dict[str, Any]:
+    """What decides of a prediction row, as the stages `decode` and `validate` come to it."""
+    agreed = compare(case.reading, case.evidence, sure_at=at.sure, likely_at=at.likely)
+    told, draft = agreed.told, agreed.draft
+    if agreed.verdict is Verdict.DIFFER and told["probability"] < at.stand:
+        told = told | {"verdict": Verdict.AGREED.value}
+    transcript = Transcript(text=case.evidence.transcript, confidence=1.0)
+    vouched = agreed.verdict is Verdict.VOUCHED
+    judged = judge_drafted(
+        draft, case.menu, transcript, case.evidence,
+        field_threshold=0.0, max_total=math.inf, vouched=vouched,  # type: ignore[arg-type]
+    )  # fmt: skip
+    question = question_about(told, draft, judged.findings, case.menu.menu, most=math.inf, ask_at=at.ask)
+    findings = [*judged.findings, *findings_of(told, case.menu.menu, question)]
+    reasons = doubts(transcript, findings, asr_threshold=0.0)
+    asked = open_question(findings, reasons)
+    return {
+        "cart": draft.model_dump(mode="json"),
+        "findings": [finding.model_dump(mode="json") for finding in findings],
+        "decision": "review" if reasons else "accept",
+        "question": asked.model_dump(mode="json") if asked else None,
+        "second_cart": told.get("other"),
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="thresholds")
+    parser.add_argument("part")
+    parser.add_argument("answers", type=Path)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args(argv)
+    known = list(cases(args.part, args.answers))
+    names = [field.name for field in fields(Setting)]
+    table = []
+    print(f"{len(known)} orders: " + ", ".join([*names, *TOLD]))
+    for at in SETTINGS:
+        counts: Counter[str] = Counter()
+        for case in known:
+            counts.update(became(prediction(case, at), case.meant))
+        shown = dict(zip(names, (round(value, 4) for value in astuple(at)), strict=True))
+        table.append(shown | {name: counts[name] for name in TOLD})
+        print(" ".join(f"{value:>6}" for value in table[-1].values()))
+    if args.out:
+        told = {"part": args.part, "answers": args.answers.name, "orders": len(known), "settings": table}
+        args.out.write_text(json.dumps(told, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
