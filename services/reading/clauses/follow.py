@@ -43,10 +43,10 @@ from services.reading.values.numbers import find_numbers, pieces
 class Watch(Protocol):
     """Told of what is done to an order, while it is done."""
 
-    def changes(self, change: Change) -> None:
+    def change(self, change: Change) -> None:
         """A change that is about to be applied."""
 
-    def heard(self, clause: Clause, wishes: list[Wish] | None) -> None:
+    def clause(self, clause: Clause, wishes: list[Wish] | None) -> None:
         """A clause, with the order as it then stands; with None where the clause can't be followed."""
 
 
@@ -64,7 +64,7 @@ def follow(
 
     `settled` are those of `mentions` whose reading holds where nothing is changed. `odd` are the positions
     of words that nothing accounts for: led to by a number or article, with no item beside them, they are a
-    wish off the menu. `watch` is told of each clause.
+    wish off the menu. `watch` is told of each change and each clause.
     """
     places = {(m.start, m.end) for m in settled}
     known = {(m.start, m.end) for m in mentions}
@@ -79,14 +79,14 @@ def follow(
         try:
             for change in follower.changes(clause, before, after):
                 if watch is not None:
-                    watch.changes(change)
+                    watch.change(change)
                 apply(follower.tally, change)
         except Lost:
             if watch is not None:
-                watch.heard(clause, None)
+                watch.clause(clause, None)
             return None
         if watch is not None:
-            watch.heard(clause, [*follower.tally.wishes])
+            watch.clause(clause, [*follower.tally.wishes])
     return follower.order()
 
 
