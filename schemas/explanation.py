@@ -105,7 +105,7 @@ CHANGES: dict[ChangeKind, str] = {
     "split": "tells {what} of {lines} apart",
     "turn": "{lines} becomes {what}",
     "resize": "{lines} becomes {what}",
-    "recount": "{what} of {lines}",
+    "recount": "{lines} becomes {what}",
     "share": "{what} for {lines}",
     "drop": "takes {what} off {lines}",
     "focus": "speaks of {lines}",

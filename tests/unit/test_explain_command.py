@@ -41,7 +41,8 @@ def test_the_table_shows_words_clauses_mask_and_way(home: Path) -> None:
         "americano (these words are inside a longer name: iced americano)"
     ) in lines
     assert any(
-        line.startswith("make that three “,” corrects 3 of 1 × large latte 2 × iced americano;") for line in lines
+        line.startswith("make that three “,” corrects 1 × large latte becomes 3 2 × iced americano;")
+        for line in lines
     )
     assert "Where the order goes" in lines
     assert not (home / "home" / "saycart.db").exists(), "a menu file needs no database"

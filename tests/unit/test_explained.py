@@ -80,10 +80,16 @@ def test_a_correction_is_followed_clause_by_clause() -> None:
     [
         ("a latte, the same again with soy", ["once more, 1 × latte", "soy milk for 1 × latte"]),
         ("a latte and a muffin, scratch the muffin", ["takes back 1 × blueberry muffin"]),
-        ("two lattes, swap one of the lattes for a mocha", None),
-        ("a latte with oat milk, not the oat milk", ["takes oat milk off 1 × latte (oat milk)"]),
+        (
+            "two lattes, swap one of the lattes for a mocha",
+            ["tells 1 of 2 × latte apart", "1 × mocha in the place of 1 × latte"],
+        ),
+        (
+            "a latte with oat milk, not the oat milk",
+            ["takes oat milk off 1 × latte (oat milk)", "speaks of 1 × latte"],
+        ),
         ("a latte, do you have oat milk", ["asks about oat milk"]),
-        ("two lattes, so that's three lattes", ["comes back to 2 × latte", "3 of 2 × latte"]),
+        ("two lattes, so that's three lattes", ["comes back to 2 × latte", "2 × latte becomes 3"]),
     ],
 )
 def test_each_clause_tells_what_it_changes(text: str, told: list[str]) -> None:
