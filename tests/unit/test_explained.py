@@ -84,6 +84,7 @@ def test_a_correction_is_followed_clause_by_clause() -> None:
             "two lattes, swap one of the lattes for a mocha",
             ["tells 1 of 2 × latte apart", "1 × mocha in the place of 1 × latte"],
         ),
+        ("a latte, swap the latte for mocha", ["1 × mocha in the place of 1 × latte"]),
         (
             "a latte with oat milk, not the oat milk",
             ["takes oat milk off 1 × latte (oat milk)", "speaks of 1 × latte"],

@@ -68,6 +68,9 @@ class Swapper:
 
     def _told(self, clause: Clause, said: Said) -> Answer[_Pair]:
         """What is swapped for what. Where only some of a line swap an option, they are told apart."""
+        number = said.number
+        if number is not None and self._listener.tokens[number.start].folded in self._language.homophones:
+            said = replace(said, number=None)  # "swap the fries for onion rings": no four of them
         old, new = clause.names[0], next((n for n in clause.names[1:] if n.of("size") is None), None)
         own = self._listener.options(old)
         other = self._listener.options(new) if new is not None else ()
