@@ -49,6 +49,24 @@ Outcome = Literal["agree", "differ", "second", "first", "nothing"]
 """What the two readings of the words come to: one cart; two; the first leaves it open and the second proposes
 one; it stays open; nothing on the menu was named."""
 
+ChangeKind = Literal[
+    "add",
+    "repeat",
+    "remove",
+    "restore",
+    "swap",
+    "split",
+    "turn",
+    "resize",
+    "recount",
+    "share",
+    "drop",
+    "focus",
+    "topic",
+    "ask",
+]
+"""What a clause does to the order; `CHANGES` says each in words."""
+
 RULES: dict[Rule, str] = {
     "whole_name": "the whole name",
     "name_in_pieces": "the whole name, with other words between",
@@ -76,6 +94,23 @@ LOSSES: dict[Loss, str] = {
     "other_sense": "here the words mean something else",
     "counts_pieces": "the number is a size or choice here",
     "taken_back": "it was taken back, corrected or said again",
+}
+
+CHANGES: dict[ChangeKind, str] = {
+    "add": "adds {what}",
+    "repeat": "once more, {what}",
+    "remove": "takes back {lines}",
+    "restore": "puts back {lines}",
+    "swap": "{what} in the place of {lines}",
+    "split": "tells {what} of {lines} apart",
+    "turn": "{lines} becomes {what}",
+    "resize": "{lines} becomes {what}",
+    "recount": "{lines} becomes {what}",
+    "share": "{what} for {lines}",
+    "drop": "takes {what} off {lines}",
+    "focus": "speaks of {lines}",
+    "topic": "comes back to {lines}",
+    "ask": "asks about {what}",
 }
 
 CUES: dict[str, str] = {
@@ -136,10 +171,26 @@ class Span(_Part):
     lost_to: Ref | None = None
 
 
+class ExplainedChange(_Part):
+    """One change that a clause comes to: to which `lines`, as they stood before it, and `what` is added,
+    given or taken, both in the menu's names."""
+
+    kind: ChangeKind
+    lines: tuple[str, ...] = ()
+    what: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """The change in words: "oat milk for 2 × latte"."""
+        lines, what = (" and ".join(parts) for parts in (self.lines, self.what))
+        return CHANGES[self.kind].format(lines=lines, what=what or "one without a size")
+
+
 class ExplainedClause(_Part):
     """One clause as the second reading hears it: tokens [start, end), how it is joined to what was before,
-    the `cue` that it begins with, whether it `asks` or tells a `tale`, and the `order` as it then stands,
-    line by line; `followed` is False where the reading gave up."""
+    the `cue` that it begins with, whether it `asks` or tells a `tale`, the `changes` that it comes to, one
+    after the other, and the `order` as it then stands, line by line; `followed` is False where the reading
+    gave up."""
 
     start: int
     end: int
@@ -148,6 +199,7 @@ class ExplainedClause(_Part):
     cue: str
     asks: bool
     tale: bool
+    changes: tuple[ExplainedChange, ...]
     order: tuple[str, ...]
     followed: bool = True
 

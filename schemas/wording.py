@@ -17,6 +17,7 @@ _DECIMALS = {
 }
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
 AMOUNT_WORDS = {Amount.NONE: "no ", Amount.LIGHT: "light ", Amount.NORMAL: "", Amount.EXTRA: "extra "}
+OFF_MENU = "something off the menu"
 
 
 def money(minor: int, currency: str) -> str:
@@ -144,11 +145,13 @@ def open_line(
     names = [item.name for item in map(menu.item, items) if item is not None]
     known = menu.size(size) if size else None
     parts = [*([known.name] if known else []), *([" or ".join(names)] if names else [])]
-    chosen = ", ".join(
-        f"{AMOUNT_WORDS[amount]}{f'{count} ' if count > 1 else ''}{_menu_name(group, ref, menu)}"
-        for (group, ref), (amount, count) in options.items()
-    )
-    return f"{quantity} × {' '.join(parts) or 'something off the menu'}" + (f" ({chosen})" if chosen else "")
+    chosen = ", ".join(open_option(*choice, *how, menu) for choice, how in options.items())
+    return f"{quantity} × {' '.join(parts) or OFF_MENU}" + (f" ({chosen})" if chosen else "")
+
+
+def open_option(group: str, option: str, amount: Amount, count: int, menu: Menu) -> str:
+    """An option of such a line: `no foam`, `2 espresso shot`."""
+    return f"{AMOUNT_WORDS[amount]}{f'{count} ' if count > 1 else ''}{_menu_name(group, option, menu)}"
 
 
 def _menu_name(group: str, option: str, menu: Menu) -> str:

@@ -126,14 +126,17 @@ def _named(span: Span) -> str:
 
 
 def _clauses(found: Explanation) -> Table:
-    table = _table("clause", "", "the order then")
+    table = _table("clause", "", "does", "the order then")
     for clause in found.reading.clauses:
         joint = f"“{clause.lead}”" if clause.lead else ""
         cue = CUES.get(clause.cue, "")
         marks = [joint, cue, "asks" if clause.asks else "", "tells a tale" if clause.tale else ""]
         order = "; ".join(clause.order) if clause.followed else "can't be followed"
         table.add_row(
-            Text(clause.text), Text(" ".join(filter(None, marks)), style="dim"), Text(order or "nothing")
+            Text(clause.text),
+            Text(" ".join(filter(None, marks)), style="dim"),
+            Text("\n".join(change.told for change in clause.changes)),
+            Text(order or "nothing"),
         )
     return table
 

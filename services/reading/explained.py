@@ -1,5 +1,5 @@
 """What the reading did with the words of one order: every rule's candidates, what stood of them and what they
-lost to, the numbers, and the order clause by clause.
+lost to, the numbers, and clause by clause what it changes and the order then.
 
 It runs the parts of the reading again, on the same words, and watches them; nothing of it is kept or shared,
 and an order that nobody asks about pays nothing for it.
@@ -8,13 +8,16 @@ and an order that nobody asks about pays nothing for it.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
-from schemas.explanation import ExplainedClause, ExplainedToken, ReadingExplained, Ref, Span
+from schemas.explanation import ExplainedChange, ExplainedClause, ExplainedToken, ReadingExplained, Ref, Span
 from schemas.menu import Menu
 from services.reading.chart.tokens import Token
+from services.reading.clauses.changes import Change
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.tally import Wish
 from services.reading.effort import ORDER_STEPS, budget
+from services.reading.explained_changes import Changed
 from services.reading.fates import Fate, Key, names_of_reading, numbers_of_reading
 from services.reading.order import clean, unaccounted
 from services.reading.retelling import line_in_words, second
@@ -91,25 +94,39 @@ class _Called:
         return Ref(id=key[2], group=key[1], name=self._names.get(key, key[2]))
 
 
-def _clauses(text: str, reading: Reading, odd: list[int], menu: Menu) -> list[ExplainedClause]:
-    """What the second reading hears, whether its cart is asked for or not."""
-    tokens = reading.said
-    heard: list[ExplainedClause] = []
+class _Watched:
+    """What the second reading does, clause by clause."""
 
-    def watch(clause: Clause, wishes: list[Wish] | None) -> None:
-        heard.append(
+    def __init__(self, text: str, tokens: Sequence[Token], menu: Menu) -> None:
+        self.clauses: list[ExplainedClause] = []
+        self._text, self._tokens, self._menu = text, tokens, menu
+        self._changed = Changed(menu)
+        self._changes: list[ExplainedChange] = []
+
+    def change(self, change: Change) -> None:
+        if (explained := self._changed.explained(change)) is not None:
+            self._changes.append(explained)
+
+    def clause(self, clause: Clause, wishes: list[Wish] | None) -> None:
+        changes, self._changes = tuple(self._changes), []
+        self.clauses.append(
             ExplainedClause(
                 start=clause.start,
                 end=clause.end,
-                text=text[tokens[clause.start].start : tokens[clause.end - 1].end],
+                text=self._text[self._tokens[clause.start].start : self._tokens[clause.end - 1].end],
                 lead=clause.lead,
                 cue=clause.cue,
                 asks=clause.asks,
                 tale=clause.tale,
-                order=tuple(line_in_words(wish, menu) for wish in wishes or ()),
+                changes=changes,
+                order=tuple(line_in_words(wish, self._menu) for wish in wishes or ()),
                 followed=wishes is not None,
             )
         )
 
-    second(text, reading, odd, menu, watch)
-    return heard
+
+def _clauses(text: str, reading: Reading, odd: list[int], menu: Menu) -> list[ExplainedClause]:
+    """What the second reading hears and does, whether its cart is asked for or not."""
+    watched = _Watched(text, reading.said, menu)
+    second(text, reading, odd, menu, watched)
+    return watched.clauses

@@ -16,6 +16,8 @@ from services.web.review_view import Case
 
 # What else words may have meant that is shown of them; a long menu may have dozens.
 _RIVALS = 3
+# Changes of what is spoken of, and of no line.
+_ATTENTION = ("focus", "topic", "ask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,11 @@ class WordsView:
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One clause with what it does, where it does more than order, and the order after it."""
+    """One clause with what it does, where it does more than order, what changes, and the order after it."""
 
     words: str
     does: str
+    changes: tuple[str, ...]
     order: tuple[str, ...]
 
 
@@ -113,15 +116,17 @@ def _steps(found: Explanation) -> Iterator[StepView]:
     before: tuple[str, ...] = ()
     words: list[str] = []
     does: list[str] = []
+    changes: list[str] = []
     for clause in found.reading.clauses:
         told = "a question" if clause.asks else "a tale" if clause.tale else CUES.get(clause.cue, "")
         order = clause.order if clause.followed else ("here the machine lost the thread",)
         if told or order != before:
             words.append(clause.text)
             does += [told] if told and told not in does else []
+            changes += [change.told for change in clause.changes if change.kind not in _ATTENTION]
         if order != before:
-            yield StepView(" … ".join(words), ", ".join(does), order)
-            before, words, does = order, [], []
+            yield StepView(" … ".join(words), ", ".join(does), tuple(changes), order)
+            before, words, does, changes = order, [], [], []
 
 
 def _line(line: LineOpen) -> LineWhy:

@@ -40,7 +40,10 @@ def test_the_table_shows_words_clauses_mask_and_way(home: Path) -> None:
         "iced americanos iced americano (item) the whole name "
         "americano (these words are inside a longer name: iced americano)"
     ) in lines
-    assert any(line.startswith("make that three “,” corrects 2 × iced americano;") for line in lines)
+    assert any(
+        line.startswith("make that three “,” corrects 1 × large latte becomes 3 2 × iced americano;")
+        for line in lines
+    )
     assert "Where the order goes" in lines
     assert not (home / "home" / "saycart.db").exists(), "a menu file needs no database"
 
@@ -51,6 +54,11 @@ def test_json_is_the_whole_explanation() -> None:
     assert [clause.order for clause in found.reading.clauses] == [
         ("2 × latte",),
         ("1 × large latte", "1 × latte"),
+    ]
+    changes = found.reading.clauses[1].changes
+    assert [(change.kind, change.lines, change.what) for change in changes] == [
+        ("split", ("2 × latte",), ("1",)),
+        ("resize", ("1 × latte",), ("large",)),
     ]
     document: dict[str, Any] = json.loads(shown.stdout)
     assert document["destination"]["findings"][0]["code"] == "missing_size"

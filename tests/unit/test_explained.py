@@ -75,6 +75,29 @@ def test_a_correction_is_followed_clause_by_clause() -> None:
     assert (lost.followed, lost.order) == (False, ())
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a latte, the same again with soy", ["once more, 1 × latte", "soy milk for 1 × latte"]),
+        ("a latte and a muffin, scratch the muffin", ["takes back 1 × blueberry muffin"]),
+        (
+            "two lattes, swap one of the lattes for a mocha",
+            ["tells 1 of 2 × latte apart", "1 × mocha in the place of 1 × latte"],
+        ),
+        ("a latte, swap the latte for mocha", ["1 × mocha in the place of 1 × latte"]),
+        (
+            "a latte with oat milk, not the oat milk",
+            ["takes oat milk off 1 × latte (oat milk)", "speaks of 1 × latte"],
+        ),
+        ("a latte, do you have oat milk", ["asks about oat milk"]),
+        ("two lattes, so that's three lattes", ["comes back to 2 × latte", "2 × latte becomes 3"]),
+    ],
+)
+def test_each_clause_tells_what_it_changes(text: str, told: list[str]) -> None:
+    changes = explain_reading(text, CAFE).clauses[-1].changes
+    assert [change.told for change in changes] == told
+
+
 def test_settled_words_need_no_model_and_are_completed() -> None:
     found = explained("a small latte with oat milk")
     (line,) = found.lines

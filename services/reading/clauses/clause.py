@@ -39,6 +39,10 @@ class Clause:
         return any(n.start < name.start and n.of("item") and not n.of("option") for n in self.names)
 
 
+class Lost(Exception):
+    """A clause that can't be followed."""
+
+
 def clauses(text: str, tokens: Utterance, names: list[Name], odd: Collection[int] = ()) -> list[Clause]:
     """The clauses of an order, in its order. Joints and pauses belong to none. `odd` are positions of words
     that nothing accounts for."""

@@ -3,6 +3,7 @@ the words alone, whatever was ordered before."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from schemas.cart import Amount
@@ -87,3 +88,11 @@ def meant(mention: Mention, heard: list[OptionEvidence]) -> Choices:
 def refused(choices: Choices) -> Choices:
     """The same options, with none of them wished for."""
     return tuple(o.model_copy(update={"amounts": (Amount.NONE,), "counts": (1,)}) for o in choices)
+
+
+def as_choices(options: Mapping[tuple[str, str], tuple[Amount, int]]) -> tuple[Choices, ...]:
+    """Options that a line has, as one that names them would say them."""
+    return tuple(
+        (OptionEvidence(group=group, id=ref, amounts=(amount,), counts=(count,)),)
+        for (group, ref), (amount, count) in options.items()
+    )

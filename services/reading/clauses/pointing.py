@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from services.reading.chart.mentions import Name, phrase_end
 from services.reading.clauses.clause import Clause, sentence_at
-from services.reading.clauses.content import Choices, Said
-from services.reading.clauses.cues import Cue
+from services.reading.clauses.content import Said
 from services.reading.clauses.listener import Listener
 from services.reading.clauses.tally import Tally, Wish
 from services.reading.language.language import Language
@@ -17,48 +16,20 @@ from services.reading.language.language import Language
 _SHORT = 3
 
 
-class Lost(Exception):
-    """A clause that can't be followed."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A line that is pointed at, and how many of it; all of them where `quantity` is None."""
+
+    line: Wish
+    quantity: int | None = None
 
 
 class Pointer:
-    """Finds the lines that a clause is about, and gives them what it says."""
+    """Finds the lines that a clause is about. It looks, and changes nothing."""
 
     def __init__(self, listener: Listener, tally: Tally) -> None:
         self._listener, self._tokens, self._tally = listener, listener.tokens, tally
         self._language = listener.tokens.language
-
-    def give(self, wishes: list[Wish], said: Said, *, undoes: bool = False) -> None:
-        """Give the sizes and options of a clause to lines; an option that none of them comes with goes to
-        the last line that does. Where it `undoes`, a "no" takes an option off that was wished for before.
-
-        Raises:
-            Lost: nothing that was ordered comes with it.
-        """
-        if not wishes:
-            raise Lost
-        for size in said.sizes:
-            self._size(wishes, size)
-        for choices in said.options:
-            for wish in self._fit(wishes, choices):
-                if not (undoes and self._tally.refuses(wish, choices)):
-                    self._tally.choose(wish, choices)
-
-    def _size(self, wishes: list[Wish], size: str) -> None:
-        for wish in wishes:
-            if self._tally.sized(wish, size):
-                wish.size = size
-            elif self._tally.sizes(wish):
-                raise Lost
-
-    def _fit(self, wishes: list[Wish], choices: Choices) -> list[Wish]:
-        """Those of `wishes` that come with an option, or else the last line that does."""
-        fit = [w for w in wishes if self._tally.choice(w, choices)]
-        if not fit:
-            fit = [w for w in reversed(self._tally.wishes) if self._tally.choice(w, choices)][:1]
-        if not fit and not any(option.id in self._language.plain for option in choices):
-            raise Lost
-        return fit
 
     def article(self, clause: Clause, until: int) -> bool:
         """Whether "a" or "another" leads to token `until`."""
@@ -78,21 +49,21 @@ class Pointer:
         number = said.number is not None and said.number.value == 1
         return number or bool(self._language.pointing & set(said.words)) or self.some(clause) is not None
 
-    def every(self, clause: Clause, said: Said) -> list[Wish] | None:
+    def every(self, clause: Clause, said: Said) -> tuple[Wish, ...] | None:
         """The lines that "both", "all" and their like are said of."""
         language, group, total = self._language, self._tally.group, self._tally.total
         shares = language.each | language.of_two
         word = next((word for word in said.words if word in shares), None)
         if self._all_of_them(said):
-            return self._told_with(clause) or list(self._tally.wishes)
+            return self._told_with(clause) or self._tally.wishes
         if word is None:
             return None
         if word in language.apiece:
             few = said.number is not None and said.number.value < total
-            return None if few else list(group)  # "two with one scoop each"
+            return None if few else group  # "two with one scoop each"
         if word in language.of_two:
-            return list(group) if total == 2 else self._tally.wishes[-2:]
-        return self._told_with(clause) or list(self._tally.wishes)
+            return group if total == 2 else self._tally.wishes[-2:]
+        return self._told_with(clause) or self._tally.wishes
 
     def _all_of_them(self, said: Said) -> bool:
         """ "No mayo on any of them"; "and toast them", where one thing is spoken of."""
@@ -102,30 +73,32 @@ class Pointer:
         last = said.words[-1:] and said.words[-1] in self._language.plural_pronouns
         return bool(last and said.options and self._tally.total == 1 and not shared & set(said.words))
 
-    def _told_with(self, clause: Clause) -> list[Wish]:
+    def _told_with(self, clause: Clause) -> tuple[Wish, ...]:
         """The several that were ordered in a sentence which goes on with "all with honey"."""
         start, _ = sentence_at(self._tokens, clause.start)
-        told = [wish for wish in self._tally.wishes if wish.at[0] >= start]
-        return told if clause.lead == "," and sum(wish.quantity for wish in told) > 1 else []
+        told = tuple(wish for wish in self._tally.wishes if wish.at[0] >= start)
+        return told if clause.lead == "," and sum(wish.quantity for wish in told) > 1 else ()
 
-    def refers(self, clause: Clause, said: Said) -> Wish | None:
-        """The line meant by "the mocha", "the small one", "the vanilla one", "the first"."""
+    def refers(self, clause: Clause, said: Said) -> Target | None:
+        """The line meant by "the mocha", "the small one", "the vanilla one", "one of the first"."""
         ordinal, pointed = self._ordinal(said), self._pointed(said)
         if ordinal is None and not pointed and not self._language.referring & set(said.words):
             return None
-        found: list[Wish] = []
+        some = self.some(clause) or None
+        if said.item is None and ordinal is not None:
+            nth = self._nth(ordinal, said.number.value if said.number else 1)
+            return nth if nth is None or some is None else Target(nth.line, min(some, nth.quantity or some))
+        found = self._described(clause, said, pointed=pointed)
+        return Target(found[0], some) if found else None
+
+    def _described(self, clause: Clause, said: Said, *, pointed: bool) -> list[Wish]:
+        """The line meant by its item, its size or what it has; `pointed` where "the" leads to the item."""
         if said.item is not None:
             found = self._tally.of_item(said.skus)[:1] or self.by_words(said) if pointed else []
-            if not found and self._named(clause):
-                found = self._held(clause, said)  # "the chicken one", where there is a chicken wrap too
-        elif ordinal is not None:
-            found = self._nth(ordinal, said.number.value if said.number else 1)
-        elif len(self._tally.wishes) > 1:
-            found = self._held(clause, said) or self._called(clause)
-        if not found:
-            return None
-        some = self.some(clause)
-        return self._tally.part(found[0], some) if some else found[0]
+            # "The chicken one", where there is a chicken wrap too.
+            return found or (self._held(clause, said) if self._named(clause) else [])
+        several = len(self._tally.wishes) > 1
+        return self._held(clause, said) or self._called(clause) if several else []
 
     def _ordinal(self, said: Said) -> int | None:
         """The place in "the second", "the last two"; "a second" is one more."""
@@ -139,20 +112,21 @@ class Pointer:
         at = said.item.start if said.item is not None else 0
         return at > 0 and self._tokens[at - 1].folded in self._language.referring
 
-    def _nth(self, ordinal: int, number: int) -> list[Wish]:
+    def _nth(self, ordinal: int, number: int) -> Target | None:
         """ "The second", or "the last two", of several that were ordered at once, or else the second line."""
         tally, rest = self._tally, self._tally.rest
         group = [wish for wish in tally.wishes if wish in tally.group]
         if tally.total < 2 or ordinal >= tally.total:
-            return tally.wishes[ordinal : ordinal + 1 or None]
+            line = tally.wishes[ordinal : ordinal + 1 or None]
+            return Target(line[0]) if line else None
         each = [wish for wish in group for _ in range(wish.quantity)]
         wish = rest if rest is not None and rest.quantity > 1 else each[ordinal]
-        return [tally.part(wish, number)]
+        return Target(wish, number)
 
     def by_words(self, said: Said) -> list[Wish]:
         """ "Just the coffee" of an iced one, where no other is ordered; "the burger" of a cheeseburger."""
         words = [t.folded for t in self._tokens[said.item.start : said.item.end]] if said.item else []
-        wishes = self._tally.wishes if words else []
+        wishes = self._tally.wishes if words else ()
         found = [w for w in wishes if any({*words} <= self._tally.words(sku) for sku in w.items)]
         if not found and len(words) == 1 and len(words[0]) > _SHORT:
             found = [w for w in wishes if self._ends_in(w, words[0])]
@@ -219,15 +193,6 @@ class Pointer:
         last = name is clause.names[-1] and name.end == clause.end and len(clause.names) > 1
         onto = the and len(lead) > 1 and lead[-2] in language.placing
         return last and onto and lead[0] not in language.amounts
-
-    def takes_all_back(self, clause: Clause) -> bool:
-        """ "Cancel all of that", "we don't need anything"."""
-        language, at = self._language, range(clause.body, clause.end)
-        if any(phrase_end(self._tokens, i, language.all_back) for i in range(clause.start, clause.end)):
-            return True
-        if clause.cue is Cue.NOT:
-            return bool(language.nothing & {t.folded for t in self._tokens[clause.body : clause.end]})
-        return clause.cue is Cue.REMOVE and any(phrase_end(self._tokens, i, language.all_of_it) for i in at)
 
 
 def _the_one_with(lead: tuple[str, ...], language: Language) -> bool:

@@ -2,18 +2,19 @@
 
 A customer speaks of what is already ordered ("make one of them a large", "lose the fries", "the same again
 but with soy"), so whoever follows must know what stands, in which group of lines, and which lines the next
-words are about.
+words are about. It is read by all and changed by one: `reducer.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from schemas.cart import Amount
 from schemas.evidence import OptionEvidence
 from schemas.menu import Menu
 from services.reading.chart.tokens import folded
+from services.reading.clauses.content import Choices, Said
 from services.reading.language.language import language_of
 
 Choice = tuple[str, str]  # group and option
@@ -21,33 +22,60 @@ Choice = tuple[str, str]  # group and option
 
 @dataclass(slots=True, eq=False)
 class Wish:
-    """One line as told so far. `at` are the tokens of its name; without `items` it is off the menu."""
+    """One line as told so far. `at` are the tokens of its name; without `items` it is off the menu. A line
+    is named by itself: it stays the same one while what is known of it changes."""
 
     items: tuple[str, ...]
     at: tuple[int, int]
     quantity: int = 1
     size: str | None = None
-    options: dict[Choice, tuple[Amount, int]] = field(default_factory=dict)
+    options: Mapping[Choice, tuple[Amount, int]] = field(default_factory=dict)
 
-    def like(self) -> Wish:
-        """Another of the same, to be changed."""
-        return replace(self, options=dict(self.options))
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What was said and is in no line yet, so that the next clauses may take it up."""
+
+    early: tuple[Said, ...] = ()
+    """Said before any item: "four, I mean five, croissants"."""
+    head: tuple[int, Said] | None = None
+    """How many are still to come, and what holds for all: "three six inch subs, a ham, a tuna and a club"."""
+    uncounted: Wish | None = None
+    """A plural whose number is still to come: "burgers, two"."""
+    anew: bool = False
+    """What follows was ordered before, in other numbers: "no, other way round: one coke, two sprites"."""
+    asked: Wish | None = None
+    """What was asked about: "do you have croissants?"."""
+    offered: tuple[Choices, ...] = ()
+    """The choices that were asked about: "do you have oat milk?"."""
+    pending: bool = False
+    """A word of taking back was said, and not yet what takes its place."""
+    strong: bool = False
+    """That word can only mean so ("scratch that"; "wait" may add something)."""
+    freed: bool = False
+    """A line was taken back, and its place is free."""
+    vacant: bool = False
+    """An option was taken back, for another."""
+    varies: bool = False
+    """What differs is being told: "the same but with tots and a cola"."""
 
 
 class Tally:
-    """Wishes in the order of the words. `group` are those of the item named last, `rest` what of them is not
-    yet told apart, `focus` those that the next words are about, `gone` those that were taken back, and `copy`
-    the one that was last ordered as one more of the same."""
+    """Lines in the order of the words. `group` are those of the item named last, `rest` what of them is not
+    yet told apart, `focus` those that the next words are about, `gone` those that were taken back, `copy` the
+    one that was last ordered as one more of the same, and `ever` every option that was wished for, taken back
+    or not. `parted` tells that some of the group were told apart."""
 
     def __init__(self, menu: Menu) -> None:
-        self.wishes: list[Wish] = []
-        self.group: list[Wish] = []
-        self.focus: list[Wish] = []
-        self.gone: list[Wish] = []
+        self.wishes: tuple[Wish, ...] = ()
+        self.group: tuple[Wish, ...] = ()
+        self.focus: tuple[Wish, ...] = ()
+        self.gone: tuple[Wish, ...] = ()
         self.rest: Wish | None = None
         self.copy: Wish | None = None
         self.parted = False
-        self.ever: set[Choice] = set()  # every option that was wished for, taken back or not
+        self.ever: frozenset[Choice] = frozenset()
+        self.expected = Expected()
         self._items = {item.sku: item for item in menu.items}
         self._single = menu.choose_one
         self._language = language_of(menu)
@@ -62,53 +90,10 @@ class Tally:
         """How many lines and options there are."""
         return sum(1 + len(wish.options) for wish in self.wishes)
 
-    def add(self, wish: Wish) -> Wish:
-        """Begin a new line, which is then what is spoken of."""
-        self.wishes.append(wish)
-        self.focus_on(wish)
-        return wish
-
-    def beside(self, wish: Wish, after: Wish) -> Wish:
-        """Another line of the same item, in the same group."""
-        self.wishes.insert(self.wishes.index(after) + 1, wish)
-        self.group = [*self.group, wish] if after in self.group else [after, wish]
-        self.focus = [wish]
-        return wish
-
-    def part(self, whole: Wish, quantity: int) -> Wish:
-        """Tell some of a line apart; what is left of it stays where it is."""
-        if whole not in self.group:
-            self.group, self.rest = [whole], whole
-        self.parted = True
-        if whole.quantity <= quantity:
-            self.focus = [whole]
-            self.rest = None if whole is self.rest else self.rest
-            return whole
-        some = whole.like()
-        some.quantity = quantity
-        whole.quantity -= quantity
-        self.wishes.insert(self.wishes.index(whole), some)
-        self.group, self.focus = [*self.group, some], [some]
-        return some
-
-    def drop(self, wish: Wish) -> None:
-        """Take a line back."""
-        self.wishes.remove(wish)
-        self.gone.append(wish)
-        self.group = [w for w in self.group if w is not wish]
-        self.focus = [w for w in self.focus if w is not wish] or self.group or self.wishes[-1:]
-        self.group = self.group or self.wishes[-1:]
-        self.rest = self.rest if self.rest in self.wishes else None
-
-    def restore(self, wish: Wish) -> None:
-        """Put back a line that was taken back."""
-        self.gone.remove(wish)
-        self.add(wish)
-
-    def clear(self) -> None:
-        """Take everything back."""
-        for wish in list(self.wishes):
-            self.drop(wish)
+    @property
+    def undivided(self) -> Wish:
+        """Of the group the line that is not yet told apart, or else that of which there are most."""
+        return self.rest or max(self.group, key=lambda wish: wish.quantity)
 
     def of_item(self, items: Iterable[str]) -> list[Wish]:
         """Lines of one of these items, the last first."""
@@ -155,33 +140,19 @@ class Tally:
         """Whether one option of a group can be chosen, and no more."""
         return group in self._single
 
-    def focus_on(self, wish: Wish) -> None:
-        """Speak of one line from now on."""
-        self.group, self.focus, self.rest, self.parted = [wish], [wish], wish, False
+    def plain(self, option: OptionEvidence) -> bool:
+        """Whether an option only says that nothing is added, which needs no saying."""
+        return option.id in self._language.plain
 
     def choice(self, wish: Wish, choices: Iterable[OptionEvidence]) -> OptionEvidence | None:
         """Which of the options that a name may mean the item of a line comes with."""
         return next((option for option in choices if self.offers(wish, option.group)), None)
 
-    def refuses(self, wish: Wish, choices: Iterable[OptionEvidence]) -> bool:
-        """Take an option off a line that has it, where it is now refused; False where there is none, and for
-        a copy: "the same but without onions" has none, though the first has some."""
-        if wish is self.copy:
-            return False
-        option = self.choice(wish, choices)
-        held = option is not None and wish.options.get((option.group, option.id))
-        if option is None or not held or held[0] is Amount.NONE or option.amounts != (Amount.NONE,):
-            return False
-        del wish.options[option.group, option.id]
-        return True
-
-    def choose(self, wish: Wish, choices: Iterable[OptionEvidence]) -> None:
-        """Give a line an option; of a group that is chosen from once the last word counts."""
-        option = self.choice(wish, choices)
-        if option is None:
-            return
-        if option.group in self._single:
-            for known in [choice for choice in wish.options if choice[0] == option.group]:
-                del wish.options[known]
-        self.ever.add((option.group, option.id))
-        wish.options[option.group, option.id] = (option.amounts[-1], option.counts[-1])
+    def refused(self, wish: Wish, choices: Iterable[OptionEvidence]) -> Choice | None:
+        """The option that a line has, and that is now refused; None where it has none, and for a copy: "the
+        same but without onions" has none, though the first has some."""
+        option = self.choice(wish, choices) if wish is not self.copy else None
+        if option is None or option.amounts != (Amount.NONE,):
+            return None
+        held = wish.options.get((option.group, option.id))
+        return (option.group, option.id) if held is not None and held[0] is not Amount.NONE else None

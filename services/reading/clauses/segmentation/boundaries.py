@@ -8,9 +8,9 @@ from collections.abc import Collection
 
 from services.reading.chart.mentions import Name, phrase_end
 from services.reading.chart.tokens import Utterance
-from services.reading.clauses.placings import runs
 from services.reading.clauses.segmentation.leads import Leads
 from services.reading.clauses.segmentation.parts import Parts
+from services.reading.clauses.segmentation.placings import runs
 
 
 class Boundaries:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from services.reading.chart.mentions import phrase_end
+from services.reading.clauses.changes import Answer, Changes, Expect, Topic
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Said
 from services.reading.clauses.listener import Listener
@@ -11,44 +14,43 @@ from services.reading.language.language import Language
 
 
 class Restater:
-    """Tells whether an item that is named is one that stands already. While `anew`, what follows was ordered
-    before, in other numbers: "no, other way round: one coke, two sprites"."""
+    """Tells whether an item that is named is one that stands already."""
 
     def __init__(self, listener: Listener, tally: Tally) -> None:
         self._tokens, self._tally = listener.tokens, tally
         self._language = listener.tokens.language
-        self.anew = False
 
-    def begins(self, clause: Clause) -> None:
-        """Hear whether what follows was ordered before."""
+    def begins(self, clause: Clause) -> Changes:
+        """ "No, other way round": what follows was ordered before."""
         other_way = self._language.other_way
         if any(phrase_end(self._tokens, i, other_way) for i in range(clause.start, clause.end)):
-            self.anew = True
+            yield from self._anew(True)
+
+    def _anew(self, anew: bool) -> Changes:
+        if anew != self._tally.expected.anew:
+            yield Expect(replace(self._tally.expected, anew=anew))
 
     def line(
         self, clause: Clause, said: Said, counted: bool, *, several: bool, replaces: bool, early: bool
-    ) -> Wish | None:
+    ) -> Answer[Wish | None]:
         """The line that is meant, which is then what is spoken of; None for one more. `counted` by a number
         or article, `several` by a plural without one; `early` tells that something waits for an item."""
         known = self._tally.of_item(said.skus)
         if not known:
-            self.anew = False
+            yield from self._anew(False)
             return None
         last = self._tally.wishes[-1]
         if last in known and (replaces or _again(clause, said, last, counted=counted)):
-            return self._speaks_of(last)
+            return (yield from _speaks_of(last))
         if len(known) == 1 and not early and self._describes(clause, said, counted=counted):
-            return self._speaks_of(known[0])
-        self.anew = (self.anew or replaces) and self._numbered(clause, said)
+            return (yield from _speaks_of(known[0]))
+        anew = (self._tally.expected.anew or replaces) and self._numbered(clause, said)
+        yield from self._anew(anew)
         if last in known and _exactly(clause, said, last, counted=counted):
             return last
-        if self.anew or several or self._recounts(said, replaces=replaces):
-            return self._speaks_of(known[0])
+        if anew or several or self._recounts(said, replaces=replaces):
+            return (yield from _speaks_of(known[0]))
         return None
-
-    def _speaks_of(self, wish: Wish) -> Wish:
-        self._tally.focus_on(wish)
-        return wish
 
     def _numbered(self, clause: Clause, said: Said) -> bool:
         """ "One coke, two sprites and three teas": whether a number begins a line of a list, or an order."""
@@ -72,6 +74,11 @@ class Restater:
         if _only(before, said, language) or language.enough & set(said.words):
             return True
         return said.words[-1] in language.suffices or bool(before and before[-1] in language.summing)
+
+
+def _speaks_of(line: Wish) -> Answer[Wish]:
+    yield Topic(line)
+    return line
 
 
 def _only(before: tuple[str, ...], said: Said, language: Language) -> bool:

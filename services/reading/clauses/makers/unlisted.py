@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.reading.chart.mentions import Name
+from services.reading.clauses.changes import Add, Changes, Recount
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Said
 from services.reading.clauses.listener import Listener
@@ -10,7 +11,7 @@ from services.reading.clauses.tally import Tally, Wish
 
 
 class Unlisted:
-    """Finds them, and adds them to the tally."""
+    """Finds them, and makes the changes that order them."""
 
     def __init__(self, listener: Listener, tally: Tally) -> None:
         self._tokens, self._numbers, self._odd = listener.tokens, listener.numbers, listener.odd
@@ -21,7 +22,7 @@ class Unlisted:
         """What a clause wishes for that is not on the menu; None for anything else."""
         return self._unknown(clause, said) or self._compound(clause, said)
 
-    def add(self, off: Wish, *, replaces: bool) -> None:
+    def add(self, off: Wish, *, replaces: bool) -> Changes:
         """ "Four donuts, no, make it two donuts": the same thing that the menu does not have, another
         number."""
         tokens = self._tokens
@@ -29,9 +30,9 @@ class Unlisted:
         known = [w for w in self._tally.wishes if not w.items]
         same = [w for w in known if [token.folded for token in tokens[slice(*w.at)]] == words]
         if replaces and same:
-            same[0].quantity = off.quantity
+            yield Recount(same[0], off.quantity)
         else:
-            self._tally.add(off)
+            yield Add(off)
 
     def beside(self, clause: Clause) -> Wish | None:
         """Something unknown that an item is wished for with: "fries with truffle oil"."""

@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from schemas.cart import Amount
 from services.reading.chart.mentions import phrase_end
+from services.reading.clauses.changes import Answer, Changes, Drop, Repeat, Resize, Share, Split
 from services.reading.clauses.clause import Clause
-from services.reading.clauses.content import Said
+from services.reading.clauses.content import Said, as_choices
 from services.reading.clauses.listener import Listener
-from services.reading.clauses.pointing import Pointer
+from services.reading.clauses.makers.sharing import share
 from services.reading.clauses.tally import Tally, Wish
 
 
 class Repeater:
-    """Orders what stands already once more, changed as it is said."""
+    """Makes the changes of a clause that orders once more what stands already."""
 
-    def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
+    def __init__(self, listener: Listener, tally: Tally) -> None:
         self._tokens, self._lexicon = listener.tokens, listener.lexicon
-        self._tally, self._pointer = tally, pointer
+        self._tally = tally
         self._language = listener.tokens.language
 
-    def again(self, clause: Clause, said: Said) -> bool:
+    def again(self, clause: Clause, said: Said) -> Answer[bool]:
         """ "The same again but with soy", "another small one": order one more, changed as it is said. False
         where no more of the same is wished for."""
+        tally = self._tally
         same = self._same(clause, said)
         if same and self._language.the_other & set(said.words) and self._told_apart():
-            self._rest_alike()
-            self._pointer.give(self._tally.focus, said)
+            yield from self._rest_alike()
+            yield from share(tally, tally.focus, said)
             return True
         whole = same or self._yet_another(said)
-        if said.item is not None or not self._tally.wishes or not (whole or self._one_more(clause, said)):
+        if said.item is not None or not tally.wishes or not (whole or self._one_more(clause, said)):
             return False
-        last = self._tally.wishes[-1]
-        alike = last.like() if whole else Wish(last.items, last.at)
-        alike.size = alike.size or self.same_size(said)
-        alike.quantity = said.number.value if said.number else 1
-        self._tally.copy = self._tally.beside(alike, last)
-        self._tally.rest = None  # what follows is said of this one
+        last = tally.wishes[-1]
+        more = replace(last) if whole else Wish(last.items, last.at)
+        number = said.number.value if said.number else 1
+        more = replace(more, quantity=number, size=more.size or self.same_size(said))
+        yield Repeat(last, more)
         if not self._language.joining & set(said.words):
-            _make_room(alike, said)
-        self._pointer.give([alike], said)
+            yield from _make_room(more, said)
+        yield from share(tally, (more,), said)
         return True
 
     def same_size(self, said: Said) -> str | None:
@@ -99,18 +101,23 @@ class Repeater:
         groups = {o.group for choices in said.options for o in choices}
         return any(self._tally.single(group) for group in groups & chosen)
 
-    def _rest_alike(self) -> None:
+    def _rest_alike(self) -> Changes:
         """ "The other the same": what is left gets what was said of the part before it."""
         rest = self._tally.rest
         assert rest is not None
         before = next((w for w in reversed(self._tally.group) if w is not rest), rest)
-        rest.size, rest.options = before.size, dict(before.options)
-        self._tally.part(rest, rest.quantity)
+        options = as_choices(before.options)
+        yield Resize(rest, before.size)
+        if rest.options:
+            yield Drop(rest, tuple(rest.options))
+        for choices in options:
+            yield Share((rest,), choices)
+        yield Split(rest, rest.quantity)
 
 
-def _make_room(alike: Wish, said: Said) -> None:
+def _make_room(more: Wish, said: Said) -> Changes:
     """ "The same with honey mustard": the one sauce that it had gives way."""
     for group in {o.group for choices in said.options for o in choices}:
-        held = [c for c, (amount, _) in alike.options.items() if c[0] == group and amount is Amount.NORMAL]
+        held = [c for c, (amount, _) in more.options.items() if c[0] == group and amount is Amount.NORMAL]
         if len(held) == 1:
-            del alike.options[held[0]]
+            yield Drop(more, (held[0],))

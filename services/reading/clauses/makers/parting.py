@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
-from schemas.cart import Amount
 from services.reading.chart.tokens import span
+from services.reading.clauses.changes import Add, Answer, Change, Changes, Drop, Focus, Share, Split
 from services.reading.clauses.clause import Clause
-from services.reading.clauses.content import Said
+from services.reading.clauses.content import Said, as_choices, refused
 from services.reading.clauses.listener import Listener
+from services.reading.clauses.makers.sharing import share, split
 from services.reading.clauses.pointing import Pointer
 from services.reading.clauses.tally import Tally, Wish
 from services.reading.language.language import Language
-from services.reading.values.numbers import Number
 
 
 def _whose(words: tuple[str, ...], language: Language) -> bool:
@@ -23,28 +22,34 @@ def _whose(words: tuple[str, ...], language: Language) -> bool:
 
 
 class Parter:
-    """Gives sizes and options without an item to the lines that they are said of."""
+    """Makes the changes of sizes and options without an item, for the lines that they are said of."""
 
     def __init__(self, listener: Listener, tally: Tally, pointer: Pointer) -> None:
-        self._tokens, self._numbers = listener.tokens, listener.numbers
-        self._lexicon, self._settled = listener.lexicon, listener.settled
+        self._tokens, self._settled = listener.tokens, listener.settled
         self._tally, self._pointer = tally, pointer
         self._language = listener.tokens.language
 
-    def part(self, clause: Clause, said: Said) -> None:
+    def part(self, clause: Clause, said: Said) -> Changes:
         """Sizes and options without an item: of all lines, of some, or of what was spoken of last."""
-        before = self._tally.focus
+        told = yield from self._tells(clause, said)
+        yield from share(self._tally, self._tally.focus, said, undoes=not told)
+
+    def _tells(self, clause: Clause, said: Said) -> Answer[bool]:
+        """Whether a clause tells of which lines it speaks, which are then in focus."""
+        tally, spoken = self._tally, self._tally.focus
         every, some = self._pointer.every(clause, said), self._pointer.some(clause)
         if every is not None:
-            self._tally.focus = every
-        elif some and self._of_those(said) and len(before) == 1 and before[0].quantity > some:
+            yield Focus(every)
+        elif some and self._of_those(said) and len(spoken) == 1 and spoken[0].quantity > some:
             # "Two of them with extra pickles, one of those two cut in half".
-            self._tally.part(before[0], some)
-        elif self._tally.total > 1 and (told := self._told_apart(said, some)) is not None:
-            self._tally.part(*told)
+            yield Split(spoken[0], some)
+        elif tally.total > 1 and (apart := self._told_apart(said, some)) is not None:
+            yield Split(*apart)
         elif (count := self._counted(clause, said)) is not None:
-            self._counted_part(clause, said, count)
-        self._pointer.give(self._tally.focus, said, undoes=self._tally.focus is before)
+            yield self._counted_part(clause, said, count)
+        else:
+            return False
+        return True
 
     def _of_those(self, said: Said) -> bool:
         return any(pair in self._language.of_those for pair in pairwise(said.words))
@@ -54,7 +59,7 @@ class Parter:
         "mine's got soy and hers an extra shot", "the other plain"."""
         tally = self._tally
         if some is not None:
-            return self._undivided(), some
+            return tally.undivided, some
         if tally.rest is not None and _whose(said.words, self._language):
             return tally.rest, 1
         if self._language.the_other & set(said.words):
@@ -63,80 +68,21 @@ class Parter:
             return rest, rest.quantity
         return None
 
-    def _undivided(self) -> Wish:
-        """The line that is not yet told apart, or else that of which there are most."""
-        return self._tally.rest or max(self._tally.group, key=lambda wish: wish.quantity)
-
-    def lacks(self, said: Said) -> bool:
+    def lacks(self, said: Said) -> Answer[bool]:
         """ "Three with ice, two without": some of the rest get nothing of what the part before has."""
         tally = self._tally
         had = tally.focus[-1].options if tally.focus else {}
         if said.number is None or not self._only_refuses(said) or tally.rest is None or not had:
             return False
-        part = tally.part(tally.rest, said.number.value)
-        part.options = {choice: (Amount.NONE, 1) for choice in had}
+        part = yield from split(tally, tally.rest, said.number.value)
+        if part.options:
+            yield Drop(part, tuple(part.options))
+        for choices in as_choices(had):
+            yield Share((part,), refused(choices))
         return True
 
     def _only_refuses(self, said: Said) -> bool:
         return len(said.words) == 2 and said.words[1] in self._language.refusing_all
-
-    def becomes(self, clause: Clause, said: Said, turned: tuple[str, ...]) -> bool:
-        """Whether some of what is spoken of are another item: "make one of them a Hawaiian", "the other a
-        veggie", "two chocolate" of six croissants, "one of them iced"; `turned` is the item that it turns
-        into."""
-        some, number = self._pointer.some(clause), said.number.value if said.number else 0
-        total, rest, item = self._tally.total, self._tally.rest, said.item
-        if item is not None:
-            place, bare = (item.start, item.end), replace(said, item=None)
-            new = total > 1 and not self._tally.of_item(said.skus)
-            if turned and 0 < (some or number) < total:
-                return self._become(some or number, turned, place, bare)
-            if new and rest is not None and self._language.the_other & set(said.words[:2]):
-                return self._become(rest.quantity, said.skus, place, bare)
-            if new and some:
-                return self._become(some, said.skus, place, said)
-        if said.number is not None and (kind := self._kind(clause, said, said.number)) is not None:
-            place = (said.number.start, said.number.end + 1)
-            return self._become(number, (kind,), place, self._beyond(clause, said))
-        return False
-
-    def _become(self, quantity: int, skus: tuple[str, ...], at: tuple[int, int], said: Said) -> bool:
-        """ "Make one of them a Hawaiian": some of a line are another item of the same size."""
-        some = self._tally.part(self._undivided(), quantity)
-        some.items, some.at, some.options = skus, at, {}
-        some.size = some.size if some.size and self._tally.sized(some, some.size) else None
-        self._pointer.give([some], said)
-        return True
-
-    def _kind(self, clause: Clause, said: Said, number: Number) -> str | None:
-        """The item that "two chocolate" are of six croissants; None where they are of no kind."""
-        tally, tokens = self._tally, self._tokens
-        if tally.rest is None or tally.total < 2 or not 0 < number.value <= tally.rest.quantity:
-            return None
-        first, end = tally.group[0].at
-        if end - first > 1:
-            return None  # "two drip coffees" are of one kind
-        words = tuple(t.folded for t in tokens[number.end : clause.end])
-        head = tokens[end - 1].folded
-        fitting = (
-            sku
-            for name, sku in self._lexicon.items(head)
-            if len(name) > 1 and name[-1] == head and words[: len(name) - 1] == name[:-1]
-        )
-        summed = tally.total in list(accumulate(n.value for n in self._numbers if n.start >= end))[1:]
-        return next((sku for sku in fitting if summed or not self._names_another(said, sku)), None)
-
-    def _names_another(self, said: Said, sku: str) -> bool:
-        """Whether a clause says the full name of another item than `sku`."""
-        mention = said.item.of("item") if said.item is not None else None
-        return mention is not None and mention.strong and sku not in mention.ids
-
-    def _beyond(self, clause: Clause, said: Said) -> Said:
-        """What a clause says of a kind beside its name: after "with" or "no"."""
-        language = self._language
-        words = [t.folded for t in self._tokens[clause.body : clause.end]]
-        named = any(w in language.accompanying or language.amounts.get(w) is Amount.NONE for w in words)
-        return said if named else replace(said, options=())
 
     def _counted(self, clause: Clause, said: Said) -> int | None:
         """How many a part without an item is of, by its number or article; None where it is no part."""
@@ -204,17 +150,16 @@ class Parter:
         kinds = [first for first in starts if self._tokens[first - 1].folded in articles]
         return not self._tally.parted and len(kinds) == self._tally.total
 
-    def _counted_part(self, clause: Clause, said: Said, count: int) -> None:
+    def _counted_part(self, clause: Clause, said: Said, count: int) -> Change:
         """ "Two with oat": some of those ordered, or that many more."""
         tally, joined = self._tally, clause.lead in self._language.coordinating
         rest, base = tally.rest, tally.group[0]
         spoken = tally.focus[0] if len(tally.focus) == 1 else base
         if rest is None and tally.parted and not joined and spoken.quantity > count:
-            tally.part(spoken, count)  # "of those two, make one decaf"
-        elif rest is None or count > rest.quantity or self._is_more(said, base, joined=joined):
-            tally.beside(Wish(base.items, base.at, count), tally.group[-1])
-        else:
-            tally.part(rest, count)
+            return Split(spoken, count)  # "of those two, make one decaf"
+        if rest is None or count > rest.quantity or self._is_more(said, base, joined=joined):
+            return Add(Wish(base.items, base.at, count), after=tally.group[-1])
+        return Split(rest, count)
 
     def _is_more(self, said: Said, base: Wish, *, joined: bool) -> bool:
         """Whether a number is of that many more: "and two with oat", or a large one beside a small one. None

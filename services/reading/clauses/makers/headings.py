@@ -4,27 +4,30 @@ pizzas, all large: a Hawaiian, a veggie and a supreme".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from schemas.evidence import OptionEvidence
 from services.reading.chart.tokens import fold
+from services.reading.clauses.changes import Changes, Remove, Resize, Share
+from services.reading.clauses.content import as_choices
 from services.reading.clauses.listener import Listener
 from services.reading.clauses.tally import Tally, Wish
 
 
-def without_headings(tally: Tally, listener: Listener) -> list[Wish]:
-    """The lines of an order; a heading gives its size and options to those that it announced."""
-    wishes = list(tally.wishes)
+def headings(tally: Tally, listener: Listener) -> Changes:
+    """Headings go once all is said; each gives its size and options to the lines that it announced."""
     for head in tally.wishes:
-        announced = _announced(head, wishes[wishes.index(head) + 1 :], listener)
+        announced = _announced(head, tally.wishes[tally.wishes.index(head) + 1 :], listener)
         several = len({wish.items for wish in announced}) > 1 or len(head.items) > 1
         joined = announced and _is_joined(head, listener)
         if not several or joined or sum(w.quantity for w in announced) != head.quantity:
             continue
-        wishes.remove(head)
+        yield Remove(head)
         for wish in announced:
-            _inherit(tally, wish, head)
-    return wishes
+            yield from _inherit(tally, wish, head)
 
 
-def _announced(head: Wish, following: list[Wish], listener: Listener) -> list[Wish]:
+def _announced(head: Wish, following: Sequence[Wish], listener: Listener) -> list[Wish]:
     """As many of the lines after a heading as it may stand for."""
     announced: list[Wish] = []
     for wish in following:
@@ -53,9 +56,15 @@ def _is_kind(wish: Wish, head: Wish, listener: Listener) -> bool:
     return called == {fold(category, listener.tokens.language)} and kinds[wish.items[0]] == category
 
 
-def _inherit(tally: Tally, wish: Wish, head: Wish) -> None:
+def _inherit(tally: Tally, wish: Wish, head: Wish) -> Changes:
     if wish.size is None and head.size is not None and tally.sized(wish, head.size):
-        wish.size = head.size
-    for choice, how in head.options.items():
-        if tally.offers(wish, choice[0]):
-            wish.options.setdefault(choice, how)
+        yield Resize(wish, head.size)
+    for choices in as_choices(head.options):
+        if tally.choice(wish, choices) is not None and not _has_its_own(tally, wish, choices[0]):
+            yield Share((wish,), choices)
+
+
+def _has_its_own(tally: Tally, wish: Wish, option: OptionEvidence) -> bool:
+    """Whether a line has that option already, or another where one can be had."""
+    alone = tally.single(option.group) and any(group == option.group for group, _ in wish.options)
+    return alone or (option.group, option.id) in wish.options
