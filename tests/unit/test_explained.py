@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from schemas.errors import TooMuchToRead
-from schemas.explanation import LOSSES, RULES, Explanation, Loss, Rule, Span
+from schemas.explanation import LOSSES, RULES, ExplainedSpan, Explanation, Loss, Rule
 from schemas.transcript import Transcript
 from services.checks.explained import explain
 from services.reading import explained as reading_explained
@@ -23,7 +23,7 @@ def explained(text: str) -> Explanation:
     return explain(heard, evidence, asr_threshold=0.7, field_threshold=0.5, max_total=100_000)
 
 
-def span(text: str, words: str, name: str) -> Span:
+def span(text: str, words: str, name: str) -> ExplainedSpan:
     """The one span of `words` that names something called `name`."""
     found = [s for s in explain_reading(text, CAFE).spans if s.text == words]
     (one,) = [s for s in found if name in {ref.name for ref in s.refs}]

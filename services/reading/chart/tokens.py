@@ -6,8 +6,8 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from schemas.evidence import Mention
 from services.reading.effort import charge
 from services.reading.language.language import Language
 
@@ -31,15 +31,17 @@ class Token:
 
 
 class Utterance(list[Token]):
-    """What was said, as tokens in order, and the language that it was said in. A slice is a plain list."""
+    """What was said, as tokens in order, with the language that it was said in and the text as it was
+    written. A slice is a plain list."""
 
-    def __init__(self, tokens: Iterable[Token], language: Language) -> None:
+    def __init__(self, tokens: Iterable[Token], language: Language, text: str) -> None:
         super().__init__(tokens)
         self.language = language
+        self.text = text
 
     def of(self, tokens: Iterable[Token]) -> Utterance:
-        """Other tokens in the same language."""
-        return Utterance(tokens, self.language)
+        """Other tokens of the same text."""
+        return Utterance(tokens, self.language, self.text)
 
 
 def fold(word: str, language: Language) -> str:
@@ -70,6 +72,7 @@ def tokenize(text: str, language: Language) -> Utterance:
             for m, end in zip(found, ends, strict=True)
         ),
         language,
+        text,
     )
 
 
@@ -177,13 +180,22 @@ def sentences(tokens: list[Token]) -> Iterator[list[Token]]:
             start = i + 1
 
 
-def span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
-    """Token positions [first, end) of a mention."""
+class Placed(Protocol):
+    """Anything that stands at characters [start, end)."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+def span(tokens: list[Token], mention: Placed) -> tuple[int, int]:
+    """Positions [first, end) of what is named, among some of the tokens that were said."""
     charge(3)
     first = bisect_left(tokens, mention.start, key=lambda token: token.start)
     return first, bisect_right(tokens, mention.end, lo=first, key=lambda token: token.end)
 
 
-def covered(tokens: list[Token], mentions: Iterable[Mention]) -> set[int]:
-    """Token positions that mentions take up."""
+def covered(tokens: list[Token], mentions: Iterable[Placed]) -> set[int]:
+    """Token positions that what is named takes up."""
     return {i for mention in mentions for i in range(*span(tokens, mention))}

@@ -6,12 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemas.cart import Amount
-from schemas.evidence import Mention, OptionEvidence
+from schemas.evidence import OptionEvidence
 from services.reading.chart.mentions import Name
+from services.reading.chart.span import Number
+from services.reading.chart.span import Span as Mention
 from services.reading.chart.tokens import PAUSES
 from services.reading.clauses.clause import Clause
 from services.reading.language.language import Language
-from services.reading.values.numbers import Number
 
 # The options that one name may mean, of different groups.
 Choices = tuple[OptionEvidence, ...]

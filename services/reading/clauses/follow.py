@@ -13,9 +13,9 @@ from dataclasses import replace
 from enum import Enum, auto
 from itertools import zip_longest
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.mentions import names_of
+from services.reading.chart.span import Span as Mention
 from services.reading.chart.tokens import SENTENCE_ENDS, Utterance
 from services.reading.clauses.adding import Adder
 from services.reading.clauses.asking import Asker

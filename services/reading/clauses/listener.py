@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.mentions import Name, phrase_end
+from services.reading.chart.span import Number
+from services.reading.chart.span import Span as Mention
 from services.reading.chart.tokens import Utterance, span
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Choices, Said, meant
@@ -17,7 +18,6 @@ from services.reading.clauses.strangers import Strangers
 from services.reading.clauses.tally import Tally
 from services.reading.names.lexicon import Lexicon
 from services.reading.values.amounts import options_heard
-from services.reading.values.numbers import Number
 
 # After these a name that may be an item or a choice is rather a choice of what stands.
 _CHANGING = (Cue.SWAP, Cue.INSTEAD, Cue.NOT, Cue.REMOVE)
@@ -154,7 +154,7 @@ class Listener:
         items = {sku for known, sku in self.lexicon.items(*said) if list(known[: len(said)]) == said}
         if len(items) != 1:
             return None
-        mention = choice.model_copy(update={"kind": "item", "ids": tuple(items), "groups": ()})
+        mention = replace(choice, kind="item", ids=tuple(items), groups=())
         return Name(name.start, name.end, (mention,))
 
     def _is_counted(self, name: Name, clause: Clause) -> bool:

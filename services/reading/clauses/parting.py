@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 
 from schemas.cart import Amount
+from services.reading.chart.span import Number
 from services.reading.chart.tokens import span
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Said
@@ -13,7 +14,6 @@ from services.reading.clauses.listener import Listener
 from services.reading.clauses.pointing import Pointer
 from services.reading.clauses.tally import Tally, Wish
 from services.reading.language.language import Language
-from services.reading.values.numbers import Number
 
 
 def _whose(words: tuple[str, ...], language: Language) -> bool:

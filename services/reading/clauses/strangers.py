@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.evidence import Mention
 from services.reading.chart.mentions import Name, phrase_end
+from services.reading.chart.span import Number
+from services.reading.chart.span import Span as Mention
 from services.reading.chart.tokens import Utterance
 from services.reading.clauses.clause import Clause
 from services.reading.language.language import Language
 from services.reading.names.lexicon import Lexicon
-from services.reading.values.numbers import Number
 
 
 @dataclass(frozen=True, slots=True)

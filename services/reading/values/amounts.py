@@ -7,12 +7,13 @@ from enum import StrEnum
 from itertools import pairwise
 
 from schemas.cart import MAX_COUNT, Amount
-from schemas.evidence import Mention, OptionEvidence
+from schemas.evidence import OptionEvidence
 from schemas.menu import Menu
+from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import Utterance, covered, span
 from services.reading.language.language import language_of
 from services.reading.values.counting import led_to, of_one, opens_line, starting
-from services.reading.values.numbers import Number, number_value
+from services.reading.values.numbers import number_value
 
 _REFUSING = 2  # words before a list in which what refuses all of it is looked for
 _NEAR = 3  # words before an option in which its amount or count is looked for
@@ -21,7 +22,7 @@ _NEAR_COUNT = 5  # "two extra pumps of the vanilla"
 
 
 def options_heard(
-    tokens: Utterance, here: list[Mention], mentions: list[Mention], numbers: list[Number], menu: Menu
+    tokens: Utterance, here: list[Span], mentions: list[Span], numbers: list[Number], menu: Menu
 ) -> tuple[list[OptionEvidence], set[Number]]:
     """Each option mentioned `here`, with the amounts and counts said beside it, and the numbers that count
     an option rather than an item. What can be chosen once is not counted: "two toasted" are two lines."""
@@ -52,7 +53,7 @@ def options_heard(
     ], counting
 
 
-def _plural(mention: Mention, menu: Menu) -> bool:
+def _plural(mention: Span, menu: Menu) -> bool:
     """Whether an option was said in the plural, and has no such name: "two creams". Things of their own may
     be so many more ("and two cokes")."""
     said = mention.text.casefold()
@@ -79,7 +80,7 @@ class _Joint(StrEnum):
     PAUSE = "pause"
 
 
-def _refuse_lists(tokens: Utterance, options: list[Mention], amounts: list[set[Amount]]) -> None:
+def _refuse_lists(tokens: Utterance, options: list[Span], amounts: list[set[Amount]]) -> None:
     """Carry a "no" over the list that it begins: "no cream, foam or sugar" refuses all three. Without an
     "or" what follows may be refused or wished for ("no lettuce, tomato"): both are left open. "Without
     lettuce and tomato" has neither, where the two are of one group."""
@@ -101,7 +102,7 @@ def _refuse_lists(tokens: Utterance, options: list[Mention], amounts: list[set[A
             amounts[start + i].update(refused)
 
 
-def _list(tokens: Utterance, options: list[Mention], amounts: list[set[Amount]]) -> list[_Joint]:
+def _list(tokens: Utterance, options: list[Span], amounts: list[set[Amount]]) -> list[_Joint]:
     """What joins the options of a list that begins with the first; none after it has an amount of its own."""
     joints: list[_Joint] = []
     for (before, after), its in zip(pairwise(options), amounts[1:], strict=True):
@@ -120,7 +121,7 @@ def _refused_as(*, within: bool, alike: bool, ended: bool) -> set[Amount]:
     return {Amount.NONE, Amount.NORMAL} if alike or within else set()
 
 
-def _carry_on(tokens: Utterance, options: list[Mention], amounts: list[set[Amount]]) -> None:
+def _carry_on(tokens: Utterance, options: list[Span], amounts: list[set[Amount]]) -> None:
     """ "Heavy on the oil and vinegar" is of both, or of the oil alone."""
     for (one, said), (other, its) in pairwise(zip(options, amounts, strict=True)):
         first, end = span(tokens, one)
@@ -251,7 +252,7 @@ def _closes(tokens: Utterance, at: int) -> bool:
 
 
 def _counts(
-    tokens: Utterance, mentions: list[Mention], numbers: list[Number], first: int, end: int, menu: Menu
+    tokens: Utterance, mentions: list[Span], numbers: list[Number], first: int, end: int, menu: Menu
 ) -> tuple[set[int], set[Number]]:
     """A number right before the option counts it, unless the option leads to its item: in "two oat
     lattes" it counts the item, and in "two ham and chicken pies"; "a two shot latte" is one."""
@@ -279,7 +280,7 @@ def _stands_near(tokens: Utterance, number: Number, first: int) -> bool:
     return not paused and all(t.folded in tokens.language.between_count_and_option for t in between)
 
 
-def _leads_to_name(tokens: Utterance, end: int, mentions: list[Mention]) -> bool:
+def _leads_to_name(tokens: Utterance, end: int, mentions: list[Span]) -> bool:
     """Whether an item or a size follows an option: "oat lattes", "cans of coke"."""
     partitive = end + 1 < len(tokens) and tokens[end].folded in tokens.language.partitive
     after = end + 1 if partitive else end

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from schemas.cart import MAX_QUANTITY
-from schemas.evidence import LineEvidence, Mention, OptionEvidence
+from schemas.evidence import LineEvidence, OptionEvidence
+from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import span
 from services.reading.values.amounts import options_heard
-from services.reading.values.numbers import Number, is_plural
+from services.reading.values.numbers import is_plural
 from services.reading.whole.places import Place
 from services.reading.whole.reading import Reading
 from services.reading.whole.splits import Part
@@ -24,7 +25,7 @@ def lines_of(text: str, reading: Reading, place: Place, *, odd: list[int], sure:
     """The lines that the item at `place` may give. `odd` are positions of words that nothing accounts for:
     beside one of them an item that was named whole stays ("a pumpkin spice latte"), and the word is a doubt.
     Nothing need be ordered when the order as a whole is not `sure`."""
-    named = [m for m in reading.mentions if m.kind == "item" and place.anchor == m.text]
+    named = [m for m in reading.standing if m.kind == "item" and place.anchor == m.text]
     whole = any(m.strong and not m.guessed for m in named)
     required = whole and sure and reading.plain
     if reading.plain and (split := reading.splits.get(place.first)):
@@ -36,7 +37,7 @@ def _part(text: str, reading: Reading, place: Place, part: Part, *, required: bo
     """One of several lines that the words tell apart; nothing about it is left open."""
     uncounted = [n for n in reading.numbers if n.start not in part.openers]
     menu = place.menu
-    options, _ = options_heard(reading.tokens, list(part.mentions), reading.mentions, uncounted, menu)
+    options, _ = options_heard(reading.left, list(part.mentions), reading.standing, uncounted, menu)
     named = _said_of_it_alone(part.mentions, place)
     sizes = _ids([m for m in part.mentions if m.kind == "size"])
     return LineEvidence(
@@ -52,7 +53,7 @@ def _part(text: str, reading: Reading, place: Place, part: Part, *, required: bo
 
 
 @dataclass(frozen=True)
-class _Words:
+class _LineWords:
     """The words of the item at one place.
 
     `here` are the mentions where its values may be looked for, `own` those that belong to no other place;
@@ -64,20 +65,20 @@ class _Words:
     odd: set[int]
     start: int
     end: int
-    here: list[Mention]
-    own: list[Mention]
+    here: list[Span]
+    own: list[Span]
     options: list[OptionEvidence]
     counted: list[Number]
 
     @cached_property
-    def sizes(self) -> list[Mention]:
+    def sizes(self) -> list[Span]:
         """Sizes that it may have; its own are meant before one that was said of all."""
         everywhere = self.reading.everywhere
         own = [m for m in self.here if m.kind == "size" and m not in everywhere]
         return own or [m for m in everywhere if m.kind == "size"]
 
     @cached_property
-    def own_sizes(self) -> list[Mention]:
+    def own_sizes(self) -> list[Span]:
         """Those of its sizes that were said of no other item."""
         return [m for m in self.sizes if m in self.own]
 
@@ -92,7 +93,7 @@ class _Words:
         """Options that it may have, those required that were said of it alone where the words are sure."""
         if not self.is_sure:
             return self.options
-        tokens = self.reading.tokens
+        tokens = self.reading.left
         # "A hot dog and a mocha": beside an unknown word it may be part of another name.
         clear = [m for m in self.own if not {span(tokens, m)[0] - 1, span(tokens, m)[1]} & self.odd]
         return _requiring(self.options, _said_of_it_alone(clear, self.place))
@@ -113,7 +114,7 @@ class _Words:
 
     def _closes_line(self, number: Number) -> bool:
         """ "Burgers, two. Tots, one": a number right after the name, and nothing that it might lead to."""
-        tokens, end = self.reading.tokens, number.end
+        tokens, end = self.reading.left, number.end
         if number.start != self.place.last:
             return False
         if end == len(tokens) or tokens[end - 1].after:
@@ -135,12 +136,12 @@ class _Words:
         """ "Lattes, please": how many? "A six pack of muffins" is one, though they are named so."""
         if self.counted or self._is_pack():
             return False
-        named = [m for m in self.reading.mentions if m.kind == "item" and m.text == self.place.anchor]
+        named = [m for m in self.reading.standing if m.kind == "item" and m.text == self.place.anchor]
         return any(is_plural(m, self.place.menu) for m in named)
 
     def _is_pack(self) -> bool:
         """Whether its size is a number of pieces."""
-        tokens = self.reading.tokens
+        tokens = self.reading.left
         words = {t.folded for m in self.own_sizes for t in tokens[slice(*span(tokens, m))]}
         return not words.isdisjoint(tokens.language.pieces)
 
@@ -151,24 +152,24 @@ class _Words:
         return any(offered.isdisjoint(m.groups) for m in asked)
 
 
-def _words_of(reading: Reading, place: Place, odd: set[int]) -> _Words:
+def _words_of(reading: Reading, place: Place, odd: set[int]) -> _LineWords:
     """The words of the item at `place`: all of them where a line's own words don't tell all about it."""
-    tokens = reading.tokens
+    tokens = reading.left
     start, end = place.region if reading.plain else (0, len(tokens))
 
-    def within(low: int, high: int) -> list[Mention]:
-        spans = ((span(tokens, m), m) for m in reading.mentions if m not in reading.everywhere)
+    def within(low: int, high: int) -> list[Span]:
+        spans = ((span(tokens, m), m) for m in reading.standing if m not in reading.everywhere)
         return [*(m for (first, last), m in spans if low <= first and last <= high), *reading.everywhere]
 
     here = within(start, end)
-    options, counting = options_heard(tokens, here, reading.mentions, reading.numbers, place.menu)
+    options, counting = options_heard(tokens, here, reading.standing, reading.numbers, place.menu)
     # "Two burritos, a latte": what the number counts is not on the menu.
     counting |= {n for n in reading.numbers if n.end in odd}
     counted = [n for n in reading.numbers if start <= n.start and n.end <= end and n not in counting]
-    return _Words(reading, place, odd, start, end, here, within(*place.own), options, counted)
+    return _LineWords(reading, place, odd, start, end, here, within(*place.own), options, counted)
 
 
-def _line(text: str, words: _Words, *, required: bool) -> LineEvidence:
+def _line(text: str, words: _LineWords, *, required: bool) -> LineEvidence:
     """What the item may be, as one line or, where several are likely, as copies of it."""
     reading, place = words.reading, words.place
     sizes = words.sizes
@@ -191,24 +192,24 @@ def _requiring(options: Iterable[OptionEvidence], named: set[tuple[str, str]]) -
     return [o.model_copy(update={"required": (o.group, o.id) in named}) for o in options]
 
 
-def _either(options: list[OptionEvidence], own: list[Mention], *, local: bool) -> list[OptionEvidence]:
+def _either(options: list[OptionEvidence], own: list[Span], *, local: bool) -> list[OptionEvidence]:
     """Mark options whose words may as well belong to the line beside."""
     mine = {pair for m in own if m.kind == "option" for pair in zip(m.groups, m.ids, strict=True)}
     return [o.model_copy(update={"either": local and (o.group, o.id) not in mine}) for o in options]
 
 
-def _ids(mentions: list[Mention]) -> tuple[str, ...]:
+def _ids(mentions: list[Span]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ref for m in mentions for ref in m.ids))
 
 
 def _written(text: str, reading: Reading, region: tuple[int, int]) -> str:
-    first, last = reading.tokens[region[0]], reading.tokens[region[1] - 1]
+    first, last = reading.left[region[0]], reading.left[region[1] - 1]
     # Whole words as they are written: "[2J" is one, though its bracket is no part of the name.
     start, end = text.rfind(" ", 0, first.start) + 1, text.find(" ", last.end)
     return text[start:] if end < 0 else text[start:end]
 
 
-def _said_of_it_alone(own: Sequence[Mention], place: Place) -> set[tuple[str, str]]:
+def _said_of_it_alone(own: Sequence[Span], place: Place) -> set[tuple[str, str]]:
     """Options whose whole name was said here and that the item offers in one group; of a choose-one group
     only when no other of it was said."""
     offered = place.offered

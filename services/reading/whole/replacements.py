@@ -5,7 +5,7 @@ from __future__ import annotations
 from services.reading.whole.sheet import NotPlain, Sheet, Value
 
 
-def replace(sheet: Sheet, at: int) -> int | None:
+def supersede(sheet: Sheet, at: int) -> int | None:
     """Put what follows the words of replacing at `at` in the place of one thing of its kind before them; the
     position to go on from, None where there are no such words.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.mentions import phrase_end
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import SENTENCE_ENDS, Token, Utterance, covered, span
 from services.reading.values.numbers import number_value
 
@@ -23,7 +23,7 @@ class Value:
     kind: str
     start: int
     end: int
-    mention: Mention | None = None
+    mention: Span | None = None
 
     def names(self) -> set[tuple[str, str]]:
         """Groups and ids that the words may mean; a number names nothing."""
@@ -49,7 +49,7 @@ class Sheet:
     Of the groups `single` only one option can be chosen; `offered` are the groups that an item comes with, by
     its sku. `gone_at` is where what was taken back last ends, -1 where nothing was."""
 
-    def __init__(self, tokens: Utterance, mentions: list[Mention], menu: Menu) -> None:
+    def __init__(self, tokens: Utterance, mentions: list[Span], menu: Menu) -> None:
         self.tokens = tokens
         self.language = tokens.language
         self.single = menu.choose_one
@@ -59,7 +59,7 @@ class Sheet:
         self._struck: set[int] = set()
         self._numbers: dict[int, str] = {}
         self._pauses: dict[int, str] = {}
-        self._names: dict[Mention, Mention] = {}
+        self._names: dict[Span, Span] = {}
         self.named = covered(tokens, mentions)
         values = [Value(m.kind, *span(tokens, m), m) for m in mentions if not m.guessed]
         values += [
@@ -142,13 +142,13 @@ class Sheet:
         """`new` said at the place of `old`: its line, its order of words."""
         if old.mention is not None and new.mention is not None:
             start, end = old.mention.start, old.mention.end
-            self._names[old.mention] = new.mention.model_copy(update={"start": start, "end": end})
+            self._names[old.mention] = replace(new.mention, start=start, end=end, on=(old.mention,))
         else:
             self._numbers[old.start] = self.tokens[new.start].folded
         self._pauses[old.end - 1] = self.tokens[new.end - 1].after
         self.strike(new.start, new.end)
 
-    def result(self) -> tuple[Utterance, list[Mention]]:
+    def result(self) -> tuple[Utterance, list[Span]]:
         """The words and mentions that are left."""
         kept: list[Token] = []
         last = -1

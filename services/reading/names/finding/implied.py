@@ -4,35 +4,39 @@ everything a choice of it, and "a large with ham and pineapple", where all of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
-from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.reading.chart.resolve import SHORT
+from services.reading.chart.chart import Chart
+from services.reading.chart.span import SHORT, Span
 from services.reading.chart.tokens import Utterance, fold, folded, span
 from services.reading.language.language import language_of
+from services.reading.names.lexicon import Lexicon
 from services.reading.names.senses import narrowed
-from services.reading.names.sorts import Sorted
 
 # Names of items that hold a word, with their ids.
 Named = Callable[[str], Iterable[tuple[tuple[str, ...], str]]]
+# By a group of options: what follows its sort in names of items that come with it, and whose names these are.
+Sorted = Callable[[str], Mapping[tuple[str, ...], str]]
 
 
-def with_implied(
-    tokens: Utterance, mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
-) -> list[Mention]:
-    """The mentions, in order, with the items that some of them imply."""
-    kept: list[Mention] = []
-    for mention in mentions:
+def implied_items(chart: Chart, lexicon: Lexicon) -> Chart:
+    """Items that only a choice or size of theirs tells of: "two everything bagels", "a large with ham"."""
+    tokens, menu, named = chart.words, chart.menu, lexicon.items
+    kept: list[Span] = []
+    new: list[Span] = []
+    for mention in chart.standing:
         parted = _parted(tokens, mention, kept, menu, named) if mention.kind == "option" else None
         kept += parted or [mention]
-    kept += list(_plain_items(tokens, kept, menu, named, sort_of))
-    return sorted(kept, key=lambda m: (m.start, m.end))
+        new += parted or []
+    plain = list(_plain_items(tokens, kept, menu, named, lexicon.of_sort))
+    return chart.standing_so(sorted([*kept, *plain], key=lambda m: (m.start, m.end)), [*new, *plain])
 
 
 def _parted(
-    tokens: Utterance, mention: Mention, before: list[Mention], menu: Menu, named: Named
-) -> list[Mention] | None:
+    tokens: Utterance, mention: Span, before: list[Span], menu: Menu, named: Named
+) -> list[Span] | None:
     """A choice whose name ends in that of the item it is of, as both; None where an item before takes it."""
     first, end = span(tokens, mention)
     last = tokens[end - 1]
@@ -46,22 +50,25 @@ def _parted(
     cut = tokens[end - 2].end
     choice = narrowed(mention, {*item.option_groups})
     return [
-        choice.model_copy(update={"end": cut, "text": mention.text[: cut - mention.start]}),
-        mention.model_copy(
-            update={
-                "kind": "item",
-                "ids": (item.sku,),
-                "groups": (),
-                "start": last.start,
-                "text": mention.text[last.start - mention.start :],
-                "score": SHORT,
-                "strong": True,
-            }
+        replace(
+            choice, core=choice.core[:-1], end=cut, text=mention.text[: cut - mention.start], on=(mention,)
+        ),
+        replace(
+            mention,
+            kind="item",
+            ids=(item.sku,),
+            groups=(),
+            core=mention.core[-1:],
+            start=last.start,
+            text=mention.text[last.start - mention.start :],
+            score=SHORT,
+            rule="implied",
+            on=(mention,),
         ),
     ]
 
 
-def _opens(tokens: Utterance, at: int, groups: set[str], before: list[Mention], menu: Menu) -> bool:
+def _opens(tokens: Utterance, at: int, groups: set[str], before: list[Span], menu: Menu) -> bool:
     """Whether a choice is a line of its own, and none of the item before it."""
     said, at = tokens.language, _past_qualifiers(tokens, at, before)
     counted = at == 0 or tokens[at - 1].folded in said.indefinite_articles or tokens[at - 1].folded.isdigit()
@@ -72,7 +79,7 @@ def _opens(tokens: Utterance, at: int, groups: set[str], before: list[Mention], 
     return counted or not _is_taken(groups, items, before, menu)
 
 
-def _past_qualifiers(tokens: Utterance, at: int, before: list[Mention]) -> int:
+def _past_qualifiers(tokens: Utterance, at: int, before: list[Span]) -> int:
     """Where the sizes and amounts begin that lead to the token at `at`."""
     sizes = {span(tokens, m)[1]: span(tokens, m)[0] for m in before if m.kind == "size"}
     while at in sizes or (
@@ -82,7 +89,7 @@ def _past_qualifiers(tokens: Utterance, at: int, before: list[Mention]) -> int:
     return at
 
 
-def _is_taken(groups: set[str], items: list[Mention], before: list[Mention], menu: Menu) -> bool:
+def _is_taken(groups: set[str], items: list[Span], before: list[Span], menu: Menu) -> bool:
     """Whether an item before takes a choice of one of the groups. "With bacon and white toast": the bacon may
     be a choice, and the toast of what that is a choice of."""
     choices = {(m.start, m.end) for m in before if m.kind == "option"}
@@ -91,8 +98,8 @@ def _is_taken(groups: set[str], items: list[Mention], before: list[Mention], men
 
 
 def _plain_items(
-    tokens: Utterance, mentions: list[Mention], menu: Menu, named: Named, sort_of: Sorted
-) -> Iterator[Mention]:
+    tokens: Utterance, mentions: list[Span], menu: Menu, named: Named, sort_of: Sorted
+) -> Iterator[Span]:
     """The plain item of a category where a size and choices of it are said, and nothing that has them: at
     the place of the size."""
     implied: set[int] = set()
@@ -113,10 +120,11 @@ def _plain_items(
             fits = _plain(size, own, menu, named)
         if len(fits) == 1:
             implied.add(size.start)
-            yield size.model_copy(update={"kind": "item", "ids": (fits[0].sku,), "score": SHORT})
+            sku, on = fits[0].sku, (size, *own)
+            yield replace(size, kind="item", ids=(sku,), score=SHORT, rule="implied", on=on)
 
 
-def _plain(size: Mention, own: list[Mention], menu: Menu, named: Named) -> list[Item]:
+def _plain(size: Span, own: list[Span], menu: Menu, named: Named) -> list[Item]:
     """The plain items that come in a size and with choices, of which one is theirs only."""
     if _begins(own[0], menu, named):
         return []
@@ -124,27 +132,27 @@ def _plain(size: Mention, own: list[Mention], menu: Menu, named: Named) -> list[
     return fits if len(fits) == 1 and _only_of(fits[0], own, menu) else []
 
 
-def _has_item_after(tokens: Utterance, own: list[Mention], after: list[Mention]) -> bool:
+def _has_item_after(tokens: Utterance, own: list[Span], after: list[Span]) -> bool:
     """Whether choices lead to an item that is said after them."""
     return bool(after) and not _closed(tokens, own[-1], after[0])
 
 
-def _is_of_another(size: Mention, before: list[Mention], menu: Menu) -> bool:
+def _is_of_another(size: Span, before: list[Span], menu: Menu) -> bool:
     """Whether a size may be that of an item before it, which comes in it."""
     return any(m.kind == "item" and {*size.ids} & _sizes(m, menu) for m in before)
 
 
-def _is_said(sole: list[Item], mentions: list[Mention]) -> bool:
+def _is_said(sole: list[Item], mentions: list[Span]) -> bool:
     """Whether the item that a size could imply is said itself: "a quart of rocky road, hand packed"."""
     return any(m.kind == "item" and item.sku in m.ids for m in mentions for item in sole)
 
 
-def _is_said_again(before: list[Mention], implied: set[int]) -> bool:
+def _is_said_again(before: list[Span], implied: set[int]) -> bool:
     """Whether a size may take the place of one before it: "a large pepperoni, sorry, extra large"."""
     return any(m.kind == "size" and m.start not in implied for m in before)
 
 
-def _that_come_in(items: list[Item], size: Mention, choices: list[Mention]) -> list[Item]:
+def _that_come_in(items: list[Item], size: Span, choices: list[Span]) -> list[Item]:
     """The items that come in a size, and with each of the choices."""
     return [
         item
@@ -153,19 +161,19 @@ def _that_come_in(items: list[Item], size: Mention, choices: list[Mention]) -> l
     ]
 
 
-def _sole(size: Mention, menu: Menu) -> list[Item]:
+def _sole(size: Span, menu: Menu) -> list[Item]:
     """The only item that comes in a size: "a pint of vanilla", where only ice cream to go does."""
     owners = [item for item in menu.items if {*size.ids} & {*item.size_ids}]
     return owners if len(owners) == 1 else []
 
 
-def _of_the_sort(own: list[Mention], menu: Menu, sort_of: Sorted) -> list[Item]:
+def _of_the_sort(own: list[Span], menu: Menu, sort_of: Sorted) -> list[Item]:
     """The only item that is called as the sort of a choice: a "large haddock", where there is just fish."""
     skus = {sort_of(group).get(()) for choice in own[:1] for group in choice.groups} - {None}
     return [item for item in menu.items if skus == {item.sku}]
 
 
-def _choices(mentions: list[Mention]) -> list[Mention]:
+def _choices(mentions: list[Span]) -> list[Span]:
     """The options that mentions begin with."""
     end = next((i for i, m in enumerate(mentions) if m.kind != "option" or m.guessed), len(mentions))
     return mentions[:end]
@@ -183,11 +191,11 @@ def _bases(menu: Menu, named: Named) -> list[Item]:
     return [item for item in menu.items if (item.category, item.sku) in plain]
 
 
-def _items(mention: Mention, menu: Menu) -> list[Item]:
+def _items(mention: Span, menu: Menu) -> list[Item]:
     return [item for sku in mention.ids if (item := menu.item(sku)) is not None]
 
 
-def _sizes(mention: Mention, menu: Menu) -> set[str]:
+def _sizes(mention: Span, menu: Menu) -> set[str]:
     return {size for item in _items(mention, menu) for size in item.size_ids}
 
 
@@ -199,7 +207,7 @@ def _led(tokens: Utterance, at: int) -> bool:
     return word.isdigit() or word in said.articles or word in said.conjunctions or word in said.fillers
 
 
-def _closed(tokens: Utterance, last: Mention, after: Mention) -> bool:
+def _closed(tokens: Utterance, last: Span, after: Span) -> bool:
     """Whether a joint, a pause, an article or a number parts choices from the item after them, if any."""
     if after.kind != "item":
         return True
@@ -209,7 +217,7 @@ def _closed(tokens: Utterance, last: Mention, after: Mention) -> bool:
     return parts or any(t.after for t in tokens[start - 1 : end])
 
 
-def _begins(choice: Mention, menu: Menu, named: Named) -> bool:
+def _begins(choice: Span, menu: Menu, named: Named) -> bool:
     """Whether an item's name begins as a choice's does: "a large pep", where there is a pepperoni pizza."""
     meant = {*zip(choice.groups, choice.ids, strict=True)}
     names = [
@@ -221,7 +229,7 @@ def _begins(choice: Mention, menu: Menu, named: Named) -> bool:
     return any(known[: len(said)] == said and known != said for said in names for known, _ in named(said[0]))
 
 
-def _only_of(base: Item, own: list[Mention], menu: Menu) -> bool:
+def _only_of(base: Item, own: list[Span], menu: Menu) -> bool:
     """Whether one of the choices goes with nothing but things of this category."""
     others = {g for item in menu.items if item.category != base.category for g in item.option_groups}
     return any(not others & {*mention.groups} for mention in own)
