@@ -124,7 +124,7 @@ class Ref(_Part):
 class Ground(_Part):
     """A span that another one rests on: its kind, positions, words, and what they may mean."""
 
-    kind: Literal["item", "size", "option"]
+    kind: Literal["item", "size", "option", "number"]
     tokens: tuple[int, ...]
     text: str
     refs: tuple[Ref, ...]
@@ -145,6 +145,12 @@ class ExplainedSpan(_Part):
     chosen: bool = True
     why: Loss | None = None
     lost_to: Ref | None = None
+
+    @property
+    def because(self) -> str:
+        """The rule in words, with those of the spans that it rests on."""
+        on = " and ".join(f"“{ground.text}”" for ground in self.on)
+        return f"{RULES[self.rule]}, resting on {on}" if on else RULES[self.rule]
 
 
 class ExplainedClause(_Part):

@@ -17,7 +17,7 @@ from schemas import wording
 from schemas.access import MAIN_SHOP
 from schemas.cart import Amount, Severity
 from schemas.errors import InputError
-from schemas.explanation import CUES, LOSSES, OUTCOMES, RULES, ExplainedSpan, Explanation, LineOpen
+from schemas.explanation import CUES, LOSSES, OUTCOMES, ExplainedSpan, Explanation, LineOpen
 from schemas.menu import Menu
 from schemas.order import MAX_TRANSCRIPT_CHARS
 from schemas.transcript import Transcript
@@ -109,7 +109,7 @@ def _words(found: Explanation) -> Table:
 
 def _told(span: ExplainedSpan) -> list[Text]:
     kind = "" if span.kind == "number" else f" ({span.kind})"
-    return [Text(span.text), Text(_named(span) + kind, style="green"), Text(RULES[span.rule], style="dim")]
+    return [Text(span.text), Text(_named(span) + kind, style="green"), Text(span.because, style="dim")]
 
 
 def _rivals(spans: list[ExplainedSpan]) -> Text:

@@ -12,7 +12,6 @@ from schemas.explanation import (
     CUES,
     LOSSES,
     OUTCOMES,
-    RULES,
     ExplainedSpan,
     Explanation,
     LineOpen,
@@ -95,7 +94,7 @@ def _words(found: Explanation) -> Iterator[WordsView]:
     """In the order of the words."""
     reading = found.reading
     views = [
-        (span.tokens[0], WordsView(span.text, _named(span), RULES[span.rule], _rivals(reading.rivals(span))))
+        (span.tokens[0], WordsView(span.text, _named(span), span.because, _rivals(reading.rivals(span))))
         for span in reading.chosen
     ]
     views += [(span.tokens[0], WordsView(span.text, "", "", _rivals([span]))) for span in reading.forgone]

@@ -15,7 +15,7 @@ EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
 # From here on a name was said: as it is written, in short, or one sound off.
 STRONG = 0.8
 
-Kind = Literal["item", "option", "size"]
+Kind = Literal["item", "option", "size", "number"]
 
 
 class Named(Protocol):
@@ -37,7 +37,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Words that may name something: an item, an option or a size.
+    """Words that may name something, an item, an option or a size, or that count: a number has no ids.
 
     `core` are the positions of its own words among all that were said. `start` and `end` are characters,
     where it stands: elsewhere only where it was put in the place of what it corrects. Several `ids` fit the
@@ -63,6 +63,16 @@ class Span:
     unlike: tuple[int, ...] = ()
 
     @property
+    def first(self) -> int:
+        """The position of its first word, among all that were said."""
+        return self.core[0]
+
+    @property
+    def past(self) -> int:
+        """The position past its last word, among all that were said."""
+        return self.core[-1] + 1
+
+    @property
     def strong(self) -> bool:
         """Whether it was named, and not only in part or by a guess."""
         return self.score >= STRONG and not self.guessed
@@ -77,7 +87,8 @@ class Span:
         return (self.kind, self.groups, self.ids) == (other.kind, other.groups, other.ids)
 
     def mention(self) -> Mention:
-        """As evidence keeps it."""
+        """A span that names something, as evidence keeps it."""
+        assert self.kind != "number"
         return Mention(
             kind=self.kind,
             ids=self.ids,

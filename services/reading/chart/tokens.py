@@ -92,7 +92,7 @@ def fluent(tokens: Utterance, names: Collection[str]) -> Utterance:
     word. Tens and ones are one number. Two "nigiris" are the menu's nigiri, though most words in "is" are
     singular."""
     said = tokens.language
-    tokens = tokens.of(replace(t, folded=_singular(t.folded, names, said)) for t in tokens)
+    tokens = tokens.of(_singular(token, names, said) for token in tokens)
     kept: list[Token] = []
     i = 0
     while i < len(tokens):
@@ -135,12 +135,13 @@ def _verbs(tokens: list[Token], said: Language) -> Iterator[Token]:
         )
 
 
-def _singular(word: str, names: Collection[str], said: Language) -> str:
+def _singular(token: Token, names: Collection[str], said: Language) -> Token:
     """A word, or the menu's whose plural it is; "as" is none of "a"."""
+    word = token.folded
     if word in said.fillers or word in names:
-        return word
+        return token
     stems = (word.removesuffix(sign) for sign in said.plural_signs if word.endswith(sign))
-    return next((stem for stem in stems if stem in names), word)
+    return next((replace(token, folded=stem) for stem in stems if stem in names), token)
 
 
 def _same(words: Folded, names: Collection[str], said: Language) -> Folded:
