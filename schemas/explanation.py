@@ -156,9 +156,19 @@ class Ref(_Part):
     group: str = ""
 
 
-class Span(_Part):
+class Ground(_Part):
+    """A span that another one rests on: its kind, positions, words, and what they may mean."""
+
+    kind: Literal["item", "size", "option", "number"]
+    tokens: tuple[int, ...]
+    text: str
+    refs: tuple[Ref, ...]
+
+
+class ExplainedSpan(_Part):
     """Words that may mean something: `tokens` are their positions, several `refs` fit them alike, `score` (0
-    to 1) says how well. One that was not chosen tells `why`, and what it `lost_to` where that is known."""
+    to 1) says how well, `rule` is what made it and `on` the spans that it rests on. One that was not chosen
+    tells `why`, and what it `lost_to` where that is known."""
 
     kind: Literal["item", "size", "option", "number"]
     tokens: tuple[int, ...]
@@ -166,9 +176,16 @@ class Span(_Part):
     refs: tuple[Ref, ...]
     score: float
     rule: Rule
+    on: tuple[Ground, ...] = ()
     chosen: bool = True
     why: Loss | None = None
     lost_to: Ref | None = None
+
+    @property
+    def because(self) -> str:
+        """The rule in words, with those of the spans that it rests on."""
+        on = " and ".join(f"“{ground.text}”" for ground in self.on)
+        return f"{RULES[self.rule]}, resting on {on}" if on else RULES[self.rule]
 
 
 class ExplainedChange(_Part):
@@ -209,14 +226,14 @@ class ReadingExplained(_Part):
 
     text: str
     tokens: tuple[ExplainedToken, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[ExplainedSpan, ...]
     clauses: tuple[ExplainedClause, ...]
 
     @property
-    def chosen(self) -> list[Span]:
+    def chosen(self) -> list[ExplainedSpan]:
         return [span for span in self.spans if span.chosen]
 
-    def rivals(self, span: Span) -> list[Span]:
+    def rivals(self, span: ExplainedSpan) -> list[ExplainedSpan]:
         """What else words of `span` might have meant, and was not chosen."""
         own, refs = set(span.tokens), set(span.refs)
         beside = (other for other in self.spans if not other.chosen and own & set(other.tokens))
@@ -233,7 +250,7 @@ class ReadingExplained(_Part):
         return [(i, self.text[start:end]) for i, start, end in places]
 
     @property
-    def forgone(self) -> list[Span]:
+    def forgone(self) -> list[ExplainedSpan]:
         """What was not chosen for words that nothing else was chosen for, without the parts of it."""
         taken = {i for span in self.chosen for i in span.tokens}
         lone = [span for span in self.spans if not span.chosen and not taken & set(span.tokens)]

@@ -17,7 +17,7 @@ from schemas import wording
 from schemas.access import MAIN_SHOP
 from schemas.cart import Amount, Severity
 from schemas.errors import InputError
-from schemas.explanation import CUES, LOSSES, OUTCOMES, RULES, Explanation, LineOpen, Span
+from schemas.explanation import CUES, LOSSES, OUTCOMES, ExplainedSpan, Explanation, LineOpen
 from schemas.menu import Menu
 from schemas.order import MAX_TRANSCRIPT_CHARS
 from schemas.transcript import Transcript
@@ -107,12 +107,12 @@ def _words(found: Explanation) -> Table:
     return table
 
 
-def _told(span: Span) -> list[Text]:
+def _told(span: ExplainedSpan) -> list[Text]:
     kind = "" if span.kind == "number" else f" ({span.kind})"
-    return [Text(span.text), Text(_named(span) + kind, style="green"), Text(RULES[span.rule], style="dim")]
+    return [Text(span.text), Text(_named(span) + kind, style="green"), Text(span.because, style="dim")]
 
 
-def _rivals(spans: list[Span]) -> Text:
+def _rivals(spans: list[ExplainedSpan]) -> Text:
     said = []
     for span in spans[:_RIVALS]:
         to = f": {span.lost_to.name}" if span.lost_to else ""
@@ -121,7 +121,7 @@ def _rivals(spans: list[Span]) -> Text:
     return Text("\n".join([*said, *more]), style="dim")
 
 
-def _named(span: Span) -> str:
+def _named(span: ExplainedSpan) -> str:
     return " or ".join(dict.fromkeys(ref.name for ref in span.refs))
 
 

@@ -10,16 +10,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from schemas.explanation import ExplainedChange, ExplainedClause, ExplainedToken, ReadingExplained, Ref, Span
+from schemas.explanation import (
+    ExplainedChange,
+    ExplainedClause,
+    ExplainedSpan,
+    ExplainedToken,
+    Ground,
+    ReadingExplained,
+    Ref,
+)
 from schemas.menu import Menu
+from services.reading.chart.chart import Chart
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import Token
 from services.reading.clauses.changes import Change
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.tally import Wish
 from services.reading.effort import ORDER_STEPS, budget
 from services.reading.explained_changes import Changed
-from services.reading.fates import Fate, Key, names_of_reading, numbers_of_reading
+from services.reading.fates import Fate, Key, fates_of_names, fates_of_numbers
 from services.reading.order import clean, unaccounted
+from services.reading.passes import PASSES, steps
 from services.reading.retelling import line_in_words, second
 from services.reading.whole.reading import Reading, read
 
@@ -35,10 +46,11 @@ def explain_reading(transcript: str, menu: Menu) -> ReadingExplained:
     """
     with budget(_TIMES * ORDER_STEPS, "these words over this menu, to explain them,"):
         text = clean(transcript)
-        reading = read(text, menu)
-        odd = set(unaccounted(text, reading, menu))
-        standing = {token.start for token in reading.tokens}
-        said = [*names_of_reading(text, reading, menu), *numbers_of_reading(reading, menu)]
+        done = dict(steps(text, menu))
+        chart = done[PASSES[-1]]
+        odd = set(unaccounted(chart))
+        left = {token.start for token in chart.left}
+        said = [*fates_of_names(done), *fates_of_numbers(chart)]
         return ReadingExplained(
             text=text,
             tokens=tuple(
@@ -48,32 +60,33 @@ def explain_reading(transcript: str, menu: Menu) -> ReadingExplained:
                     start=token.start,
                     end=token.end,
                     unexplained=i in odd,
-                    struck=token.start not in standing,
+                    struck=token.start not in left,
                 )
-                for i, token in enumerate(reading.said)
+                for i, token in enumerate(chart.words)
             ),
-            spans=tuple(_spans(text, reading.said, said, menu)),
-            clauses=tuple(_clauses(text, reading, sorted(odd), menu)),
+            spans=tuple(_spans(chart, said)),
+            clauses=tuple(_clauses(text, read(chart), sorted(odd), menu)),
         )
 
 
-def _spans(text: str, tokens: list[Token], said: list[Fate], menu: Menu) -> list[Span]:
+def _spans(chart: Chart, said: list[Fate]) -> list[ExplainedSpan]:
     """In the order of the words, those chosen first; what fits the same words alike as one."""
+    tokens, text, called = chart.words, chart.words.text, _Called(chart.menu)
     alike: dict[tuple[object, ...], list[Fate]] = defaultdict(list)
     for one in said:
-        alike[one.key[0], one.core, one.rule, one.score, one.why, one.lost_to].append(one)
-    called = _Called(menu)
+        alike[one.key[0], one.core, one.rule, one.on, one.score, one.why, one.lost_to].append(one)
     spans = []
     for group in alike.values():
         first = group[0]
         spans.append(
-            Span(
+            ExplainedSpan(
                 kind=first.key[0],
                 tokens=first.core,
                 text=text[tokens[first.core[0]].start : tokens[first.core[-1]].end],
                 refs=tuple(called.ref(one.key) for one in group),
                 score=round(first.score, 3),
                 rule=first.rule,
+                on=tuple(called.ground(one) for one in first.on),
                 chosen=first.why is None,
                 why=first.why,
                 lost_to=called.ref(first.lost_to) if first.lost_to else None,
@@ -92,6 +105,10 @@ class _Called:
 
     def ref(self, key: Key) -> Ref:
         return Ref(id=key[2], group=key[1], name=self._names.get(key, key[2]))
+
+    def ground(self, span: Span) -> Ground:
+        refs = tuple(self.ref((span.kind, *ref)) for ref in span.refs)
+        return Ground(kind=span.kind, tokens=span.core, text=span.text, refs=refs)
 
 
 class _Watched:
@@ -127,6 +144,6 @@ class _Watched:
 
 def _clauses(text: str, reading: Reading, odd: list[int], menu: Menu) -> list[ExplainedClause]:
     """What the second reading hears and does, whether its cart is asked for or not."""
-    watched = _Watched(text, reading.said, menu)
+    watched = _Watched(text, reading.chart.words, menu)
     second(text, reading, odd, menu, watched)
     return watched.clauses

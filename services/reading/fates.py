@@ -1,134 +1,101 @@
 """What became of each name and number that the words of an order may hold: which of them stand in the end,
-and what the others lost to. An account of the reading for people; it settles nothing.
+and what the others lost to. It looks at the chart after each pass: an account for people.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from schemas.evidence import Mention
 from schemas.explanation import Loss, Rule
-from schemas.menu import Menu
-from services.reading.chart.resolve import Found, outdone
-from services.reading.chart.tokens import Utterance, covered, span
-from services.reading.names.lexicon import Lexicon
-from services.reading.names.lexicons import lexicon
-from services.reading.names.sorts import with_sorts
-from services.reading.values.numbers import Number, find_numbers, number_value
-from services.reading.whole.reading import Reading
+from services.reading.chart.chart import Chart
+from services.reading.chart.resolve import outdone
+from services.reading.chart.span import Number, Span
+from services.reading.chart.tokens import covered
+from services.reading.names.finding.called_by_choice import called_by_choice
+from services.reading.names.finding.guesses import guess_names
+from services.reading.names.finding.implied import implied_items
+from services.reading.names.finding.sounding_alike import said_alike
+from services.reading.names.resolving import join_alike
+from services.reading.names.senses import choose_senses, keep_offered
+from services.reading.passes import Pass
+from services.reading.values.numbers import find_numbers, number_value, take_as_pieces
+from services.reading.whole.revisions import strike_out
 
-# Kind, group and id; and the same at characters [start, end).
+# Kind, group and id; and the same at some words.
 Key = tuple[str, str, str]
-_Placed = tuple[Key, int, int]
+_Placed = tuple[Key, tuple[int, ...]]
+
+# Why a name that stood before one of these passes does not stand after it.
+_LOST_AT: Mapping[Pass, Loss] = {
+    join_alike: "spelled",
+    called_by_choice: "longer",
+    implied_items: "other_sense",
+    keep_offered: "not_offered",
+    strike_out: "taken_back",
+    choose_senses: "other_sense",
+    take_as_pieces: "counts_pieces",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """One candidate with what became of it."""
+    """One candidate with what became of it; `on` are the spans that it rests on."""
 
     key: Key
     core: tuple[int, ...]
     score: float
     rule: Rule
+    on: tuple[Span, ...] = ()
     why: Loss | None = None
     lost_to: Key | None = None
 
 
-def names_of_reading(text: str, reading: Reading, menu: Menu) -> Iterator[Fate]:
-    """Every candidate, and every name that only other names tell of."""
-    tokens, names = reading.said, lexicon(menu)
-    found = names.candidates(tokens)
-    kept = names.resolved(tokens, found)
-    stood = {(_key(f), f.core) for f in kept}
-    for f in _best(found):
-        if (_key(f), f.core) not in stood:
-            winner, lost = outdone(f, found, kept)
-            yield Fate(_key(f), f.core, f.score, f.rule, lost, _key(winner) if winner else None)
-    later = _Later(text, reading, names)
-    for f in _best(kept):
-        why, to = later.of(_key(f), tokens[f.core[0]].start, tokens[f.core[-1]].end)
-        yield Fate(_key(f), f.core, f.score, f.rule, why, to)
-    own = {(_key(f), tokens[f.core[0]].start, tokens[f.core[-1]].end) for f in kept}
-    for mention in (*reading.heard, *later.last):
-        for key in _keys(mention):
-            placed = key, mention.start, mention.end
-            if placed not in own:
-                own.add(placed)
-                first, end = span(tokens, mention)
-                why, to = later.of(*placed)
-                yield Fate(key, tuple(range(first, end)), mention.score, later.rule(*placed), why, to)
+def fates_of_names(steps: Mapping[Pass, Chart]) -> Iterator[Fate]:
+    """Every name that any pass made; `steps` are the charts after each of them."""
+    kept = steps[guess_names].standing
+    competing = _best([*steps[said_alike].spans, *steps[guess_names].spans])
+    stood = {placed for span in kept for placed in _placed(span)}
+    for placed, span in competing.items():
+        if placed not in stood:
+            winner, lost = outdone(span, list(competing.values()), list(kept))
+            yield replace(_fate(placed, span), why=lost, lost_to=_keys(winner)[0] if winner else None)
+    yield from _later(_best(kept), steps)
 
 
-class _Later:
-    """What became of names that stood among the candidates, once the rest of the order was looked at."""
-
-    def __init__(self, text: str, reading: Reading, names: Lexicon) -> None:
-        self._reading = reading
-        found = names.find(text, reading.said)
-        self._named = _placed(found)
-        self._sorted = _placed(with_sorts(text, reading.said, found, names.of_sort))
-        self._heard = _placed(reading.heard)
-        self.last = [_as_said(mention, reading) for mention in reading.mentions]
-        self._last = _placed(self.last)
-        # What was put in the place of what was taken back.
-        self._instead: dict[tuple[int, int, str], Key] = {
-            (old.start, old.end, old.kind): _keys(old)[0]
-            for old, new in zip(reading.mentions, self.last, strict=True)
-            if old is not new
-        }
-        self._standing = {token.start for token in reading.tokens}
-
-    def of(self, key: Key, start: int, end: int) -> tuple[Loss | None, Key | None]:
-        """Why a name at characters [start, end) does not stand, and for which one; (None, None) where it
-        does."""
-        if (key, start, end) not in self._heard | self._last:
-            return self._unheard(key, start, end)
-        if (start, end, key[0]) in self._instead:
-            return "taken_back", self._instead[start, end, key[0]]
-        if any(k == key and low < end and start < high for k, low, high in self._last):
-            return None, None
-        struck = [t for t in self._reading.said if start <= t.start < end and t.start not in self._standing]
-        if struck:
-            return "taken_back", None
-        return "other_sense", self._at(self._last, key, start, end)
-
-    def _unheard(self, key: Key, start: int, end: int) -> tuple[Loss, Key | None]:
-        """Why a name that was found is not among those heard."""
-        if (key, start, end) not in self._named:
-            return "spelled", self._at(self._named, key, start, end)
-        around = [p for p in self._heard if p[1] <= start and end <= p[2]]
-        if not around or any((p[1], p[2]) == (start, end) for p in around):
-            return "not_offered", self._at(self._heard, key, start, end)
-        return "longer", around[0][0]
-
-    def rule(self, key: Key, start: int, end: int) -> Rule:
-        """What found a name that is none of the candidates."""
-        if (key, start, end) not in self._heard:
-            return "so_many_pieces"
-        return "called_by_choice" if (key, start, end) in self._sorted else "implied"
-
-    @staticmethod
-    def _at(where: set[_Placed], key: Key, start: int, end: int) -> Key | None:
-        """The first other name of `where` that has words there."""
-        return min((k for k, low, high in where if k != key and low < end and start < high), default=None)
+def _later(kept: Mapping[_Placed, Span], steps: Mapping[Pass, Chart]) -> Iterator[Fate]:
+    """What became of names that were `kept` once the rest of the order was looked at, and of those that only
+    other names tell of."""
+    live = {placed: _fate(placed, span) for placed, span in kept.items()}
+    for each, why in _LOST_AT.items():
+        after = {placed: span for span in steps[each].standing for placed in _placed(span)}
+        for placed in [one for one in live if one not in after]:
+            fate = live.pop(placed)
+            if not any(key == placed[0] and {*core} & {*placed[1]} for key, core in after):
+                yield replace(fate, why=why, lost_to=_in_its_place(placed, after, each))
+        for placed, span in after.items():
+            live[placed] = replace(live[placed], on=span.on) if placed in live else _fate(placed, span)
+    yield from live.values()
 
 
-def _as_said(mention: Mention, reading: Reading) -> Mention:
-    """A mention that stands, where its words are: what corrects another stands in its place."""
-    alike = [m for m in reading.heard if {*_keys(mention)} <= {*_keys(m)} and m.text == mention.text]
-    if not alike or any((m.start, m.end) == (mention.start, mention.end) for m in alike):
-        return mention
-    return next((m for m in alike if m.start >= mention.end), alike[-1])
+def _fate(placed: _Placed, span: Span) -> Fate:
+    return Fate(*placed, span.score, span.rule, span.on)
 
 
-def numbers_of_reading(reading: Reading, menu: Menu) -> Iterator[Fate]:
+def _in_its_place(lost: _Placed, after: Mapping[_Placed, Span], at: Pass) -> Key | None:
+    """What stands in the place of a name that was lost: what rests on it, or has some of its words."""
+    rest = (key for (key, _), span in after.items() if any(lost in _placed(one) for one in span.on))
+    beside = (key for key, core in after if at is not strike_out and {*core} & {*lost[1]})
+    return next(rest, None) or min(beside, default=None)
+
+
+def fates_of_numbers(chart: Chart) -> Iterator[Fate]:
     """Numbers as they were said, and which of them count something in the end."""
-    tokens, heard = reading.said, reading.heard
-    said = list(find_numbers(tokens, covered(tokens, heard), heard, menu))
-    standing = {token.start: token.folded for token in reading.tokens}
-    sizes = {m.start: m for m in reading.mentions if m.kind != "item"}
-    counting, instead, more = _counting(reading, said)
+    tokens, named = chart.words, list(chart.named)
+    said = list(find_numbers(tokens, covered(tokens, named), named, chart.menu))
+    standing = {token.start: token.folded for token in chart.left}
+    sizes = {m.start: m for m in chart.standing if m.kind != "item"}
+    counting, instead, more = _counting(chart, said)
     for i, number in enumerate(said):
         start = tokens[number.start].start
         why: Loss | None = None
@@ -138,22 +105,22 @@ def numbers_of_reading(reading: Reading, menu: Menu) -> Iterator[Fate]:
             to = _keys(sizes[start])[0] if start in sizes else None
         elif i not in counting:
             why, to = "taken_back", instead.get(start)
-        yield _number(tokens, number, why, to)
+        yield _number(chart, number, why, to)
     for number in more:
-        yield _number(tokens, number, None, None)
+        yield _number(chart, number, None, None)
 
 
-def _counting(reading: Reading, said: list[Number]) -> tuple[set[int], dict[int, Key], list[Number]]:
+def _counting(chart: Chart, said: list[Number]) -> tuple[set[int], dict[int, Key], list[Number]]:
     """Which of the numbers that were said count in the end; by the character where one began, the number that
     corrects it; and those that only came out once the names were settled."""
-    starts = [reading.said[number.start].start for number in said]
-    at = {token.start: i for i, token in enumerate(reading.said)}
-    standing = {token.start for token in reading.tokens}
+    starts = [chart.words[number.start].start for number in said]
+    at = {token.start: i for i, token in enumerate(chart.words)}
+    standing = {token.start for token in chart.left}
     counting: set[int] = set()
     instead: dict[int, Key] = {}
     more = []
-    for number in reading.numbers:
-        start = reading.tokens[number.start].start
+    for number in chart.numbers:
+        start = chart.left[number.start].start
         same = {starts[i]: i for i, one in reversed([*enumerate(said)]) if one.value == number.value}
         same = {first: i for first, i in same.items() if i not in counting}
         # A number that corrects another stands in its place, and is struck out where it was said.
@@ -168,31 +135,29 @@ def _counting(reading: Reading, said: list[Number]) -> tuple[set[int], dict[int,
     return counting, instead, more
 
 
-def _number(tokens: Utterance, number: Number, why: Loss | None, to: Key | None) -> Fate:
-    spelt = number_value(tokens[number.start].folded, tokens.language) is not None
-    rule: Rule = "number" if spelt else "sounds_like_number"
+def _number(chart: Chart, number: Number, why: Loss | None, to: Key | None) -> Fate:
+    tokens = chart.words
     key, core = ("number", "", str(number.value)), tuple(range(number.start, number.end))
-    return Fate(key, core, 1.0 if number.likely else 0.5, rule, why, to)
+    if number_value(tokens[number.start].folded, tokens.language) is not None:
+        return Fate(key, core, 1.0 if number.likely else 0.5, "number", (), why, to)
+    after = tokens[number.end : number.end + 1]
+    on = tuple(m for m in chart.named for token in after if m.start == token.start)
+    return Fate(key, core, 1.0 if number.likely else 0.5, "sounds_like_number", on, why, to)
 
 
-def _key(f: Found) -> Key:
-    return f.kind, f.group, f.id
+def _keys(span: Span) -> list[Key]:
+    return [(span.kind, *ref) for ref in span.refs]
 
 
-def _keys(mention: Mention) -> list[Key]:
-    groups = mention.groups or ("",) * len(mention.ids)
-    return [(mention.kind, group, ref) for group, ref in zip(groups, mention.ids, strict=True)]
+def _placed(span: Span) -> list[_Placed]:
+    return [(key, span.core) for key in _keys(span)]
 
 
-def _placed(mentions: Iterable[Mention]) -> set[_Placed]:
-    return {(key, m.start, m.end) for m in mentions for key in _keys(m)}
-
-
-def _best(found: list[Found]) -> list[Found]:
+def _best(found: Iterable[Span]) -> dict[_Placed, Span]:
     """Each reading of each words once, by the rule that likes it best."""
-    best: dict[tuple[Key, tuple[int, ...]], Found] = {}
-    for f in found:
-        at = _key(f), f.core
-        if at not in best or best[at].score < f.score:
-            best[at] = f
-    return list(best.values())
+    best: dict[_Placed, Span] = {}
+    for span in found:
+        for placed in _placed(span):
+            if placed not in best or best[placed].score < span.score:
+                best[placed] = span
+    return best

@@ -13,17 +13,20 @@ import re
 from collections.abc import Iterator
 
 from schemas.cart import MAX_LINES, MAX_QUANTITY
-from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence, SaidNumber
+from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, SaidNumber
 from schemas.menu import Menu
 from schemas.writable import writable
+from services.reading.chart.chart import Chart
+from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import Utterance, covered, sentences
 from services.reading.effort import ORDER_STEPS, budget
 from services.reading.names.lexicons import lexicon
+from services.reading.passes import understood
 from services.reading.retelling import retell
-from services.reading.values.numbers import Number, find_numbers
+from services.reading.values.numbers import find_numbers
 from services.reading.whole.lines import lines_of
 from services.reading.whole.own_words import with_words
-from services.reading.whole.reading import Reading, read
+from services.reading.whole.reading import read
 from services.reading.whole.sharing import repeated
 from services.reading.whole.unexplained import answered, unexplained
 from services.reading.whole.weighing import weighs
@@ -54,15 +57,15 @@ def read_order(transcript: str, menu: Menu, menu_version: int) -> Evidence:
 
 
 def _retrieved(text: str, menu: Menu, menu_version: int) -> Evidence:
-    reading = read(text, menu)
+    reading = read(understood(text, menu))
     # What was only guessed at stays unexplained: a guess never spares the review.
     names = lexicon(menu)
-    odd = unexplained(text, reading.tokens, reading.mentions, reading.numbers, names)
+    odd = unexplained(text, reading.left, reading.standing, reading.numbers, names)
     clusters = list(_clusters(odd))[:_OFF_MENU_LINES]
     room = MAX_LINES - max(1, len(clusters))
     crowded = sum(max(len(reading.splits.get(place.first, ())), 1) for place in reading.places) > room
-    asked = _asked(text, reading.tokens, reading.mentions)
-    weighed = weighs(text, reading.tokens, reading.mentions)
+    asked = _asked(text, reading.left, reading.standing)
+    weighed = weighs(text, reading.left, reading.standing)
     lines = tuple(
         line
         for place in reading.places[:room]
@@ -75,30 +78,29 @@ def _retrieved(text: str, menu: Menu, menu_version: int) -> Evidence:
         menu_version=menu_version,
         lines=_fitting(lines, room),
         off_menu=tuple(
-            OffMenuEvidence(
-                words=text[reading.tokens[i].start : reading.tokens[i].end], quantities=tuple(said)
-            )
+            OffMenuEvidence(words=text[reading.left[i].start : reading.left[i].end], quantities=tuple(said))
             for i in clusters
         ),
         off_menu_quantities=tuple(said),
-        mentions=tuple(reading.mentions),
-        numbers=tuple(_placed(reading.tokens, n) for n in reading.numbers if n.likely),
-        corrected=reading.corrected,
+        mentions=tuple(span.mention() for span in reading.standing),
+        numbers=tuple(_placed(reading.left, n) for n in reading.numbers if n.likely),
+        corrected=reading.chart.corrected,
         shared=reading.shared or reading.parted,
-        unexplained=tuple(text[reading.tokens[i].start : reading.tokens[i].end] for i in odd),
+        unexplained=tuple(text[reading.left[i].start : reading.left[i].end] for i in odd),
         asked=asked,
         weighed=weighed,
         crowded=crowded,
         likewise=reading.likewise,
-        repeated=repeated(reading.tokens, reading.mentions, reading.places),
+        repeated=repeated(reading.left, reading.standing, reading.places),
     )
-    return with_words(retell(evidence, reading, unaccounted(text, reading, menu)))
+    return with_words(retell(evidence, reading, unaccounted(reading.chart)))
 
 
-def unaccounted(text: str, reading: Reading, menu: Menu) -> list[int]:
+def unaccounted(chart: Chart) -> list[int]:
     """Positions, among all words that were said, of those that nothing accounts for."""
-    numbers = list(find_numbers(reading.said, covered(reading.said, reading.heard), reading.heard, menu))
-    return unexplained(text, reading.said, reading.heard, numbers, lexicon(menu))
+    words, named, menu = chart.words, list(chart.named), chart.menu
+    numbers = list(find_numbers(words, covered(words, named), named, menu))
+    return unexplained(words.text, words, named, numbers, lexicon(menu))
 
 
 def _placed(tokens: Utterance, number: Number) -> SaidNumber:
@@ -106,7 +108,7 @@ def _placed(tokens: Utterance, number: Number) -> SaidNumber:
     return SaidNumber(value=number.value, start=start, end=end)
 
 
-def _asked(text: str, tokens: Utterance, mentions: list[Mention]) -> bool:
+def _asked(text: str, tokens: Utterance, mentions: list[Span]) -> bool:
     """Whether something of the menu was asked about, and not ordered yet ("do you have croissants?")."""
     idle = answered(text, tokens, mentions)
     ends = [

@@ -15,13 +15,14 @@ from itertools import pairwise
 from schemas import wording
 from schemas.cart import MAX_LINES
 from schemas.compare import LineKey
-from schemas.evidence import Evidence, LineEvidence, Mention, OffMenuEvidence, OptionEvidence
+from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Menu
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import Utterance
 from services.reading.clauses.follow import Watch, follow
 from services.reading.clauses.tally import Wish
 from services.reading.names.lexicons import lexicon
-from services.reading.whole.places import find_places
+from services.reading.names.senses import senses
 from services.reading.whole.reading import Reading
 
 
@@ -36,7 +37,7 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
         first = _left(evidence)
         if wishes is not None and _cart(wishes) == _cart(first):
             return evidence
-        if not wishes or not _takes_over(first, wishes, reading.said):
+        if not wishes or not _takes_over(first, wishes, reading.chart.words):
             return evidence.model_copy(update={"otherwise": in_words(wishes or [], menu)})
         evidence = evidence.model_copy(update={"otherwise": in_words(first, menu)})
     if wishes is None or len(wishes) >= MAX_LINES or _torn(evidence):
@@ -48,17 +49,18 @@ def second(
     text: str, reading: Reading, odd: list[int], menu: Menu, watch: Watch | None = None
 ) -> list[Wish] | None:
     """The order as the second reading has it; None where it can't follow. `watch` is told of each clause."""
-    settled = find_places(reading.said, reading.heard, menu)[1]
-    return follow(text, reading.said, reading.heard, settled, odd, menu, lexicon(menu), watch)
+    words, named = reading.chart.words, list(reading.chart.named)
+    settled, _ = senses(words, named, menu)
+    return follow(text, words, named, settled, odd, menu, lexicon(menu), watch)
 
 
 def _narrowed(evidence: Evidence, reading: Reading, wishes: list[Wish]) -> Evidence:
     """The evidence of one proposal, with every doubt of the first reading."""
-    tokens = reading.said
+    tokens = reading.chart.words
     off_menu = [_off_menu(evidence.transcript, tokens, wish) for wish in wishes if not wish.items]
     known = " ".join(off.words for off in off_menu)
     off_menu += [off for off in evidence.off_menu if off.words not in known]
-    guessed = _guessed(reading.heard)
+    guessed = _guessed(reading.chart.named)
     lines = [_line(evidence.transcript, tokens, wish, wishes) for wish in wishes if wish.items]
     lines = [_unforced(line, guessed) for line in lines]
     update = {
@@ -107,7 +109,7 @@ def _torn(evidence: Evidence) -> bool:
     return any(len(items) > 1 for items in lines.values())
 
 
-def _guessed(mentions: Iterable[Mention]) -> set[str]:
+def _guessed(mentions: Iterable[Span]) -> set[str]:
     """Items and options that were only guessed at, and said nowhere by their name."""
     guessed: set[str] = set()
     named: set[str] = set()

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from schemas import wording
 from schemas.cart import Amount
-from schemas.explanation import CUES, LOSSES, OUTCOMES, RULES, Explanation, LineOpen, OptionOpen, Span
+from schemas.explanation import (
+    CUES,
+    LOSSES,
+    OUTCOMES,
+    ExplainedSpan,
+    Explanation,
+    LineOpen,
+    OptionOpen,
+)
 from services.checks.explained import explain
 from services.desk import Desk
 from services.pipeline.kept_evidence import evidence_of, reader_version
@@ -89,7 +97,7 @@ def _words(found: Explanation) -> Iterator[WordsView]:
     """In the order of the words."""
     reading = found.reading
     views = [
-        (span.tokens[0], WordsView(span.text, _named(span), RULES[span.rule], _rivals(reading.rivals(span))))
+        (span.tokens[0], WordsView(span.text, _named(span), span.because, _rivals(reading.rivals(span))))
         for span in reading.chosen
     ]
     views += [(span.tokens[0], WordsView(span.text, "", "", _rivals([span]))) for span in reading.forgone]
@@ -98,7 +106,7 @@ def _words(found: Explanation) -> Iterator[WordsView]:
         yield view
 
 
-def _rivals(spans: list[Span]) -> tuple[str, ...]:
+def _rivals(spans: list[ExplainedSpan]) -> tuple[str, ...]:
     told = []
     for span in spans[:_RIVALS]:
         because = LOSSES[span.why] if span.why else "it was not chosen"
@@ -107,7 +115,7 @@ def _rivals(spans: list[Span]) -> tuple[str, ...]:
     return (*told, *([f"nor {more} more"] if more > 0 else []))
 
 
-def _named(span: Span) -> str:
+def _named(span: ExplainedSpan) -> str:
     return " or ".join(dict.fromkeys(ref.name for ref in span.refs))
 
 

@@ -7,13 +7,14 @@ from typing import get_args
 import pytest
 
 from schemas.errors import TooMuchToRead
-from schemas.explanation import LOSSES, RULES, Explanation, Loss, Rule, Span
+from schemas.explanation import LOSSES, RULES, ExplainedSpan, Explanation, Loss, Rule
 from schemas.transcript import Transcript
 from services.checks.explained import explain
 from services.reading import explained as reading_explained
 from services.reading.explained import explain_reading
 from services.reading.order import read_order
 from services.training.orders import shops
+from tests.carts import MENUS
 from tests.stand_ins import CAFE
 
 
@@ -23,7 +24,7 @@ def explained(text: str) -> Explanation:
     return explain(heard, evidence, asr_threshold=0.7, field_threshold=0.5, max_total=100_000)
 
 
-def span(text: str, words: str, name: str) -> Span:
+def span(text: str, words: str, name: str) -> ExplainedSpan:
     """The one span of `words` that names something called `name`."""
     found = [s for s in explain_reading(text, CAFE).spans if s.text == words]
     (one,) = [s for s in found if name in {ref.name for ref in s.refs}]
@@ -158,3 +159,22 @@ def test_words_past_the_budget_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(reading_explained, "ORDER_STEPS", 20)
     with pytest.raises(TooMuchToRead, match="to explain them"):
         explain_reading("a small latte with oat milk", CAFE)
+
+
+@pytest.mark.parametrize(
+    ("menu", "text", "words", "rule", "on"),
+    [
+        ("cafe", "ten nuggets", "ten", "so_many_pieces", ["nuggets"]),
+        ("cafe", "to lattes", "to", "sounds_like_number", ["lattes"]),
+        ("cafe", "two muffins", "muffins", "short_name", []),
+        ("cafe", "a small latte, no, large", "large", "whole_name", ["small"]),
+        ("chippy-lane", "two large cod and chips", "and chips", "called_by_choice", ["cod"]),
+    ],
+)
+def test_what_is_told_by_other_words_names_them(
+    menu: str, text: str, words: str, rule: str, on: list[str]
+) -> None:
+    spans = explain_reading(text, CAFE if menu == "cafe" else MENUS[menu]).chosen
+    (one,) = [s for s in spans if s.text == words]
+    assert (one.rule, [ground.text for ground in one.on]) == (rule, on)
+    assert one.because.endswith(f"resting on “{on[0]}”" if on else "a short form of the name")

@@ -7,7 +7,7 @@ import pytest
 from schemas.cart import CartDraft
 from schemas.menu import Menu
 from services.checks.evidence import check_evidence
-from services.reading.names.guesses import guess, sounds
+from services.reading.names.finding.guesses import guess, sounds
 from services.reading.order import read_order
 
 MENU = Menu.parse(

@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import fold, tokenize
 from services.reading.language.language import language
 from services.reading.names.lexicon import Lexicon
+from tests.charts import names_in
 from tests.stand_ins import CAFE, big_menu
 
 LEXICON, EN = Lexicon(CAFE), language("en")
 
 
-def found(text: str, lexicon: Lexicon = LEXICON) -> list[Mention]:
-    return lexicon.find(text, tokenize(text, EN))
+def found(text: str, lexicon: Lexicon = LEXICON) -> list[Span]:
+    return names_in(tokenize(text, EN), lexicon)
 
 
 def named(text: str, lexicon: Lexicon = LEXICON) -> set[tuple[str, str]]:

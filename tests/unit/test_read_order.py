@@ -13,6 +13,7 @@ from services.reading.language.language import language
 from services.reading.names.lexicons import lexicon
 from services.reading.order import read_order
 from tests.carts import MENUS
+from tests.charts import names_in
 
 CAFE = MENUS["harbor-coffee"]
 WORDS = (
@@ -25,7 +26,7 @@ def test_clauses_end_at_pauses_joints_cues_and_the_next_item() -> None:
     text = "a latte two muffins with butter, no, make it three and the rest plain"
     names = lexicon(CAFE)
     tokens = fluent(tokenize(text, language("en")), names.words)
-    found = clauses(text, tokens, names_of(tokens, names.find(text, tokens)))
+    found = clauses(text, tokens, names_of(tokens, names_in(tokens, names)))
     said = [" ".join(t.folded for t in tokens[clause.start : clause.end]) for clause in found]
     assert said == ["a latte", "2 muffin with butter", "no", "make it 3", "the rest plain"]
     assert [clause.cue for clause in found] == ["", "", "replace", "replace", ""]

@@ -9,6 +9,7 @@ from services.reading.names.lexicon import Lexicon
 from services.reading.names.short_forms import BoardName
 from services.reading.names.short_names import short_names
 from tests.carts import MENUS
+from tests.charts import names_in
 
 
 def forms(*names: tuple[str, str], single: bool = False) -> dict[str, str]:
@@ -51,7 +52,7 @@ def test_a_name_as_the_board_has_it_still_means_that(name: str) -> None:
     menu = MENUS[name]
     lexicon = Lexicon(menu)
     for item in menu.items:
-        found = lexicon.find(item.name, lexicon.heard(item.name))
+        found = names_in(lexicon.heard(item.name), lexicon)
         whole = [m for m in found if m.kind == "item" and m.text == item.name.rstrip(".")]
         assert [sku for m in whole for sku in m.ids if sku == item.sku] == [item.sku], (item.name, found)
         called = {other.sku for other in menu.items if item.name in (other.name, *other.aliases)}

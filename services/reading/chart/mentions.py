@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from schemas.evidence import Mention
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import Utterance, span
 from services.reading.effort import charge
 
@@ -16,16 +16,16 @@ class Name:
 
     start: int
     end: int
-    readings: tuple[Mention, ...]
+    readings: tuple[Span, ...]
 
-    def of(self, kind: str) -> Mention | None:
+    def of(self, kind: str) -> Span | None:
         """Its reading as an item, option or size; None when it has none."""
         return next((m for m in self.readings if m.kind == kind), None)
 
 
-def names_of(tokens: Utterance, mentions: Iterable[Mention]) -> list[Name]:
+def names_of(tokens: Utterance, mentions: Iterable[Span]) -> list[Name]:
     """Mentions by place; of two that overlap the one that names an item, or else the first."""
-    places: dict[tuple[int, int], list[Mention]] = {}
+    places: dict[tuple[int, int], list[Span]] = {}
     for mention in mentions:
         places.setdefault(span(tokens, mention), []).append(mention)
     ordered = sorted(places.items(), key=lambda p: (not any(m.kind == "item" for m in p[1]), p[0]))

@@ -1,4 +1,4 @@
-"""Mentions that overlap: which of them stand.
+"""Spans that overlap: which of them stand.
 
 The longest wins over whatever lies inside it, whatever its kind: the size word in "medium roast" opens no
 size, and the "mocha" in "mocha syrup" no drink. What was said whole wins over what only sounds alike.
@@ -7,44 +7,24 @@ size, and the "mocha" in "mocha syrup" no drink. What was said whole wins over w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Set
 
-from schemas.explanation import Loss, Rule
-from services.reading.chart.tokens import Utterance
+from schemas.explanation import Loss
+from services.reading.chart.span import EXACT, GAPPED, SHORT, Span
 from services.reading.effort import charge
 
-EXACT, SHORT, GAPPED, PART, GUESS, SHARED_PART = 1.0, 0.98, 0.97, 0.6, 0.45, 0.4
 
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A mention before overlaps are settled: token positions that matched, whom they name, and the rule that
-    found it. An `uneven` one has more or fewer words than the name, and likeness in the whole only; of an
-    even one `unlike` are the positions of words that are not the name's."""
-
-    kind: str
-    group: str
-    id: str
-    core: tuple[int, ...]
-    score: float
-    # Tells of it, and settles nothing.
-    rule: Rule = field(compare=False)
-    uneven: bool = False
-    unlike: tuple[int, ...] = ()
-
-
-def settle(found: list[Found]) -> list[Found]:
+def settle(found: list[Span]) -> list[Span]:
     """Drop what lies strictly inside a better or longer mention, and weaker readings of the same words."""
-    best: dict[tuple[str, str, str, tuple[int, ...]], Found] = {}
+    best: dict[tuple[object, ...], Span] = {}
     for f in _undisputed(_credible(found)):
-        key = (f.kind, f.group, f.id, f.core)
+        key = (f.kind, f.groups, f.ids, f.core)
         if key not in best or best[key].score < f.score:
             best[key] = f
     return list(best.values())
 
 
-def _credible(found: list[Found]) -> list[Found]:
+def _credible(found: list[Span]) -> list[Span]:
     """Those that names said whole do not belie. A short form is no name said whole."""
     whole = _Overlaps([f for f in found if _is_whole(f)])
     found = [f for f in found if f.score >= GAPPED or not _told_otherwise(whole.of(f), f)]
@@ -52,17 +32,17 @@ def _credible(found: list[Found]) -> list[Found]:
     return [f for f in found if f.score < EXACT or not any(_parts_better(f, w, said) for w in whole.of(f))]
 
 
-def _is_whole(one: Found) -> bool:
+def _is_whole(one: Span) -> bool:
     """Whether all words of a name were said, if with others between."""
     return one.score >= GAPPED and one.score != SHORT
 
 
-def _said_whole(found: list[Found]) -> set[frozenset[int]]:
+def _said_whole(found: list[Span]) -> set[frozenset[int]]:
     """The places of sizes and options that were said whole."""
     return {frozenset(f.core) for f in found if f.score >= EXACT and f.kind != "item"}
 
 
-def _undisputed(found: list[Found]) -> list[Found]:
+def _undisputed(found: list[Span]) -> list[Span]:
     """Those that no other beats, the longest first."""
     kept = _Overlaps()
     for f in sorted(found, key=lambda f: (-len(f.core), -f.score)):
@@ -80,47 +60,47 @@ def _undisputed(found: list[Found]) -> list[Found]:
 class _Overlaps:
     """Mentions by the words that they have, so that each is held only against those that share a word."""
 
-    def __init__(self, found: Iterable[Found] = ()) -> None:
-        self._all: dict[int, Found] = {}
-        self._at: dict[int, dict[int, Found]] = defaultdict(dict)
+    def __init__(self, found: Iterable[Span] = ()) -> None:
+        self._all: dict[int, Span] = {}
+        self._at: dict[int, dict[int, Span]] = defaultdict(dict)
         for f in found:
             self.add(f)
 
     @property
-    def all(self) -> list[Found]:
+    def all(self) -> list[Span]:
         """All of them, in the order in which they came."""
         return list(self._all.values())
 
-    def add(self, one: Found) -> None:
+    def add(self, one: Span) -> None:
         self._all[id(one)] = one
         for i in one.core:
             self._at[i][id(one)] = one
 
-    def drop(self, one: Found) -> None:
+    def drop(self, one: Span) -> None:
         del self._all[id(one)]
         for i in one.core:
             del self._at[i][id(one)]
 
-    def of(self, one: Found) -> list[Found]:
+    def of(self, one: Span) -> list[Span]:
         """Those that have a word of `one`, itself too where it is among them."""
         beside = [self._at[i] for i in one.core if i in self._at]
         charge(1 + sum(len(found) for found in beside))
-        near: dict[int, Found] = {}
+        near: dict[int, Span] = {}
         for found in beside:
             near |= found
         return list(near.values())
 
 
-def _told_otherwise(whole: list[Found], like: Found) -> bool:
+def _told_otherwise(whole: list[Span], like: Span) -> bool:
     """Whether names said `whole` over its words show that a mere likeness is none."""
     return any(_belies(w, like) for w in whole) or _all_said(whole, like)
 
 
-def _beats(kept: Found, other: Found) -> bool:
+def _beats(kept: Span, other: Span) -> bool:
     """Whether `kept` leaves no room for `other`, which is no longer and no better than it."""
     mine, its = set(kept.core), set(other.core)
     if its < mine:
-        if other.score == SHORT and _same(kept, other):
+        if other.score == SHORT and kept.alike(other):
             return True  # "dark" in "dark rose", which is a dark roast
         return kept.score >= other.score - 0.15
     if its == mine:
@@ -130,7 +110,7 @@ def _beats(kept: Found, other: Found) -> bool:
     return bool(its & mine) and not mine < its and other.score < kept.score
 
 
-def _belies(whole: Found, like: Found) -> bool:
+def _belies(whole: Span, like: Span) -> bool:
     """Whether a name said whole shows that a sound-alike over its words is none.
 
     "two coffees" is one letter off "coffee", but holds the word itself; "classic burger well" is one letter
@@ -139,11 +119,11 @@ def _belies(whole: Found, like: Found) -> bool:
     """
     mine, its = set(whole.core), set(like.core)
     if mine < its:
-        return _same(whole, like) or (like.uneven and whole.kind == like.kind and len(mine) > 1)
+        return whole.alike(like) or (like.uneven and whole.kind == like.kind and len(mine) > 1)
     return whole.score >= EXACT and bool(mine & its and mine - its and its - mine)
 
 
-def _all_said(whole: list[Found], like: Found) -> bool:
+def _all_said(whole: list[Span], like: Span) -> bool:
     """Whether each word of a mere likeness is of a name said whole: a "double cheeseburger", where that is a
     size and an item, is no double cheeseburger combo; nor is a "chicken korma" a chicken pakora, where a
     korma is an item (an "ice mocha" is an iced one, though it may be had with ice)."""
@@ -153,7 +133,7 @@ def _all_said(whole: list[Found], like: Found) -> bool:
     return told and {i for w in inside for i in w.core} == set(like.core)
 
 
-def _parts_better(one: Found, other: Found, said: Set[frozenset[int]]) -> bool:
+def _parts_better(one: Span, other: Span, said: Set[frozenset[int]]) -> bool:
     """Whether what two overlapping names leave of each other tells for the other: a "chicken tikka masala" is
     a tikka masala with chicken, which is a name, and no chicken tikka with a masala, which is none. `said`
     are the places of sizes and options that were said whole."""
@@ -163,50 +143,7 @@ def _parts_better(one: Found, other: Found, said: Set[frozenset[int]]) -> bool:
     return mine - its in said and its - mine not in said
 
 
-def _same(a: Found, b: Found) -> bool:
-    return (a.kind, a.group, a.id) == (b.kind, b.group, b.id)
-
-
-def filled(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
-    """Whether what stands in the gap of a name is named itself: in "a tub of veggie cream cheese" the veggie
-    is a part of another name, and would be lost."""
-    gap = set(range(one.core[0], one.core[-1] + 1)) - set(one.core)
-    gap = {i for i in gap if tokens[i].folded not in tokens.language.definite_articles}
-    if not gap:
-        return True
-    charge(len(kept))
-    # "Extra cheddar cheese" is of the cheddar, where there is extra cheese.
-    if any(f.kind == one.kind == "option" and f.group == one.group and gap >= {*f.core} for f in kept):
-        return False
-    return gap <= {i for f in kept if f is not one for i in f.core}
-
-
-def counted(tokens: Utterance, one: Found, kept: list[Found]) -> bool:
-    """Whether a name's number counts the same thing by a longer name: "three cheese omelettes", where one is
-    a three cheese omelette."""
-    if not tokens[one.core[0]].folded.isdigit():
-        return False
-    charge(len(kept))
-    return any(
-        f.kind == one.kind == "item"
-        and f.id == one.id
-        and one.core[0] < f.core[0] <= one.core[-1] < f.core[-1]
-        for f in kept
-    )
-
-
-def closes(around: Found, choice: Found) -> bool:
-    """Whether the last word of a choice closes the item's name `around` it: the sauce of "a bottle of the
-    sweet and smoky sauce"."""
-    return (
-        choice.kind == "option"
-        and len(choice.core) > 2
-        and choice.core[-1] == around.core[-1]
-        and around.core[-2] < choice.core[0]
-    )
-
-
-def outdone(one: Found, found: list[Found], kept: list[Found]) -> tuple[Found | None, Loss]:
+def outdone(one: Span, found: list[Span], kept: list[Span]) -> tuple[Span | None, Loss]:
     """What a candidate that does not stand lost to, of all that were `found` and of those `kept`, and why: an
     account for people, which settles nothing."""
     charge(len(found) + len(kept))
@@ -220,7 +157,7 @@ def outdone(one: Found, found: list[Found], kept: list[Found]) -> tuple[Found | 
     return winner, _loss(one, winner)
 
 
-def _loss(one: Found, winner: Found | None) -> Loss:
+def _loss(one: Span, winner: Span | None) -> Loss:
     """Why a candidate gives way to a `winner` over some of its words."""
     if winner is None:
         return "makes_no_sense"
@@ -228,21 +165,3 @@ def _loss(one: Found, winner: Found | None) -> Loss:
     if its == mine:
         return "nearer"
     return "longer" if its < mine else "outscored"
-
-
-def strange(
-    tokens: Utterance, found: list[Found], kept: list[Found], offers: Mapping[str, frozenset[str]]
-) -> set[tuple[str, tuple[int, ...]]]:
-    """Groups and places of choices that no named item comes with, where their words are choices it has: "a
-    burger with cheese and onions" has no cheese and onion filling. `offers` are the groups of each item."""
-    groups = {group for f in found if f.kind == "item" for group in offers[f.id]}
-    own = [f for f in found if f.kind == "option" and f.group in groups and f.score >= GAPPED]
-    long = [f for f in kept if f.kind == "option" and len(f.core) > 2 and f.group not in groups]
-    return {(one.group, one.core) for one in long if _told_by(tokens, one, own)}
-
-
-def _told_by(tokens: Utterance, one: Found, parts: list[Found]) -> bool:
-    """Whether each word of a name but its joints is of a shorter one of `parts`."""
-    charge(len(parts))
-    told = {i for f in parts if set(f.core) < set(one.core) for i in f.core}
-    return told >= {i for i in one.core if tokens[i].folded not in tokens.language.joints}

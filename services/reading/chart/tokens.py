@@ -6,8 +6,8 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from schemas.evidence import Mention
 from services.reading.effort import charge
 from services.reading.language.language import Language
 
@@ -31,15 +31,17 @@ class Token:
 
 
 class Utterance(list[Token]):
-    """What was said, as tokens in order, and the language that it was said in. A slice is a plain list."""
+    """What was said, as tokens in order, with the language that it was said in and the text as it was
+    written. A slice is a plain list."""
 
-    def __init__(self, tokens: Iterable[Token], language: Language) -> None:
+    def __init__(self, tokens: Iterable[Token], language: Language, text: str) -> None:
         super().__init__(tokens)
         self.language = language
+        self.text = text
 
     def of(self, tokens: Iterable[Token]) -> Utterance:
-        """Other tokens in the same language."""
-        return Utterance(tokens, self.language)
+        """Other tokens of the same text."""
+        return Utterance(tokens, self.language, self.text)
 
 
 def fold(word: str, language: Language) -> str:
@@ -70,6 +72,7 @@ def tokenize(text: str, language: Language) -> Utterance:
             for m, end in zip(found, ends, strict=True)
         ),
         language,
+        text,
     )
 
 
@@ -89,7 +92,7 @@ def fluent(tokens: Utterance, names: Collection[str]) -> Utterance:
     word. Tens and ones are one number. Two "nigiris" are the menu's nigiri, though most words in "is" are
     singular."""
     said = tokens.language
-    tokens = tokens.of(replace(t, folded=_singular(t.folded, names, said)) for t in tokens)
+    tokens = tokens.of(_singular(token, names, said) for token in tokens)
     kept: list[Token] = []
     i = 0
     while i < len(tokens):
@@ -132,12 +135,13 @@ def _verbs(tokens: list[Token], said: Language) -> Iterator[Token]:
         )
 
 
-def _singular(word: str, names: Collection[str], said: Language) -> str:
+def _singular(token: Token, names: Collection[str], said: Language) -> Token:
     """A word, or the menu's whose plural it is; "as" is none of "a"."""
+    word = token.folded
     if word in said.fillers or word in names:
-        return word
+        return token
     stems = (word.removesuffix(sign) for sign in said.plural_signs if word.endswith(sign))
-    return next((stem for stem in stems if stem in names), word)
+    return next((replace(token, folded=stem) for stem in stems if stem in names), token)
 
 
 def _same(words: Folded, names: Collection[str], said: Language) -> Folded:
@@ -177,13 +181,22 @@ def sentences(tokens: list[Token]) -> Iterator[list[Token]]:
             start = i + 1
 
 
-def span(tokens: list[Token], mention: Mention) -> tuple[int, int]:
-    """Token positions [first, end) of a mention."""
+class Placed(Protocol):
+    """Anything that stands at characters [start, end)."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+def span(tokens: list[Token], mention: Placed) -> tuple[int, int]:
+    """Positions [first, end) of what is named, among some of the tokens that were said."""
     charge(3)
     first = bisect_left(tokens, mention.start, key=lambda token: token.start)
     return first, bisect_right(tokens, mention.end, lo=first, key=lambda token: token.end)
 
 
-def covered(tokens: list[Token], mentions: Iterable[Mention]) -> set[int]:
-    """Token positions that mentions take up."""
+def covered(tokens: list[Token], mentions: Iterable[Placed]) -> set[int]:
+    """Token positions that what is named takes up."""
     return {i for mention in mentions for i in range(*span(tokens, mention))}

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from schemas.cart import Amount
-from schemas.evidence import Mention, OptionEvidence
+from schemas.evidence import OptionEvidence
 from services.reading.chart.mentions import Name
+from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import PAUSES
 from services.reading.clauses.clause import Clause
 from services.reading.language.language import Language
-from services.reading.values.numbers import Number
 
 # The options that one name may mean, of different groups.
 Choices = tuple[OptionEvidence, ...]
@@ -79,7 +79,7 @@ class Said:
         return of in language.partitive and them in language.plural_pronouns
 
 
-def meant(mention: Mention, heard: list[OptionEvidence]) -> Choices:
+def meant(mention: Span, heard: list[OptionEvidence]) -> Choices:
     """Which of the options that were heard a name may mean."""
     pairs = set(zip(mention.groups, mention.ids, strict=True))
     return tuple(o for o in heard if (o.group, o.id) in pairs)

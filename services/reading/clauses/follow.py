@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.mentions import names_of
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import Utterance
 from services.reading.clauses.acts import Act, Acts
 from services.reading.clauses.changes import Change, Changes
@@ -53,8 +53,8 @@ class Watch(Protocol):
 def follow(
     text: str,
     tokens: Utterance,
-    mentions: list[Mention],
-    settled: list[Mention],
+    mentions: list[Span],
+    settled: list[Span],
     odd: list[int],
     menu: Menu,
     lexicon: Lexicon,

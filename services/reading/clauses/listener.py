@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.mentions import Name, phrase_end
+from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import Utterance, span
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Choices, Said, meant
@@ -17,7 +17,6 @@ from services.reading.clauses.strangers import Strangers
 from services.reading.clauses.tally import Tally
 from services.reading.names.lexicon import Lexicon
 from services.reading.values.amounts import options_heard
-from services.reading.values.numbers import Number
 
 # After these a name that may be an item or a choice is rather a choice of what stands.
 _CHANGING = (Cue.SWAP, Cue.INSTEAD, Cue.NOT, Cue.REMOVE)
@@ -29,7 +28,7 @@ class Listener:
     readings that hold where nothing is changed ("a coke" after a combo is its drink)."""
 
     tokens: Utterance
-    settled: list[Mention]
+    settled: list[Span]
     numbers: list[Number]
     odd: frozenset[int]
     menu: Menu
@@ -61,7 +60,7 @@ class Listener:
         inside = [n for n in self.numbers if clause.body <= n.start and n.end <= clause.end]
         return [n for n in inside if not self._strangers.number(n)]
 
-    def _options(self, names: list[Name], item: Name | None, tally: Tally) -> list[Mention]:
+    def _options(self, names: list[Name], item: Name | None, tally: Tally) -> list[Span]:
         """The options that are named, as far as they fit the item or what was ordered."""
         return [m for n in names if (m := self._option(n)) is not None and self._fits(m, item, tally)]
 
@@ -93,9 +92,9 @@ class Listener:
         words = self.tokens.language
         return on in words.placing and the in words.definite_articles and set(mention.ids) <= set(first.ids)
 
-    def _listed(self, clause: Clause, options: list[Mention]) -> list[Mention]:
+    def _listed(self, clause: Clause, options: list[Span]) -> list[Span]:
         """Options right before a clause, of whose list it may go on: "no lettuce, tomato or onion"."""
-        found: list[Mention] = []
+        found: list[Span] = []
         at = clause.start
         while at > 0 and self.tokens[at - 1].folded in self.tokens.language.between_listed:
             at -= 1
@@ -108,7 +107,7 @@ class Listener:
         # The "no" that a list begins with stands before its first name.
         return found
 
-    def _option(self, name: Name) -> Mention | None:
+    def _option(self, name: Name) -> Span | None:
         """Its reading as an option, unless it is settled that a size is meant."""
         option, size = name.of("option"), name.of("size")
         return None if size in self.settled and option not in self.settled else option
@@ -124,7 +123,7 @@ class Listener:
         mention = name.of("item")
         return mention is not None and (mention in self.settled or name.of("option") is None)
 
-    def _fits(self, mention: Mention, item: Name | None, tally: Tally) -> bool:
+    def _fits(self, mention: Span, item: Name | None, tally: Tally) -> bool:
         """Whether an option can be meant: a mere part of a name means nothing where nothing ordered comes
         with it."""
         if self._of_another_kind(mention):
@@ -136,7 +135,7 @@ class Listener:
             return len(tally.groups(named.ids) & set(mention.groups)) == 1
         return sum(any(tally.offers(wish, group) for wish in tally.wishes) for group in mention.groups) == 1
 
-    def _of_another_kind(self, mention: Mention) -> bool:
+    def _of_another_kind(self, mention: Span) -> bool:
         """Goat cheese is no cheese; "everything except onions" has no such word before it."""
         before = span(self.tokens, mention)[0] - 1
         if before not in self.odd or self.tokens[before].after:
@@ -154,7 +153,7 @@ class Listener:
         items = {sku for known, sku in self.lexicon.items(*said) if list(known[: len(said)]) == said}
         if len(items) != 1:
             return None
-        mention = choice.model_copy(update={"kind": "item", "ids": tuple(items), "groups": ()})
+        mention = replace(choice, kind="item", ids=tuple(items), groups=())
         return Name(name.start, name.end, (mention,))
 
     def _is_counted(self, name: Name, clause: Clause) -> bool:
@@ -207,7 +206,7 @@ def _number(inside: list[Number], counting: Collection[Number], item: Name | Non
     return likely
 
 
-def _next_kind(choice: Mention, tally: Tally) -> bool:
+def _next_kind(choice: Span, tally: Tally) -> bool:
     """ "Two boxes, one lamb, one kofte": whether the part before was told apart by such a choice, of which
     one can be had."""
     if tally.rest is None or not tally.focus:

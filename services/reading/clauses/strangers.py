@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.evidence import Mention
 from services.reading.chart.mentions import Name, phrase_end
+from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import Utterance
 from services.reading.clauses.clause import Clause
 from services.reading.language.language import Language
 from services.reading.names.lexicon import Lexicon
-from services.reading.values.numbers import Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class Strangers:
     accounts for; `settled` the readings that hold where nothing is changed."""
 
     tokens: Utterance
-    settled: list[Mention]
+    settled: list[Span]
     numbers: list[Number]
     odd: frozenset[int]
     lexicon: Lexicon
@@ -77,7 +76,7 @@ class Strangers:
             return False
         return self.tokens[name.start - 1].folded in self._words.indefinite_articles
 
-    def _is_pronoun(self, name: Name, mention: Mention) -> bool:
+    def _is_pronoun(self, name: Name, mention: Span) -> bool:
         """ "It's a hot one" is no hot chocolate, nor is "a hot one" where several are hot."""
         if self.word(name.end) not in self._words.ones:
             return False

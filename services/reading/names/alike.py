@@ -8,7 +8,7 @@ import jellyfish
 import numpy as np
 from rapidfuzz import fuzz, process
 
-from services.reading.chart.resolve import Found
+from services.reading.chart.span import Span, found
 from services.reading.chart.tokens import PAUSES, Folded, Utterance
 from services.reading.effort import charge
 from services.reading.language.language import Language
@@ -107,7 +107,7 @@ class Ear:
             for name, _ in self._board.items(*rest)
         )
 
-    def find(self, tokens: Utterance) -> list[Found]:
+    def find(self, tokens: Utterance) -> list[Span]:
         """Names that a window of the transcript spells or sounds almost like."""
         windows = self._windows(tokens)
         if not windows:
@@ -117,12 +117,12 @@ class Ear:
         scores = process.cdist(texts, self.joined, scorer=fuzz.ratio, score_cutoff=FUZZY_LONG * 100) / 100
         rows, columns = np.nonzero(scores)
         charge(len(rows) * A_LIKENESS)
-        found = []
+        heard = []
         for w, p in zip(rows.tolist(), columns.tolist(), strict=True):
             like = self._likeness(windows[w], p, float(scores[w, p]))
             if like is not None and not self._is_mistaken(like):
-                found.append(self._found(windows[w], p, like))
-        return found
+                heard.append(self._found(tokens, windows[w], p, like))
+        return heard
 
     def _windows(self, tokens: Utterance) -> list[Window]:
         """Every few words that may be a name. A name said whole may have a pause in it; what only sounds like
@@ -162,11 +162,12 @@ class Ear:
         rules = (self._has_joint, self._has_amount, self._has_other_name, self._is_amount_of)
         return not like.exact and any(rule(like) for rule in rules)
 
-    def _found(self, window: Window, index: int, like: Likeness) -> Found:
-        _, kind, group, ref = self._board.phrases[index]
+    def _found(self, tokens: Utterance, window: Window, index: int, like: Likeness) -> Span:
+        named = self._board.phrases[index][1:]
         core = tuple(range(window.start, window.end))
         unlike = tuple(window.start + i for i, *_ in like.unlike)
-        return Found(kind, group, ref, core, min(like.score, 0.99), "sounds_alike", like.uneven, unlike)
+        score, uneven = min(like.score, 0.99), like.uneven
+        return found(tokens, core, named, score, "sounds_alike", uneven=uneven, unlike=unlike)
 
     def _is_filler(self, like: Likeness) -> bool:
         """ "I'd better" is no butter."""

@@ -4,21 +4,21 @@ goes."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
-from services.reading.chart.resolve import EXACT
+from services.reading.chart.span import EXACT, Span
 from services.reading.chart.tokens import Utterance, span
 from services.reading.values.numbers import number_value
 
 
 def chosen_as(
     tokens: Utterance,
-    mention: Mention,
-    before: list[Mention],
+    mention: Span,
+    before: list[Span],
     open_: set[str],
     groups_of: Mapping[str, set[str]],
-) -> Mention | None:
+) -> Span | None:
     """The choice of the item before that an item's short name only says the sort of: "a cookie sundae with
     vanilla ice cream", where ice cream comes in cups; None where it is an item. `open_` are the groups that
     the item before may still have a choice of, `groups_of` those of each item."""
@@ -32,14 +32,14 @@ def chosen_as(
     return choice
 
 
-def _follows(tokens: Utterance, choice: Mention, mention: Mention) -> bool:
+def _follows(tokens: Utterance, choice: Span, mention: Span) -> bool:
     """Whether a name follows right on a choice, with a single space between."""
     first, end = span(tokens, choice)
     adjoins = end == span(tokens, mention)[0] and choice.end + 1 == mention.start
     return adjoins and tokens[first].start == choice.start
 
 
-def _begins_line(tokens: Utterance, first: int, groups: set[str], before: list[Mention]) -> bool:
+def _begins_line(tokens: Utterance, first: int, groups: set[str], before: list[Span]) -> bool:
     """Whether an article, a number or an "and" leads to a choice at token `first`, and no list that goes on:
     "and a vanilla ice cream"."""
     led, said = tokens[first - 1], tokens.language
@@ -53,7 +53,7 @@ def _begins_line(tokens: Utterance, first: int, groups: set[str], before: list[M
 
 
 def holds_choice(
-    tokens: Utterance, mention: Mention, before: list[Mention], open_: set[str], mentions: list[Mention]
+    tokens: Utterance, mention: Span, before: list[Span], open_: set[str], mentions: list[Span]
 ) -> bool:
     """Whether an item that nobody ordered is only where a choice goes: "a special, gravy on the chips"."""
     at = span(tokens, mention)[0]
@@ -70,7 +70,7 @@ def _is_led_onto(tokens: Utterance, at: int) -> bool:
     return at > 2 and tokens[at - 1].folded in said.definite_articles and tokens[at - 2].folded in said.above
 
 
-def _is_ordered(mention: Mention, mentions: list[Mention]) -> bool:
+def _is_ordered(mention: Span, mentions: list[Span]) -> bool:
     """Whether an item is named elsewhere; "the burger" is a cheeseburger."""
     called = mention.text.casefold()
     return any(
@@ -80,12 +80,13 @@ def _is_ordered(mention: Mention, mentions: list[Mention]) -> bool:
     )
 
 
-def joined(choice: Mention, sort: Mention) -> Mention:
+def joined(choice: Span, sort: Span) -> Span:
     """A choice with the sort of thing that it is, as one name."""
-    return choice.model_copy(update={"end": sort.end, "text": f"{choice.text} {sort.text}"})
+    core, text = (*choice.core, *sort.core), f"{choice.text} {sort.text}"
+    return replace(choice, core=core, end=sort.end, text=text, on=(choice, sort))
 
 
-def needed(choice: Mention, before: list[Mention], menu: Menu) -> bool:
+def needed(choice: Span, before: list[Span], menu: Menu) -> bool:
     """Whether the item before has to have a choice of this kind, and none was said yet."""
     item = next((m for m in reversed(before) if m.kind == "item"), None)
     after = [m for m in before if item is not None and m.kind == "option" and m.start >= item.end]

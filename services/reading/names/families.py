@@ -3,21 +3,21 @@ though there is plain coffee and cheese too."""
 
 from __future__ import annotations
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import Utterance, folded, span
 from services.reading.language.language import Language, language_of
 
 Words = tuple[str, ...]
 
 
-def in_one_breath(tokens: Utterance, one: Mention, other: Mention) -> bool:
+def in_one_breath(tokens: Utterance, one: Span, other: Span) -> bool:
     """Whether one name follows on another with nothing between, not even a pause."""
     end = span(tokens, one)[1]
     return end == span(tokens, other)[0] and not tokens[end - 1].after
 
 
-def general(tokens: Utterance, one: Mention, special: Mention, menu: Menu) -> bool | None:
+def general(tokens: Utterance, one: Span, special: Span, menu: Menu) -> bool | None:
     """Whether a name only says the sort of the special thing beside it: surely, where it is that of the
     category or group; perhaps, where it closes names of the same category or is a word that closes names
     everywhere; None where it does not."""
@@ -45,7 +45,7 @@ def _is_sort(words: Words, said: Language) -> bool:
     return len(words) == 1 and words[0] in said.choice_sorts
 
 
-def may_say_sort(tokens: Utterance, one: Mention, special: Mention, mentions: list[Mention]) -> bool:
+def may_say_sort(tokens: Utterance, one: Span, special: Span, mentions: list[Span]) -> bool:
     """Whether two options may be one: "feta cheese" alone, and no list, which goes on
     or has an "and", nor before an item."""
     both = one.kind == special.kind == "option" and {*one.groups} & {*special.groups}
@@ -62,7 +62,7 @@ def may_say_sort(tokens: Utterance, one: Mention, special: Mention, mentions: li
     return not joined and not any(i[0] == end for i, _ in places)
 
 
-def _words(tokens: Utterance, mention: Mention) -> Words:
+def _words(tokens: Utterance, mention: Span) -> Words:
     return tuple(token.folded for token in tokens[slice(*span(tokens, mention))])
 
 

@@ -8,8 +8,8 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from schemas.cart import Amount
-from schemas.evidence import Mention
 from schemas.menu import Menu
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import SENTENCE_ENDS, Utterance, folded, span
 from services.reading.values.numbers import number_value
 
@@ -26,7 +26,7 @@ class Lead:
 class _Between:
     """The words from an item that ends at character `since` to a name, and to the sizes before it."""
 
-    def __init__(self, tokens: Utterance, mentions: list[Mention], mention: Mention, since: int) -> None:
+    def __init__(self, tokens: Utterance, mentions: list[Span], mention: Span, since: int) -> None:
         at = span(tokens, mention)[0]
         sizes = {i for m in mentions if m.kind == "size" for i in range(*span(tokens, m))}
         while at > 0 and at - 1 in sizes:
@@ -57,7 +57,7 @@ class _Between:
         return before.folded in self._said.conjunctions or bool(before.after)
 
 
-def leading(tokens: Utterance, mentions: list[Mention], mention: Mention, since: int) -> Lead:
+def leading(tokens: Utterance, mentions: list[Span], mention: Span, since: int) -> Lead:
     """How a name is led to after an item that ends at character `since`: it goes on from that in "with a
     cola", "combo, cola" and "fries and a cola" after "with"."""
     between = _Between(tokens, mentions, mention, since)
@@ -73,14 +73,14 @@ def leading(tokens: Utterance, mentions: list[Mention], mention: Mention, since:
     return Lead(False, not (between.counts_one or between.ended or adds))
 
 
-def _is_to_drink(tokens: Utterance, mention: Mention) -> bool:
+def _is_to_drink(tokens: Utterance, mention: Span) -> bool:
     """ "And a coke to drink"."""
     end = span(tokens, mention)[1]
     after = tuple(token.folded for token in tokens[end : end + 3])
     return any(after[: len(phrase)] == phrase for phrase in tokens.language.as_drink)
 
 
-def may_stand_alone(tokens: Utterance, mention: Mention, groups: set[str], menu: Menu) -> bool:
+def may_stand_alone(tokens: Utterance, mention: Span, groups: set[str], menu: Menu) -> bool:
     """Whether an article leads to what may be a thing of its own: "and a coffee", after ice cream that
     comes in flavours, of which coffee is one; not where a group's choices are things, like the drinks of a
     combo."""
@@ -105,7 +105,7 @@ def begins_part(tokens: Utterance, start: int, end: int) -> bool:
     return not said.part_has.isdisjoint(words[first:])
 
 
-def measures(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bool:
+def measures(tokens: Utterance, mention: Span, mentions: list[Span]) -> bool:
     """ "One shot of vanilla" is no espresso."""
     first, end = span(tokens, mention)
     measure = mention.kind == "option" and tokens.language.measures.issuperset(
@@ -116,7 +116,7 @@ def measures(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bo
     return measure and of and any(m.kind == "option" and span(tokens, m)[0] == end + 1 for m in mentions)
 
 
-def on_another(tokens: Utterance, mention: Mention) -> bool:
+def on_another(tokens: Utterance, mention: Span) -> bool:
     """Whether an item is to stand on another: "and put chopped brisket on it"."""
     end, said = span(tokens, mention)[1], tokens.language
     after = [t.folded for t in tokens[end : end + 2]]
@@ -125,7 +125,7 @@ def on_another(tokens: Utterance, mention: Mention) -> bool:
     return after[1] in said.pointing or after[1] in said.placed_on
 
 
-def lightly(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bool:
+def lightly(tokens: Utterance, mention: Span, mentions: list[Span]) -> bool:
     """Whether little is wished for of an item: "easy on the gravy" is no side of it."""
     at, said = span(tokens, mention)[0] - 1, tokens.language
     while at >= 0 and tokens[at].folded in said.amount_fillers and not tokens[at].after:
@@ -135,7 +135,7 @@ def lightly(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> boo
     return not any(m.start <= tokens[at].start < m.end for m in mentions)
 
 
-def points_back(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bool:
+def points_back(tokens: Utterance, mention: Span, mentions: list[Span]) -> bool:
     """Whether a part of a name points at what was ordered before: "no mayo on the sandwich", and at a
     cheeseburger by "the burger" where nothing else was."""
     things = [m for m in mentions if m.kind == "item" and m.strong]
@@ -145,7 +145,7 @@ def points_back(tokens: Utterance, mention: Mention, mentions: list[Mention]) ->
     return len(alike) == 1 or _is_the_only_one(mention, things, mentions)
 
 
-def _is_the_only_one(mention: Mention, things: list[Mention], mentions: list[Mention]) -> bool:
+def _is_the_only_one(mention: Span, things: list[Span], mentions: list[Span]) -> bool:
     """Whether a word ends a word of the only thing that was named: the burger in a cheeseburger."""
     choices = {(m.start, m.end) for m in mentions if m.kind == "option"}
     alone = [m for m in things if (m.start, m.end) not in choices]
@@ -163,7 +163,7 @@ def _is_placed_on(tokens: Utterance, at: int) -> bool:
     )
 
 
-def beside(tokens: Utterance, mention: Mention, others: list[Mention]) -> bool:
+def beside(tokens: Utterance, mention: Span, others: list[Span]) -> bool:
     """Whether another mention stands next to this one, with no joint between."""
     for other in others:
         low, high = sorted((mention, other), key=lambda m: m.start)
@@ -175,7 +175,7 @@ def beside(tokens: Utterance, mention: Mention, others: list[Mention]) -> bool:
     return False
 
 
-def unmilked(tokens: Utterance, at: int, mentions: list[Mention]) -> bool:
+def unmilked(tokens: Utterance, at: int, mentions: list[Span]) -> bool:
     """Whether "black" only says that nothing goes into a coffee: "a large black coffee", "two coffees, both
     black"."""
     said = tokens.language

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from schemas.evidence import Mention
 from schemas.menu import Item, Menu
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import Utterance, span
 
 
-def of_another_kind(tokens: Utterance, mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
+def of_another_kind(tokens: Utterance, mention: Span, mentions: list[Span], menu: Menu) -> bool:
     """Whether a word that is a size and an option is the other one here: in "a medium horchata" it is no
     medium salsa, and "a burrito with medium" has no size. "A little cheese" is an amount."""
     if mention.kind == "size" and _is_no_size(tokens, mention, mentions, menu):
@@ -24,7 +24,7 @@ def of_another_kind(tokens: Utterance, mention: Mention, mentions: list[Mention]
     return both and _other_one_fits(tokens, mention, alike, mentions, menu)
 
 
-def _is_no_size(tokens: Utterance, mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
+def _is_no_size(tokens: Utterance, mention: Span, mentions: list[Span], menu: Menu) -> bool:
     """Whether what is called as a size is big, or half, in another sense."""
     return (
         _is_of_the_order(tokens, span(tokens, mention)[1], mentions)
@@ -33,14 +33,14 @@ def _is_no_size(tokens: Utterance, mention: Mention, mentions: list[Mention], me
     )
 
 
-def _tells_of_group(tokens: Utterance, mention: Mention) -> bool:
+def _tells_of_group(tokens: Utterance, mention: Span) -> bool:
     """ "The whole crew" wishes for no whole milk."""
     end = span(tokens, mention)[1]
     follows = end < len(tokens) and not tokens[end - 1].after
     return follows and tokens[end].folded in tokens.language.groups
 
 
-def _is_half_dozen(tokens: Utterance, mention: Mention) -> bool:
+def _is_half_dozen(tokens: Utterance, mention: Span) -> bool:
     """Half a dozen is no dozen, nor is it a half."""
     said, (first, end) = tokens.language, span(tokens, mention)
     if tokens[first].folded in said.multipliers:
@@ -54,7 +54,7 @@ def _is_half_dozen(tokens: Utterance, mention: Mention) -> bool:
     )
 
 
-def _is_amount_of_option(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> bool:
+def _is_amount_of_option(tokens: Utterance, mention: Span, mentions: list[Span]) -> bool:
     """ "Easy on the gravy", where eggs come easy."""
     at = span(tokens, mention)[1]
     while at < len(tokens) and tokens[at].folded in tokens.language.amount_fillers:
@@ -66,7 +66,7 @@ def _is_amount_of_option(tokens: Utterance, mention: Mention, mentions: list[Men
 
 
 def _other_one_fits(
-    tokens: Utterance, mention: Mention, alike: list[Mention], mentions: list[Mention], menu: Menu
+    tokens: Utterance, mention: Span, alike: list[Span], mentions: list[Span], menu: Menu
 ) -> bool:
     """Whether the item that a word is said of comes with the other one that it may be."""
     _, item = _led_to(tokens, mention, mentions)
@@ -79,7 +79,7 @@ def _other_one_fits(
     return len(fits) == 1 and mention.kind not in fits
 
 
-def _holds(tokens: Utterance, mention: Mention, mentions: list[Mention], menu: Menu) -> bool:
+def _holds(tokens: Utterance, mention: Span, mentions: list[Span], menu: Menu) -> bool:
     """Whether a word only says what an item comes in, that has no such size: "a bottle of water"."""
     said, (first, end) = tokens.language, span(tokens, mention)
     if end - first > 1 or tokens[first].folded not in said.vessels:
@@ -90,7 +90,7 @@ def _holds(tokens: Utterance, mention: Mention, mentions: list[Mention], menu: M
     return any(not any(_comes_with(item, mention) for item in menu.items if item.sku in m.ids) for m in items)
 
 
-def _is_of_the_order(tokens: Utterance, end: int, mentions: list[Mention]) -> bool:
+def _is_of_the_order(tokens: Utterance, end: int, mentions: list[Span]) -> bool:
     """Whether it is the order or who comes that is big: "big office order: ...", "a large family today"."""
     said = tokens.language
     for i in range(end, min(end + 2, len(tokens))):
@@ -104,12 +104,12 @@ def _is_of_the_order(tokens: Utterance, end: int, mentions: list[Mention]) -> bo
     return False
 
 
-def _comes_with(item: Item, mention: Mention) -> bool:
+def _comes_with(item: Item, mention: Span) -> bool:
     offered = item.size_ids if mention.kind == "size" else item.option_groups
     return bool({*(mention.ids if mention.kind == "size" else mention.groups)} & {*offered})
 
 
-def _led_to(tokens: Utterance, mention: Mention, mentions: list[Mention]) -> tuple[int, Mention | None]:
+def _led_to(tokens: Utterance, mention: Span, mentions: list[Span]) -> tuple[int, Span | None]:
     """Where the sizes and options that follow a mention end, and the item that they lead to."""
     at = span(tokens, mention)[1]
     ends = {span(tokens, m)[0]: span(tokens, m)[1] for m in mentions if m.kind != "item"}

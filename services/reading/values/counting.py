@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from schemas.cart import CartDraft, ItemLine, NotOnMenuLine
-from schemas.evidence import Evidence, Mention, SaidNumber
+from schemas.evidence import Evidence, SaidNumber
 from schemas.menu import Menu
+from services.reading.chart.span import Named
 from services.reading.chart.tokens import SENTENCE_ENDS, Utterance, span, tokenize
 from services.reading.language.language import Language, language_of
 from services.reading.values.numbers import is_plural, number_value
@@ -20,12 +21,12 @@ class Led:
     """The names that a number leads to: options, and the item that they stand before, if any. `joined` where
     an "and" or a comma is among them, `close` where nothing else is."""
 
-    options: tuple[Mention, ...] = ()
-    item: Mention | None = None
+    options: tuple[Named, ...] = ()
+    item: Named | None = None
     joined: bool = False
     close: bool = True
 
-    def with_names(self, here: list[Mention], *, paused: bool) -> Led:
+    def with_names(self, here: Sequence[Named], *, paused: bool) -> Led:
         """With what is named at one place, after a pause or none: the item, if it may be one, or options."""
         item = next((m for m in here if m.kind == "item"), None)
         options = () if item is not None else (m for m in here if m.kind == "option")
@@ -41,15 +42,15 @@ class Led:
         return all(groups.intersection(option.groups) for option in self.options)
 
 
-def starting(tokens: Utterance, mentions: Iterable[Mention]) -> Mapping[int, list[Mention]]:
+def starting(tokens: Utterance, mentions: Iterable[Named]) -> Mapping[int, list[Named]]:
     """Names by the token that they begin with."""
-    starts: dict[int, list[Mention]] = defaultdict(list)
+    starts: dict[int, list[Named]] = defaultdict(list)
     for mention in mentions:
         starts[span(tokens, mention)[0]].append(mention)
     return dict(starts)
 
 
-def led_to(tokens: Utterance, end: int, starts: Mapping[int, list[Mention]]) -> Led:
+def led_to(tokens: Utterance, end: int, starts: Mapping[int, list[Named]]) -> Led:
     """What follows a number that ends before token `end`, up to the next item, number, article or pause:
     "two large ham and chicken pies". `starts` as of `starting`."""
     led, at = Led(), end
@@ -83,7 +84,7 @@ def _ended(tokens: Utterance, at: int, *, listing: bool) -> bool:
     return bool(pause) and (pause in SENTENCE_ENDS or not listing)
 
 
-def of_one(tokens: Utterance, start: int, mentions: Sequence[Mention]) -> bool:
+def of_one(tokens: Utterance, start: int, mentions: Sequence[Named]) -> bool:
     """Whether a number counts no items though it stands before one: "a double shot latte", "a small two shot
     latte"."""
     if tokens[start].folded in tokens.language.multiples:
@@ -96,7 +97,7 @@ def of_one(tokens: Utterance, start: int, mentions: Sequence[Mention]) -> bool:
     return led and tokens[start].folded.isdigit()  # "a couple of oat lattes"
 
 
-def opens_line(tokens: Utterance, start: int, mentions: Sequence[Mention]) -> bool:
+def opens_line(tokens: Utterance, start: int, mentions: Sequence[Named]) -> bool:
     """Whether a line may begin with a number, which goes on from no name and no "with"."""
     if start == 0 or tokens[start - 1].after:
         return True
@@ -120,7 +121,7 @@ def idle_numbers(draft: CartDraft, evidence: Evidence) -> Iterator[int]:
 def _counts(
     tokens: Utterance,
     number: SaidNumber,
-    starts: Mapping[int, list[Mention]],
+    starts: Mapping[int, list[Named]],
     draft: CartDraft,
     evidence: Evidence,
 ) -> set[int]:

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 from schemas.cart import MAX_QUANTITY
-from schemas.evidence import Mention
 from schemas.menu import Item, Menu
-from services.reading.chart.tokens import Utterance, folded, span
+from services.reading.chart.chart import Chart
+from services.reading.chart.span import EXACT, Named, Number, Span
+from services.reading.chart.tokens import Utterance, covered, folded, span
 from services.reading.language.language import Language, language_of
 
 _TENS = range(20, 100, 10)
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number that counts something: token positions [start, end) and its value. A `likely` one is no
-    mere sound-alike ("to lattes")."""
-
-    start: int
-    end: int
-    value: int
-    likely: bool = True
+def count_numbers(chart: Chart, _: object) -> Chart:
+    """Find the numbers outside names among the words that are left: each may count something."""
+    tokens, names = chart.left, list(chart.standing)
+    return replace(chart, numbers=tuple(find_numbers(tokens, covered(tokens, names), names, chart.menu)))
 
 
-def find_numbers(tokens: Utterance, taken: set[int], mentions: list[Mention], menu: Menu) -> Iterator[Number]:
+def take_as_pieces(chart: Chart, _: object) -> Chart:
+    """Take a number as a size or a choice, where it is that of what follows: "ten wings" is one ten piece."""
+    left, found = pieces(chart.left, list(chart.numbers), list(chart.standing), chart.menu)
+    packs = [replace(pack, core=tuple(range(*span(chart.words, pack)))) for pack in found]
+    standing = sorted([*chart.standing, *packs], key=lambda m: (m.start, m.end))
+    return replace(chart.standing_so(standing, packs), numbers=tuple(left))
+
+
+def find_numbers(tokens: Utterance, taken: set[int], mentions: list[Span], menu: Menu) -> Iterator[Number]:
     """Numbers said outside names ("twelve ounce", "double shot" are names where the menu has them)."""
     starts = {m.start for m in mentions if m.strong}
     i = 0
@@ -44,7 +48,7 @@ def find_numbers(tokens: Utterance, taken: set[int], mentions: list[Mention], me
 
 
 def _misheard(
-    tokens: Utterance, at: int, starts: set[int], mentions: list[Mention], menu: Menu
+    tokens: Utterance, at: int, starts: set[int], mentions: list[Span], menu: Menu
 ) -> Number | None:
     """The number that the word at `at` only sounds like, right before a name: "to lattes"."""
     homophones, token = tokens.language.homophones, tokens[at]
@@ -76,12 +80,12 @@ def _whole_number(tokens: Utterance, at: int, value: int, taken: set[int]) -> Nu
 
 
 def pieces(
-    tokens: Utterance, numbers: list[Number], mentions: list[Mention], menu: Menu
-) -> tuple[list[Number], list[Mention]]:
+    tokens: Utterance, numbers: list[Number], mentions: list[Span], menu: Menu
+) -> tuple[list[Number], list[Span]]:
     """Numbers that are left, and those that are a size or a choice of the item after: "ten wings" is one
     ten piece."""
     left: list[Number] = []
-    found: list[Mention] = []
+    found: list[Span] = []
     choices = _choices(tokens, mentions)
     for number in numbers:
         at = number.end
@@ -92,32 +96,34 @@ def pieces(
         fits = list(_fitting(number, [item for item in menu.items if item.sku in skus], menu))
         if len(fits) == 1:
             start, end = tokens[number.start].start, tokens[number.end - 1].end
-            found.append(fits[0].model_copy(update={"start": start, "end": end}))
+            core = tuple(range(number.start, number.end))
+            things = tuple(m for m in mentions if m.kind == "item" and m.start == following)
+            found.append(replace(fits[0], core=core, start=start, end=end, on=things))
         else:
             left.append(number)
     return left, found
 
 
-def _choices(tokens: Utterance, mentions: list[Mention]) -> dict[int, int]:
+def _choices(tokens: Utterance, mentions: list[Span]) -> dict[int, int]:
     """Where options that are no item begin and end."""
     items = {m.start for m in mentions if m.kind == "item"}
     spans = [span(tokens, m) for m in mentions if m.kind == "option"]
     return {first: end for first, end in spans if tokens[first].start not in items}
 
 
-def _fitting(number: Number, offered: list[Item], menu: Menu) -> Iterator[Mention]:
+def _fitting(number: Number, offered: list[Item], menu: Menu) -> Iterator[Span]:
     """The sizes, and the options of which one is chosen, of these items that are so many pieces."""
     language = language_of(menu)
     sizes = {size for item in offered for size in item.size_ids}
     groups = {group for item in offered for group in item.option_groups} & menu.choose_one
-    named = Mention(kind="size", ids=(), start=0, end=0, text=str(number.value), score=1, strong=True)
+    named = Span("size", (), (), (), 0, 0, str(number.value), EXACT, "so_many_pieces")
     for size in menu.sizes:
         if size.id in sizes and _of(number, size.name, language):
-            yield named.model_copy(update={"ids": (size.id,)})
+            yield replace(named, ids=(size.id,))
     for group in menu.option_groups:
         for option in group.options if group.id in groups else ():
             if _of(number, option.name, language):
-                yield named.model_copy(update={"kind": "option", "ids": (option.id,), "groups": (group.id,)})
+                yield replace(named, kind="option", ids=(option.id,), groups=(group.id,))
 
 
 def _of(number: Number, name: str, language: Language) -> bool:
@@ -126,7 +132,7 @@ def _of(number: Number, name: str, language: Language) -> bool:
     return number.value > 1 and words[:1] == (str(number.value),) and bool(language.pieces & set(words))
 
 
-def is_plural(mention: Mention, menu: Menu) -> bool:
+def is_plural(mention: Named, menu: Menu) -> bool:
     """Whether an item was named in the plural, and has no such name ("lattes", not "fries")."""
     last = _plain_words(mention.text)[-1]
     items = [item for item in menu.items if item.sku in mention.ids]
@@ -140,7 +146,7 @@ def _plain_words(text: str) -> list[str]:
     return text.casefold().replace("'", "").replace("-", " ").split()
 
 
-def _leads_to_plural(at: int, tokens: Utterance, mentions: list[Mention], menu: Menu) -> bool:
+def _leads_to_plural(at: int, tokens: Utterance, mentions: list[Span], menu: Menu) -> bool:
     """Whether the names from token `at` on lead to an item in the plural: "to large lattes" are two."""
     while at < len(tokens):
         here = [m for m in mentions if m.start == tokens[at].start]

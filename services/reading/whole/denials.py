@@ -8,8 +8,9 @@ on from; None where it begins otherwise. It raises `NotPlain` where only the who
 
 from __future__ import annotations
 
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import SENTENCE_ENDS
-from services.reading.whole.sheet import NotPlain, Sheet, Value
+from services.reading.whole.sheet import NotPlain, Sheet, exchangeable, groups, names
 
 
 def deny(sheet: Sheet, at: int) -> int | None:
@@ -22,19 +23,19 @@ def deny(sheet: Sheet, at: int) -> int | None:
     gone = sheet.after(end)
     if gone is None or gone.kind not in ("option", "size"):
         raise NotPlain
-    new = next((v for v in reversed(sheet.before(at)) if v.end == at), None)
-    if new is None or not new.alike(gone) or new.names() & gone.names():
+    new = next((v for v in reversed(sheet.before(at)) if v.past == at), None)
+    if new is None or not exchangeable(new, gone) or names(new) & names(gone):
         after = _exchange(sheet, at, gone)
         if after is None:
             raise NotPlain
         return after
     earlier = sheet.earlier(gone, at)
-    if earlier is None and not sheet.single.issuperset(gone.groups()):
+    if earlier is None and not sheet.single.issuperset(groups(gone)):
         raise NotPlain  # it may come with the item, though nobody said so
-    sheet.strike(at, gone.end)
+    sheet.strike(at, gone.past)
     if earlier is not None:
         _take_place(sheet, earlier, new)
-    return gone.end
+    return gone.past
 
 
 def swap(sheet: Sheet, at: int) -> int | None:
@@ -43,16 +44,16 @@ def swap(sheet: Sheet, at: int) -> int | None:
     if end is None:
         return None
     old = sheet.after(end)
-    joint = None if old is None else sheet.phrase(old.end, sheet.language.swaps_for)
+    joint = None if old is None else sheet.phrase(old.past, sheet.language.swaps_for)
     new = None if joint is None else sheet.after(joint)
     if old is None or new is None or old.kind != new.kind:
         raise NotPlain
     earlier = sheet.earlier(old, at)
     if earlier is None:
         raise NotPlain
-    sheet.strike(at, new.start)
+    sheet.strike(at, new.first)
     sheet.lend(earlier, new)
-    return new.end
+    return new.past
 
 
 def prefer(sheet: Sheet, at: int) -> int | None:
@@ -67,37 +68,37 @@ def prefer(sheet: Sheet, at: int) -> int | None:
     begins = at > 0 and bool(sheet.tokens[at - 1].after)
     if begins and (after := _exchange(sheet, at, gone)) is not None:
         return after
-    if not before or not before[-1].alike(gone):
+    if not before or not exchangeable(before[-1], gone):
         raise NotPlain
-    sheet.strike(at, gone.end)
+    sheet.strike(at, gone.past)
     earlier = sheet.earlier(gone, at)
-    if earlier is None and any(group not in sheet.single for group, _ in gone.names()):
+    if earlier is None and any(group not in sheet.single for group, _ in names(gone)):
         raise NotPlain  # "with bacon instead of ham": a Hawaiian comes with ham, though nobody said so
     if earlier is not None:
         sheet.lend(earlier, before[-1])
-    return gone.end
+    return gone.past
 
 
-def _exchange(sheet: Sheet, at: int, gone: Value) -> int | None:
+def _exchange(sheet: Sheet, at: int, gone: Span) -> int | None:
     """Put what follows `gone`, with nothing but little words between, in the place where it was said before;
     where to go on from, None where there is no such thing. The words of giving it up begin at `at`."""
     earlier = sheet.earlier(gone, at)
-    if earlier is None or sheet.tokens[gone.end - 1].after == "?":
+    if earlier is None or sheet.tokens[gone.past - 1].after == "?":
         return None
-    i, fillers = gone.end, sheet.language.fillers
+    i, fillers = gone.past, sheet.language.fillers
     while i < len(sheet.tokens) and i not in sheet.named and sheet.tokens[i].folded in fillers:
         if sheet.tokens[i].after in SENTENCE_ENDS:
             return None
         i += 1
-    new = next((v for v in sheet.values if v.start == i and v.alike(gone)), None)
-    if new is None or new.names() & gone.names():
+    new = next((v for v in sheet.values if v.first == i and exchangeable(v, gone)), None)
+    if new is None or names(new) & names(gone):
         return None
-    sheet.strike(at, new.start)
+    sheet.strike(at, new.first)
     _take_place(sheet, earlier, new)
-    return new.end
+    return new.past
 
 
-def _take_place(sheet: Sheet, old: Value, new: Value) -> None:
+def _take_place(sheet: Sheet, old: Span, new: Span) -> None:
     """`new` said where `old` was, whose amount goes with it."""
     sheet.strike_amount(old)
     sheet.lend(old, new)

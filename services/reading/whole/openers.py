@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from schemas.evidence import Mention
+from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import Utterance, span
-from services.reading.values.numbers import Number
 from services.reading.whole.places import Place
 
 
@@ -19,9 +18,7 @@ class Opener(NamedTuple):
     said: int
 
 
-def find_openers(
-    tokens: Utterance, numbers: list[Number], values: list[Mention], place: Place
-) -> list[Opener]:
+def find_openers(tokens: Utterance, numbers: list[Number], values: list[Span], place: Place) -> list[Opener]:
     """The openers of the parts of what one place orders, in the order of the words. `values` are the sizes
     and options that are said after it.
 
@@ -33,7 +30,7 @@ def find_openers(
 class _Parts:
     """The words after the name of one item, where parts of it may be told apart."""
 
-    def __init__(self, tokens: Utterance, numbers: list[Number], values: list[Mention], place: Place) -> None:
+    def __init__(self, tokens: Utterance, numbers: list[Number], values: list[Span], place: Place) -> None:
         self._tokens, self._language = tokens, tokens.language
         self._values, self._place = values, place
         self._until = place.region[1]

@@ -7,14 +7,15 @@ item before, what is after it leads to the next. Without a joint they may belong
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
+from services.reading.chart.chart import Chart
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import Utterance, covered, folded, span
 from services.reading.language.language import Language
-from services.reading.names.senses import senses
 
 # Where an item is named: first token, end, skus, words.
 _Spot = tuple[int, int, tuple[str, ...], str]
@@ -42,15 +43,10 @@ class Place:
         return _groups(self.menu, self.items)
 
 
-def find_places(
-    tokens: Utterance, mentions: list[Mention], menu: Menu
-) -> tuple[list[Place], list[Mention], bool]:
-    """Places in the order of the words, the mentions that are left, and whether one of them is as well a
-    line as a choice of the line before ("a combo and a cola"). A name that can only be an option of the item
-    before is no item, one that no item near offers is no option, and a mere part of an item's name beside a
-    whole name is neither."""
-    heard = mentions
-    mentions, torn = senses(tokens, heard, menu)
+def find_places(chart: Chart) -> tuple[list[Place], bool]:
+    """Places in the order of the words, and whether one of them is as well a line as a choice of the line
+    before or after ("a cola burger combo"). A number leads to its item, even where it is a size of it."""
+    tokens, menu, mentions = chart.left, chart.menu, _said(chart)
     taken = covered(tokens, mentions)
     naming = [m for m in mentions if m.kind == "item"]
     spots = _spots(tokens, [m for m in naming if not _refers_back(m, naming, tokens.language)])
@@ -67,11 +63,16 @@ def find_places(
         while end > last and tokens[end - 1].folded in tokens.language.conjunctions:
             end -= 1  # the "and" before the next item is nobody's
         places.append(Place(items, anchor, first, last, (start, end), (own_start, own_end), menu))
-    torn = torn or _run_together(places, heard) or _in_pairs(tokens, mentions, places)
-    return places, mentions, torn
+    torn = _run_together(places, chart.unsettled) or _in_pairs(tokens, mentions, places)
+    return places, torn
 
 
-def _ending(tokens: Utterance, mentions: list[Mention]) -> dict[tuple[str, int], tuple[int, Mention]]:
+def _said(chart: Chart) -> list[Span]:
+    """The spans that stand, but for numbers that are taken as a size or choice."""
+    return [m for m in chart.standing if m.rule != "so_many_pieces"]
+
+
+def _ending(tokens: Utterance, mentions: list[Span]) -> dict[tuple[str, int], tuple[int, Span]]:
     """By kind and the token where it ends, each mention with its first token; of two, the last."""
     spans = ((span(tokens, m), m) for m in mentions)
     return {(m.kind, last): (first, m) for (first, last), m in spans}
@@ -79,7 +80,7 @@ def _ending(tokens: Utterance, mentions: list[Mention]) -> dict[tuple[str, int],
 
 def _listed(
     tokens: Utterance,
-    ending: dict[tuple[str, int], tuple[int, Mention]],
+    ending: dict[tuple[str, int], tuple[int, Span]],
     one: _Spot,
     other: _Spot,
     menu: Menu,
@@ -108,7 +109,7 @@ def _groups(menu: Menu, skus: tuple[str, ...]) -> set[str]:
     return {group for item in menu.items if item.sku in skus for group in item.option_groups}
 
 
-def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
+def _run_together(places: list[Place], mentions: Iterable[Span]) -> bool:
     """Whether a line may be a choice of the one right after it: "a cola burger combo"."""
     for one, other in pairwise(places):
         choices = {g for m in mentions if m.kind == "option" and m.text == one.anchor for g in m.groups}
@@ -117,7 +118,7 @@ def _run_together(places: list[Place], mentions: list[Mention]) -> bool:
     return False
 
 
-def _in_pairs(tokens: Utterance, mentions: list[Mention], places: list[Place]) -> bool:
+def _in_pairs(tokens: Utterance, mentions: list[Span], places: list[Place]) -> bool:
     """Whether options may go with the item before each or after: "ham and cheddar turkey and swiss"."""
     ends = {span(tokens, m)[0]: span(tokens, m)[1] for m in mentions if m.kind == "option"}
 
@@ -130,7 +131,7 @@ def _in_pairs(tokens: Utterance, mentions: list[Mention], places: list[Place]) -
     )
 
 
-def _spots(tokens: Utterance, items: list[Mention]) -> list[_Spot]:
+def _spots(tokens: Utterance, items: list[Span]) -> list[_Spot]:
     """Item mentions by place, overlapping ones as one."""
     spots: list[_Spot] = []
     for mention in sorted(items, key=lambda m: (m.start, -m.end)):
@@ -179,7 +180,7 @@ def _opens_item(tokens: Utterance, at: int) -> bool:
     return tokens[at - 1].folded not in tokens.language.before_own
 
 
-def _refers_back(mention: Mention, items: list[Mention], language: Language) -> bool:
+def _refers_back(mention: Span, items: list[Span], language: Language) -> bool:
     """Whether it only says again a part of a name said before: "no pickles on the burger"."""
     words = set(folded(mention.text, language))
     return not mention.strong and any(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from services.reading.whole.sheet import NotPlain, Sheet, Value
+from services.reading.chart.span import Span
+from services.reading.whole.sheet import NotPlain, Sheet, exchangeable, groups, names
 
 
-def replace(sheet: Sheet, at: int) -> int | None:
+def supersede(sheet: Sheet, at: int) -> int | None:
     """Put what follows the words of replacing at `at` in the place of one thing of its kind before them; the
     position to go on from, None where there are no such words.
 
@@ -70,12 +71,12 @@ def _replace(sheet: Sheet, at: int, end: int, *, strong: bool) -> None:
             return  # nothing in its place: small talk, or one thing more
         raise NotPlain
     sheet.strike(at, end)
-    if sheet.phrase(new.end, sheet.language.instead_of) is not None:
+    if sheet.phrase(new.past, sheet.language.instead_of) is not None:
         return  # "make it jalapeños instead of the onions": what goes is still to come
     item = sheet.item_after(new)
     old = next((v for v in reversed(before) if v.kind == "item"), None)
     adjacent = _is_adjacent(before, new, at)
-    if item is not None and old is not None and old.names() & item.names():
+    if item is not None and old is not None and names(old) & names(item):
         _name_again(sheet, before, old, new, item)
     elif item is not None and old is not None and not adjacent:
         _replace_item(sheet, before, old, new, item, strong=strong)
@@ -88,51 +89,51 @@ def _adds(sheet: Sheet, at: int) -> bool:
     return at < len(sheet.tokens) and sheet.tokens[at].folded in sheet.language.adding
 
 
-def _is_adjacent(before: list[Value], new: Value, at: int) -> bool:
+def _is_adjacent(before: list[Span], new: Span, at: int) -> bool:
     """Whether the value that is taken back stands right before the correction ("two, no, three")."""
     last = before[-1]
-    return new.kind != "item" and last.kind == new.kind and last.end == at
+    return new.kind != "item" and last.kind == new.kind and last.past == at
 
 
-def _name_again(sheet: Sheet, before: list[Value], old: Value, new: Value, item: Value) -> None:
+def _name_again(sheet: Sheet, before: list[Span], old: Span, new: Span, item: Span) -> None:
     """ "A small latte, no, a large latte" names the same line again."""
     sheet.lend(old, item)
-    for part in [v for v in sheet.values if new.start <= v.start and v.end <= item.start]:
+    for part in [v for v in sheet.values if new.first <= v.first and v.past <= item.first]:
         _take_over(sheet, before, part)
 
 
 def _replace_item(
-    sheet: Sheet, before: list[Value], old: Value, new: Value, item: Value, *, strong: bool
+    sheet: Sheet, before: list[Span], old: Span, new: Span, item: Span, *, strong: bool
 ) -> None:
     """Strike out an item for another, and of what was said with it what is said anew."""
-    own = [v for v in before if sheet.clause(old)[0] <= v.start and v is not old]
+    own = [v for v in before if sheet.clause(old)[0] <= v.first and v is not old]
     if not strong or any(v.kind in ("option", "item") for v in own):
         raise NotPlain
-    sheet.strike(old.start, old.end)
-    kinds = {v.kind for v in sheet.values if new.start <= v.start and v.end <= item.start}
+    sheet.strike(old.first, old.past)
+    kinds = {v.kind for v in sheet.values if new.first <= v.first and v.past <= item.first}
     for value in own:
         if value.kind == "number" or value.kind in kinds:
-            sheet.strike(value.start, value.end)
+            sheet.strike(value.first, value.past)
 
 
-def _take_over(sheet: Sheet, before: list[Value], new: Value, *, adjacent: bool = False) -> None:
+def _take_over(sheet: Sheet, before: list[Span], new: Span, *, adjacent: bool = False) -> None:
     """Put `new` in the place of the last value of its kind, if one belongs to the last item."""
     old = next((v for v in reversed(before) if _same_kind(sheet, v, new, adjacent=adjacent)), None)
-    if old is None or sum(v.kind == "item" and v.start >= old.end for v in before) > 1:
+    if old is None or sum(v.kind == "item" and v.first >= old.past for v in before) > 1:
         if new.kind == "number":
             raise NotPlain  # what it counts is before it, where no number was said
         return  # said for the first time: it stands where it is
     if new.kind == "option":
         # Its amount stands beside it, so it can't be read at another place; nor can the old one's stay.
         sheet.strike_amount(old)
-        sheet.strike(old.start, old.end)
+        sheet.strike(old.first, old.past)
     else:
         sheet.lend(old, new)
 
 
-def _same_kind(sheet: Sheet, old: Value, new: Value, *, adjacent: bool) -> bool:
+def _same_kind(sheet: Sheet, old: Span, new: Span, *, adjacent: bool) -> bool:
     """Options are of one kind within a group: any of it right beside ("swiss, no, cheddar"), else one of
     which there can be one."""
-    if not old.alike(new) or adjacent or new.kind != "option":
-        return old.alike(new)
-    return bool(new.groups() & old.groups() & sheet.single)
+    if not exchangeable(old, new) or adjacent or new.kind != "option":
+        return exchangeable(old, new)
+    return bool(groups(new) & groups(old) & sheet.single)

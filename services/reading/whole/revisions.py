@@ -9,17 +9,29 @@ every value open to it, and the order is a doubt.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
+from services.reading.chart.chart import Chart
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import Utterance
+from services.reading.names.lexicon import Lexicon
 from services.reading.whole.denials import deny, prefer, swap
 from services.reading.whole.removals import remove
-from services.reading.whole.replacements import replace
+from services.reading.whole.replacements import supersede
 from services.reading.whole.sheet import NotPlain, Sheet
 
 
-def revise(tokens: Utterance, mentions: list[Mention], menu: Menu) -> tuple[Utterance, list[Mention]] | None:
+def strike_out(chart: Chart, _: Lexicon) -> Chart:
+    """Strike out what the customer takes back, and put what corrects it in its place."""
+    revised = revise(chart.words, list(chart.standing), chart.menu)
+    if revised is None:
+        return replace(chart, named=chart.standing, corrected=True)
+    left, standing = revised
+    return replace(chart, left=left, standing=tuple(standing), named=chart.standing)
+
+
+def revise(tokens: Utterance, mentions: list[Span], menu: Menu) -> tuple[Utterance, list[Span]] | None:
     """Tokens and mentions without what was taken back; None where a correction is not plain."""
     sheet = Sheet(tokens, mentions, menu)
     try:
@@ -66,7 +78,7 @@ _CORRECTIONS: tuple[Callable[[Sheet, int], int | None], ...] = (
     prefer,
     deny,
     remove,
-    replace,
+    supersede,
     _pass_instead,
     _refuse_unread,
 )

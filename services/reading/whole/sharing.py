@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from itertools import accumulate, pairwise
 
-from schemas.evidence import Mention
 from services.reading.chart.mentions import phrase_end
+from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import SENTENCE_ENDS, Utterance, covered, folded, span
 from services.reading.language.language import language_of
-from services.reading.values.numbers import Number, number_value
+from services.reading.values.numbers import number_value
 from services.reading.whole.places import Place
 
 
-def shared(tokens: Utterance, mentions: list[Mention]) -> list[Mention] | None:
+def shared(tokens: Utterance, mentions: list[Span]) -> list[Span] | None:
     """Sizes and options said of every line; None where a word of sharing out shares nothing that can be
     told."""
     sharing = [i for i, token in enumerate(tokens) if token.folded in tokens.language.each]
@@ -28,7 +28,7 @@ def shared(tokens: Utterance, mentions: list[Mention]) -> list[Mention] | None:
     ends = {span(tokens, m)[1]: m for m in at.values()}
     items = {span(tokens, m)[0] for m in mentions if m.kind == "item"}
     named = covered(tokens, mentions)
-    found: list[Mention] = []
+    found: list[Span] = []
     for i in (i for i in sharing if i not in named):
         here = _run_from(tokens, i + 1, at, items) or _run_before(tokens, i, ends)
         if not here or _goes_on(tokens, here[0]):
@@ -37,7 +37,7 @@ def shared(tokens: Utterance, mentions: list[Mention]) -> list[Mention] | None:
     return found
 
 
-def _goes_on(tokens: Utterance, mention: Mention) -> bool:
+def _goes_on(tokens: Utterance, mention: Span) -> bool:
     """Whether what is shared ends a list of which the rest may be shared too: "one cream and one sugar in
     each"."""
     first = span(tokens, mention)[0]
@@ -45,10 +45,10 @@ def _goes_on(tokens: Utterance, mention: Mention) -> bool:
     return counted and tokens[first - 2].folded in tokens.language.conjunctions
 
 
-def _run_from(tokens: Utterance, i: int, at: dict[int, Mention], items: set[int]) -> list[Mention]:
+def _run_from(tokens: Utterance, i: int, at: dict[int, Span], items: set[int]) -> list[Span]:
     """Mentions that follow, with nothing but little words between; none where they lead to an item, which
     is one of both ("sourdough for both a six inch ham and a tuna")."""
-    found: list[Mention] = []
+    found: list[Span] = []
     language = tokens.language
     while i < len(tokens):
         word = tokens[i].folded
@@ -67,7 +67,7 @@ def _run_from(tokens: Utterance, i: int, at: dict[int, Mention], items: set[int]
     return found
 
 
-def _run_before(tokens: Utterance, i: int, ends: dict[int, Mention]) -> list[Mention]:
+def _run_before(tokens: Utterance, i: int, ends: dict[int, Span]) -> list[Span]:
     """ "With oat milk for both", "with a shot each"."""
     little = tokens.language.of_each
     while i > 0 and i not in ends and tokens[i - 1].folded in little and not tokens[i - 1].after:
@@ -75,7 +75,7 @@ def _run_before(tokens: Utterance, i: int, ends: dict[int, Mention]) -> list[Men
     return [ends[i]] if i in ends and not tokens[i - 1].after else []
 
 
-def again(tokens: Utterance, mentions: list[Mention], places: list[Place]) -> dict[int, int] | None:
+def again(tokens: Utterance, mentions: list[Span], places: list[Place]) -> dict[int, int] | None:
     """How many more of a place are wished for, by its first token ("and another one of those"); None where
     what follows makes a difference ("the same, but with whip")."""
     named = covered(tokens, mentions)
@@ -135,7 +135,7 @@ def _may_be_kind(place: Place, head: Place) -> bool:
     )
 
 
-def repeated(tokens: Utterance, mentions: list[Mention], places: list[Place]) -> str:
+def repeated(tokens: Utterance, mentions: list[Span], places: list[Place]) -> str:
     """A name that was perhaps only said again ("the nugget meal, the kids nugget meal with fries"): nothing
     was said of it the first time that was not said the second, and no word adds a second one."""
     adding = tokens.language.conjunctions | tokens.language.adds
@@ -148,7 +148,7 @@ def repeated(tokens: Utterance, mentions: list[Mention], places: list[Place]) ->
     return ""
 
 
-def _own(tokens: Utterance, mentions: list[Mention], place: Place) -> set[tuple[str, ...]]:
+def _own(tokens: Utterance, mentions: list[Span], place: Place) -> set[tuple[str, ...]]:
     """What is said of the item at a place and of no other, by ids."""
     start, end = place.own
     return {m.ids for m in mentions if m.kind != "item" and start <= span(tokens, m)[0] < end}

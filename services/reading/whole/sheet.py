@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from schemas.evidence import Mention
 from schemas.menu import Menu
 from services.reading.chart.mentions import phrase_end
+from services.reading.chart.span import EXACT, Span
 from services.reading.chart.tokens import SENTENCE_ENDS, Token, Utterance, covered, span
 from services.reading.values.numbers import number_value
 
@@ -16,31 +16,21 @@ class NotPlain(Exception):
     """A correction that only the whole of the sentence can tell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """Something said that a correction may be about, at token positions [start, end)."""
+def names(span: Span) -> set[tuple[str, str]]:
+    """Groups and ids that the words may mean; a number names nothing."""
+    return set(span.refs)
 
-    kind: str
-    start: int
-    end: int
-    mention: Mention | None = None
 
-    def names(self) -> set[tuple[str, str]]:
-        """Groups and ids that the words may mean; a number names nothing."""
-        if self.mention is None:
-            return set()
-        groups = self.mention.groups or ("",) * len(self.mention.ids)
-        return set(zip(groups, self.mention.ids, strict=True))
+def groups(span: Span) -> set[str]:
+    """Groups of what the words may mean."""
+    return {group for group, _ in span.refs}
 
-    def groups(self) -> set[str]:
-        """Groups of the options that the words may mean."""
-        return {group for group, _ in self.names()}
 
-    def alike(self, other: Value) -> bool:
-        """Whether one can take the other's place: options are of one group."""
-        if self.kind != other.kind or self.kind != "option":
-            return self.kind == other.kind
-        return bool(self.groups() & other.groups())
+def exchangeable(one: Span, other: Span) -> bool:
+    """Whether one can take the other's place: options are of one group."""
+    if one.kind != other.kind or one.kind != "option":
+        return one.kind == other.kind
+    return bool(groups(one) & groups(other))
 
 
 class Sheet:
@@ -49,7 +39,7 @@ class Sheet:
     Of the groups `single` only one option can be chosen; `offered` are the groups that an item comes with, by
     its sku. `gone_at` is where what was taken back last ends, -1 where nothing was."""
 
-    def __init__(self, tokens: Utterance, mentions: list[Mention], menu: Menu) -> None:
+    def __init__(self, tokens: Utterance, mentions: list[Span], menu: Menu) -> None:
         self.tokens = tokens
         self.language = tokens.language
         self.single = menu.choose_one
@@ -59,39 +49,39 @@ class Sheet:
         self._struck: set[int] = set()
         self._numbers: dict[int, str] = {}
         self._pauses: dict[int, str] = {}
-        self._names: dict[Mention, Mention] = {}
+        self._names: dict[Span, Span] = {}
         self.named = covered(tokens, mentions)
-        values = [Value(m.kind, *span(tokens, m), m) for m in mentions if not m.guessed]
+        values = [m for m in mentions if not m.guessed]
         values += [
-            Value("number", i, i + 1)
+            _number(token, i)
             for i, token in enumerate(tokens)
             if i not in self.named and number_value(token.folded, tokens.language)
         ]
-        self.values = sorted(values, key=lambda v: (v.start, v.kind != "item"))
+        self.values = sorted(values, key=lambda v: (v.first, v.kind != "item"))
 
-    def earlier(self, value: Value, at: int) -> Value | None:
+    def earlier(self, value: Span, at: int) -> Span | None:
         """The last mention before `at` that the words of `value` may mean."""
         return next(
-            (v for v in reversed(self.before(at)) if v.kind == value.kind and v.names() & value.names()),
+            (v for v in reversed(self.before(at)) if v.kind == value.kind and names(v) & names(value)),
             None,
         )
 
-    def before(self, at: int) -> list[Value]:
+    def before(self, at: int) -> list[Span]:
         """What was said before `at` and still stands."""
-        return [v for v in self.values if v.end <= at and not self._struck & set(range(v.start, v.end))]
+        return [v for v in self.values if v.past <= at and not self._struck & set(range(v.first, v.past))]
 
-    def after(self, at: int) -> Value | None:
+    def after(self, at: int) -> Span | None:
         """The value that follows, past articles and amounts."""
         little = self.language.before_values
         while at < len(self.tokens) and at not in self.named and self.tokens[at].folded in little:
             at += 1
-        return next((v for v in self.values if v.start == at), None)
+        return next((v for v in self.values if v.first == at), None)
 
-    def item_after(self, value: Value) -> Value | None:
+    def item_after(self, value: Span) -> Span | None:
         """The item that `value` leads to, or is: "three large" leads to the latte of "three large lattes"."""
         while value.kind != "item":
-            following = next((v for v in self.values if v.start == value.end), None)
-            if following is None or self.tokens[value.end - 1].after:
+            following = next((v for v in self.values if v.first == value.past), None)
+            if following is None or self.tokens[value.past - 1].after:
                 return None
             value = following
         return value
@@ -99,30 +89,30 @@ class Sheet:
     def goes_on(self, at: int) -> bool:
         """Whether anything is named or counted in the rest of the sentence."""
         for i in range(at, len(self.tokens)):
-            if any(v.start == i for v in self.values):
+            if any(v.first == i for v in self.values):
                 return True
             if self.tokens[i].after in SENTENCE_ENDS:
                 break
         return False
 
-    def clause(self, item: Value) -> tuple[int, int]:
+    def clause(self, item: Span) -> tuple[int, int]:
         """The words around an item up to the nearest joint on either side."""
         tokens, joints = self.tokens, self.language.conjunctions
-        start, end = item.start, item.end
+        start, end = item.first, item.past
         while start > 0 and not tokens[start - 1].after and tokens[start - 1].folded not in joints:
             start -= 1
         while end < len(tokens) and not tokens[end - 1].after and tokens[end].folded not in joints:
             end += 1
         return start, end
 
-    def next_clause(self, item: Value, at: int) -> int:
+    def next_clause(self, item: Span, at: int) -> int:
         """Where the words around the next item before `at` begin; `at` itself when none follows."""
-        following = next((v for v in self.before(at) if v.kind == "item" and v.start >= item.end), None)
+        following = next((v for v in self.before(at) if v.kind == "item" and v.first >= item.past), None)
         return at if following is None else self.clause(following)[0]
 
-    def is_choice(self, item: Value) -> bool:
+    def is_choice(self, item: Span) -> bool:
         """Whether the words that name an item name an option as well."""
-        return any(v.kind == "option" and (v.start, v.end) == (item.start, item.end) for v in self.values)
+        return any(v.kind == "option" and (v.first, v.past) == (item.first, item.past) for v in self.values)
 
     def phrase(self, at: int, phrases: Iterable[tuple[str, ...]]) -> int | None:
         """The end of the longest of `phrases` that stands at `at`."""
@@ -132,23 +122,22 @@ class Sheet:
         """Take the words at [start, end) out."""
         self._struck |= set(range(start, end))
 
-    def strike_amount(self, value: Value) -> None:
+    def strike_amount(self, value: Span) -> None:
         """Take out the word right before a value that says how much of it."""
         amounts = self.language.amounts
-        if any(token.folded in amounts for token in self.tokens[value.start - 1 : value.start]):
-            self.strike(value.start - 1, value.start)
+        if any(token.folded in amounts for token in self.tokens[value.first - 1 : value.first]):
+            self.strike(value.first - 1, value.first)
 
-    def lend(self, old: Value, new: Value) -> None:
+    def lend(self, old: Span, new: Span) -> None:
         """`new` said at the place of `old`: its line, its order of words."""
-        if old.mention is not None and new.mention is not None:
-            start, end = old.mention.start, old.mention.end
-            self._names[old.mention] = new.mention.model_copy(update={"start": start, "end": end})
+        if new.kind == "number":
+            self._numbers[old.first] = self.tokens[new.first].folded
         else:
-            self._numbers[old.start] = self.tokens[new.start].folded
-        self._pauses[old.end - 1] = self.tokens[new.end - 1].after
-        self.strike(new.start, new.end)
+            self._names[old] = replace(new, start=old.start, end=old.end, on=(*new.on, old))
+        self._pauses[old.past - 1] = self.tokens[new.past - 1].after
+        self.strike(new.first, new.past)
 
-    def result(self) -> tuple[Utterance, list[Mention]]:
+    def result(self) -> tuple[Utterance, list[Span]]:
         """The words and mentions that are left."""
         kept: list[Token] = []
         last = -1
@@ -167,3 +156,8 @@ class Sheet:
             if not self._struck & set(range(*span(self.tokens, m)))
         ]
         return self.tokens.of(kept), mentions
+
+
+def _number(token: Token, at: int) -> Span:
+    """A word that counts, as something that a correction may be about."""
+    return Span("number", (), (), (at,), token.start, token.end, token.folded, EXACT, "number")

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.evidence import Mention
+from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import Utterance, span
-from services.reading.values.numbers import Number
 from services.reading.whole.openers import Opener, find_openers
 from services.reading.whole.places import Place
 
@@ -22,16 +21,16 @@ class Part:
     the numbers that tell the parts apart, and count nothing else."""
 
     quantity: int
-    mentions: tuple[Mention, ...]
+    mentions: tuple[Span, ...]
     openers: frozenset[int]
 
 
 def parts(
     tokens: Utterance,
-    mentions: list[Mention],
+    mentions: list[Span],
     numbers: list[Number],
     place: Place,
-    everywhere: list[Mention],
+    everywhere: list[Span],
 ) -> list[Part] | None:
     """What "three bagels, two toasted" tells apart: two toasted ones and one that is not; and what "two large
     lattes and one small" adds. None when nothing is told apart, when the numbers do not add up, or when it
@@ -63,7 +62,7 @@ def _likely(numbers: list[Number]) -> list[Number]:
     return [number for number in numbers if number.likely]
 
 
-def _within(tokens: Utterance, mentions: list[Mention], start: int, end: int) -> list[Mention]:
+def _within(tokens: Utterance, mentions: list[Span], start: int, end: int) -> list[Span]:
     """Mentions at token positions [start, end)."""
     spans = ((span(tokens, m), m) for m in mentions)
     return [m for (first, last), m in spans if start <= first and last <= end]
@@ -74,7 +73,7 @@ class _Segment:
     """The words of one part: what opens it, and the sizes and options that are its own."""
 
     opener: Opener
-    own: list[Mention]
+    own: list[Span]
 
     def is_sized(self) -> bool:
         return any(m.kind == "size" for m in self.own)
@@ -87,9 +86,9 @@ class _Split:
     tokens: Utterance
     place: Place
     quantity: int
-    before: list[Mention]
+    before: list[Span]
     segments: list[_Segment]
-    everywhere: list[Mention]
+    everywhere: list[Span]
 
     def may_be_either(self) -> bool:
         """Whether a number may be of the size: "two shoulders, one pound and one half pound" are two, or
@@ -127,11 +126,11 @@ class _Split:
             found.append(self._part(left, self.before))
         return found if len(found) > 1 else None
 
-    def _part(self, quantity: int, own: list[Mention]) -> Part:
+    def _part(self, quantity: int, own: list[Span]) -> Part:
         openers = frozenset(segment.opener.said for segment in self.segments)
         return Part(quantity, (*own, *self.everywhere), openers)
 
-    def _counts_itself(self, mention: Mention) -> bool:
+    def _counts_itself(self, mention: Span) -> bool:
         """Whether a size said after the item has its number in its name: "one pound"."""
         first = span(self.tokens, mention)[0]
         return mention.kind == "size" and first >= self.place.last and self.tokens[first].folded.isdigit()
@@ -169,6 +168,6 @@ class _Split:
         return closes or tokens[at].folded in tokens.language.after_sizes
 
 
-def _groups(mentions: list[Mention]) -> set[str]:
+def _groups(mentions: list[Span]) -> set[str]:
     """The groups that options may be of."""
     return {group for m in mentions if m.kind == "option" for group in m.groups}

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import jellyfish
 
-from schemas.evidence import Mention
+from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import Utterance, covered, sentences, span
 from services.reading.names.lexicon import Lexicon
 from services.reading.names.neighbours import unmilked
-from services.reading.values.numbers import Number, names_something
+from services.reading.values.numbers import names_something
 
 
 def unexplained(
-    text: str, tokens: Utterance, mentions: list[Mention], numbers: list[Number], names: Lexicon
+    text: str, tokens: Utterance, mentions: list[Span], numbers: list[Number], names: Lexicon
 ) -> list[int]:
     """Positions of words that are no name, number, amount, correction or filler: perhaps a wish that was
     misheard. Names of categories and groups ("tea", "syrup") say nothing new beside what they belong to."""
@@ -43,7 +43,7 @@ class _Order:
 
     text: str
     tokens: Utterance
-    mentions: list[Mention]
+    mentions: list[Span]
     names: Lexicon
     named: set[int]
     counted: set[int]
@@ -118,7 +118,7 @@ class _Order:
         )
 
 
-def answered(text: str, tokens: Utterance, mentions: list[Mention]) -> list[tuple[int, int]]:
+def answered(text: str, tokens: Utterance, mentions: list[Span]) -> list[tuple[int, int]]:
     """Where the words [start, end) ask about something that is not on the menu, and order nothing of it:
     "do you have calzones? No? Then a large Hawaiian"."""
     questions = [(s[0].start, s[-1].end) for s in sentences(tokens) if s[-1].after == "?"]

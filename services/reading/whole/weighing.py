@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.cart import Amount
-from schemas.evidence import Mention
+from services.reading.chart.span import Span
 from services.reading.chart.tokens import SENTENCE_ENDS, Utterance, covered, span
 from services.reading.values.numbers import number_value
 
@@ -11,7 +11,7 @@ _NEAR = 3  # words between "or" and what it stands between
 _LIST = 6  # words of a list that a "no" may begin
 
 
-def weighs(text: str, tokens: Utterance, mentions: list[Mention]) -> bool:
+def weighs(text: str, tokens: Utterance, mentions: list[Span]) -> bool:
     """Whether the words leave a choice open, or tell of another order than this one."""
     if mentions and tokens.language.weighed.search(text):
         return True
@@ -36,7 +36,7 @@ def _alone(tokens: Utterance, first: int, end: int) -> bool:
     return follows and tokens[end].folded in tokens.language.only_after
 
 
-def _between(at: int, tokens: Utterance, mentions: list[Mention]) -> bool:
+def _between(at: int, tokens: Utterance, mentions: list[Span]) -> bool:
     """Whether the "or" at `at` stands between two things of one kind, neither of which is refused."""
     if at == 0 or at + 1 == len(tokens) or tokens[at + 1].folded in tokens.language.no_choice:
         return False

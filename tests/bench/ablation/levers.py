@@ -22,7 +22,7 @@ Rules = Mapping[str, Callable[..., Any]]
 """What takes a function's place, by the name under which the pipeline calls it."""
 
 CORRECTIONS: Rules = {
-    "services.reading.whole.reading.revise": lambda tokens, mentions, menu: (tokens, mentions)
+    "services.reading.whole.revisions.revise": lambda tokens, mentions, menu: (tokens, mentions)
 }
 SHARING: Rules = {
     "services.reading.whole.reading.shared": lambda tokens, mentions: [],
@@ -42,7 +42,7 @@ def _noticed(tokens: Any, mentions: Any, menu: Any) -> Any:
 
 
 NOTICED: Rules = {
-    "services.reading.whole.reading.revise": _noticed,
+    "services.reading.whole.revisions.revise": _noticed,
     "services.reading.whole.reading.shared": lambda tokens, mentions: (
         None if shared_by_rule(tokens, mentions) else []
     ),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from schemas.cart import Amount
+from services.reading.chart.span import Number
 from services.reading.clauses.changes import Answer, Changes, Drop, Resize, Turn
 from services.reading.clauses.clause import Clause
 from services.reading.clauses.content import Said
@@ -14,7 +15,6 @@ from services.reading.clauses.listener import Listener
 from services.reading.clauses.makers.sharing import share, split
 from services.reading.clauses.pointing import Pointer
 from services.reading.clauses.tally import Tally, Wish
-from services.reading.values.numbers import Number
 
 
 class Becoming:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from services.reading.chart.resolve import EXACT, GAPPED, Found
+from services.reading.chart.chart import Chart
+from services.reading.chart.span import EXACT, GAPPED, found
 from services.reading.chart.tokens import SENTENCE_ENDS, Utterance
 from services.reading.effort import charge
 from services.reading.language.language import Language
 from services.reading.names.board import Board, Words
+from services.reading.names.lexicon import Lexicon
 
 MAX_GAP = 2
 LONG_CHOICE = 5  # words of the longest choice that is looked for inside a name
 
 
-def said_whole(board: Board, tokens: Utterance) -> list[Found]:
+def said_whole(chart: Chart, lexicon: Lexicon) -> Chart:
     """Names whose words are all there, in order, with at most sizes or options between them."""
+    board, tokens = lexicon.board, chart.words
     present = {token.folded for token in tokens}
     indexes = {i for word in present for i in board.by_word.get(word, ())}
-    found = []
+    whole = []
     places: dict[str, list[int]] = defaultdict(list)
     for i, token in enumerate(tokens):
         places[token.folded].append(i)
@@ -31,12 +34,12 @@ def said_whole(board: Board, tokens: Utterance) -> list[Found]:
         for start in places[words[0]]:
             core = _follow(board, tokens, words, start)
             if core is not None and not _counts(board, tokens, core):
-                gapless = core[-1] - core[0] + 1 == len(core)
-                if gapless:
-                    found.append(Found(kind, group, ref, core, EXACT, "whole_name"))
+                named = (kind, group, ref)
+                if core[-1] - core[0] + 1 == len(core):
+                    whole.append(found(tokens, core, named, EXACT, "whole_name"))
                 else:
-                    found.append(Found(kind, group, ref, core, GAPPED, "name_in_pieces"))
-    return found
+                    whole.append(found(tokens, core, named, GAPPED, "name_in_pieces"))
+    return chart.competing(whole)
 
 
 def _follow(board: Board, tokens: Utterance, words: Words, start: int) -> tuple[int, ...] | None:

@@ -1,30 +1,32 @@
-"""Names said in another form than the menu's: a kind without the thing that it is one of ("five cookies:
-three chocolate chip, two oatmeal", "a blueberry muffin and a lemon one"), what is done to an item as a
-verb ("toast them both"), and a number that was written as another word ("a too scoop cup").
-"""
+"""Kinds of a thing that are said without it: "five cookies: three chocolate chip, two oatmeal", "a blueberry
+muffin and a lemon one"."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from services.reading.chart.resolve import EXACT, Found
+from services.reading.chart.chart import Chart
+from services.reading.chart.span import EXACT, Span, found
 from services.reading.chart.tokens import Token, Utterance
 from services.reading.effort import charge
 from services.reading.language.language import Language
+from services.reading.names.lexicon import Lexicon
 
 Words = tuple[str, ...]
 # Names of items that hold a word, with their ids.
 Named = Callable[[str], list[tuple[Words, str]]]
-Phrase = tuple[Words, str, str, str]
 
 
-def kinds(tokens: Utterance, found: list[Found], named: Named) -> Iterator[Found]:
+def kinds_of_things(chart: Chart, lexicon: Lexicon) -> Chart:
     """Kinds of a thing that was named before, said without its name: after several things in the plural
     where a pause, a joint or the next number closes them; after one of it where "one" stands for the name."""
-    whole = {f.core for f in found if f.kind == "item" and f.score >= EXACT}
+    return chart.competing(_kinds(chart.words, chart.standing, lexicon.items))
+
+
+def _kinds(tokens: Utterance, standing: Iterable[Span], named: Named) -> Iterator[Span]:
+    items = [span for span in standing if span.kind == "item"]
+    whole = _whole(items)
     ends = {core[-1] for core in whole if core[1:]}
     places: dict[str, list[int]] = defaultdict(list)
     for i, token in enumerate(tokens):
@@ -36,13 +38,27 @@ def kinds(tokens: Utterance, found: list[Found], named: Named) -> Iterator[Found
             charge(1 + len(begins))
             for core in _said_after(tokens, at, kind, begins):
                 if stands := _kind_of(tokens, core, core in whole, counted):
-                    yield Found("item", "", ref, stands, EXACT, "kind_of")
-    yield from _of_named_first(tokens, whole, named, places)
+                    yield found(tokens, stands, ("item", "", ref), EXACT, "kind_of", on=_at(at, items))
+    yield from _of_named_first(tokens, items, whole, named, places)
+
+
+def _whole(items: list[Span]) -> set[tuple[int, ...]]:
+    """Where items were said by their whole names."""
+    return {span.core for span in items if span.score >= EXACT}
+
+
+def _at(at: int, items: list[Span]) -> list[Span]:
+    """The items that the token at `at` is of."""
+    return [span for span in items if at in span.core]
 
 
 def _of_named_first(
-    tokens: Utterance, whole: set[tuple[int, ...]], named: Named, places: Mapping[str, list[int]]
-) -> Iterator[Found]:
+    tokens: Utterance,
+    items: list[Span],
+    whole: set[tuple[int, ...]],
+    named: Named,
+    places: Mapping[str, list[int]],
+) -> Iterator[Span]:
     """Kinds said without a thing that stands first in their names: "a taco al pastor and one de lengua"."""
     for at, several in _headed(tokens, whole, named):
         for kind, ref in several:
@@ -50,7 +66,7 @@ def _of_named_first(
             charge(1 + len(begins))
             for core in _said_after(tokens, at, kind, begins):
                 if core not in whole and _is_one_more(tokens, core):
-                    yield Found("item", "", ref, core, EXACT, "kind_of")
+                    yield found(tokens, core, ("item", "", ref), EXACT, "kind_of", on=_at(at, items))
 
 
 def _things(
@@ -126,67 +142,3 @@ def _is_closed(tokens: Utterance, after: int) -> bool:
         return True
     word, said = tokens[after].folded, tokens.language
     return word in said.conjunctions or word in said.kinds_end or word in said.indefinite_articles
-
-
-def prepared(phrases: Iterable[Phrase], said: Language) -> dict[str, str]:
-    """Words of options that say what is done to an item, by the verb: "toasted" by "toast"."""
-    phrases = list(phrases)
-    items = {words for words, kind, *_ in phrases if kind == "item"}
-    done = {words[0] for words, kind, *_ in phrases if kind == "option" and len(words) == 1}
-    verbs = {
-        word.removesuffix(sign): word
-        for sign in said.participle_signs
-        for word in done
-        if word.endswith(sign) and len(word) > len(sign) + 3
-    }
-    packing = said.measures | said.vessels
-    return {verb: word for verb, word in verbs.items() if (verb,) not in items and verb not in packing}
-
-
-def numbered(tokens: Utterance, names: Collection[Words]) -> Utterance:
-    """The words, with the number that a recogniser wrote as another word where a name of the menu begins with
-    it: "a too scoop cup", "for piece nuggets"."""
-    said = tokens.language
-    begins = {name[:2] for name in names if name[1:2] and name[1] in said.counted_by_names}
-    told = list(tokens)
-    for i, (token, after) in enumerate(pairwise(tokens)):
-        if token.after:
-            continue
-        number = str(said.homophones.get(token.folded, ""))
-        if number and (number, after.folded) in begins:
-            told[i] = replace(token, folded=number)
-        if token.folded in said.naming and after.folded in said.numbers:
-            told[i + 1] = replace(after, folded=str(said.numbers[after.folded]))  # "three number ones"
-    return tokens.of(told)
-
-
-def done(tokens: Utterance, verbs: dict[str, str], names: Collection[Words]) -> Utterance:
-    """The words, with what is to be done to an item as what it then is: "toast it", "warm up two of them".
-    Not where one of the menu's `names` is so."""
-    said = tokens.language
-    told = list(tokens)
-    for i, (token, after) in enumerate(pairwise(tokens)):
-        if token.folded not in verbs or token.after or not _has_object(tokens, i):
-            continue
-        if any(name[:2] == (token.folded, after.folded) for name in names):
-            continue  # a menu may have "toast it"
-        told[i] = replace(token, folded=verbs[token.folded])
-        if i and told[i - 1].folded in said.refusals:
-            told[i - 1] = replace(told[i - 1], after=",")  # "no, heat them all up"
-    return tokens.of(told)
-
-
-def _has_object(tokens: Utterance, at: int) -> bool:
-    """Whether a word is a verb with what it is done to after it; a noun may follow where a clause begins."""
-    said, object_ = tokens.language, tokens[at + 1].folded
-    if object_ in said.objects_of_making:
-        return True
-    noun = object_ in said.definite_articles or object_ in said.others or object_.isdigit()
-    return noun and _begins_clause(tokens, at)
-
-
-def _begins_clause(tokens: Utterance, at: int) -> bool:
-    if at == 0 or tokens[at - 1].after:
-        return True
-    before, said = tokens[at - 1].folded, tokens.language
-    return before in said.conjunctions or before in said.before_verbs_of_making

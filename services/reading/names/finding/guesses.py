@@ -11,13 +11,35 @@ from collections.abc import Iterable, Iterator, Sequence
 import jellyfish
 from rapidfuzz import fuzz, process
 
+from services.reading.chart.chart import Chart
+from services.reading.chart.span import GUESS, PART, found
 from services.reading.effort import charge
+from services.reading.names.lexicon import Lexicon
 
 # Indel similarity that is enough for a guess; sounding the same is enough by itself.
 LIKE, LIKE_SHORT, SHORT_CHARS = 0.68, 0.75, 5
 WIDEST = 3
 # Start and end of words, and the words joined.
 Window = tuple[int, int, str]
+
+
+def guess_names(chart: Chart, lexicon: Lexicon) -> Chart:
+    """Names for words that nothing accounts for; a part of a name beside them may belong to it."""
+    tokens, known = chart.words, chart.words.language.function_words
+    whole = {i for span in chart.standing if span.score > PART for i in span.core}
+    parts = {i for span in chart.standing for i in span.core} - whole
+    lost = {
+        i
+        for i, token in enumerate(tokens)
+        if i not in whole and token.folded not in known and not token.folded.isdigit()
+    }
+    guesses = []
+    for start, end, index in guess([t.folded for t in tokens], lost, lexicon.ear.joined):
+        _, kind, group, ref = lexicon.board.phrases[index]
+        core = tuple(range(start, end))
+        if set(core) - parts:
+            guesses.append(found(tokens, core, (kind, group, ref), GUESS, "guess"))
+    return chart.standing_so([*guesses, *chart.standing], guesses)
 
 
 def sounds(joined: str) -> set[str]:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from services.reading.chart.resolve import PART, SHARED_PART, Found
+from services.reading.chart.chart import Chart
+from services.reading.chart.resolve import settle
+from services.reading.chart.span import PART, SHARED_PART, Span, found
 from services.reading.chart.tokens import Utterance
 from services.reading.language.language import Language
 from services.reading.names.board import Board
+from services.reading.names.lexicon import Lexicon
 
 # A word that more names hold tells none of them.
 MAX_SHARED = 8
 
 
-def parts_of_names(board: Board, tokens: Utterance) -> list[Found]:
+def said_in_part(chart: Chart, lexicon: Lexicon) -> Chart:
+    """Words of names without the rest of the name, where nothing else stands; alone they are a doubt."""
+    covered = {i for span in chart.standing for i in span.core}
+    parts = [p for p in _parts_of_names(lexicon.board, chart.words) if not covered & set(p.core)]
+    return chart.standing_so([*chart.standing, *settle(parts)], parts)
+
+
+def _parts_of_names(board: Board, tokens: Utterance) -> list[Span]:
     """A word that belongs to few names of the menu, said without the rest of the name. It names an item well
     when it is one item's last word: a muffin may be the blueberry muffin, but a banana is no banana bread."""
-    found = []
+    parts: list[Span] = []
     for at, token in enumerate(tokens):
         if _tells_nothing(token.folded, tokens.language):
             continue
@@ -24,8 +34,8 @@ def parts_of_names(board: Board, tokens: Utterance) -> list[Found]:
             continue
         names_it = any(words[-1] == token.folded or kind == "option" for words, kind, *_ in phrases)
         score = PART if len(refs) == 1 and names_it else SHARED_PART
-        found += [Found(*ref, (at,), score, "part_of_name") for ref in sorted(refs)]
-    return found
+        parts += [found(tokens, (at,), ref, score, "part_of_name") for ref in sorted(refs)]
+    return parts
 
 
 def _tells_nothing(word: str, said: Language) -> bool:
