@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeDecorator
 
-from infra import migrating
+from infra import migrating, row_security
 from infra.dialects import (
     BUSY_S,
     OVERFLOW,
@@ -34,6 +35,7 @@ from infra.dialects import (
     sqlite_engine,
 )
 from infra.revisions import Standing, TablesTooOld, standing
+from infra.row_security import RowSecurity
 from infra.settings import Settings
 
 __all__ = ["Database", "DatabaseFull", "DatabaseRefused", "DatabaseUnavailable", "UtcDateTime"]
@@ -65,7 +67,8 @@ class UtcDateTime(TypeDecorator[datetime]):
 class Database:
     """One database by URL: `sqlite:///path` or `postgresql://...` (driven by psycopg 3).
 
-    Connects on first use. Not to be carried across a fork: a child makes its own.
+    Connects on first use. Not to be carried across a fork: a child makes its own. Rows of shops are reached
+    by one of its handles, `bound` or `everywhere`, which share its connections.
 
     `pooled`: PostgreSQL is behind a pooler that may give each transaction another session (PgBouncer's
     `transaction` mode), so that nothing of ours is left in one. `direct`: its address past the pooler.
@@ -82,34 +85,63 @@ class Database:
         """Where a session stays ours, to LISTEN in and to migrate; None where the pooler is all there is."""
         engine = sqlite_engine if self.is_sqlite else pooled_engine if pooled else postgresql_engine
         self._engine = engine(self.url)
+        self._limits = TIMEOUTS if pooled else ""
         self._writing = threading.Lock()
+        self._whose = ""
+        self._handles: dict[str, Database] = {}
+        self._name_engines()
+
+    def _name_engines(self) -> None:
+        """The three ways to begin. They say whose rows are meant, where a shop was named."""
         if self.is_sqlite:
             self._glancer = self._engine
             self._reader = self._engine.execution_options(saycart_begin="BEGIN")
             self._writer = self._engine.execution_options(saycart_begin="BEGIN IMMEDIATE")
-        elif pooled:
-            # As below, by words of ours: they carry the time limits, in the same message.
-            self._glancer = self._engine
-            self._reader = self._engine.execution_options(
-                saycart_begin=f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {TIMEOUTS}"
-            )
-            self._writer = self._engine.execution_options(
-                saycart_begin=f"BEGIN ISOLATION LEVEL READ COMMITTED; {TIMEOUTS}"
-            )
-        else:
-            self._glancer = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-            # A read sees one snapshot over all its statements, as it does on SQLite; a write sees what was
-            # committed while it waited for a lock.
-            self._reader = self._engine.execution_options(
-                isolation_level="REPEATABLE READ", postgresql_readonly=True
-            )
-            self._writer = self._engine.execution_options(isolation_level="READ COMMITTED")
+            return
+        says = row_security.naming(self._whose) if self._whose else ""
+        # A read sees one snapshot over all its statements, as it does on SQLite; a write sees what was
+        # committed while it waited for a lock. All that holds for one transaction is in the message that
+        # begins it.
+        read, write = (
+            "; ".join(part for part in (f"BEGIN ISOLATION LEVEL {level}", self._limits, says) if part)
+            for level in ("REPEATABLE READ READ ONLY", "READ COMMITTED")
+        )
+        self._glancer = self._engine.execution_options(saycart_says=says) if says else self._engine
+        self._reader = self._engine.execution_options(saycart_begin=read)
+        self._writer = self._engine.execution_options(saycart_begin=write)
 
     @classmethod
     def of(cls, config: Settings) -> Database:
         """The one that the settings name; raises as the constructor."""
         pooled = config.database_pooler == "transaction"
         return cls(config.database, pooled=pooled, direct=config.database_direct_url)
+
+    def bound(self, shop: str) -> Database:
+        """The same database for one shop: PostgreSQL shows and takes its rows alone (ADR 58), SQLite knows no
+        such thing. It can't be widened.
+
+        Raises:
+            ValueError: no shop, or another than this one is bound to.
+        """
+        if shop in ("", row_security.EVERYWHERE):
+            raise ValueError("bound to no shop")
+        return self._handle(shop)
+
+    def everywhere(self) -> Database:
+        """The same database for all shops, for those who serve all: said by name, since who says nothing sees
+        no row of any. Raises ValueError where this one is bound to a shop."""
+        return self._handle(row_security.EVERYWHERE)
+
+    def _handle(self, whose: str) -> Database:
+        if self._whose not in ("", row_security.EVERYWHERE, whose):
+            raise ValueError(f"bound to {self._whose}, and not to {whose}")
+        if whose not in self._handles:
+            made = copy(self)
+            made._whose = whose
+            if not self.is_sqlite:
+                made._name_engines()
+            self._handles[whose] = made
+        return self._handles[whose]
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -270,6 +302,19 @@ class Database:
             return Standing("", "older")  # nor is a file made by looking
         with self.read() as session:
             return standing(session.connection())
+
+    def row_security(self) -> RowSecurity:
+        """Whether the database itself keeps shops apart; raises DatabaseUnavailable."""
+        if self.is_sqlite:
+            return RowSecurity()
+        with self.read() as session:
+            return row_security.found(session.connection())
+
+    def enforce_row_security(self, on: bool) -> list[str]:
+        """Have PostgreSQL hold everybody to the policies, or nobody; which tables changed. Safe again, after
+        it was cut off. Raises as `infra.row_security.enforce`."""
+        with neutral_errors(), self._writer.connect() as connection:
+            return row_security.enforce(connection, on=on)
 
     def empty_log(self) -> bool:
         """Write SQLite's log (WAL) into its file and cut it, so that nothing which was erased is left in it;

@@ -121,6 +121,19 @@ def _begin(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+def _say_first(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
+    """Outside a transaction: send the execution option `saycart_says` in front of a statement. Together they
+    are one message, and so one transaction. Such a message bears no parameters: the driver writes them in."""
+    says = context.execution_options.get("saycart_says")
+    if not says:
+        return False  # as ever
+    from psycopg import ClientCursor
+
+    cursor.execute(f"{says}; {ClientCursor(cursor.connection).mogrify(statement, parameters)}")
+    cursor.nextset()
+    return True
+
+
 def postgresql_arguments(url: URL) -> dict[str, Any]:
     """How psycopg connects: as the URL says, gives up on a lock after 10 s, on a dead line after 15."""
     _, arguments = url.get_dialect()().create_connect_args(url)
@@ -138,8 +151,9 @@ def postgresql_arguments(url: URL) -> dict[str, Any]:
 def postgresql_engine(url: URL) -> Engine:
     """An engine whose connections are made with `postgresql_arguments`, and whose sessions are ours.
 
-    A pooler that was told to overlook what it does not know would take time limits and locks from us without
-    a word. So the first connection raises DatabaseUnavailable where somebody else's session answers.
+    Transactions begin with the execution option `saycart_begin`; without it there are none. A pooler that was
+    told to overlook what it does not know would take time limits and locks from us without a word. So the
+    first connection raises DatabaseUnavailable where somebody else's session answers.
     """
     engine = _looked_after(url, postgresql_arguments(url))
     known: list[int] = []
@@ -158,16 +172,13 @@ def postgresql_engine(url: URL) -> Engine:
 
 
 def pooled_engine(url: URL) -> Engine:
-    """An engine for sessions that others have between our transactions: nothing is set in one, nothing
-    prepared. Transactions begin with the execution option `saycart_begin`; without it there are none."""
+    """Likewise for sessions that others have between our transactions: nothing is set in one, nothing
+    prepared."""
     arguments = {name: value for name, value in postgresql_arguments(url).items() if name != "options"}
-    # The driver's own BEGIN is a message that can say nothing else, so it is told to send none.
-    engine = _looked_after(url, arguments | {"prepare_threshold": None}, isolation_level="AUTOCOMMIT")
-    event.listen(engine, "begin", _begin)
-    return engine
+    return _looked_after(url, arguments | {"prepare_threshold": None})
 
 
-def _looked_after(url: URL, arguments: dict[str, Any], **options: Any) -> Engine:
+def _looked_after(url: URL, arguments: dict[str, Any]) -> Engine:
     engine = create_engine(
         url,
         connect_args=arguments,
@@ -177,8 +188,11 @@ def _looked_after(url: URL, arguments: dict[str, Any], **options: Any) -> Engine
         pool_size=POOL,
         max_overflow=OVERFLOW,
         pool_timeout=BUSY_S,
-        **options,
+        # The driver's own BEGIN is a message that can say nothing else, so it is told to send none.
+        isolation_level="AUTOCOMMIT",
     )
+    event.listen(engine, "begin", _begin)
+    event.listen(engine, "do_execute", _say_first)
 
     # SQLAlchemy's own ping is a message for each use. A connection that rested is looked at; one that was in
     # use a moment ago fails by itself, and with it all that rest in the pool are replaced.

@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError, PendingRollbackError
 
+from infra import row_security
 from infra.dialects import DatabaseRefused, DatabaseUnavailable, neutral_errors
 from infra.revisions import MIGRATIONS, TablesTooOld, say_newer, standing
 
@@ -34,6 +35,8 @@ LOCK_TIMEOUT_MS = 500
 # Seconds between two tries, drawn at random; and after which it is given up.
 PAUSE_S = (0.5, 2.0)
 TRY_S = 600
+# A migration changes rows of all shops, and its session is not used for anything else.
+EVERY_ROW = f"SET {row_security.SETTING} = '{row_security.EVERYWHERE}'"
 _POLL_S = 0.2
 _NAME = "hashtextextended('saycart:migrate', 0)"
 # Not available within the lock timeout; chosen as the victim of a deadlock.
@@ -76,7 +79,10 @@ def _on_server(engine: Engine, revision: str) -> tuple[str, str]:
     ):
         try:
             _lock(connection)
-            return _patiently(connection, revision)
+            first, last = _patiently(connection, revision)
+            if not first:  # nobody can be at work on tables that were not there
+                row_security.enforce(connection, on=True)
+            return first, last
         finally:
             # Given back before the close, which the server notices only some time after; what was set for
             # this session goes with it, since it does not go back to the pool.
@@ -103,6 +109,7 @@ def _patiently(connection: Connection, revision: str) -> tuple[str, str]:
     while True:
         try:
             connection.exec_driver_sql(f"SET lock_timeout = '{LOCK_TIMEOUT_MS}ms'")
+            connection.exec_driver_sql(EVERY_ROW)
             connection.commit()
             return first, _upgrade(connection, revision)
         except PendingRollbackError as error:  # what Alembic makes of a session that was cut off

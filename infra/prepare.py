@@ -16,6 +16,16 @@ log = structlog.get_logger()
 AWAIT_S, LOOK_S = 60.0, 2.0
 
 
+def tell_row_security(database: Database) -> None:
+    """Log that PostgreSQL itself does not keep shops apart (ADR 58), where it does not, or is away."""
+    try:
+        if fault := database.row_security().fault:
+            detail, hint = fault
+            log.warning("database.shops_not_kept_apart", error=detail, hint=hint)
+    except DatabaseUnavailable as error:
+        log.warning("database.not_checked", error=str(error))
+
+
 def prepare(
     database: Database,
     *,

@@ -115,9 +115,9 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """A migrated database without rows, once on each kind."""
+    """A migrated database without rows, once on each kind, for all shops."""
     made = Database(database_url)
-    yield made
+    yield made.everywhere()
     made.close()
 
 

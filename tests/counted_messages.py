@@ -22,27 +22,22 @@ from infra.database import Database
 def listen(target: Any, told: Callable[[str], None]) -> Callable[[], None]:
     """Tell the first word of each message that `target`, an engine or the class of all, sends; how to stop.
 
-    SQLite begins by a statement of its own (`infra/dialects.py`), PostgreSQL's driver before the first of a
-    transaction; in autocommit neither begins nor ends are sent.
+    Transactions begin by a statement of ours (`infra/dialects.py`), in which a shop is named too; a glance,
+    which is none, names it in the message of its statement.
     """
 
     def statement(_connection: Any, _cursor: Any, text: str, *_: Any) -> None:
         told(text.split(None, 1)[0].upper())
 
-    def begin(connection: Any) -> None:
-        if connection.dialect.name != "sqlite" and not _autocommit(connection):
-            told("BEGIN")
-
     def ends(word: str) -> Callable[[Any], None]:
         def end(connection: Any) -> None:
-            if not _autocommit(connection):
+            if "saycart_begin" in connection.get_execution_options():
                 told(word)
 
         return end
 
     listeners = [
-        ("before_cursor_execute", statement), ("begin", begin),
-        ("commit", ends("COMMIT")), ("rollback", ends("ROLLBACK")),
+        ("before_cursor_execute", statement), ("commit", ends("COMMIT")), ("rollback", ends("ROLLBACK")),
     ]  # fmt: skip
     for name, listener in listeners:
         event.listen(target, name, listener)
@@ -52,13 +47,6 @@ def listen(target: Any, told: Callable[[str], None]) -> Callable[[], None]:
             event.remove(target, name, listener)
 
     return stop
-
-
-def _autocommit(connection: Any) -> bool:
-    options = connection.get_execution_options()
-    if connection.dialect.name == "sqlite":
-        return "saycart_begin" not in options
-    return options.get("isolation_level") == "AUTOCOMMIT"
 
 
 @contextmanager

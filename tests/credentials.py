@@ -28,7 +28,7 @@ def header_for(
     """The header of a new key; without scopes it may do everything. `person` gets an account where there is
     none, in which nobody can sign in."""
     if person is not None:
-        with database.write() as session:
+        with database.everywhere().write() as session:
             if session.scalars(select(StaffRow).where(StaffRow.name == person)).first() is None:
                 row = StaffRow(id=f"stf_{shop}_{person}", name=person, shop_id=shop, role="admin")
                 row.password_hash, row.created_at = "none", datetime.now(UTC)

@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 
 from infra.ports import any_free
-from tests.postgresql import PostgreSQL, end_with_parent
+from tests.postgresql import ROLE, PostgreSQL, end_with_parent
 
 PROGRAM = shutil.which("pgbouncer")
 SESSIONS = 2
@@ -32,7 +32,7 @@ class PgBouncer:
         self.port = any_free()
         self._folder = Path(tempfile.mkdtemp(prefix="saycart-bouncer-"))
         users, file, log = (self._folder / name for name in ("users", "ini", "log"))
-        users.write_text('"postgres" ""\n')
+        users.write_text(f'"postgres" ""\n"{ROLE}" ""\n')
         lines = [
             "[databases]",
             f"* = host={server.home}",
@@ -68,7 +68,7 @@ class PgBouncer:
                 time.sleep(0.02)
 
     def url(self, name: str) -> str:
-        return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{name}"
+        return f"postgresql+psycopg://{ROLE}@127.0.0.1:{self.port}/{name}"
 
     def stop(self) -> None:
         self._process.kill()

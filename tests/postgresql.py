@@ -17,6 +17,8 @@ import psycopg
 
 POSTGRESQL_DIRECTORY = "pginstall18"
 READY_S = 30
+ROLE = "saycart"
+"""Whose the tests' databases are: no superuser, so that PostgreSQL's lock between shops holds (ADR 58)."""
 
 
 class PostgreSQL:
@@ -40,6 +42,9 @@ class PostgreSQL:
             self.programs = self._find_programs()
             self._initialise()
             self.start()
+            self._admin.execute(f"CREATE ROLE {ROLE} LOGIN NOSUPERUSER NOBYPASSRLS")
+            # For tests that tamper with what triggers guard.
+            self._admin.execute(f"GRANT SET ON PARAMETER session_replication_role TO {ROLE}")
         except BaseException:
             self.stop()
             raise
@@ -50,13 +55,13 @@ class PostgreSQL:
         assert self._process is not None
         return self._process.pid
 
-    def url(self, name: str) -> str:
-        return f"postgresql+psycopg://postgres@{self._listen}/{name}" + (
+    def url(self, name: str, role: str = ROLE) -> str:
+        return f"postgresql+psycopg://{role}@{self._listen}/{name}" + (
             "" if self._listen else f"?host={self.home}"
         )
 
     def create(self, name: str) -> str:
-        self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
+        self._admin.execute(f'CREATE DATABASE "{name}" OWNER {ROLE} TEMPLATE template0')
         return self.url(name)
 
     def empty(self, name: str) -> None:

@@ -312,6 +312,7 @@ class Works:
     reader: Literal["all", "open", "off"] = "off"
 
     def __post_init__(self) -> None:
+        self.database = self.database.everywhere()
         self.orders, self.reviews = OrderStore(self.database, "main"), ReviewStore(self.database, "main")
         self.menus, self.removals = MenuStore(self.database, "main"), RemovalStore(self.database)
         self.menus.put(CAFE, by=TESTER)

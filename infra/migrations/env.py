@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import context
 
-from infra.migrating import LOCK_TIMEOUT_MS
+from infra.migrating import EVERY_ROW, LOCK_TIMEOUT_MS
 from infra.revisions import FIRST_KEPT
 
 KEPT = sa.table("schema_versions", sa.column("revision", sa.String), sa.column("serves_from", sa.String))
@@ -29,7 +29,7 @@ def keep(ctx: Any, step: Any, **_: Any) -> None:
 options: dict[str, Any] = {"transaction_per_migration": True, "on_version_apply": keep}
 if context.is_offline_mode():
     context.configure(dialect_name="postgresql", literal_binds=True, **options)
-    context.get_context().impl.static_output(f"SET lock_timeout = '{LOCK_TIMEOUT_MS}ms';\n")
+    context.get_context().impl.static_output(f"SET lock_timeout = '{LOCK_TIMEOUT_MS}ms';\n{EVERY_ROW};\n")
 else:
     # SQLite can't alter a column in place: Alembic copies the table.
     context.configure(connection=context.config.attributes["connection"], render_as_batch=True, **options)

@@ -25,7 +25,7 @@ from fastapi import FastAPI
 from infra import tracing
 from infra.blobs import DiskFull
 from infra.database import DatabaseUnavailable
-from infra.prepare import prepare
+from infra.prepare import prepare, tell_row_security
 from infra.private import narrow
 from infra.revisions import TablesUnfit
 from infra.settings import Settings, settings
@@ -140,6 +140,7 @@ def main() -> None:
     narrow(wanted.home)  # in containers it is the first on the home, as the stack is elsewhere
     try:
         prepare(container.database, at_start=wanted.migrate_at_start)
+        tell_row_security(container.database)
         container.blobs.check()
     except (DatabaseUnavailable, TablesUnfit, DiskFull, OSError) as error:
         log.error("api.not_started", error=str(error), hint=getattr(error, "hint", None))

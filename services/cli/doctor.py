@@ -102,13 +102,23 @@ def _database(config: Settings) -> Iterator[Check]:
     if not config.database_url:
         yield "database", "SQLite, embedded", ""
         return
-    from infra.database import Database
+    from infra.database import Database, DatabaseUnavailable
+
+    database = Database.of(config)
 
     def ping() -> str:
-        Database.of(config).ping()
+        database.ping()
         return "answers"
 
     yield from _tried("database", ping, "Check DATABASE_URL.")
+    try:
+        found = database.row_security()
+        kept = f"the role {found.role} is held to the policies of {len(found.held)} tables"
+        yield ("row security", *(found.fault or (kept, "")))
+    except DatabaseUnavailable:
+        pass  # told above
+    finally:
+        database.close()
 
 
 def _recordings(config: Settings) -> Iterator[Check]:

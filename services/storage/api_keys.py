@@ -25,7 +25,7 @@ from schemas.audit import Actor
 from schemas.errors import Conflict, InputError, NotFound
 from services.storage.audit import record
 from services.storage.changes import glancing, reading, writing
-from services.storage.scoping import of_shop, owned
+from services.storage.scoping import database_of, of_shop, owned
 from services.storage.tables import ApiKeyRow, ShopRow
 from services.storage.tables_staff import StaffRow
 
@@ -60,7 +60,8 @@ class KeyStore:
     or to `EVERY_SHOP` for operators; `access` looks a credential up, whosever it is."""
 
     def __init__(self, database: Database, shop: str) -> None:
-        self._database, self._shop = database, shop
+        self._database, self._shop = database_of(database, shop), shop
+        self._every = database.everywhere()
 
     def add(
         self,
@@ -184,7 +185,7 @@ class KeyStore:
         query = select(ApiKeyRow, StaffRow, self._database.clock()).outerjoin(
             StaffRow, StaffRow.id == ApiKeyRow.staff_id
         )
-        with glancing(self._database) as session:
+        with glancing(self._every) as session:
             found = session.execute(query.where(ApiKeyRow.id == key_id)).one_or_none()
         if found is None:
             return None
@@ -196,7 +197,7 @@ class KeyStore:
         return row, None if person is None else person.name
 
     def _used(self, key_id: str, now: datetime) -> None:
-        with writing(self._database) as (session, _):
+        with writing(self._every) as (session, _):
             session.execute(update(ApiKeyRow).where(ApiKeyRow.id == key_id).values(last_used_at=now))
 
     def _new(

@@ -62,7 +62,7 @@ class Attempts:
     """The counts, in SQL: every process of every machine sees the same."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
 
     def count(self, name: str, address: str, known: str = "", *, code: bool = False) -> Counted:
         """Count one attempt under `name`; `known` is the device or the session that vouches for it, and

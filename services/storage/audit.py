@@ -109,7 +109,7 @@ class AuditLog:
     """Reads the log. Every call may raise StorageUnavailable beside what it names."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
 
     def newest(
         self, limit: int, *, shop: str | None = None, action: str | None = None, since: datetime | None = None

@@ -8,6 +8,7 @@ from sqlalchemy import Text, cast, func, select
 
 from infra.database import Database
 from services.storage.changes import reading
+from services.storage.scoping import database_of
 from services.storage.tables import OrderRow
 
 
@@ -15,7 +16,7 @@ class CustomerStore:
     """Of one shop. Every call is one read, and may raise StorageUnavailable."""
 
     def __init__(self, database: Database, shop: str) -> None:
-        self._database, self._shop = database, shop
+        self._database, self._shop = database_of(database, shop), shop
 
     def orders(self, key: str, value: str) -> list[str]:
         """Ids of the orders whose metadata has `key` on top with exactly this text, oldest first.

@@ -40,7 +40,7 @@ from services.storage.audit_seals import ERASED
 from services.storage.changes import let_go, writing
 from services.storage.mapping import order_of
 from services.storage.records import OrderRecord
-from services.storage.scoping import owned
+from services.storage.scoping import database_of, owned
 from services.storage.table_base import Base
 from services.storage.tables import EventRow, IdempotencyRow, OrderRow, OutboxRow, ReviewRecordRow, ReviewRow
 
@@ -50,7 +50,7 @@ class ErasureStore:
     names; what belongs to another shop is not there."""
 
     def __init__(self, database: Database, shop: str) -> None:
-        self._database, self._shop = database, shop
+        self._database, self._shop = database_of(database, shop), shop
 
     def erase(self, order_id: str, *, by: Actor) -> OrderRecord:
         """Erase what an order's customer said and who they were, and let go of the recording; an order that

@@ -55,7 +55,7 @@ class LoadStore:
     """Every call is one read, and may raise StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
 
     def load(self) -> Load:
         """What waits now, by two looks. An order that a person settled in the last minute counts as one that

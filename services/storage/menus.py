@@ -22,7 +22,7 @@ from services.storage.audit_menus import told_menu
 from services.storage.changes import glancing, reading, writing
 from services.storage.mapping import menu_of
 from services.storage.records import MenuHeader, MenuVersion
-from services.storage.scoping import of_shop
+from services.storage.scoping import database_of, of_shop
 from services.storage.tables import MenuRow, OrderRow
 
 log = structlog.get_logger()
@@ -57,12 +57,12 @@ class MenuStore:
 
     def __init__(self, database: Database, shop: str, versions: Versions | None = None) -> None:
         """`versions`: those that the process's other menu stores remember too."""
-        self._database, self._shop = database, shop
+        self._root, self._database, self._shop = database, database_of(database, shop), shop
         self._versions = versions or Versions()
 
     def of(self, shop: str) -> MenuStore:
         """The same for another shop."""
-        return MenuStore(self._database, shop, self._versions)
+        return MenuStore(self._root, shop, self._versions)
 
     def put(self, menu: Menu, *, by: Actor, after: int | None = None) -> tuple[MenuVersion, bool]:
         """Store a checked menu as its next version; False when the newest version says the same already.

@@ -31,7 +31,7 @@ from services.storage.ids import cursor_after, new_id, parse_cursor
 from services.storage.intake import KeyTaken, first_order, insert_key, insert_order
 from services.storage.mapping import codes_of, columns_of, document_of, event_of, order_of
 from services.storage.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
-from services.storage.scoping import of_shop, owned
+from services.storage.scoping import database_of, of_shop, owned
 from services.storage.tables import WAITS, EventRow, IdempotencyRow, OrderRow, ReviewRow
 
 MAX_SEQ = 2**31 - 1
@@ -44,7 +44,7 @@ class OrderStore:
     def __init__(self, database: Database, shop: str, tells: frozenset[str] = frozenset()) -> None:
         """`shop`: whose orders; workers ask for `EVERY_SHOP`. `tells`: types of the messages that are written
         to the outbox; see `schemas/webhook.py`."""
-        self._database = database
+        self._database = database_of(database, shop)
         self._shop = shop
         self._tells = tells
 

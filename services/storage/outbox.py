@@ -52,7 +52,7 @@ class Outbox:
     """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
 
     def claim(self, *, owner: str, limit: int, lease_s: float) -> builtins.list[Message]:
         """Take up to `limit` due messages for `lease_s` seconds, longest due first; what another courier is

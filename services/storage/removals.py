@@ -30,7 +30,7 @@ class RemovalStore:
     """Every call may raise StorageUnavailable; what was not done then is done by the next."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
 
     def carry_out(self, remove: Callable[[str], None], *, order_id: str | None = None) -> int:
         """Have `remove` take away each file that was let go of, of one order or of all; how many it did.

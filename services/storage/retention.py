@@ -21,6 +21,7 @@ from services.storage import folding, leases, tallies
 from services.storage.audit import record
 from services.storage.changes import let_go, reading, writing
 from services.storage.erasure import told_erased, wipe
+from services.storage.scoping import database_of
 from services.storage.tables import (
     ENDED,
     HAS_RECORDING,
@@ -52,7 +53,7 @@ class RetentionStore:
     when nothing is over its time."""
 
     def __init__(self, database: Database, shop: str) -> None:
-        self._database, self._shop = database, shop
+        self._database, self._shop = database_of(database, shop), shop
 
     def recordings(self, older_than_s: float, limit: int = STEP) -> int:
         """Let go of recordings of orders that ended so many seconds ago."""

@@ -29,7 +29,7 @@ from services.storage.changes import reading, writing
 from services.storage.ids import new_id
 from services.storage.mapping import act_of, document_of, order_of, review_of
 from services.storage.records import ReviewAct, Settled
-from services.storage.scoping import of_shop, owned
+from services.storage.scoping import database_of, of_shop, owned
 from services.storage.tables import OrderRow, ReviewRecordRow, ReviewRow
 
 
@@ -85,7 +85,7 @@ class ReviewLog:
     names."""
 
     def __init__(self, database: Database, shop: str) -> None:
-        self._database, self._shop = database, shop
+        self._database, self._shop = database_of(database, shop), shop
 
     def played(self, review_id: str, actor: str, start_s: float, end_s: float | None) -> None:
         """Record that `actor` listened to the order's recording; `end_s` None is its end.

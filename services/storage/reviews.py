@@ -23,7 +23,7 @@ from services.storage.ids import cursor_after, parse_cursor
 from services.storage.mapping import columns_of, order_of, review_of, words_of
 from services.storage.records import OrderRecord, Outcome, Queue, QueueEntry, ReviewRecord
 from services.storage.review_log import record_act
-from services.storage.scoping import of_shop, owned
+from services.storage.scoping import database_of, of_shop, owned
 from services.storage.tables import UNDECIDED, OrderRow, ReviewRow
 
 
@@ -33,7 +33,7 @@ class ReviewStore:
 
     def __init__(self, database: Database, shop: str, tells: frozenset[str] = frozenset()) -> None:
         """`shop`, `tells`: as of the order store."""
-        self._database = database
+        self._database = database_of(database, shop)
         self._shop = shop
         self._tells = tells
 

@@ -2,6 +2,7 @@
 
 A store is made for a shop, and adds it to each of its queries; what belongs to another shop is not there.
 `EVERY_SHOP` is asked for by name, by those who work for all: workers, sweeper, operators at the machine.
+On PostgreSQL the same shop is told to the database, which then keeps to it by itself (ADR 58).
 """
 
 from __future__ import annotations
@@ -10,10 +11,16 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, true
 
+from infra.database import Database
 from schemas.access import EVERY_SHOP
 from services.storage.table_base import Base
 
 Row = TypeVar("Row", bound=Base)
+
+
+def database_of(database: Database, shop: str) -> Database:
+    """The handle by which a store of the shop works; raises ValueError as `bound` and `everywhere`."""
+    return database.everywhere() if shop == EVERY_SHOP else database.bound(shop)
 
 
 def of_shop(table: Any, shop: str) -> ColumnElement[bool]:

@@ -35,7 +35,7 @@ class SecondSteps:
     """Setting the second step up, and taking it away. Every call may raise StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
 
     def begin(self, by: StaffSession) -> None:
         """Make a new secret, which counts for nothing until `confirm`.

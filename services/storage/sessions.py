@@ -37,7 +37,7 @@ class SessionStore:
     """Every call is one transaction or two, and may raise StorageUnavailable beside what it names."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
 
     def of(self, token: str, idle_s: float, *, used: bool = True) -> StaffSession | None:
         """The session of a cookie's token; None when it is unknown, over, or the account is disabled.

@@ -38,7 +38,7 @@ class ShopStore:
     """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
 
     def add(self, shop_id: str, name: str, *, by: Actor, menus_of: str | None = None) -> Shop:
         """Make a shop, which has its menus from the shop `menus_of`, if that is given.

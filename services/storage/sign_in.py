@@ -33,7 +33,7 @@ class SignIns:
     """Every call is a few short transactions, and may raise StorageUnavailable beside what it names."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
         self._attempts = Attempts(database)
 
     def by_password(

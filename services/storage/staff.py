@@ -44,7 +44,7 @@ class StaffStore:
     """Every call is one transaction or two, and may raise StorageUnavailable beside what it names."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
         self._attempts = Attempts(database)
 
     def add(

@@ -26,6 +26,7 @@ from services.storage import folding, leases, review_tallies
 from services.storage.changes import reading
 from services.storage.folding import Source, Stretch, mark
 from services.storage.records import Decided
+from services.storage.scoping import database_of
 from services.storage.tables import MAY_GO_ON, OTHER, WAITS, CodeRow, EventRow, OrderRow, OutboxRow, TallyRow
 
 STEP = 5000
@@ -38,7 +39,7 @@ class TallyStore:
     """Every call may raise StorageUnavailable. Many may fold at once, each row is counted once."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
 
     def fold(self, limit: int = STEP) -> int:
         """Fold the next rows of each kind, about `limit`; how many there were. 0: all that is closed is."""
@@ -46,7 +47,7 @@ class TallyStore:
 
     def decided(self, shop: str, hours: int) -> Decided:
         """What a shop decided in the last `hours` hours of the clock, the one that runs included."""
-        with reading(self._database) as session:
+        with reading(database_of(self._database, shop)) as session:
             return review_tallies.decided(session, shop, self._database.now(session), hours)
 
 

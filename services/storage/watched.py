@@ -54,7 +54,7 @@ class WatchedStore:
     """Every call is one read, and may raise StorageUnavailable. Orders that do not exist are left out."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database = database.everywhere()
 
     def newer(self, seen: Mapping[str, Versions]) -> dict[str, Versions]:
         """Those of the orders that are newer than what was seen of them."""

@@ -38,7 +38,7 @@ SAID = "two large oat lattes and a blueberry muffin"
 
 def measure(url: str, shops: int, versions: int) -> dict[str, Any]:
     """Fill an empty database as a chain would, and time what its shops do."""
-    database = Database(url)
+    database = Database(url).everywhere()
     database.migrate()
     chain = ShopStore(database)
     chain.add("chain", "Chain", by=TESTER)

@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("--waiting", type=int, default=200_000)
     args = parser.parse_args()
-    database = Database(args.url)
+    database = Database(args.url).everywhere()
     print(json.dumps({"life": life(database)} | measure(database, args.waiting), indent=1))
     database.close()
 

@@ -79,7 +79,7 @@ def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
         log_level="WARNING",
         **UNLIMITED,
     )
-    database = Database(config.database)
+    database = Database(config.database).everywhere()
     database.migrate()
     MenuStore(database, "main").put(CAFE, by=TESTER)
     store, supervisor = OrderStore(database, "main"), Supervisor(home / "stack")

@@ -53,7 +53,7 @@ PASSWORD = "only for this bench"
 
 def measure(url: str, orders: int, menus: int, analyze: Callable[[], None]) -> dict[str, Any]:
     """Fill a database and time the pages, before folding and after."""
-    database = Database(url)
+    database = Database(url).everywhere()
     database.migrate()
     found: dict[str, Any] = {"orders": orders, "menus": menus}
     _menus(MenuStore(database, "main"), menus)

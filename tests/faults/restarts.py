@@ -81,7 +81,11 @@ def rolling(bench: Bench) -> dict[str, Any]:
         stack = ShortStack(_settings(home, receiver, llm_url=llm, database_url=bench.url(), **free))
         with stack:
             running = Running(
-                stack.base_url, bearer(stack.key), Database(stack.settings.database), inbox, home / "runs"
+                stack.base_url,
+                bearer(stack.key),
+                Database(stack.settings.database).everywhere(),
+                inbox,
+                home / "runs",
             )
             MenuStore(running.database, "main").put(CAFE, by=TESTER)
             ledger = Ledger(stack.base_url, bearer(stack.key), threads=3, pace_s=bench.pace_s or 0.3)
@@ -115,7 +119,7 @@ def engines(bench: Bench) -> dict[str, Any]:
             runs = home / "runs"
             runs.touch()
             running = Running(
-                stack.base_url, bearer(stack.key), Database(stack.settings.database), inbox, runs
+                stack.base_url, bearer(stack.key), Database(stack.settings.database).everywhere(), inbox, runs
             )
             with httpx.Client(
                 base_url=stack.base_url, headers=bearer(stack.key), timeout=60, trust_env=False

@@ -125,7 +125,7 @@ class Works:
                 **wanted.settings,
             }
         )
-        self.database = Database.of(self.settings)
+        self.database = Database.of(self.settings).everywhere()
         self.orders = OrderStore(self.database, "main")
         self.parts = {part.name: part for part in self._parts(receiver)}
         self._lock = threading.Lock()

@@ -20,7 +20,7 @@ _TRIGGERS = ("audit_log_next", "audit_log_no_update", "audit_log_no_delete")
 
 def act(database: Database, number: int = 0, shop: str = "main") -> Head:
     """One entry in a transaction of its own."""
-    with writing(database) as (session, now):
+    with writing(database.everywhere()) as (session, now):
         return record(
             database,
             session,

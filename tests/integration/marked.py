@@ -16,7 +16,7 @@ from unittest.mock import patch
 import structlog
 from api_world import World, running, wav
 from pydantic import BaseModel
-from sqlalchemy import MetaData, create_engine, select
+from sqlalchemy import MetaData, select
 
 from infra.database import Database
 from infra.telemetry import configure_logging
@@ -172,20 +172,13 @@ class Marked:
 
 def places(database: Database, word: str = WORD) -> set[str]:
     """Each `table.column` in which the word stands, of all that there are."""
-    engine = create_engine(database.url)
-    found = set()
-    try:
-        tables = MetaData()
-        tables.reflect(engine)
+    found, tables = set(), MetaData()
+    with database.everywhere().read() as session:
+        tables.reflect(session.connection())
         assert {"orders", "audit_log", "review_tallies", "removals", "menus"} <= set(tables.tables)
-        with engine.connect() as connection:
-            for table in tables.tables.values():
-                for row in connection.execute(select(table)).mappings():
-                    found |= {
-                        f"{table.name}.{name}" for name, value in row.items() if word in str(value).lower()
-                    }
-    finally:
-        engine.dispose()
+        for table in tables.tables.values():
+            for row in session.execute(select(table)).mappings():
+                found |= {f"{table.name}.{name}" for name, value in row.items() if word in str(value).lower()}
     return found
 
 
@@ -196,7 +189,7 @@ def sounds(folder: Path, word: str = WORD) -> list[Path]:
 
 def age(database: Database, days: float, *orders: str) -> None:
     """Let orders, or all, have ended so much longer ago."""
-    with database.write() as session:
+    with database.everywhere().write() as session:
         for row in session.scalars(select(OrderRow)):
             if not orders or row.id in orders:
                 row.created_at -= timedelta(days=days)

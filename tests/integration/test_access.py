@@ -138,7 +138,7 @@ def test_a_key_is_over_at_once(world: World) -> None:
         if end == "revoked":
             keys.revoke(made.id, by=BY)
         else:
-            with world.parts.database.write() as session:
+            with world.parts.database.everywhere().write() as session:
                 past = datetime.now(UTC) - timedelta(seconds=1)
                 session.execute(update(ApiKeyRow).where(ApiKeyRow.id == made.id).values(expires_at=past))
         expect_problem(world.http.get("/v1/orders", headers=header), 401, "unauthorized")

@@ -77,7 +77,7 @@ def spoken(box: Container, sound: bytes) -> tuple[str, str]:
 
 
 def told(box: Container) -> dict[str, Any]:
-    with box.database.read() as session:
+    with box.database.everywhere().read() as session:
         ids = session.scalars(select(OrderRow.id)).all()
     return {order_id: box.orders.get(order_id) for order_id in ids}
 

@@ -64,7 +64,7 @@ class Worker:
 
     def hear(self, order_id: str) -> State | None:
         """One try; the wait before it is over."""
-        with self.box.database.write() as session:
+        with self.box.database.everywhere().write() as session:
             session.connection().exec_driver_sql(
                 f"UPDATE orders SET next_attempt_at = NULL WHERE id = '{order_id}'"
             )

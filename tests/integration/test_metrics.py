@@ -180,7 +180,7 @@ def test_ages_in_the_database(own_world: World) -> None:
     parts = own_world.parts
     old, young, held = (own_world.text()["id"] for _ in range(3))
     assert parts.orders.claim(held, State.TRANSCRIBED, owner="a", lease_s=600) is not None
-    with parts.database.write() as session:
+    with parts.database.everywhere().write() as session:
         now = parts.database.now(session)
         for order_id, age_s in ((old, 300), (young, 20), (held, 100)):
             at = now - timedelta(seconds=age_s)
@@ -198,7 +198,7 @@ def test_ages_in_the_database(own_world: World) -> None:
     assert 50 <= found("saycart_webhooks_oldest_seconds") < 110
     assert found("saycart_queue_oldest_seconds", stage="decode") == 0
     # What waits for its next try waits for nobody.
-    with parts.database.write() as session:
+    with parts.database.everywhere().write() as session:
         later = parts.database.now(session) + timedelta(seconds=60)
         session.execute(update(OrderRow).where(OrderRow.id == old).values(next_attempt_at=later))
     found = shown(own_world.http.get("/metrics/database").text)

@@ -102,7 +102,7 @@ def database_url(bouncer: PgBouncer, direct_url: str, migrated_postgresql: str) 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     made = Database(database_url, pooled=True)
-    yield made
+    yield made.everywhere()
     made.close()
 
 

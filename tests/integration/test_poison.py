@@ -55,7 +55,7 @@ def works(database: Database, tmp_path: Path) -> Iterator[Works]:
 
 def poison(database: Database, table: str, key: str, **columns: str) -> None:
     """Write JSON into a row as no call of ours would."""
-    with database.write() as session:
+    with database.everywhere().write() as session:
         for column, text in columns.items():
             session.connection().exec_driver_sql(f"UPDATE {table} SET {column} = '{text}' WHERE id = '{key}'")
 

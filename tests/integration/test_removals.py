@@ -47,7 +47,7 @@ def spoken(world: World) -> str:
 
 def waiting(database: Database) -> int:
     """How many removals are written down."""
-    with reading(database) as session:
+    with reading(database.everywhere()) as session:
         return len(session.scalars(select(RemovalRow.key)).all())
 
 
@@ -321,7 +321,7 @@ def test_what_an_earlier_release_kept_is_removed_after_the_update(empty_url: str
         removed: list[str] = []
         assert works.removals.carry_out(removed.append) == 2
         assert removed == [keys["cancelled"], keys["refused"]]
-        with reading(database) as session:
+        with reading(database.everywhere()) as session:
             kept = {row.id: row.audio_key for row in session.execute(select(OrderRow.id, OrderRow.audio_key))}
         assert kept == {"cancelled": None, "refused": None, "broken": keys["broken"], "done": keys["done"]}
     finally:

@@ -52,7 +52,7 @@ def marked(tmp_path: Path, database_url: str) -> Iterator[Marked]:
 
 def rows(database: Database) -> dict[str, int]:
     tables = (OrderRow, EventRow, CodeRow, ReviewRow, ReviewRecordRow, OutboxRow, IdempotencyRow)
-    with database.read() as session:
+    with database.everywhere().read() as session:
         return {
             table.__tablename__: session.scalar(select(func.count()).select_from(table)) or 0
             for table in tables
@@ -61,7 +61,7 @@ def rows(database: Database) -> dict[str, int]:
 
 def folded(database: Database) -> None:
     """As if all that happened had been folded long ago; a day on, its mark stands a day later."""
-    with database.write() as session:
+    with database.everywhere().write() as session:
         now = database.now(session)
         for name in ("history", "decided", "delivered"):
             session.merge(TallyMarkRow(name=name, until=now))
@@ -124,7 +124,7 @@ def test_what_is_under_way_or_in_review_has_no_time(marked: Marked) -> None:
     waiting, reviewed = marked.submit(spoken=True, key=1), marked.submit(spoken=True, key=2)
     assert works.until_settled(reviewed).state is State.IN_REVIEW
     proposed, _ = works.orders.create(NewOrder("trap-cafe", 1, "en", transcript=speech(WORD), confirm=True))
-    with box.database.write() as session:
+    with box.database.everywhere().write() as session:
         session.execute(text("UPDATE orders SET state = 'proposed' WHERE id = :id"), {"id": proposed.id})
     folded(box.database)
     age(box.database, 4000)
@@ -152,7 +152,7 @@ def test_shops_say_for_themselves(marked: Marked) -> None:
     assert kept.shown() == {"recordings": "default", "transcripts": "forever", "orders": "forever"}
 
     def erased() -> set[str]:
-        with database.read() as session:
+        with database.everywhere().read() as session:
             return set(session.scalars(select(OrderRow.id).where(OrderRow.erased_at.is_not(None))))
 
     age(database, 2)
@@ -164,7 +164,7 @@ def test_shops_say_for_themselves(marked: Marked) -> None:
     assert erased() == {made["main"]}
     age(database, 1000)
     keep(box)
-    with database.read() as session:
+    with database.everywhere().read() as session:
         assert list(session.scalars(select(OrderRow.id))) == [made["long"]]
     (entry,) = box.audit.newest(5, shop="long", action="shop.keeps")
     assert entry.before == '{"orders":"default","transcripts":"default"}'
@@ -204,7 +204,7 @@ def test_steps_are_small_and_one_that_dies_is_done_again(
             with pytest.raises(KeyboardInterrupt):
                 step(DAY, limit=10)
     assert (rows(database), done(marked)) == (before, entries)
-    with database.read() as session:
+    with database.everywhere().read() as session:
         assert session.scalar(select(func.count()).where(OrderRow.audio_key.is_not(None))) == 15
         assert session.scalar(select(func.count()).where(OrderRow.erased_at.is_not(None))) == 0
     assert [store.words(DAY, limit=10) for _ in range(4)] == [10, 10, 5, 0]
@@ -234,7 +234,7 @@ def test_counts_stay_when_their_rows_go(marked: Marked) -> None:
     store = RetentionStore(database, "main")
     assert store.orders(DAY) == 0, "nothing is folded yet"
     assert rows(database)["orders"] == len(made) + 1
-    with database.write() as session:
+    with database.everywhere().write() as session:
         for table, column in ((EventRow, "at"), (ReviewRecordRow, "at"), (OutboxRow, "delivered_at")):
             for row in session.scalars(select(table)):
                 at = getattr(row, column)
@@ -258,7 +258,7 @@ def test_what_it_looks_for_is_found_by_index(database: Database) -> None:
         (store._ended(retention.HAS_WORDS, 10), False, "ix_orders_with_words"),
         (store._over(10), True, "ix_orders_shop_listing"),
     )
-    with database.read() as session:
+    with database.everywhere().read() as session:
         now = database.now(session)
         for query, came, index in queries:
             whole = retention._before(query, now, DAY, came=came).with_only_columns(OrderRow.id)

@@ -113,7 +113,7 @@ def test_a_poll_keeps_no_session_alive(world: World) -> None:
     sign_in(world)
     (before,) = sessions(world)
     old = before.used_at - timedelta(minutes=30)
-    with world.parts.database.write() as session:
+    with world.parts.database.everywhere().write() as session:
         session.execute(update(StaffSessionRow).values(used_at=old))
     poll = {"HX-Request": "true", "X-Saycart-Poll": "1"}
     assert world.http.get("/review/queue", headers=poll).status_code == 200

@@ -95,7 +95,7 @@ class Shop:
     """A shop with an order in each state, somebody signed in, and all that there is to look at."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.database = world, world.parts.database
+        self.world, self.database = world, world.parts.database.everywhere()
         world.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
         signed = world.http.post("/sign-in", data={"name": "Ann", "password": PASSWORD, "next": "/review"})
         assert signed.status_code == 303

@@ -195,7 +195,7 @@ def test_a_listener_that_was_cut_off_listens_again(
     with running(tmp_path, postgresql.url(migrated_postgresql)) as world:
 
         def listening() -> list[int]:
-            with world.parts.database.read() as session:
+            with world.parts.database.everywhere().read() as session:
                 found = (
                     "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query LIKE :q"
                 )
@@ -205,7 +205,7 @@ def test_a_listener_that_was_cut_off_listens_again(
         until(lambda: len(listening()) == 1)
         first = listening()
         with polling(world, orders) as (missed, heard):
-            with world.parts.database.write() as session:
+            with world.parts.database.everywhere().write() as session:
                 session.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": first[0]})
             # While nobody listens: told when the connection is there again.
             world.advance(orders[0], Event.BROKE)

@@ -104,7 +104,7 @@ def missed(found: dict[str, Any]) -> list[str]:
 def lost(stack: Running) -> int:
     """Orders in the database that nobody works on any more, though all that were sent were waited for."""
     waiting = [state.value for state in WAITING]
-    with stack.database.read() as session:
+    with stack.database.everywhere().read() as session:
         return len(session.scalars(select(OrderRow.id).where(OrderRow.state.in_(waiting))).all())
 
 

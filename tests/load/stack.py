@@ -67,7 +67,7 @@ def running(home: Path, shops: int, hear_s: float, read_s: float) -> Iterator[Ru
         max_waits=0,
         **UNLIMITED,
     )
-    database, supervisor = Database(config.database), Supervisor(home / "stack")
+    database, supervisor = Database(config.database).everywhere(), Supervisor(home / "stack")
     try:
         database.migrate()
         keys = _shops(database, shops)
