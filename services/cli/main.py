@@ -51,7 +51,7 @@ app.add_typer(audit.app, name="audit", help="Who did what: the log that is only 
 app.add_typer(
     webhooks.app,
     name="webhooks",
-    help="Where shops are told of orders, the messages, and a receiver to try them.",
+    help="Where shops are told of orders, and what they are told.",
 )
 app.add_typer(models.app, name="models", help="Fetch and check model weights.")
 app.add_typer(evaluate.app, name="eval", help="Score the pipeline on gold rows, in process.")

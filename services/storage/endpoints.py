@@ -173,9 +173,9 @@ class EndpointStore:
             NotFound: no such endpoint.
             Conflict: endpoints are off here.
         """
-        self._check_on()
         with writing(self._database) as (session, now):
             row = self._existing(session, endpoint_id)
+            self._check_on()
             row.test_asked_at, row.test_sent_at, row.test_error = now, None, None
             session.flush()
             self._told(session, now, by, "webhook.test_asked", row)

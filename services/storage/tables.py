@@ -238,7 +238,7 @@ class OutboxRow(Base):
         Index("ix_outbox_place", "order_id", "endpoint_id", "seq", unique=True),
         # Of the few that are open, and so as small as they are: who may go, who is first, who is oldest.
         Index("ix_outbox_endpoint_due", "endpoint_id", "due_at", "id", **where(OPEN)),
-        Index("ix_outbox_open", "order_id", "seq", **where(OPEN_OF_ORDER)),
+        Index("ix_outbox_first", "order_id", "endpoint_id", "seq", **where(OPEN_OF_ORDER)),
         Index("ix_outbox_waiting", "created_at", "id", **where(OPEN)),
         Index("ix_outbox_dead", "created_at", "id", **where("dead_at IS NOT NULL")),
         Index("ix_outbox_delivered", "delivered_at", **where("delivered_at IS NOT NULL")),

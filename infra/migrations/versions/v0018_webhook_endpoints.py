@@ -15,6 +15,7 @@ serves_from = "0012"
 
 _time = sa.DateTime(timezone=True)
 _OPEN = "delivered_at IS NULL AND dead_at IS NULL"
+_OPEN_OF_ORDER = "coalesce(delivered_at, dead_at) IS NULL"
 
 
 def upgrade() -> None:
@@ -42,7 +43,9 @@ def upgrade() -> None:
     add_column("outbox", sa.Column("withdrawn_at", _time))
     add_index("ix_outbox_place", "outbox", ["order_id", "endpoint_id", "seq"], unique=True)
     add_index("ix_outbox_endpoint_due", "outbox", ["endpoint_id", "due_at", "id"], where=_OPEN)
+    add_index("ix_outbox_first", "outbox", ["order_id", "endpoint_id", "seq"], where=_OPEN_OF_ORDER)
     drop_index("ix_outbox_order", "outbox")
+    drop_index("ix_outbox_open", "outbox")
     drop_index("ix_outbox_due_at", "outbox")
 
 
@@ -50,7 +53,9 @@ def downgrade() -> None:
     """Messages to endpoints of shops go: the release before would send them to the deployment's URL."""
     op.execute("DELETE FROM outbox WHERE endpoint_id <> ''")
     add_index("ix_outbox_due_at", "outbox", ["due_at", "id"], where=_OPEN)
+    add_index("ix_outbox_open", "outbox", ["order_id", "seq"], where=_OPEN_OF_ORDER)
     add_index("ix_outbox_order", "outbox", ["order_id", "seq"], unique=True)
+    drop_index("ix_outbox_first", "outbox")
     drop_index("ix_outbox_endpoint_due", "outbox")
     drop_index("ix_outbox_place", "outbox")
     drop_column("outbox", "withdrawn_at")
