@@ -1,8 +1,10 @@
-"""A shop's own webhook endpoints as the API takes and shows them; what is sent there: `webhook.py`."""
+"""A shop's own webhook endpoints, and how the API takes and shows them; what is sent there: `webhook.py`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,6 +14,9 @@ MAX_ENDPOINTS = 10
 """Of one shop: each is one more message for each order that settles."""
 
 MAX_OVERLAP_S = 30 * 86_400
+Allowed = Literal["off", "public", "private"]
+"""The setting `webhook_endpoints`."""
+
 _EVENTS = sorted(TYPES.values())
 
 Url = Annotated[str, Field(min_length=1, max_length=500, description="https; see docs/webhooks.md")]
@@ -19,6 +24,24 @@ Events = Annotated[
     list[Annotated[str, Field(json_schema_extra={"enum": list[Any](_EVENTS)})]] | None,
     Field(min_length=1, max_length=len(_EVENTS), description="types that are told; null is all of them"),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One endpoint without its secrets; `events` is None for all, `disabled_at` while it is told."""
+
+    id: str
+    shop: str
+    url: str
+    events: tuple[str, ...] | None
+    created_at: datetime
+    disabled_at: datetime | None
+    old_secret_until: datetime | None
+    test_asked_at: datetime | None
+    test_sent_at: datetime | None
+    test_error: str | None
+    waiting: int = 0
+    dead: int = 0
 
 
 class NewWebhook(BaseModel):

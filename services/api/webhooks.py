@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 
 from schemas.endpoint import (
+    Endpoint,
     NewWebhook,
     Rotation,
     Webhook,
@@ -21,7 +22,6 @@ from services.api.access import SetsWebhooks
 from services.api.bodies import body, takes
 from services.api.present import rfc3339
 from services.api.problems import invalid
-from services.storage.endpoints import Endpoint
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
 

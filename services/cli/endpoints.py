@@ -9,9 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from schemas.access import MAIN_SHOP
+from schemas.endpoint import Endpoint
 from schemas.errors import InputError
 from services.cli.client import opened, operator, told
-from services.storage.endpoints import Endpoint
 
 app = typer.Typer()
 Id = Annotated[str, typer.Argument(help="as `saycart webhooks endpoints` shows it")]

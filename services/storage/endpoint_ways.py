@@ -1,60 +1,42 @@
-"""What the courier asks of shops' webhook endpoints: how a message gets there, who wants a test message."""
+"""Where the courier takes a message: to the deployment's URL, or to an endpoint of a shop."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 from sqlalchemy import select, update
 
 from infra.database import Database
+from infra.webhooks import Signer, Target
+from schemas.endpoint import Allowed
+from schemas.webhook import TestMessage, TestOrder
 from services.storage.changes import glancing, writing
+from services.storage.ids import new_id
 from services.storage.outbox import storable
+from services.storage.outbox_order import OWN_URL
 from services.storage.tables_webhooks import WebhookEndpointRow
-
-Allowed = Literal["off", "public", "private"]
-"""The setting `webhook_endpoints`."""
 
 _ON_ITS_WAY = "sent, and no answer was noted"
 _WANTED = (WebhookEndpointRow.test_asked_at.is_not(None), WebhookEndpointRow.test_sent_at.is_(None))
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How a message gets to an endpoint: `secrets` are those that sign now, the newest first."""
+class Ways:
+    """Of all shops. Every call is one transaction at most, and may raise StorageUnavailable."""
 
-    shop: str
-    url: str
-    secrets: tuple[str, ...]
+    def __init__(self, database: Database, own: Target | None, allowed: Allowed) -> None:
+        """`own`: the deployment's URL, if there is one."""
+        self._database, self._own, self._allowed = database, own, allowed
 
+    def serves(self, endpoint_id: str) -> bool:
+        """Whether messages to it are to be claimed; others wait for a courier with other settings."""
+        return self._own is not None if endpoint_id == OWN_URL else self._allowed != "off"
 
-class EndpointWays:
-    """Of all shops. Every call is one transaction, and may raise StorageUnavailable."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def tests_wanted(self) -> list[str]:
-        """Endpoints that a test message was asked for and not sent."""
-        with glancing(self._database) as session:
-            return list(session.scalars(select(WebhookEndpointRow.id).where(*_WANTED)))
-
-    def take_test(self, endpoint_id: str) -> bool:
-        """Whether the caller must send an endpoint's test message now: nobody else will."""
-        with writing(self._database) as (session, now):
-            mine = update(WebhookEndpointRow).where(WebhookEndpointRow.id == endpoint_id, *_WANTED)
-            taken = mine.values(test_sent_at=now, test_error=_ON_ITS_WAY).returning(WebhookEndpointRow.id)
-            return session.scalar(taken) is not None
-
-    def note_test(self, endpoint_id: str, error: str) -> None:
-        """How a test message went: empty when it was taken. One that was asked for since is left alone."""
-        table = WebhookEndpointRow
-        mine = table.id == endpoint_id, table.test_error == _ON_ITS_WAY
-        with writing(self._database) as (session, _):
-            session.execute(update(table).where(*mine).values(test_error=storable(error) or None))
-
-    def way(self, endpoint_id: str) -> Way | None:
-        """How to send to an endpoint now; None when it is no more."""
+    def to(self, endpoint_id: str) -> Target | None:
+        """How a message gets there now, signed by all secrets that are good, the newest first; None where the
+        endpoint is no more."""
+        if endpoint_id == OWN_URL:
+            return self._own
         with glancing(self._database) as session:
             query = select(WebhookEndpointRow, self._database.clock())
             found = session.execute(query.where(WebhookEndpointRow.id == endpoint_id)).one_or_none()
@@ -64,4 +46,32 @@ class EndpointWays:
         secrets = [row.secret]
         if row.old_secret and row.old_secret_until and now < row.old_secret_until:
             secrets.append(row.old_secret)
-        return Way(row.shop_id, row.url, tuple(secrets))
+        # Whatever the setting was when it was made: what may be reached now is what counts.
+        reach: Literal["public", "private"] = "private" if self._allowed == "private" else "public"
+        return Target(row.url, Signer(" ".join(secrets)), reach)
+
+    def tests_wanted(self) -> list[str]:
+        """Endpoints that a test message was asked for and not sent."""
+        if self._allowed == "off":
+            return []
+        with glancing(self._database) as session:
+            return list(session.scalars(select(WebhookEndpointRow.id).where(*_WANTED)))
+
+    def take_test(self, endpoint_id: str) -> tuple[str, str] | None:
+        """Id and body of an endpoint's test message, which the caller must send now: nobody else will. None
+        where there is none to send."""
+        with writing(self._database) as (session, now):
+            mine = update(WebhookEndpointRow).where(WebhookEndpointRow.id == endpoint_id, *_WANTED)
+            taken = mine.values(test_sent_at=now, test_error=_ON_ITS_WAY)
+            shop = session.scalar(taken.returning(WebhookEndpointRow.shop_id))
+        if shop is None:
+            return None
+        data = TestOrder(shop=shop, webhook=endpoint_id)
+        return new_id("msg"), TestMessage(timestamp=datetime.now(UTC), data=data).model_dump_json()
+
+    def note_test(self, endpoint_id: str, error: str) -> None:
+        """How a test message went: empty when it was taken. One that was asked for since is left alone."""
+        table = WebhookEndpointRow
+        mine = table.id == endpoint_id, table.test_error == _ON_ITS_WAY
+        with writing(self._database) as (session, _):
+            session.execute(update(table).where(*mine).values(test_error=storable(error) or None))

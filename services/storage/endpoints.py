@@ -11,7 +11,6 @@ import builtins
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,12 +22,11 @@ from infra.outward import AddressRefused, resolved, usable
 from infra.webhooks import PREFIX
 from schemas.access import EVERY_SHOP
 from schemas.audit import Actor
-from schemas.endpoint import MAX_ENDPOINTS
+from schemas.endpoint import MAX_ENDPOINTS, Allowed, Endpoint
 from schemas.errors import Conflict, InputError, NotFound
 from schemas.webhook import TYPES
 from services.storage.audit import record
 from services.storage.changes import reading, writing
-from services.storage.endpoint_ways import Allowed
 from services.storage.ids import new_id
 from services.storage.outbox_order import is_dead, is_open, withdraw
 from services.storage.scoping import of_shop, owned
@@ -36,24 +34,6 @@ from services.storage.tables import OutboxRow, ShopRow
 from services.storage.tables_webhooks import WebhookEndpointRow
 
 _SECRET_BYTES = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """One endpoint without its secrets; `events` is None for all, `disabled_at` while it is told."""
-
-    id: str
-    shop: str
-    url: str
-    events: tuple[str, ...] | None
-    created_at: datetime
-    disabled_at: datetime | None
-    old_secret_until: datetime | None
-    test_asked_at: datetime | None
-    test_sent_at: datetime | None
-    test_error: str | None
-    waiting: int = 0
-    dead: int = 0
 
 
 class EndpointStore:

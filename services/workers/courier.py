@@ -29,10 +29,9 @@ from infra.telemetry import configure_logging
 from infra.webhooks import TOTAL_S, Answer, Poster, Target
 from schemas.errors import InputError, StorageUnavailable
 from services.bootstrap import bootstrap, check_traces, tells_somebody, webhook_signer
-from services.storage.endpoint_ways import EndpointWays
+from services.storage.endpoint_ways import Ways
 from services.workers import measuring
 from services.workers.lanes import IN_FLIGHT, SLOW_S, Lanes
-from services.workers.ways import Ways
 
 if TYPE_CHECKING:
     from services.storage.outbox import Message, Outbox
@@ -170,10 +169,10 @@ class Courier:
         took_s = None
         try:
             target = self._ways.to(endpoint_id)
-            if target is not None and self._ways.take_test(endpoint_id):
-                message_id, body = self._ways.test_message(endpoint_id)
+            message = None if target is None else self._ways.take_test(endpoint_id)
+            if target is not None and message is not None:
                 began = time.monotonic()
-                answer = self._post(target, message_id, body)
+                answer = self._post(target, *message)
                 took_s = time.monotonic() - began
                 self._ways.note_test(endpoint_id, answer.error)
                 log.info("webhook.tested", endpoint_id=endpoint_id, status=answer.status)
@@ -267,11 +266,8 @@ def main() -> None:
         return stop.wait(pause_s)
 
     patience = Patience(config.webhook_attempts, config.webhook_wait_s, config.webhook_wait_cap_s)
-    ways = Ways(
-        None if signer is None else Target(config.webhook_url, signer),
-        EndpointWays(container.database),
-        config.webhook_endpoints,
-    )
+    own = None if signer is None else Target(config.webhook_url, signer)
+    ways = Ways(container.database, own, config.webhook_endpoints)
     with Poster() as poster:
         owner = f"{socket.gethostname()}:{os.getpid()}"
         traces = container.orders.traceparents

@@ -25,7 +25,6 @@ from services.api.access import PUBLIC, declared, undeclared
 from services.api.app import create_app
 from services.api.links import capability
 from services.bootstrap import bootstrap
-from services.storage.endpoints import EndpointStore
 from services.storage.orders import OrderStore
 from services.storage.tables import ApiKeyRow
 from services.web.order_access import ORDER_COOKIE
@@ -56,21 +55,13 @@ def of_every_route(world: World) -> list[tuple[str, str, frozenset[str]]]:
     """Method, address with ids that exist in the main shop, and scopes, of every route that asks for one."""
     order_id, review_id = _things(world)
     ids = {"order_id": order_id, "review_id": review_id, "menu_id": MENU["id"], "sku": "latte"}
-    ids["name"] = "ticket"  # of a masked task
-    ids |= _of_admins(world)
+    ids |= {"name": "ticket", **world.of_admins()}  # the first of a masked task
     return [
         (method, path.format(**ids), scopes)
         for path, methods, scopes in declared(world.server._app)
         if path not in PUBLIC
         for method in sorted(methods)
     ]
-
-
-def _of_admins(world: World) -> dict[str, str]:
-    store = EndpointStore(world.parts.database, "main", "private")
-    there = store.list() or [store.add("main", "https://10.0.0.1/hook", by=BY)[0]]
-    key, _ = world.parts.keys.add("main", "till", {Scope.ORDERS_READ}, by=BY)
-    return {"webhook_id": there[0].id, "key_id": key.id}
 
 
 def _things(world: World) -> tuple[str, str]:

@@ -112,7 +112,7 @@ def test_enrolling_and_signing_in_with_a_code(world: World, other: httpx.Client)
         )
     told = [one for one in AuditLog(world.parts.database).entries() if one.object_type == "account"]
     assert [one.action for one in told] == ["account.added", "second_step.on", "recovery_code.used"]
-    assert {(one.actor, one.address) for one in told[1:]} == {("staff:ann", "127.0.0.1")}
+    assert {(one.actor, one.address) for one in told[1:]} == {("staff:Ann", "127.0.0.1")}
     assert all(one.request_id for one in told[1:])
 
 

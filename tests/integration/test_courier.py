@@ -22,13 +22,12 @@ from infra.database import Database
 from infra.settings import REPOSITORY, Settings
 from infra.webhooks import Poster, Signer, Target
 from services.cli.receiver import Inbox, Receiver
-from services.storage.endpoint_ways import EndpointWays
+from services.storage.endpoint_ways import Ways
 from services.storage.orders import OrderStore
 from services.storage.outbox import Message, Outbox
 from services.workers.courier import Courier, Patience
 from services.workers.lanes import EACH
 from services.workers.stack import as_environment
-from services.workers.ways import Ways
 from tests.integration.test_outbox import ALL, completed, proposed_and_confirmed
 from tests.loopback import Handler, serving
 from tests.waiting import until
@@ -130,7 +129,7 @@ def courier_to(url: str, outbox: Outbox, database: Database, attempts: int = 9) 
 
 def ways_to(url: str, database: Database) -> Ways:
     """Of a deployment with one URL."""
-    return Ways(Target(url, SIGNER), EndpointWays(database), "off")
+    return Ways(database, Target(url, SIGNER), "off")
 
 
 def once(courier: Courier, outbox: Outbox, database: Database) -> Message:

@@ -22,15 +22,15 @@ from sqlalchemy import update
 
 from infra.database import Database
 from infra.webhooks import Poster, Target
+from schemas.endpoint import Allowed, Endpoint
 from schemas.webhook import TO_ENDPOINTS
-from services.storage.endpoint_ways import Allowed, EndpointWays
-from services.storage.endpoints import Endpoint, EndpointStore
+from services.storage.endpoint_ways import Ways
+from services.storage.endpoints import EndpointStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
 from services.storage.shops import ShopStore
 from services.storage.tables_webhooks import WebhookEndpointRow
 from services.workers.courier import Courier, Patience
-from services.workers.ways import Ways
 from tests.integration.test_courier import SECRET, SIGNER, Staged
 from tests.integration.test_outbox import ALL, completed, proposed_and_confirmed
 from tests.loopback import Handler
@@ -52,7 +52,7 @@ def endpoint(database: Database, url: str, shop: str = "main") -> str:
 @contextmanager
 def couriers(database: Database, *, allowed: Allowed = "private", total_s: float = 20) -> Iterator[Courier]:
     with Poster(connect_s=1, total_s=total_s) as poster:
-        ways, patience = Ways(None, EndpointWays(database), allowed), Patience(9, 3600, 3600)
+        ways, patience = Ways(database, None, allowed), Patience(9, 3600, 3600)
         yield Courier(Outbox(database), poster.post, ways, patience, owner="courier-1")
 
 

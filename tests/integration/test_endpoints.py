@@ -3,6 +3,7 @@ secret, and what becomes of what waits."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,13 +12,13 @@ from sqlalchemy import select, text, update
 from infra.database import Database
 from infra.webhooks import Signer
 from schemas.access import EVERY_SHOP
-from schemas.endpoint import MAX_ENDPOINTS
+from schemas.endpoint import MAX_ENDPOINTS, Endpoint
 from schemas.errors import Conflict, InputError, NotFound
 from schemas.lifecycle import Event
 from schemas.webhook import TO_ENDPOINTS
 from services.storage.audit import AuditLog
-from services.storage.endpoint_ways import EndpointWays
-from services.storage.endpoints import Endpoint, EndpointStore
+from services.storage.endpoint_ways import Ways
+from services.storage.endpoints import EndpointStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Message, Outbox
 from services.storage.outbox_order import OWN_URL
@@ -113,25 +114,34 @@ def test_messages_of_an_order_are_in_order_to_each_endpoint_by_itself(
 def test_two_secrets_sign_until_the_overlap_is_over(database: Database, endpoints: EndpointStore) -> None:
     at = datetime.now(UTC)
     one, old = endpoints.add("main", URL, by=TESTER)
-
-    def secrets() -> tuple[str, ...]:
-        way = EndpointWays(database).way(one.id)
-        assert way is not None
-        return way.secrets
-
+    assert signs(database, one.id) == [old]
     changed, new = endpoints.rotate(one.id, 3600, by=TESTER)
     assert changed.old_secret_until is not None
-    assert secrets() == (new, old)
-    headers = Signer(" ".join(secrets())).headers("msg_1", "{}", at)
-    assert len(headers["webhook-signature"].split()) == 2
-    for secret in (old, new):
-        assert Signer(secret).verify(headers, b"{}") == "msg_1"
+    assert signs(database, one.id, old) == [new, old]
     past = {"old_secret_until": at - timedelta(seconds=1)}
     with database.write() as session:
         session.execute(update(WebhookEndpointRow).values(past))
-    assert secrets() == (new,)
+    assert signs(database, one.id, old) == [new]
     _, newest = endpoints.rotate(one.id, 0, by=TESTER)
-    assert secrets() == (newest,)
+    assert signs(database, one.id, old, new) == [newest]
+
+
+def signs(database: Database, endpoint_id: str, *before: str) -> list[str]:
+    """The secrets, of all that there ever were, under each of which a message of now is signed."""
+    target = Ways(database, None, "public").to(endpoint_id)
+    assert target is not None
+    headers = target.signer.headers("msg_1", "{}", datetime.now(UTC))
+    with database.read() as session:
+        newest = session.scalars(select(WebhookEndpointRow.secret)).one()
+    found = [secret for secret in (newest, *before[::-1]) if takes(secret, headers)]
+    assert len(headers["webhook-signature"].split()) == len(found)
+    return found
+
+
+def takes(secret: str, headers: dict[str, str]) -> bool:
+    with suppress(ValueError):
+        return Signer(secret).verify(headers, b"{}") == "msg_1"
+    return False
 
 
 def test_what_waits_for_an_endpoint_that_is_removed_is_withdrawn(

@@ -23,12 +23,11 @@ from services.pipeline import stages
 from services.pipeline.flow import FLOW
 from services.pipeline.runner import Runner
 from services.reading.effort import ORDER_STEPS, budget, charge
-from services.storage.endpoint_ways import EndpointWays
+from services.storage.endpoint_ways import Ways
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
 from services.storage.records import NewOrder, OrderRecord, Outcome
 from services.workers.courier import Courier, Patience
-from services.workers.ways import Ways
 from tests.integration.test_outbox import ALL, completed, proposed_and_confirmed
 from tests.stand_ins import ATTEMPTS, AWAY, RIGHT, TESTER, Works, speech
 
@@ -258,7 +257,7 @@ def test_a_poisoned_row_goes_through_the_pipeline_and_tells_the_shop(
 
 
 def courier(database: Database, post: Callable[[str, str], Answer], attempts: int = 3) -> Courier:
-    ways = Ways(Target("https://till.example", Signer("whsec_" + "A" * 40)), EndpointWays(database), "off")
+    ways = Ways(database, Target("https://till.example", Signer("whsec_" + "A" * 40)), "off")
     patience = Patience(attempts, 0.0, 0.0)
     return Courier(Outbox(database), lambda _, key, body: post(key, body), ways, patience, owner="test")
 
