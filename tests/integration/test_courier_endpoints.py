@@ -3,6 +3,7 @@ where it must not."""
 
 from __future__ import annotations
 
+import signal
 import socket
 import ssl
 import threading
@@ -21,6 +22,7 @@ from cryptography.x509.oid import NameOID
 from sqlalchemy import update
 
 from infra.database import Database
+from infra.settings import Settings
 from infra.webhooks import Poster, Target
 from schemas.endpoint import Allowed, Endpoint
 from schemas.webhook import TO_ENDPOINTS
@@ -31,7 +33,7 @@ from services.storage.outbox import Outbox
 from services.storage.shops import ShopStore
 from services.storage.tables_webhooks import WebhookEndpointRow
 from services.workers.courier import Courier, Patience
-from tests.integration.test_courier import SECRET, SIGNER, Staged
+from tests.integration.test_courier import SECRET, SIGNER, Staged, child
 from tests.integration.test_outbox import ALL, completed, proposed_and_confirmed
 from tests.loopback import Handler
 from tests.stand_ins import TESTER
@@ -110,6 +112,24 @@ def test_a_test_message_is_sent_once_and_says_how_it_went(database: Database) ->
                 until(lambda: _is_noted(store.get(key)))
                 assert store.get(key).test_error == error
     assert len(receiver.ids) == 2
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # what is tried is the process
+def test_a_real_courier_serves_endpoints_without_a_url_of_the_deployment(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    config = Settings(home=tmp_path, database_url=database_url, webhook_endpoints="private")
+    with Staged("204") as receiver, child(config) as process:
+        key = endpoint(database, receiver.url)
+        completed(OrderStore(database, "main", TELLS))
+        EndpointStore(database, "main", "private").ask_test(key, by=TESTER)
+        until(lambda: len(receiver.ids) == 2)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    log = (tmp_path / "courier.log").read_text()
+    assert "webhook.tested" in log
+    assert "webhook.delivered" in log
+    assert SECRET not in log
 
 
 def _is_noted(one: Endpoint) -> bool:
