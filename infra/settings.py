@@ -329,13 +329,17 @@ class Settings(BaseSettings):
     """Likewise, the whole order with its history and its review."""
 
     webhook_url: str = ""
-    """The shop's system, told of every order that settles. Empty: nobody is, and nothing is written down."""
+    """Told of every order that settles, for shops without endpoints of their own. Empty: nobody is."""
 
     webhook_secret: str = ""
     """`whsec_` and base64 of 24 to 64 bytes; needed with the URL. Of several, spaces between, each signs."""
 
     webhook_events: str = "all"
     """What it is told, a comma list; see docs/webhooks.md. A completed order is always told."""
+
+    webhook_endpoints: Literal["off", "public", "private"] = "off"
+    """Whether shops may have endpoints of their own, and where: `private` is also this machine and private
+    networks. Runs the courier for them."""
 
     webhook_attempts: int = 24
     """Tries of one message before it is dead and `saycart webhooks replay` is needed."""

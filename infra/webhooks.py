@@ -14,15 +14,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from types import TracebackType
+from typing import Literal
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 import httpx
 from anyio.from_thread import start_blocking_portal
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from infra import tracing
+from infra.outward import AddressRefused, resolved, usable
 
 PREFIX = "whsec_"
 KEY_BYTES = range(24, 65)  # what the specification allows
@@ -92,62 +96,104 @@ class Answer:
     retry_after_s: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a message goes and who signs it. `reach`: `any` for an operator's own URL; a shop's may lead to
+    `public` addresses alone, or to `private` ones too."""
+
+    url: str
+    signer: Signer
+    reach: Literal["any", "public", "private"] = "any"
+
+
 class Poster:
-    """Posts to one URL; used as a context, from any thread.
+    """Posts messages; used as a context, from any thread.
 
     The client is asynchronous, on an event loop in a thread of its own, because only so can a whole exchange
     be given a time: a timeout of a blocking client begins anew with every byte that drips in.
     """
 
-    def __init__(self, url: str, signer: Signer, *, connect_s: float = CONNECT_S, total_s: float = TOTAL_S):
-        self._url = url
-        self._host = urlsplit(url).hostname or ""
-        self._signer = signer
+    def __init__(self, *, connect_s: float = CONNECT_S, total_s: float = TOTAL_S):
         self._timeout = httpx.Timeout(total_s, connect=connect_s)
         self._total_s = total_s
         self._loop = start_blocking_portal()
 
     def __enter__(self) -> Poster:
         self._portal = self._loop.__enter__()
-        self._client = httpx.AsyncClient(
-            timeout=self._timeout,
-            follow_redirects=False,
-            trust_env=False,
-            verify=ssl.create_default_context(),
-            headers={"user-agent": "saycart", "content-type": "application/json"},
-        )
+        self._client = self._new_client(httpx.Limits())
+        # Its connections are made to addresses: one that is kept could be taken for another host's there.
+        self._checking = self._new_client(httpx.Limits(max_keepalive_connections=0))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._portal.call(self._client.aclose)
+        for client in (self._client, self._checking):
+            self._portal.call(client.aclose)
         self._loop.__exit__(kind, error, trace)
 
-    def post(self, message_id: str, body: str) -> Answer:
+    def post(self, target: Target, message_id: str, body: str) -> Answer:
         """Send one message once. Never raises for what the network or the receiver does."""
-        about = {"http.request.method": "POST", "server.address": self._host}
+        about = {"http.request.method": "POST", "server.address": urlsplit(target.url).hostname or ""}
         with tracing.span("POST", about, kind="client"):
             # Read here: the loop's thread has no current span.
-            answer = self._portal.call(self._post, message_id, body, tracing.headers())
+            answer = self._portal.call(self._post, target, message_id, body, tracing.headers())
             tracing.note({"http.response.status_code": answer.status} if answer.status else {})
             tracing.note({"error.type": str(answer.status or "no_answer")} if answer.error else {})
             return answer
 
-    async def _post(self, message_id: str, body: str, more: dict[str, str]) -> Answer:
-        headers = more | self._signer.headers(message_id, body, datetime.now(UTC))
-        request = self._client.build_request("POST", self._url, content=body.encode(), headers=headers)
+    def _new_client(self, limits: httpx.Limits) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            timeout=self._timeout,
+            limits=limits,
+            follow_redirects=False,
+            trust_env=False,
+            verify=ssl.create_default_context(),
+            headers={"user-agent": "saycart", "content-type": "application/json"},
+        )
+
+    async def _post(self, target: Target, message_id: str, body: str, more: dict[str, str]) -> Answer:
+        headers = more | target.signer.headers(message_id, body, datetime.now(UTC))
+        send = self._sent if target.reach == "any" else self._sent_checked
         try:
             with anyio.fail_after(self._total_s):
-                answer = await self._client.send(request, stream=True)
+                answer = await send(target, body.encode(), headers)
         except TimeoutError:
             return Answer(None, f"no answer in {self._total_s:g} s")
+        except AddressRefused as error:
+            return Answer(None, f"not sent: {error}")
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             return Answer(None, f"{type(error).__name__}: {error}")
         try:
             return _read(answer, await _words(answer))
         finally:
             await answer.aclose()
+
+    async def _sent(self, target: Target, body: bytes, headers: dict[str, str]) -> httpx.Response:
+        request = self._client.build_request("POST", target.url, content=body, headers=headers)
+        return await self._client.send(request, stream=True)
+
+    async def _sent_checked(self, target: Target, body: bytes, headers: dict[str, str]) -> httpx.Response:
+        """To the first address of the host that takes a connection; each was looked at before."""
+        private = target.reach == "private"
+        url = usable(target.url, private=private)
+        look_up = partial(resolved, url, private=private)
+        named = {"host": url.netloc.decode("ascii")}
+        refused: Exception = OSError("the host has no address")
+        for address in await anyio.to_thread.run_sync(look_up, abandon_on_cancel=True):
+            request = self._checking.build_request(
+                "POST",
+                url.copy_with(host=address),
+                content=body,
+                headers=headers | named,
+                # The certificate must be the host's, whatever the address.
+                extensions={"sni_hostname": url.raw_host.decode("ascii")},
+            )
+            try:
+                return await self._checking.send(request, stream=True)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                refused = error
+        raise refused
 
 
 async def _words(answer: httpx.Response) -> str:

@@ -23,6 +23,7 @@ class Scope(StrEnum):
     MENUS_READ = "menus:read"
     MENUS_WRITE = "menus:write"
     MASKED = "masked"
+    WEBHOOKS = "webhooks"
     METRICS = "metrics"
     ADMIN = "admin"
 

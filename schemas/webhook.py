@@ -22,6 +22,9 @@ TYPES: dict[State, str] = {
     State.PROPOSED: "order.needs_confirmation",
 }
 ALL = "all"
+TEST = "webhook.test"
+TO_ENDPOINTS = "to endpoints"
+"""Among the types that are told: shops with endpoints of their own are told there, of what those ask for."""
 
 
 class WebhookOrder(BaseModel):
@@ -46,6 +49,21 @@ class WebhookMessage(BaseModel):
     type: str
     timestamp: datetime
     data: WebhookOrder
+
+
+class TestOrder(BaseModel):
+    """In place of an order, in a message that was asked for by hand."""
+
+    shop: str
+    webhook: str
+
+
+class TestMessage(BaseModel):
+    """The body of a message of type `webhook.test`, as `WebhookMessage`."""
+
+    type: str = TEST
+    timestamp: datetime
+    data: TestOrder
 
 
 def types_named(names: str) -> frozenset[str]:

@@ -17,7 +17,7 @@ from infra.settings import REPOSITORY, Settings
 from schemas.access import EVERY_SHOP
 from schemas.errors import EngineUnavailable, InputError, SaycartError, Unreadable
 from schemas.menu import Menu
-from schemas.webhook import types_named
+from schemas.webhook import TO_ENDPOINTS, types_named
 from services.engine_parts import EngineParts
 from services.engines.ports import Recording
 from services.pipeline.ports import Doorbell, Tools
@@ -25,6 +25,7 @@ from services.readiness import Finding, check_addresses, found, queue_state
 from services.recordings import at_hand, store_of
 from services.storage.api_keys import KeyStore
 from services.storage.audit import AuditLog
+from services.storage.endpoints import EndpointStore
 from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
@@ -67,6 +68,8 @@ class Container(EngineParts):
         self.database = Database.of(settings)
         # Who moves orders checks the secret too: messages that nobody could sign would only pile up.
         self.tells = types_named(settings.webhook_events) if webhook_signer(settings) else frozenset[str]()
+        if settings.webhook_endpoints != "off":
+            self.tells |= {TO_ENDPOINTS}
         # Of all shops, for those who work for all; what a caller may reach is at its own `Desk`.
         self.orders = OrderStore(self.database, EVERY_SHOP, self.tells)
         self.reviews = ReviewStore(self.database, EVERY_SHOP, self.tells)
@@ -78,6 +81,7 @@ class Container(EngineParts):
         self.menus = MenuStore(self.database, EVERY_SHOP)
         self.shops = ShopStore(self.database)
         self.keys = KeyStore(self.database, EVERY_SHOP)
+        self.endpoints = EndpointStore(self.database, EVERY_SHOP, settings.webhook_endpoints)
         self.audit = AuditLog(self.database)
         self.staff = StaffStore(self.database)
         self.sign_ins = SignIns(self.database)
@@ -287,6 +291,11 @@ def check_tasks(settings: Settings) -> None:
         from services.masked.registry import registered
 
         registered(settings.masked_tasks)
+
+
+def tells_somebody(settings: Settings) -> bool:
+    """Whether there may be something for a courier to do."""
+    return bool(settings.webhook_url) or settings.webhook_endpoints != "off"
 
 
 def webhook_signer(settings: Settings) -> Signer | None:

@@ -24,7 +24,9 @@ from schemas.review import ReviewDecision
 from services.bootstrap import Container
 from services.pipeline.ports import Doorbell
 from services.recordings import reading
+from services.storage.api_keys import KeyStore
 from services.storage.customers import CustomerStore
+from services.storage.endpoints import EndpointStore
 from services.storage.erasure import ErasureStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
@@ -51,6 +53,8 @@ class Desk:
         self.menus: MenuStore = box.menus.of(access.shop)
         self.customers = CustomerStore(box.database, access.shop)
         self.erasures = ErasureStore(box.database, access.shop)
+        self.endpoints = EndpointStore(box.database, access.shop, box.settings.webhook_endpoints)
+        self.keys = KeyStore(box.database, access.shop)
 
     @property
     def shop(self) -> str:

@@ -32,6 +32,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
+    # Of connections that nobody has taken yet: past the default of 5 some wait a second for their next try.
+    request_queue_size = 128
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hung up is what many tests are about; any other error is shown."""
         if not isinstance(sys.exc_info()[1], OSError):

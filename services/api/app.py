@@ -13,6 +13,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from schemas.endpoint import NewWebhook, Rotation, WebhookChange
+from schemas.key import NewKey
 from schemas.masked import MaskedRequest
 from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
@@ -24,6 +26,7 @@ from services.api import (
     docs,
     events,
     health,
+    keys,
     links,
     masked,
     menus,
@@ -32,6 +35,7 @@ from services.api import (
     problems,
     reviews,
     schema,
+    webhooks,
 )
 from services.api.bell import Bell
 from services.api.counts import Counts
@@ -62,6 +66,10 @@ _UNSEEN: tuple[type[BaseModel], ...] = (
     Menu,
     MaskedRequest,
     privacy.Customer,
+    NewWebhook,
+    WebhookChange,
+    Rotation,
+    NewKey,
     OrderEvent,
     problems.Problem,
 )
@@ -109,7 +117,10 @@ def create_app(container: Container) -> FastAPI:
     app.state.scrapers = {}
     app.state.draining = False
     problems.install(app)
-    for part in (orders, audio, events, links, reviews, menus, masked, privacy, schema, health, docs):
+    for part in (
+        *(orders, audio, events, links, reviews, menus, masked, privacy, webhooks, keys),
+        *(schema, health, docs),
+    ):
         app.include_router(part.router)
     site.install(app)
     app.add_middleware(Metered, rates=app.state.rates)

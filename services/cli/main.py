@@ -49,7 +49,9 @@ app.add_typer(keys.app, name="keys", help="Keys of a shop's machines, with what 
 app.add_typer(staff.app, name="staff", help="Accounts of those who settle doubts at /review.")
 app.add_typer(audit.app, name="audit", help="Who did what: the log that is only ever added to.")
 app.add_typer(
-    webhooks.app, name="webhooks", help="Messages to the shop's system, and a receiver to try them."
+    webhooks.app,
+    name="webhooks",
+    help="Where shops are told of orders, and what they are told.",
 )
 app.add_typer(models.app, name="models", help="Fetch and check model weights.")
 app.add_typer(evaluate.app, name="eval", help="Score the pipeline on gold rows, in process.")

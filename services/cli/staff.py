@@ -80,7 +80,7 @@ def sign_out(name: Name) -> None:
 def totp_reset(name: Name) -> None:
     """Take the second step away from somebody who lost phone and recovery codes; ends their sessions."""
     with told() as console, opened() as box:
-        box.second_steps.reset(name)
+        box.second_steps.reset(name, by=operator())
         console.print(f"{name} signs in with the password alone, until a second step is set up anew")
 
 

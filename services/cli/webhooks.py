@@ -1,4 +1,5 @@
-"""`saycart webhooks`: what waits in the outbox or died there, and a receiver to try it with."""
+"""`saycart webhooks`: what waits in the outbox or died there, where shops are told (`endpoints.py`), and a
+receiver to try it with."""
 
 from __future__ import annotations
 
@@ -10,24 +11,30 @@ from rich.markup import escape
 from rich.table import Table
 
 from schemas.errors import InputError
+from schemas.webhook import TEST
+from services.cli import endpoints
 from services.cli.client import opened, told
 
 app = typer.Typer(no_args_is_help=True)
+app.add_typer(endpoints.app)
 
 
 @app.command("list")
 def list_(
     dead: Annotated[bool, typer.Option("--dead", help="those that were given up")] = False,
+    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="those whose endpoint was removed")] = False,
     limit: Annotated[int, typer.Option(min=1, help="at most so many, oldest first")] = 50,
     after: Annotated[str | None, typer.Option(help="where the list before this one ended")] = None,
 ) -> None:
     """Show messages that wait."""
     with told() as console, opened() as box:
-        table = Table("message", "order", "seq", "type", "tries", "last error", box=None)
-        shown = box.outbox.list(dead=dead, limit=limit, after=after)
+        table = Table("message", "order", "seq", "type", "endpoint", "tries", "last error", box=None)
+        shown = box.outbox.list(dead=dead, withdrawn=withdrawn, limit=limit, after=after)
         for one in shown:
             error = escape(one.last_error or "")
-            table.add_row(one.id, one.order_id, str(one.seq), one.type, str(one.attempt), error)
+            table.add_row(
+                one.id, one.order_id, str(one.seq), one.type, one.endpoint_id, str(one.attempt), error
+            )
         console.print(table)
         if len(shown) == limit:
             console.print(f"more: --after {shown[-1].cursor}", soft_wrap=True)
@@ -75,6 +82,8 @@ def receive(
 def line(message: dict[str, Any]) -> str:
     """One message for a person: what happened, to which order, and what it is worth."""
     order = message["data"]
+    if message["type"] == TEST:
+        return f"{TEST}  {order['webhook']} of {order['shop']}"
     said = f"{message['type']}  {order['order_id']}"
     cart = order["cart"]
     if cart is None:

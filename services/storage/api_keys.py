@@ -16,15 +16,17 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import select, update
+from sqlalchemy import literal, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from infra.database import Database
+from infra.database import Database, UtcDateTime
 from schemas.access import EVERY_SHOP, VISITOR_SCOPES, Access, Scope
 from schemas.audit import Actor
 from schemas.errors import Conflict, InputError, NotFound
 from services.storage.audit import record
 from services.storage.changes import glancing, reading, writing
+from services.storage.ids import cursor_after, parse_cursor
+from services.storage.key_grants import Grant
 from services.storage.scoping import database_of, of_shop, owned
 from services.storage.tables import ApiKeyRow, ShopRow
 from services.storage.tables_staff import StaffRow
@@ -54,6 +56,11 @@ class ApiKey:
     revoked_at: datetime | None
     last_used_at: datetime | None
 
+    @property
+    def cursor(self) -> str:
+        """Where a list goes on after this key."""
+        return cursor_after(self.created_at, self.id)
+
 
 class KeyStore:
     """Every call is one transaction, and may raise StorageUnavailable beside what it names. Bound to a shop,
@@ -72,10 +79,13 @@ class KeyStore:
         by: Actor,
         person: str | None = None,
         lasts_s: float | None = None,
+        grant: Grant | None = None,
     ) -> tuple[ApiKey, str]:
         """Make a key for `lasts_s` seconds, or for good; the key, and the token that is never shown again.
+        `grant`: what the caller may hand on; None for an operator, who may all.
 
         Raises:
+            Forbidden: the grant does not reach so far.
             InputError: no or an overlong name, no scopes, or the scope `reviews` without a person.
             NotFound: no such shop, or no such account in it.
         """
@@ -88,10 +98,13 @@ class KeyStore:
             raise InputError(
                 "A key that reviews acts for a person", hint="Name the account: `--person NAME`."
             )
+        if grant is not None:
+            grant.check(scopes, person)
         secret = secrets.token_urlsafe(32)
         with writing(self._database) as (session, now):
             key_id = _new_id(_ID_CHARS)
             row = self._new(session, now, key_id, shop, name, lasts_s)
+            row.expires_at = grant.end(row.expires_at) if grant else row.expires_at
             row.secret_hash, row.scopes = _hash(secret), sorted(scopes)
             row.staff_id = None if person is None else _account(session, shop, person).id
             return self._told(session, now, "key.added", row, by), f"saycart_{key_id}_{secret}"
@@ -108,13 +121,28 @@ class KeyStore:
             row.scopes = sorted(VISITOR_SCOPES)
             return self._told(session, now, "key.added", row, by)
 
-    def list(self) -> builtins.list[ApiKey]:
-        """Every key, oldest first, those that are over included."""
+    def list(self, *, limit: int | None = None, after: str | None = None) -> builtins.list[ApiKey]:
+        """Every key, or up to `limit`, oldest first, those that are over included; `after` is the `cursor` of
+        the last one that was seen.
+
+        Raises:
+            InputError: not a cursor of ours.
+        """
         query = select(ApiKeyRow, StaffRow.name).outerjoin(StaffRow, StaffRow.id == ApiKeyRow.staff_id)
-        query = query.where(of_shop(ApiKeyRow, self._shop))
+        query = query.where(of_shop(ApiKeyRow, self._shop)).limit(limit)
+        if after is not None:
+            at, key = parse_cursor(after)
+            seen = tuple_(literal(at, UtcDateTime), literal(key))
+            query = query.where(tuple_(ApiKeyRow.created_at, ApiKeyRow.id) > seen)
         with reading(self._database) as session:
             rows = session.execute(query.order_by(ApiKeyRow.created_at, ApiKeyRow.id))
             return [_key(row, person) for row, person in rows]
+
+    def grant(self, access: Access) -> Grant:
+        """What a caller may hand on in a key: see `key_grants.py`."""
+        with reading(self._database) as session:
+            row = owned(session.get(ApiKeyRow, access.actor.removeprefix("key:")), access.shop)
+            return Grant(access.person, None if row is None else row.expires_at)
 
     def revoke(self, key_id: str, *, by: Actor) -> ApiKey:
         """End a key now; one that was revoked stays so.
@@ -127,10 +155,14 @@ class KeyStore:
             row.revoked_at = row.revoked_at or now
             return self._told(session, now, "key.revoked", row, by)
 
-    def rotate(self, key_id: str, overlap_s: float, *, by: Actor) -> tuple[ApiKey, str]:
+    def rotate(
+        self, key_id: str, overlap_s: float, *, by: Actor, grant: Grant | None = None
+    ) -> tuple[ApiKey, str]:
         """A new key like an old one, which ends `overlap_s` seconds from now; the new key and its token.
+        `grant`: as `add`.
 
         Raises:
+            Forbidden: the grant does not reach so far.
             NotFound: no such key.
             Conflict: it is over, or a page key, which has no secret to change.
         """
@@ -139,6 +171,9 @@ class KeyStore:
             old = self._existing(session, key_id)
             if old.secret_hash is None or not _good(old, now):
                 raise Conflict(f"Key {key_id} can't be rotated", hint="Make a new one: `saycart keys add`.")
+            if grant is not None:
+                grant.check(old.scopes, _stored(session, old).person)
+            expires_at = None if old.expires_at is None else now + (old.expires_at - old.created_at)
             new = ApiKeyRow(
                 id=_new_id(_ID_CHARS),
                 shop_id=old.shop_id,
@@ -148,7 +183,7 @@ class KeyStore:
                 scopes=old.scopes,
                 staff_id=old.staff_id,
                 created_at=now,
-                expires_at=None if old.expires_at is None else now + (old.expires_at - old.created_at),
+                expires_at=grant.end(expires_at) if grant else expires_at,
             )
             end = now + timedelta(seconds=overlap_s)
             old.expires_at = end if old.expires_at is None else min(end, old.expires_at)

@@ -7,6 +7,10 @@
 | `price.changed` | `menu` | the prices that differ, likewise, and the version |
 | `account.added`, `account.disabled` | `account` | whether it is disabled |
 | `password.set` | `account` | nothing |
+| `second_step.on`, `.off`, `.reset` | `account` | how many recovery codes there are; whether there was one |
+| `recovery_codes.made`, `recovery_code.used` | `account` | how many there are now |
+| `key.added`, `key.rotated`, `key.revoked` | `key` | name, scopes, person, family, end |
+| `webhook.added`, `.changed`, `.rotated`, `.removed`, `.test_asked` | `webhook` | its URL's origin, events |
 | `order.erased` | `order` | whether a recording went too; of retention for orders with a review alone |
 | `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
 | `shop.keeps` | `shop` | the days that differ |

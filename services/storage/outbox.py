@@ -1,7 +1,8 @@
 """The outbox: messages to the shop's system, each delivered at least once, those of one order in order.
 
-A message is due when nobody holds it, its wait is over, and no earlier one of its order is still waiting:
-see `outbox_order.py`. It ends delivered or dead; `replay` makes it due again under the same id.
+A message is for one endpoint: a shop's own, or the deployment's URL. It is due when nobody holds it, its wait
+is over, and no earlier one of its order to that endpoint is still waiting: see `outbox_order.py`. It ends
+delivered or dead, and `replay` makes it due again under the same id; or withdrawn, with its endpoint.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from schemas.errors import NotFound
 from services.storage import folding, outbox_order, tallies
 from services.storage.changes import glancing, reading, swap, writing
 from services.storage.ids import cursor_after, parse_cursor
-from services.storage.outbox_order import is_open
+from services.storage.outbox_order import OWN_URL, is_dead, is_open, is_withdrawn
 from services.storage.tables import OutboxRow
+from services.storage.tables_webhooks import WebhookEndpointRow
 
 MAX_ERROR_CHARS = 300
 
@@ -41,6 +43,7 @@ class Message:
     created_at: datetime
     delivered_at: datetime | None
     dead_at: datetime | None
+    endpoint_id: str
 
     @property
     def cursor(self) -> str:
@@ -54,18 +57,25 @@ class Outbox:
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
 
-    def claim(self, *, owner: str, limit: int, lease_s: float) -> builtins.list[Message]:
-        """Take up to `limit` due messages for `lease_s` seconds, longest due first; what another courier is
-        taking is passed by.
+    def endpoints_due(self) -> builtins.list[str]:
+        """Endpoints to which something may be due now, `OWN_URL` for the deployment's."""
+        with glancing(self._database) as session:
+            return list(session.scalars(outbox_order.endpoints_due(self._database.now(session))))
+
+    def claim(
+        self, *, owner: str, limit: int, lease_s: float, endpoint_id: str = OWN_URL
+    ) -> builtins.list[Message]:
+        """Take up to `limit` due messages to an endpoint for `lease_s` seconds, longest due first; what
+        another courier is taking is passed by.
 
         The attempt is counted here, so that a courier killed in the middle has used one up.
         """
         # Looked for first: an idle courier would else take SQLite's one writer twice a second.
         with glancing(self._database) as session:
-            if session.scalar(outbox_order.due(self._database.now(session)).limit(1)) is None:
+            if session.scalar(outbox_order.due(self._database.now(session), endpoint_id).limit(1)) is None:
                 return []
         with writing(self._database) as (session, now):
-            free = outbox_order.due(now).limit(limit).with_for_update(skip_locked=True)
+            free = outbox_order.due(now, endpoint_id).limit(limit).with_for_update(skip_locked=True)
             ids = session.scalars(free).all()
             until = now + timedelta(seconds=lease_s)
             held = {"lease_owner": owner, "lease_until": until, "due_at": until}
@@ -103,20 +113,28 @@ class Outbox:
                 next_attempt_at=again,
                 due_at=again,
                 dead_at=now if again is None else None,
-                last_error=_storable(error),
+                last_error=storable(error),
             )
             if row is not None and again is None:
                 outbox_order.hand_on(session, row)
             return row is not None
 
-    def list(self, *, dead: bool, limit: int, after: str | None = None) -> builtins.list[Message]:
-        """The oldest messages that are dead, or else that still wait; `after` is the `cursor` of the last one
-        that was seen.
+    def withdraw(self, message: Message) -> None:
+        """End a claimed message whose endpoint is no more."""
+        with writing(self._database) as (session, now):
+            held = (OutboxRow.id == message.id) & (OutboxRow.version == message.version)
+            outbox_order.withdraw(session, now, held)
+
+    def list(
+        self, *, dead: bool = False, withdrawn: bool = False, limit: int, after: str | None = None
+    ) -> builtins.list[Message]:
+        """The oldest messages that are dead, or withdrawn, or else that still wait; `after` is the `cursor`
+        of the last one that was seen.
 
         Raises:
             InputError: not a cursor of ours.
         """
-        end = OutboxRow.dead_at.is_not(None) if dead else is_open()
+        end = is_withdrawn() if withdrawn else is_dead() if dead else is_open()
         query = select(OutboxRow).where(end).order_by(OutboxRow.created_at, OutboxRow.id).limit(limit)
         if after is not None:
             at, key = parse_cursor(after)
@@ -130,9 +148,9 @@ class Outbox:
         """Make these messages, or all dead ones, due again with all their attempts; their ids.
 
         Raises:
-            NotFound: an id that is none. Nothing is changed.
+            NotFound: an id that is none, or whose endpoint was removed. Nothing is changed.
         """
-        chosen = OutboxRow.dead_at.is_not(None) if ids is None else OutboxRow.id.in_(ids)
+        chosen = is_dead() if ids is None else OutboxRow.id.in_(ids) & OutboxRow.withdrawn_at.is_(None)
         fresh = {"attempt": 0, "delivered_at": None, "dead_at": None, "next_attempt_at": None}
         free = {"lease_owner": None, "lease_until": None, "version": OutboxRow.version + 1}
         with writing(self._database) as (session, _):
@@ -151,43 +169,53 @@ class Outbox:
 
     def mend(self) -> int:
         """Let go what waits behind nothing: a courier of the release before closed what was in front of it,
-        and told nobody. How many there were."""
+        and told nobody. Withdraw what was written while its endpoint was removed. How many there were."""
         with reading(self._database) as session:
             found = session.scalars(outbox_order.forgotten()).all()
-        if found:
-            with writing(self._database) as (session, _):
+            orphans = session.scalars(select(OutboxRow.id).where(outbox_order.orphaned())).all()
+        if found or orphans:
+            with writing(self._database) as (session, now):
                 outbox_order.let_go(session, found)
-        return len(found)
+                outbox_order.withdraw(session, now, OutboxRow.id.in_(orphans))
+        return len(found) + len(orphans)
 
     def counts(self) -> dict[str, int]:
-        """How many messages are delivered (and not yet forgotten), waiting and dead."""
+        """How many messages are delivered or withdrawn (and not yet forgotten), waiting and dead."""
         waiting = select(func.count()).select_from(OutboxRow).where(is_open())
-        dead = select(func.count()).where(OutboxRow.dead_at.is_not(None))
+        dead = select(func.count()).where(is_dead())
+        withdrawn = select(func.count()).where(is_withdrawn())
         with reading(self._database) as session:
             return {
                 "delivered": tallies.delivered(session),
                 "waiting": session.scalar(waiting) or 0,
                 "dead": session.scalar(dead) or 0,
+                "withdrawn": session.scalar(withdrawn) or 0,
             }
 
     def oldest_s(self) -> float:
-        """Seconds since the oldest message that waits was written; 0 when none does."""
-        oldest = select(OutboxRow.created_at).where(is_open()).order_by(OutboxRow.created_at).limit(1)
+        """Seconds since the oldest message that waits was written; 0 when none does. What is to a disabled
+        endpoint waits for somebody to enable it, and is not late."""
+        disabled = select(WebhookEndpointRow.id).where(WebhookEndpointRow.disabled_at.is_not(None))
+        waits = is_open(), OutboxRow.endpoint_id.not_in(disabled)
+        oldest = select(OutboxRow.created_at).where(*waits).order_by(OutboxRow.created_at).limit(1)
         with reading(self._database) as session:
             now, written = self._database.now(session), session.scalar(oldest)
             return max(0.0, (now - written).total_seconds()) if written is not None else 0.0
 
     def forget(self, older_than_s: float) -> int:
-        """Drop messages that were delivered more than so many seconds ago; how many there were."""
+        """Drop messages that were delivered or withdrawn more than so many seconds ago; how many of them
+        were delivered."""
         with writing(self._database) as (session, now):
             self._database.lock(session, folding.LOCK)
             old = OutboxRow.delivered_at < now - timedelta(seconds=older_than_s)
             gone = session.scalars(delete(OutboxRow).where(old).returning(OutboxRow.delivered_at)).all()
             tallies.undeliver(self._database, session, list(gone))
+            too_old = OutboxRow.withdrawn_at < now - timedelta(seconds=older_than_s)
+            session.execute(delete(OutboxRow).where(is_withdrawn(), too_old))
             return len(gone)
 
 
-def _storable(error: str) -> str:
+def storable(error: str) -> str:
     """An answer's words may hold anything; PostgreSQL's text holds no NUL."""
     return "".join(sign if sign.isprintable() else " " for sign in error)[:MAX_ERROR_CHARS]
 

@@ -12,18 +12,22 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Literal
 
 import pyotp
 from sqlalchemy import CursorResult, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from infra.database import Database
+from schemas.audit import UNKNOWN, Actor
 from schemas.errors import Conflict, InputError
 from schemas.staff import StaffSession
+from services.storage.audit import record
 from services.storage.changes import reading, writing
 from services.storage.sessions import end_sessions, existing, held
-from services.storage.tables_staff import StaffRecoveryRow, StaffTotpRow
+from services.storage.tables_staff import StaffRecoveryRow, StaffRow, StaffTotpRow
 
 STEP_S = 30
 RECOVERY_CODES = 10
@@ -37,29 +41,29 @@ class SecondSteps:
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
 
-    def begin(self, by: StaffSession) -> None:
+    def begin(self, own: StaffSession) -> None:
         """Make a new secret, which counts for nothing until `confirm`.
 
         Raises:
             Conflict: the account has a second step already.
         """
         with writing(self._database) as (session, _):
-            held(session, by.staff_id)
-            row = session.get(StaffTotpRow, by.staff_id)
+            held(session, own.staff_id)
+            row = session.get(StaffTotpRow, own.staff_id)
             if row is None:
-                row = StaffTotpRow(staff_id=by.staff_id)
+                row = StaffTotpRow(staff_id=own.staff_id)
                 session.add(row)
             elif row.confirmed_at is not None:
                 raise _on_already()
-            row.secret, row.begun_by = pyotp.random_base32(), by.id
+            row.secret, row.begun_by = pyotp.random_base32(), own.id
 
-    def secret(self, by: StaffSession) -> str | None:
+    def secret(self, own: StaffSession) -> str | None:
         """The secret that this very session began with and has not confirmed yet; base 32."""
         with reading(self._database) as session:
-            row = session.get(StaffTotpRow, by.staff_id)
-            return row.secret if row and row.confirmed_at is None and row.begun_by == by.id else None
+            row = session.get(StaffTotpRow, own.staff_id)
+            return row.secret if row and row.confirmed_at is None and row.begun_by == own.id else None
 
-    def confirm(self, by: StaffSession, code: str) -> list[str]:
+    def confirm(self, own: StaffSession, code: str, *, by: Actor = UNKNOWN) -> list[str]:
         """Put the secret to use by its first code; the recovery codes, which nobody can show again. Other
         sessions, which came without a code, end.
 
@@ -68,57 +72,77 @@ class SecondSteps:
             Conflict: the account has a second step already.
         """
         with writing(self._database) as (session, now):
-            held(session, by.staff_id)
-            row = session.get(StaffTotpRow, by.staff_id)
+            account = held(session, own.staff_id)
+            row = session.get(StaffTotpRow, own.staff_id)
             if row is not None and row.confirmed_at is not None:
                 raise _on_already()
-            step = _step_of(row.secret, code, now) if row and row.begun_by == by.id else None
+            step = _step_of(row.secret, code, now) if row and row.begun_by == own.id else None
             if row is None or step is None:
                 raise InputError(
                     "That is not the code of this moment",
                     hint="Is the phone's clock right? Wait for the next code and type that.",
                 )
             row.confirmed_at, row.last_step = now, step
-            end_sessions(session, by.staff_id, but=by.id)
-            return _new_codes(session, by.staff_id)
+            end_sessions(session, own.staff_id, but=own.id)
+            codes = _new_codes(session, own.staff_id)
+            self._told(session, now, by, "second_step.on", account, {"recovery_codes": len(codes)})
+            return codes
 
-    def renew_codes(self, staff_id: str) -> list[str]:
+    def renew_codes(self, staff_id: str, *, by: Actor = UNKNOWN) -> list[str]:
         """New recovery codes in place of the old.
 
         Raises:
             Conflict: the account has no second step.
         """
-        with writing(self._database) as (session, _):
-            held(session, staff_id)
+        with writing(self._database) as (session, now):
+            account = held(session, staff_id)
             row = session.get(StaffTotpRow, staff_id)
             if row is None or row.confirmed_at is None:
                 raise Conflict("There is no second step to recover", hint="Set it up first.")
-            return _new_codes(session, staff_id)
+            codes = _new_codes(session, staff_id)
+            self._told(session, now, by, "recovery_codes.made", account, {"recovery_codes": len(codes)})
+            return codes
 
     def codes_left(self, staff_id: str) -> int:
         """Recovery codes that were not used yet."""
         with reading(self._database) as session:
-            mine = StaffRecoveryRow.staff_id == staff_id
-            return session.execute(
-                select(func.count()).select_from(StaffRecoveryRow).where(mine)
-            ).scalar_one()
+            return codes_left(session, staff_id)
 
-    def off(self, staff_id: str) -> None:
+    def off(self, staff_id: str, *, by: Actor = UNKNOWN) -> None:
         """Take the second step away; an account without one is fine."""
-        with writing(self._database) as (session, _):
-            held(session, staff_id)
+        with writing(self._database) as (session, now):
+            account = held(session, staff_id)
+            was = has_second_step(session, staff_id)
             _remove(session, staff_id)
+            if was:
+                self._told(session, now, by, "second_step.off", account)
 
-    def reset(self, name: str) -> None:
+    def reset(self, name: str, *, by: Actor = UNKNOWN) -> None:
         """Take the second step away from whoever lost phone and codes, and end their sessions.
 
         Raises:
             NotFound: no such account.
         """
-        with writing(self._database) as (session, _):
+        with writing(self._database) as (session, now):
             row = existing(session, name, hold=True)
+            was = has_second_step(session, row.id)
             _remove(session, row.id)
             end_sessions(session, row.id)
+            self._told(session, now, by, "second_step.reset", row, {"had_one": was})
+
+    def _told(
+        self,
+        session: Session,
+        now: datetime,
+        by: Actor,
+        action: str,
+        account: StaffRow,
+        after: Mapping[str, object] | None = None,
+    ) -> None:
+        about = ("account", account.name)
+        record(
+            self._database, session, now, shop=account.shop_id, by=by, action=action, about=about, after=after
+        )
 
 
 def has_second_step(session: Session, staff_id: str) -> bool:
@@ -127,24 +151,28 @@ def has_second_step(session: Session, staff_id: str) -> bool:
     return row is not None and row.confirmed_at is not None
 
 
-def spend(session: Session, staff_id: str, code: str, now: datetime) -> bool:
-    """Use up a code from the phone or a recovery code, in this write transaction; False when it is none, or
-    was used before."""
+def spend(session: Session, staff_id: str, code: str, now: datetime) -> Literal["phone", "recovery"] | None:
+    """Use up a code from the phone or a recovery code, in this write transaction; which it was, None when it
+    is neither, or was used before."""
     row = session.get(StaffTotpRow, staff_id)
     if row is None or row.confirmed_at is None:
-        return False
+        return None
     step = _step_of(row.secret, code, now)
     if step is not None:
         newer = or_(StaffTotpRow.last_step.is_(None), StaffTotpRow.last_step < step)
         mine = StaffTotpRow.staff_id == staff_id
-        return _changed(session.execute(update(StaffTotpRow).where(mine, newer).values(last_step=step)))
-    return _changed(
-        session.execute(
-            delete(StaffRecoveryRow).where(
-                StaffRecoveryRow.staff_id == staff_id, StaffRecoveryRow.code_hash == _hash(code)
-            )
-        )
+        moved = session.execute(update(StaffTotpRow).where(mine, newer).values(last_step=step))
+        return "phone" if _changed(moved) else None
+    of_account, right = StaffRecoveryRow.staff_id == staff_id, StaffRecoveryRow.code_hash == _hash(code)
+    return (
+        "recovery" if _changed(session.execute(delete(StaffRecoveryRow).where(of_account, right))) else None
     )
+
+
+def codes_left(session: Session, staff_id: str) -> int:
+    """Recovery codes that were not used yet."""
+    mine = StaffRecoveryRow.staff_id == staff_id
+    return session.execute(select(func.count()).select_from(StaffRecoveryRow).where(mine)).scalar_one()
 
 
 def _step_of(secret: str, code: str, now: datetime) -> int | None:

@@ -13,11 +13,13 @@ from sqlalchemy.orm import Session
 
 from infra.database import Database
 from infra.passwords import PasswordsBusy, verify_password
+from schemas.audit import Actor
 from schemas.errors import NotFound, SignInBusy
 from schemas.staff import Entered, Halfway, StaffSession, Visit
 from services.storage.attempts import Attempts, Counted
+from services.storage.audit import record
 from services.storage.changes import reading, writing
-from services.storage.second_step import has_second_step, spend
+from services.storage.second_step import codes_left, has_second_step, spend
 from services.storage.sessions import begin_session, hash_token, named, new_token
 from services.storage.staff import MAX_NAME_CHARS, MAX_PASSWORD_CHARS
 from services.storage.tables_staff import StaffChallengeRow, StaffDeviceRow, StaffRow
@@ -72,8 +74,11 @@ class SignIns:
             )
             return Halfway(token)
 
-    def by_code(self, token: str, code: str, visit: Visit, lasting_s: float) -> Entered | None:
+    def by_code(
+        self, token: str, code: str, visit: Visit, lasting_s: float, *, by: Actor | None = None
+    ) -> Entered | None:
         """The second step: the code from the phone, or a recovery code. None when it is wrong or was used.
+        `by`: who is at it, for the audit log, which tells of each recovery code that was used.
 
         Raises:
             NotFound: the first step was too long ago, or was taken back.
@@ -86,7 +91,8 @@ class SignIns:
         counted = self._attempts.count(name, visit.address, known, code=True)
         with writing(self._database) as (session, now):
             row = named(session, name, hold=True)
-            if row is None or not spend(session, row.id, code[:MAX_CODE_CHARS], now):
+            spent = None if row is None else spend(session, row.id, code[:MAX_CODE_CHARS], now)
+            if row is None or spent is None:
                 return None
             mine = StaffChallengeRow.token_hash == hash_token(token)
             gone = session.execute(delete(StaffChallengeRow).where(mine, StaffChallengeRow.expires_at > now))
@@ -94,7 +100,10 @@ class SignIns:
             if not gone.rowcount:  # used by another code, or the account was disabled, in this very moment
                 return None
             self._attempts.forgive(session, counted)
-            return _enter(session, row.id, visit, now, lasting_s)
+            entered = _enter(session, row.id, visit, now, lasting_s)
+            if spent == "recovery":
+                self._told_recovery(session, now, row, by or Actor(f"staff:{row.name}"))
+            return entered
 
     def halfway(self, token: str) -> str | None:
         """Whose first step a token stands for; None when it is over."""
@@ -124,6 +133,19 @@ class SignIns:
             with writing(self._database) as (session, _):
                 self._attempts.forgive(session, counted)
         return right
+
+    def _told_recovery(self, session: Session, now: datetime, row: StaffRow, by: Actor) -> None:
+        session.flush()
+        record(
+            self._database,
+            session,
+            now,
+            shop=row.shop_id,
+            by=by,
+            action="recovery_code.used",
+            about=("account", row.name),
+            after={"recovery_codes": codes_left(session, row.id)},
+        )
 
     def _right(self, stored: str | None, password: str, counted: Counted, known: str) -> bool:
         # Outside of any transaction: it takes a good while on purpose, and nobody's write should wait for it.

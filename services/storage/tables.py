@@ -10,8 +10,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from services.storage.table_base import Base, Document, shop, where
 
-# Keys of what is here name accounts: whoever has one of the two has both.
+# Keys of what is here name accounts, and messages endpoints: whoever has one of them has all.
 from services.storage.tables_staff import StaffRow  # noqa: F401
+from services.storage.tables_webhooks import WebhookEndpointRow  # noqa: F401
 
 # As text, in indexes and in queries alike: a partial index serves only a query that repeats its condition.
 ENDED = "state IN ('completed', 'rejected', 'failed', 'cancelled')"
@@ -228,14 +229,16 @@ class IdempotencyRow(Base):
 
 class OutboxRow(Base):
     """A message to the shop's system, written in the transaction that it tells of. `seq` is the order's
-    version then, which puts the messages of one order in their order."""
+    version then, which puts the messages of one order to one endpoint in their order. `endpoint_id` is empty
+    for the deployment's own URL. It is no key: the endpoint may go first, and then `withdrawn_at` is set
+    beside `dead_at`."""
 
     __tablename__ = "outbox"
     __table_args__ = (
-        Index("ix_outbox_order", "order_id", "seq", unique=True),
+        Index("ix_outbox_place", "order_id", "endpoint_id", "seq", unique=True),
         # Of the few that are open, and so as small as they are: who may go, who is first, who is oldest.
-        Index("ix_outbox_due_at", "due_at", "id", **where(OPEN)),
-        Index("ix_outbox_open", "order_id", "seq", **where(OPEN_OF_ORDER)),
+        Index("ix_outbox_endpoint_due", "endpoint_id", "due_at", "id", **where(OPEN)),
+        Index("ix_outbox_first", "order_id", "endpoint_id", "seq", **where(OPEN_OF_ORDER)),
         Index("ix_outbox_waiting", "created_at", "id", **where(OPEN)),
         Index("ix_outbox_dead", "created_at", "id", **where("dead_at IS NOT NULL")),
         Index("ix_outbox_delivered", "delivered_at", **where("delivered_at IS NOT NULL")),
@@ -257,6 +260,8 @@ class OutboxRow(Base):
     dead_at: Mapped[datetime | None]
     # See `outbox_order.py`. The default is for parts of the release before, while an upgrade rolls.
     due_at: Mapped[datetime | None] = mapped_column(server_default="1970-01-01 00:00:00+00")
+    endpoint_id: Mapped[str] = mapped_column(server_default="")
+    withdrawn_at: Mapped[datetime | None]
 
 
 class RemovalRow(Base):

@@ -97,7 +97,7 @@ async def begin(request: Request, box: Wired, staff: Enrolling, fields: Fields) 
 def confirm(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> Response:
     """Put it to use; the only page that ever shows these recovery codes."""
     try:
-        codes = box.second_steps.confirm(staff.session, fields.get("code"))
+        codes = box.second_steps.confirm(staff.session, fields.get("code"), by=staff.desk.by)
     except (Conflict, InputError) as error:
         return _enrol(request, box, staff, error)
     return page(request, "staff/recovery.html", codes=codes, first=True)
@@ -108,7 +108,9 @@ async def renew_codes(request: Request, box: Wired, staff: Signed, fields: Field
     """New recovery codes; the old ones are worth nothing from now on."""
     try:
         await _prove(request, box, staff, fields)
-        codes = await run_in_threadpool(box.second_steps.renew_codes, staff.session.staff_id)
+        codes = await run_in_threadpool(
+            box.second_steps.renew_codes, staff.session.staff_id, by=staff.desk.by
+        )
     except SaycartError as error:
         return await run_in_threadpool(_page, request, box, staff, error=error, about="second step")
     return page(request, "staff/recovery.html", codes=codes, first=False)
@@ -121,7 +123,7 @@ async def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) 
         if box.settings.staff_totp == "required":
             raise Conflict("Everybody here signs in with a code", hint="Ask whoever runs saycart.")
         await _prove(request, box, staff, fields)
-        await run_in_threadpool(box.second_steps.off, staff.session.staff_id)
+        await run_in_threadpool(box.second_steps.off, staff.session.staff_id, by=staff.desk.by)
     except SaycartError as error:
         return await run_in_threadpool(_page, request, box, staff, error=error, about="second step")
     return go(request, "/account?done=off")

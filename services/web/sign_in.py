@@ -12,6 +12,7 @@ from starlette.responses import Response
 from schemas.errors import InputError, NotFound, SaycartError, SignInBusy, TooManyAttempts
 from schemas.staff import Entered, Halfway
 from services.api import problems
+from services.api.acting import acting
 from services.api.deps import Wired
 from services.api.rates import by_address
 from services.bootstrap import Container
@@ -86,8 +87,9 @@ async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Respo
     name = await run_in_threadpool(box.sign_ins.halfway, token)
     visit = visit_of(request, name or "")
     form = {"template": "staff/code.html", "next": after}
+    by = acting(request, f"staff:{name}")
     try:
-        got = await in_line(request, lambda: box.sign_ins.by_code(token, code, visit, lasting_s))
+        got = await in_line(request, lambda: box.sign_ins.by_code(token, code, visit, lasting_s, by=by))
     except NotFound:
         return go(request, f"/sign-in?{urlencode({'next': after, 'late': '1'})}")
     except (TooManyAttempts, SignInBusy) as error:

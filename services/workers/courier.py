@@ -1,4 +1,4 @@
-"""Takes messages from the outbox to the shop's system: `python -m services.workers.courier`.
+"""Takes messages from the outbox to shops' systems: `python -m services.workers.courier`.
 
 Many may run. Each message is delivered at least once under one id: a courier that dies after the post and
 before it noted the answer leaves a lease behind, and when that is over the message is sent again.
@@ -11,9 +11,10 @@ import os
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -25,17 +26,18 @@ from infra.revisions import TablesUnfit
 from infra.settings import settings
 from infra.signals import StopSignal
 from infra.telemetry import configure_logging
-from infra.webhooks import TOTAL_S, Answer, Poster
+from infra.webhooks import TOTAL_S, Answer, Poster, Target
 from schemas.errors import InputError, StorageUnavailable
-from services.bootstrap import bootstrap, check_traces, webhook_signer
+from services.bootstrap import bootstrap, check_traces, tells_somebody, webhook_signer
+from services.storage.endpoint_ways import Ways
 from services.workers import measuring
+from services.workers.lanes import IN_FLIGHT, SLOW_S, Lanes
 
 if TYPE_CHECKING:
     from services.storage.outbox import Message, Outbox
 
 log = structlog.get_logger()
 
-IN_FLIGHT = 8
 POLL_S = 0.5
 AWAY_S = 5.0  # between looks at a database that is away
 # Seconds a message is held. Well over the time of one post, so that a lease never ends a live one.
@@ -66,12 +68,14 @@ class Patience:
 
 
 class Courier:
-    """Claims, posts and notes. `post` is called with an id and a body from up to `IN_FLIGHT` threads."""
+    """Claims, posts and notes, each message to the endpoint that it is for. `post` is called from up to
+    `IN_FLIGHT` threads."""
 
     def __init__(
         self,
         outbox: Outbox,
-        post: Callable[[str, str], Answer],
+        post: Callable[[Target, str, str], Answer],
+        ways: Ways,
         patience: Patience,
         *,
         owner: str,
@@ -80,9 +84,11 @@ class Courier:
         """`traces`: by order, as the order store's `traceparents`; asked for while traces are on."""
         self._outbox = outbox
         self._post = post
+        self._ways = ways
         self._patience = patience
         self._owner = owner
         self._traces = traces
+        self._lanes = Lanes()
         self._next_forgetting, self._next_mending = 0.0, 0.0
         self._pause_s = POLL_S
 
@@ -92,21 +98,30 @@ class Courier:
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             while not stopped(0.0 if flying else self._pause_s):
                 flying = {one for one in flying if not one.done()}
-                taken = self._take(IN_FLIGHT - len(flying))
-                flying |= {pool.submit(self.deliver, message) for message in taken}
+                for endpoint_id, job in self._jobs():
+                    flying.add(pool.submit(self._flown, endpoint_id, job))
                 if flying:
                     wait(flying, timeout=POLL_S, return_when=FIRST_COMPLETED)
 
-    def deliver(self, message: Message) -> None:
-        """Post one claimed message and note what came of it. Never raises."""
+    def deliver(self, message: Message) -> float | None:
+        """Post one claimed message and note what came of it. Never raises. How long the post took, in
+        seconds; None where there was none."""
         try:
-            self._deliver(message)
+            return self._deliver(message)
         except StorageUnavailable as error:
             # Sent or not: after its lease it goes out again, under the same id.
             log.warning("webhook.not_noted", message_id=message.id, error=error.detail)
         except Exception as error:
             log.exception("webhook.fault", message_id=message.id)
             self._failed_by(message, error)
+        return None
+
+    def _flown(self, endpoint_id: str, job: Callable[[], float | None]) -> None:
+        took_s = None
+        try:
+            took_s = job()
+        finally:
+            self._lanes.back(endpoint_id, slow=None if took_s is None else took_s > SLOW_S)
 
     def _failed_by(self, message: Message, error: Exception) -> None:
         """A fault of ours uses up an attempt as an answer does, so that a message that is poison ends."""
@@ -116,17 +131,22 @@ class Courier:
         except Exception:
             log.exception("webhook.fault_not_noted", message_id=message.id)
 
-    def _deliver(self, message: Message) -> None:
+    def _deliver(self, message: Message) -> float | None:
+        target = self._ways.to(message.endpoint_id)
+        if target is None:
+            self._outbox.withdraw(message)
+            log.info("webhook.withdrawn", message_id=message.id, order_id=message.order_id)
+            return None
         if (why := self._hopeless(message)) is not None:
             self._outbox.failed(message, why, retry_in_s=None)
             log.error("webhook.dead", message_id=message.id, order_id=message.order_id, error=why)
-            return
+            return None
         # One text for all attempts. ASCII: metadata may hold half a surrogate pair, which is no UTF-8.
         body = json.dumps(message.payload, separators=(",", ":"))
         bound = log.bind(message_id=message.id, order_id=message.order_id, attempt=message.attempt)
         began = time.monotonic()
         with tracing.continued(self._trace_of(message)), tracing.span("tell shop", _about(message)):
-            answer = self._post(message.id, body)
+            answer = self._post(target, message.id, body)
         took_s = time.monotonic() - began
         ms = round(took_s * 1000)
         if not answer.error:
@@ -142,6 +162,25 @@ class Courier:
             measures.webhook_took(name.removeprefix("webhook."), took_s)
         if not noted:
             bound.warning("webhook.stale_result_dropped")
+        return took_s
+
+    def _try_out(self, endpoint_id: str) -> float | None:
+        """Send an endpoint the test message that somebody asked for, once. Never raises."""
+        took_s = None
+        try:
+            target = self._ways.to(endpoint_id)
+            message = None if target is None else self._ways.take_test(endpoint_id)
+            if target is not None and message is not None:
+                began = time.monotonic()
+                answer = self._post(target, *message)
+                took_s = time.monotonic() - began
+                self._ways.note_test(endpoint_id, answer.error)
+                log.info("webhook.tested", endpoint_id=endpoint_id, status=answer.status)
+        except StorageUnavailable as error:
+            log.warning("webhook.not_noted", endpoint_id=endpoint_id, error=error.detail)
+        except Exception:
+            log.exception("webhook.fault", endpoint_id=endpoint_id)
+        return took_s
 
     def _trace_of(self, message: Message) -> str | None:
         """Where the message's order stands in its trace; a message is sent all the same without it."""
@@ -158,23 +197,35 @@ class Courier:
             return f"couriers stopped {self._patience.attempts} times while they sent it"
         return None
 
-    def _take(self, limit: int) -> list[Message]:
-        if limit < 1:
-            return []
+    def _jobs(self) -> Iterator[tuple[str, Callable[[], float | None]]]:
+        """What is due and has room, with the endpoint that it is for; claimed as it is asked for."""
         try:
-            if time.monotonic() >= self._next_forgetting:
-                self._outbox.forget(FORGET_AFTER_S)
-                self._next_forgetting = time.monotonic() + FORGET_EVERY_S
-            if time.monotonic() >= self._next_mending:
-                self._outbox.mend()
-                self._next_mending = time.monotonic() + MEND_EVERY_S
-            taken = self._outbox.claim(owner=self._owner, limit=limit, lease_s=LEASE_S)
+            self._tidy()
+            for endpoint_id, _ in self._lanes.rooms(self._ways.tests_wanted()):
+                self._lanes.off(endpoint_id, 1)
+                yield endpoint_id, partial(self._try_out, endpoint_id)
+            for endpoint_id, room in self._lanes.rooms(self._due()):
+                taken = self._outbox.claim(
+                    owner=self._owner, limit=room, lease_s=LEASE_S, endpoint_id=endpoint_id
+                )
+                self._lanes.off(endpoint_id, len(taken))
+                for message in taken:
+                    yield endpoint_id, partial(self.deliver, message)
             self._pause_s = POLL_S
-            return taken
         except StorageUnavailable as error:
             log.warning("webhook.storage_away", error=error.detail)
             self._pause_s = AWAY_S
-            return []
+
+    def _due(self) -> list[str]:
+        return [one for one in self._outbox.endpoints_due() if self._ways.serves(one)]
+
+    def _tidy(self) -> None:
+        if time.monotonic() >= self._next_forgetting:
+            self._outbox.forget(FORGET_AFTER_S)
+            self._next_forgetting = time.monotonic() + FORGET_EVERY_S
+        if time.monotonic() >= self._next_mending:
+            self._outbox.mend()
+            self._next_mending = time.monotonic() + MEND_EVERY_S
 
 
 def _about(message: Message) -> tracing.Attributes:
@@ -195,8 +246,10 @@ def main() -> None:
         check_traces(config)
     except InputError as error:
         raise SystemExit(f"{error.detail}. {error.hint}") from None
-    if signer is None:
-        raise SystemExit("The courier has nobody to tell: set SAYCART_WEBHOOK_URL.")
+    if not tells_somebody(config):
+        raise SystemExit(
+            "The courier has nobody to tell: set SAYCART_WEBHOOK_URL or SAYCART_WEBHOOK_ENDPOINTS."
+        )
     measuring.begin("courier")
     container = bootstrap(config)
     tracing.start(config, "courier")
@@ -213,10 +266,12 @@ def main() -> None:
         return stop.wait(pause_s)
 
     patience = Patience(config.webhook_attempts, config.webhook_wait_s, config.webhook_wait_cap_s)
-    with Poster(config.webhook_url, signer) as poster:
+    own = None if signer is None else Target(config.webhook_url, signer)
+    ways = Ways(container.database, own, config.webhook_endpoints)
+    with Poster() as poster:
         owner = f"{socket.gethostname()}:{os.getpid()}"
         traces = container.orders.traceparents
-        Courier(container.outbox, poster.post, patience, owner=owner, traces=traces).run(stopped)
+        Courier(container.outbox, poster.post, ways, patience, owner=owner, traces=traces).run(stopped)
     ready.gone()
     container.close()
     tracing.stop()

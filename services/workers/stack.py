@@ -30,7 +30,7 @@ from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorE
 from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.audit import Actor
 from schemas.lifecycle import StageName
-from services.bootstrap import check_open, check_tasks, check_traces, webhook_signer
+from services.bootstrap import check_open, check_tasks, check_traces, tells_somebody, webhook_signer
 from services.engines import llama_server
 from services.engines.embedded import MODEL_TIMEOUT_S, answers, llm_child
 from services.readiness import check_addresses
@@ -72,7 +72,7 @@ class Stack:
             *([] if self.settings.redis_url else ["redis"]),
             *([] if self.settings.llm_url else ["llm"]),
         ]
-        courier = ["courier"] if self.settings.webhook_url else []
+        courier = ["courier"] if tells_somebody(self.settings) else []
         return [*embedded, *WORKERS, "sweeper", *courier, "api"]
 
     def start(self) -> None:
@@ -189,7 +189,7 @@ class Stack:
             children.append(self._worker(name, worker_argv(name, config), environment, needs))
         sweeper = (sys.executable, "-m", "services.workers.sweeper")
         children.append(self._worker("sweeper", sweeper, environment, queue))
-        if config.webhook_url:
+        if tells_somebody(config):
             courier = (sys.executable, "-m", "services.workers.courier")
             children.append(self._worker("courier", courier, environment, ()))
         children.append(

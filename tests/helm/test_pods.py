@@ -154,6 +154,11 @@ def test_every_stage_has_a_worker(whole: Rendered) -> None:
     assert set(WORKERS) <= set(whole.pods)
 
 
+def test_a_courier_runs_where_there_is_somebody_to_tell(chart: Rendered, case: str) -> None:
+    tells = {"SAYCART_WEBHOOK_URL", "SAYCART_WEBHOOK_ENDPOINTS"} & set(chart.settings)
+    assert ("courier" in chart.pods) == bool(tells) == (case in ("whole", "external"))
+
+
 def test_the_weights_that_are_waited_for_are_fetched(chart: Rendered) -> None:
     if "weights" not in chart.pods:
         assert not any("initContainers" in pod.spec for pod in chart.pods.values())

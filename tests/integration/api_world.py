@@ -18,7 +18,7 @@ import pytest
 import structlog
 
 from infra.settings import Settings
-from schemas.access import MAIN_SHOP
+from schemas.access import MAIN_SHOP, Scope
 from schemas.errors import EngineUnavailable
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
@@ -27,6 +27,7 @@ from services.api.__main__ import Server, server
 from services.api.app import create_app
 from services.api.links import link_to
 from services.bootstrap import Container
+from services.storage.endpoints import EndpointStore
 from services.storage.orders import OrderStore
 from services.storage.records import OrderRecord, Outcome
 from tests.credentials import UNLIMITED, header_for
@@ -147,6 +148,13 @@ class World:
     def advance(self, order_id: str, event: Event, **columns: Any) -> OrderRecord:
         """Move an order as a worker would."""
         return self.parts.orders.commit(self.parts.orders.get(order_id), Outcome(event, **columns))
+
+    def of_admins(self) -> dict[str, str]:
+        """An endpoint of the main shop and one of its keys, by the names that paths have for them."""
+        store = EndpointStore(self.parts.database, MAIN_SHOP, "private")
+        there = store.list() or [store.add(MAIN_SHOP, "https://10.0.0.1/hook", by=TESTER)[0]]
+        key, _ = self.parts.keys.add(MAIN_SHOP, "till", {Scope.ORDERS_READ}, by=TESTER)
+        return {"webhook_id": there[0].id, "key_id": key.id}
 
     def doubted(self) -> tuple[str, str]:
         """An order in review: its id, and the review's."""

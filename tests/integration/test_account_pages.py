@@ -17,6 +17,7 @@ from infra.settings import settings
 from services.cli.main import app
 from services.storage import attempts
 from services.storage.attempts import CODES, NARROW
+from services.storage.audit import AuditLog
 from services.web.staff import COOKIE
 
 lone_world = api_world.lone_world
@@ -109,6 +110,10 @@ def test_enrolling_and_signing_in_with_a_code(world: World, other: httpx.Client)
         assert (
             thief.post("/sign-in/code", data={"code": codes[3]}).headers["location"].startswith("/sign-in?")
         )
+    told = [one for one in AuditLog(world.parts.database).entries() if one.object_type == "account"]
+    assert [one.action for one in told] == ["account.added", "second_step.on", "recovery_code.used"]
+    assert {(one.actor, one.address) for one in told[1:]} == {("staff:Ann", "127.0.0.1")}
+    assert all(one.request_id for one in told[1:])
 
 
 def test_guessing_at_codes_has_to_wait(world: World, other: httpx.Client) -> None:

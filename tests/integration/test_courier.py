@@ -20,11 +20,13 @@ import pytest
 
 from infra.database import Database
 from infra.settings import REPOSITORY, Settings
-from infra.webhooks import Poster, Signer
+from infra.webhooks import Poster, Signer, Target
 from services.cli.receiver import Inbox, Receiver
+from services.storage.endpoint_ways import Ways
 from services.storage.orders import OrderStore
 from services.storage.outbox import Message, Outbox
-from services.workers.courier import IN_FLIGHT, Courier, Patience
+from services.workers.courier import Courier, Patience
+from services.workers.lanes import EACH
 from services.workers.stack import as_environment
 from tests.integration.test_outbox import ALL, completed, proposed_and_confirmed
 from tests.loopback import Handler, serving
@@ -119,9 +121,15 @@ def make_due(database: Database) -> None:
 
 
 @contextmanager
-def courier_to(url: str, outbox: Outbox, attempts: int = 9) -> Iterator[Courier]:
-    with Poster(url, SIGNER, connect_s=0.4, total_s=0.4) as poster:
-        yield Courier(outbox, poster.post, Patience(attempts, 3600, 3600), owner="courier-1")
+def courier_to(url: str, outbox: Outbox, database: Database, attempts: int = 9) -> Iterator[Courier]:
+    with Poster(connect_s=0.4, total_s=0.4) as poster:
+        patience = Patience(attempts, 3600, 3600)
+        yield Courier(outbox, poster.post, ways_to(url, database), patience, owner="courier-1")
+
+
+def ways_to(url: str, database: Database) -> Ways:
+    """Of a deployment with one URL."""
+    return Ways(database, Target(url, SIGNER), "off")
 
 
 def once(courier: Courier, outbox: Outbox, database: Database) -> Message:
@@ -146,7 +154,7 @@ def test_every_failure_is_tried_again_under_one_id(
         "drip": "no answer in 0.4 s",
         "endless": "answered 500: no no no",
     }
-    with Staged(*script, "204") as receiver, courier_to(receiver.url, outbox) as courier:
+    with Staged(*script, "204") as receiver, courier_to(receiver.url, outbox, database) as courier:
         for tries, said in enumerate(script.values(), 1):
             left = once(courier, outbox, database)
             assert (left.last_error or "").startswith(said)
@@ -155,7 +163,7 @@ def test_every_failure_is_tried_again_under_one_id(
         make_due(database)
         [message] = outbox.claim(owner="courier-1", limit=9, lease_s=60)
         courier.deliver(message)
-    assert outbox.counts() == {"delivered": 1, "waiting": 0, "dead": 0}
+    assert outbox.counts() == {"delivered": 1, "waiting": 0, "dead": 0, "withdrawn": 0}
     assert receiver.ids == [message.id] * 8
     assert set(receiver.paths) == {"/hook"}
 
@@ -167,15 +175,15 @@ def test_nobody_there_and_then_given_up_and_then_brought_back(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
-        with courier_to(url, outbox, attempts=2) as courier:
+        with courier_to(url, outbox, database, attempts=2) as courier:
             first = once(courier, outbox, database)
             assert first.dead_at is None
             last = once(courier, outbox, database)
     assert last.dead_at is not None
     assert (last.last_error or "").startswith("ConnectError")
-    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 1}
+    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 1, "withdrawn": 0}
     outbox.replay()
-    with Staged("200") as receiver, courier_to(receiver.url, outbox) as courier:
+    with Staged("200") as receiver, courier_to(receiver.url, outbox, database) as courier:
         [message] = outbox.claim(owner="courier-1", limit=9, lease_s=60)
         courier.deliver(message)
     assert receiver.ids == [last.id]
@@ -184,24 +192,27 @@ def test_nobody_there_and_then_given_up_and_then_brought_back(
 
 def test_a_gone_receiver_ends_it_at_once(orders: OrderStore, outbox: Outbox, database: Database) -> None:
     completed(orders)
-    with Staged("410") as receiver, courier_to(receiver.url, outbox) as courier:
+    with Staged("410") as receiver, courier_to(receiver.url, outbox, database) as courier:
         assert once(courier, outbox, database).dead_at is not None
 
 
-def test_told_to_stop_it_ends_what_it_posts_and_begins_nothing(orders: OrderStore, outbox: Outbox) -> None:
-    for _ in range(IN_FLIGHT + 1):
+def test_told_to_stop_it_ends_what_it_posts_and_begins_nothing(
+    orders: OrderStore, outbox: Outbox, database: Database
+) -> None:
+    for _ in range(EACH + 1):
         completed(orders)
     stop = threading.Event()
-    with Staged("held") as receiver, Poster(receiver.url, SIGNER) as poster:
-        courier = Courier(outbox, poster.post, Patience(9, 1, 1), owner="courier-1")
+    with Staged("held") as receiver, Poster() as poster:
+        ways = ways_to(receiver.url, database)
+        courier = Courier(outbox, poster.post, ways, Patience(9, 1, 1), owner="courier-1")
         running = threading.Thread(target=courier.run, args=(stop.wait,))
         running.start()
-        until(lambda: len(receiver.ids) == IN_FLIGHT)
+        until(lambda: len(receiver.ids) == EACH)
         stop.set()
         receiver.over.set()
         running.join(20)
         assert not running.is_alive()
-    assert outbox.counts() == {"delivered": IN_FLIGHT, "waiting": 1, "dead": 0}
+    assert outbox.counts() == {"delivered": EACH, "waiting": 1, "dead": 0, "withdrawn": 0}
 
 
 def settings(home: Path, database_url: str, url: str) -> Settings:
@@ -308,8 +319,8 @@ def test_a_courier_without_a_secret_says_what_is_missing(tmp_path: Path) -> None
 
 
 def post(url: str, message_id: str, body: str, secret: str = SECRET) -> int:
-    with Poster(url, Signer(secret)) as poster:
-        return poster.post(message_id, body).status or 0
+    with Poster() as poster:
+        return poster.post(Target(url, Signer(secret)), message_id, body).status or 0
 
 
 def test_the_receiver_remembers_over_a_crash_and_refuses_strangers(tmp_path: Path) -> None:

@@ -260,8 +260,8 @@ def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders
         "ix_orders_left": LoadStore(database).load,
         "ix_orders_may_go_on": orders.failed,
         "ix_reviews_undecided": lambda: reviews.list(limit=9, cursor=None, include_claimed=False),
-        "ix_outbox_due_at": lambda: outbox.claim(owner="c", limit=1, lease_s=1),
-        "ix_outbox_open": lambda: outbox.claim(owner="c", limit=1, lease_s=1),
+        "ix_outbox_endpoint_due": lambda: outbox.claim(owner="c", limit=1, lease_s=1),
+        "ix_outbox_first": lambda: outbox.claim(owner="c", limit=1, lease_s=1),
         "ix_outbox_waiting": lambda: outbox.list(dead=False, limit=9),
         "ix_outbox_dead": lambda: outbox.list(dead=True, limit=9),
     }

@@ -14,7 +14,7 @@ from api_world import World
 
 from infra.blob_folder import BlobFolder
 from infra.database import Database
-from infra.webhooks import Answer
+from infra.webhooks import Answer, Signer, Target
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
@@ -23,6 +23,7 @@ from services.pipeline import stages
 from services.pipeline.flow import FLOW
 from services.pipeline.runner import Runner
 from services.reading.effort import ORDER_STEPS, budget, charge
+from services.storage.endpoint_ways import Ways
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
 from services.storage.records import NewOrder, OrderRecord, Outcome
@@ -256,7 +257,9 @@ def test_a_poisoned_row_goes_through_the_pipeline_and_tells_the_shop(
 
 
 def courier(database: Database, post: Callable[[str, str], Answer], attempts: int = 3) -> Courier:
-    return Courier(Outbox(database), post, Patience(attempts, 0.0, 0.0), owner="test")
+    ways = Ways(database, Target("https://till.example", Signer("whsec_" + "A" * 40)), "off")
+    patience = Patience(attempts, 0.0, 0.0)
+    return Courier(Outbox(database), lambda _, key, body: post(key, body), ways, patience, owner="test")
 
 
 def delivered(database: Database, made: Courier) -> int:

@@ -247,7 +247,7 @@ def test_counts_stay_when_their_rows_go(marked: Marked) -> None:
     assert store.orders(DAY) == len(made) + 1
     assert set(rows(database).values()) == {0}
     assert counts() == before
-    assert box.outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0}
+    assert box.outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0, "withdrawn": 0}
 
 
 def test_what_it_looks_for_is_found_by_index(database: Database) -> None:

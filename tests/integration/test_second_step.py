@@ -10,10 +10,12 @@ from signing import HERE, HOUR_S, PASSWORD, cheap, code_at
 from sqlalchemy import text
 
 from infra.database import Database
+from schemas.audit import Actor
 from schemas.errors import Conflict, InputError, NotFound, TooManyAttempts
 from schemas.staff import Entered, Halfway, StaffSession, Visit
 from services.storage import attempts
 from services.storage.attempts import CODES, CODES_WIDE
+from services.storage.audit import AuditLog
 from services.storage.second_step import RECOVERY_CODES, SecondSteps
 from services.storage.sessions import SessionStore
 from services.storage.sign_in import SignIns
@@ -243,3 +245,32 @@ def test_no_list_shows_the_secret(ann: Ann) -> None:
     ann.enrol()
     shown = repr(StaffStore(ann.database).list()) + repr(ann.sessions.list(ann.session.staff_id, HOUR_S))
     assert ann.secret not in shown
+
+
+def test_the_audit_log_has_each_turn_and_no_code(ann: Ann) -> None:
+    """Wrong codes and those of the phone are no acts on the account: a used recovery code is."""
+    by, codes = Actor("staff:Ann", "10.0.0.7"), ann.enrol()
+    assert ann.enter(codes[0]) is not None
+    assert ann.enter(codes[0]) is None
+    assert ann.enter(ann.code()) is not None
+    renewed = ann.steps.renew_codes(ann.session.staff_id, by=by)
+    ann.steps.off(ann.session.staff_id, by=by)
+    ann.steps.off(ann.session.staff_id, by=by)  # there is none, so nothing was done
+    ann.enrol()
+    ann.steps.reset("Ann", by=Actor("operator:root"))
+    log = AuditLog(ann.database)
+    told = [(one.action, one.actor, one.after) for one in log.entries() if one.action != "account.added"]
+    assert told == [
+        ("second_step.on", "unknown", '{"recovery_codes":10}'),
+        ("recovery_code.used", "staff:Ann", '{"recovery_codes":9}'),
+        ("recovery_codes.made", "staff:Ann", '{"recovery_codes":10}'),
+        ("second_step.off", "staff:Ann", None),
+        ("second_step.on", "unknown", '{"recovery_codes":10}'),
+        ("second_step.reset", "operator:root", '{"had_one":true}'),
+    ]
+    assert {(one.object_type, one.object_id) for one in log.entries()} == {("account", "Ann")}
+    assert [verdict.fault for verdict in log.verify()] == [None]
+    with ann.database.read() as session:
+        kept = str(session.execute(text("SELECT * FROM audit_log")).all())
+    for hidden in (ann.secret, *codes, *renewed):
+        assert hidden not in kept

@@ -172,8 +172,13 @@ def test_a_url_that_nobody_could_be_told_at_ends_the_start(
 
 def test_the_stack_has_a_courier_when_there_is_somebody_to_tell(tmp_path: Path) -> None:
     elsewhere = {"home": tmp_path, "redis_url": "redis://q", "llm_url": "http://llm"}
-    for url, couriers in (("https://till.example", ["courier"]), ("", [])):
-        stack = Stack(Settings(**elsewhere, webhook_url=url, webhook_secret=SECRET))  # type: ignore[arg-type]
+    for url, endpoints, couriers in (
+        ("https://till.example", "off", ["courier"]),
+        ("", "off", []),
+        ("", "public", ["courier"]),
+    ):
+        tells = {"webhook_url": url, "webhook_secret": SECRET, "webhook_endpoints": endpoints}
+        stack = Stack(Settings(**elsewhere, **tells))  # type: ignore[arg-type]
         with socket.socket() as listener:
             names = [child.name for child in stack._children(listener)]
         assert [name for name in names if name == "courier"] == couriers

@@ -24,6 +24,11 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end -}}
 
+{{/* Whether there may be something for a courier to do: empty if not. */}}
+{{- define "saycart.courier" -}}
+{{- if or .Values.webhook.url (ne .Values.webhook.endpoints "off") }}yes{{ end -}}
+{{- end -}}
+
 {{/* (dict "root" $ "of" "api"): one of `images`. */}}
 {{- define "saycart.image" -}}
 {{- $image := index .root.Values.images .of -}}
@@ -100,6 +105,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- $own = merge $own (dict "SAYCART_METRICS_HOST" "0.0.0.0" "SAYCART_METRICS_PORT" (toString $values.monitoring.podMonitor.port)) -}}
 {{- end }}
 {{- with $values.webhook.url }}{{- $own = set $own "SAYCART_WEBHOOK_URL" . -}}{{- end }}
+{{- if ne $values.webhook.endpoints "off" }}{{- $own = set $own "SAYCART_WEBHOOK_ENDPOINTS" $values.webhook.endpoints -}}{{- end }}
 {{- if $values.ingress.enabled }}{{- $own = set $own "SAYCART_PUBLIC_URL" (printf "https://%s" $values.ingress.host) -}}{{- end }}
 {{- if eq $values.recordings.kind "s3" }}
 {{- $own = merge $own (dict "SAYCART_RECORDINGS_URL" $values.recordings.url "SAYCART_RECORDINGS_ENDPOINT" $values.recordings.endpoint "SAYCART_RECORDINGS_LINKS" (toString $values.recordings.links)) -}}
