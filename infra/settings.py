@@ -8,14 +8,16 @@ from typing import Annotated, Literal
 
 from platformdirs import user_cache_path
 from pydantic import AliasChoices, Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
+
+from infra.settings_oidc import OidcSettings
 
 Days = Annotated[int, Field(ge=1, le=36_500)] | Literal["forever"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
-class Settings(BaseSettings):
+class Settings(OidcSettings):
     """Environment variables are `SAYCART_` and the field's name in capitals, but for the two URLs."""
 
     model_config = SettingsConfigDict(

@@ -14,9 +14,10 @@ from infra.database import Database
 from infra.notices import Notices, notices
 from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings
-from schemas.access import EVERY_SHOP
+from schemas.access import EVERY_SHOP, Role
 from schemas.errors import EngineUnavailable, InputError, SaycartError, Unreadable
 from schemas.menu import Menu
+from schemas.staff import roles_named
 from schemas.webhook import TO_ENDPOINTS, types_named
 from services.engine_parts import EngineParts
 from services.engines.ports import Recording
@@ -30,6 +31,8 @@ from services.storage.load import LoadStore
 from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.storage.outbox import Outbox
+from services.storage.provider_accounts import ProviderAccounts
+from services.storage.provider_sign_in import ProviderSignIns
 from services.storage.removals import RemovalStore
 from services.storage.retention import RetentionStore
 from services.storage.review_log import ReviewLog
@@ -45,6 +48,7 @@ from services.storage.watched import CHANNEL, WatchedStore
 if TYPE_CHECKING:
     import threading
 
+    from infra.oidc import Provider, Registration
     from infra.webhooks import Signer
     from services.masked.answering import Answering
 
@@ -63,6 +67,7 @@ class Container(EngineParts):
         check_open(settings)
         check_addresses(settings)
         check_traces(settings)
+        roles = check_provider(settings)
         self.settings = settings
         settings.home.mkdir(parents=True, exist_ok=True)
         self.database = Database.of(settings)
@@ -84,7 +89,10 @@ class Container(EngineParts):
         self.endpoints = EndpointStore(self.database, EVERY_SHOP, settings.webhook_endpoints)
         self.audit = AuditLog(self.database)
         self.staff = StaffStore(self.database)
-        self.sign_ins = SignIns(self.database)
+        bound_elsewhere = settings.oidc_only and bool(settings.oidc_issuer)
+        self.sign_ins = SignIns(self.database, but_bound=bound_elsewhere)
+        self.provider_sign_ins = ProviderSignIns(self.database, roles)
+        self.provider_accounts = ProviderAccounts(self.database)
         self.sessions = SessionStore(self.database)
         self.second_steps = SecondSteps(self.database)
         self.watched = WatchedStore(self.database)
@@ -106,6 +114,14 @@ class Container(EngineParts):
             return signing_keys(self.settings.secret, self.settings.home)
         except WeakSecret as error:
             raise InputError(f"SAYCART_SECRET: {error}", hint="Make one with: openssl rand -hex 32") from None
+
+    @cached_property
+    def provider(self) -> Provider | None:
+        """Where staff may sign in beside here; None where nothing is set."""
+        from infra.oidc import Provider
+
+        registered = provider_registration(self.settings)
+        return Provider(registered) if registered else None
 
     @cached_property
     def notices(self) -> Notices:
@@ -296,6 +312,45 @@ def check_tasks(settings: Settings) -> None:
 def tells_somebody(settings: Settings) -> bool:
     """Whether there may be something for a courier to do."""
     return bool(settings.webhook_url) or settings.webhook_endpoints != "off"
+
+
+def check_provider(settings: Settings) -> dict[str, tuple[str, Role]]:
+    """Shop and role by group of the provider, where one is set.
+
+    Raises:
+        InputError: the groups can't be read, or as `provider_registration`.
+    """
+    if provider_registration(settings) is None:
+        return {}
+    try:
+        return roles_named(settings.oidc_roles)
+    except ValueError as error:
+        raise InputError(
+            f"SAYCART_OIDC_ROLES: {error}", hint="Such as: baristas=main:reviewer, leads=main:manager"
+        ) from None
+
+
+def provider_registration(settings: Settings) -> Registration | None:
+    """What saycart is to the provider of sign-ins; None when there is none.
+
+    Raises:
+        InputError: there is an issuer, and with it or the client id nobody can sign in.
+    """
+    if not settings.oidc_issuer:
+        return None
+    from infra.oidc import Registration
+
+    scopes = " ".join(dict.fromkeys(["openid", *settings.oidc_scopes.split()]))
+    try:
+        return Registration(
+            settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret, scopes
+        )
+    except ValueError as error:
+        raise InputError(
+            f"SAYCART_OIDC_ISSUER is set, and {error}",
+            hint="The issuer is what the provider calls itself, https://...; SAYCART_OIDC_CLIENT_ID is what "
+            "it calls saycart.",
+        ) from None
 
 
 def webhook_signer(settings: Settings) -> Signer | None:

@@ -32,8 +32,11 @@ _OPEN = Access(shop=MAIN_SHOP, actor="open", scopes=ALL_SCOPES, person="open")
 
 # What needs no credential: probes of orchestrators, what a problem's `type` explains, and ways to get one.
 PUBLIC = frozenset(
-    {"/livez", "/readyz", "/problems/{code}", "/sign-in", "/sign-in/code", "/at/{page_key}", "/static"}
-)
+    {
+        "/livez", "/readyz", "/problems/{code}", "/at/{page_key}", "/static",
+        "/sign-in", "/sign-in/code", "/sign-in/oidc", "/sign-in/oidc/callback",
+    }
+)  # fmt: skip
 
 
 async def credential(request: Request) -> Access:

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from schemas import errors
+from schemas import errors, sign_in_errors
 
 log = structlog.get_logger(__name__)
 
@@ -96,6 +96,9 @@ STATUS: dict[type[errors.SaycartError], int] = {
     errors.TooManyWaiting: 429,
     errors.Overloaded: 503,
     errors.SignInBusy: 503,
+    sign_in_errors.NotBegunHere: 400,
+    sign_in_errors.NotLetIn: 403,
+    sign_in_errors.ProviderAway: 503,
     errors.MaskedBusy: 503,
     # What was asked for can't be had of this text: to send it again unchanged brings the same.
     errors.AnswerRefused: 422,
@@ -141,6 +144,9 @@ TITLES: dict[str, str] = {
     "stale_state": "It changed since it was read",
     "too_many_attempts": "Too many attempts to sign in",
     "sign_in_busy": "Too many are signing in",
+    "not_begun_here": "This sign-in was not begun here, or is over",
+    "not_let_in": "You were not let in",
+    "provider_away": "The provider of sign-ins does not answer",
     "engine_unavailable": "The decoder does not answer",
     "engine_misconfigured": "The decoder does not take such requests",
     "decode_truncated": "The decoder stopped before its answer was whole",

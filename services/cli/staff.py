@@ -25,25 +25,55 @@ def add(
     role: Annotated[
         Role | None, typer.Option(help="default: admin for a shop's first account, then reviewer")
     ] = None,
+    no_password: Annotated[
+        bool, typer.Option("--no-password", help="Nobody signs in with one; then `staff invite` them.")
+    ] = False,
 ) -> None:
     """Make an account."""
     with told() as console, opened() as box:
         first = not any(one.shop == shop for one in box.staff.list())
         role = role or (Role.ADMIN if first else Role.REVIEWER)
-        made = box.staff.add(name, _password(password_stdin), shop=shop, role=role, by=operator())
-        console.print(f"{made.name}, {made.role} of {made.shop}, may sign in at /sign-in")
+        password = None if no_password else _password(password_stdin)
+        made = box.staff.add(name, password, shop=shop, role=role, by=operator())
+        how = f"; invite them: saycart staff invite {made.name!r} --email ..." if no_password else ""
+        console.print(f"{made.name}, {made.role} of {made.shop}, may sign in at /sign-in{how}")
 
 
 @app.command("list")
 def list_() -> None:
     """Show every account."""
     with told() as console, opened() as box:
-        table = Table("name", "shop", "role", "since", "second step", "disabled", box=None)
+        table = Table("name", "shop", "role", "since", "second step", "provider", "disabled", box=None)
         for one in box.staff.list():
             ended = one.disabled_at.strftime("%Y-%m-%d %H:%M") if one.disabled_at else ""
             step, since = "on" if one.second_step else "", one.created_at.strftime("%Y-%m-%d %H:%M")
-            table.add_row(one.name, one.shop, one.role or "unknown", since, step, ended)
+            table.add_row(one.name, one.shop, one.role or "unknown", since, step, one.provider or "", ended)
         console.print(table)
+
+
+@app.command()
+def invite(
+    name: Name,
+    email: Annotated[
+        str | None, typer.Option(help="their e-mail address, which the provider has verified")
+    ] = None,
+    subject: Annotated[str | None, typer.Option(help="the provider's own id of them (`sub`)")] = None,
+) -> None:
+    """Let an account be signed in to by the provider; ends its sessions."""
+    with told() as console, opened() as box:
+        if not box.settings.oidc_issuer:
+            raise InputError("No provider is set", hint="SAYCART_OIDC_ISSUER names it.")
+        issuer = box.settings.oidc_issuer
+        box.provider_accounts.invite(name, issuer, email=email, subject=subject, by=operator())
+        console.print(f"{name} may sign in with {box.settings.oidc_name}")
+
+
+@app.command()
+def unbind(name: Name) -> None:
+    """Take an account's binding to the provider away, or its invitation; ends its sessions."""
+    with told() as console, opened() as box:
+        box.provider_accounts.unbind(name, by=operator())
+        console.print(f"{name} signs in by password alone, if there is one: `saycart staff password`")
 
 
 @app.command()

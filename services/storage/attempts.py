@@ -71,7 +71,15 @@ class Attempts:
         Raises:
             TooManyAttempts: nothing was counted; the longest wait of those that apply.
         """
-        limits = _limits(name, counted_as(address), known, code=code)
+        return self._count(_limits(name, counted_as(address), known, code=code))
+
+    def count_provider(self, address: str, known: str = "") -> Counted:
+        """As `count`, of a sign-in by a provider, which has no name before it is looked at."""
+        if known:
+            return self._count({_key("known", known, "provider"): NARROW})
+        return self._count({_key("address", counted_as(address), "provider"): WIDE})
+
+    def _count(self, limits: dict[str, Limit]) -> Counted:
         with writing(self._database) as (session, _):
             # Always in the same order: address, name, both.
             for key in limits:
@@ -111,21 +119,22 @@ class Attempts:
 
     def forget(self, session: Session, name: str) -> None:
         """Forget what counts against a name, whoever tried."""
-        keys = [_key("name", name, code) for code in (False, True)]
+        keys = [_key("name", name, kind) for kind in ("password", "code")]
         session.execute(delete(SignInRow).where(SignInRow.key.in_(keys)))
 
 
 def _limits(name: str, network: str, known: str, *, code: bool) -> dict[str, Limit]:
     narrow, wide, by_name = (CODES, CODES_WIDE, CODES_WIDE) if code else (NARROW, WIDE, BY_NAME)
+    step = "code" if code else "password"
     if known:
-        return {_key("known", f"{name}\n{known}", code): narrow}
+        return {_key("known", f"{name}\n{known}", step): narrow}
     return {
-        _key("address", network, code): wide,
-        _key("name", name, code): by_name,
-        _key("both", f"{name}\n{network}", code): narrow,
+        _key("address", network, step): wide,
+        _key("name", name, step): by_name,
+        _key("both", f"{name}\n{network}", step): narrow,
     }
 
 
-def _key(kind: str, of: str, code: bool) -> str:
+def _key(kind: str, of: str, step: str) -> str:
     # Hashed: people type their password into the wrong field, and addresses are personal data.
-    return f"{'code' if code else 'password'}:{kind}:{hashlib.sha256(of.encode()).hexdigest()[:32]}"
+    return f"{step}:{kind}:{hashlib.sha256(of.encode()).hexdigest()[:32]}"

@@ -6,11 +6,15 @@
 | `menu.followed` | `menu` | likewise, of a chain's menu; `unused`: the shop's prices that fit it no more |
 | `price.changed` | `menu` | the prices that differ, likewise, and the version |
 | `account.added`, `account.disabled` | `account` | whether it is disabled |
+| `account.role` | `account` | the role |
+| `account.invited`, `account.bound`, `account.unbound` | `account` | the provider, and who it is there |
 | `password.set` | `account` | nothing |
 | `second_step.on`, `.off`, `.reset` | `account` | how many recovery codes there are; whether there was one |
 | `recovery_codes.made`, `recovery_code.used` | `account` | how many there are now |
 | `key.added`, `key.rotated`, `key.revoked` | `key` | name, scopes, person, family, end |
 | `webhook.added`, `.changed`, `.rotated`, `.removed`, `.test_asked` | `webhook` | its URL's origin, events |
+| `sign_in.by_provider` | `account` | the provider |
+| `sign_in.refused` | `account`, or `identity` where it is nobody's | the provider, and why in a word |
 | `order.erased` | `order` | whether a recording went too; of retention for orders with a review alone |
 | `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
 | `shop.keeps` | `shop` | the days that differ |

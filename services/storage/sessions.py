@@ -68,10 +68,14 @@ class SessionStore:
             )
             return [_session(*row) for row in found]
 
-    def end(self, token: str) -> None:
-        """End one session by its token; one that is over already is fine."""
+    def end(self, token: str) -> str | None:
+        """End one session by its token; one that is over already is fine. The ID token by which it was begun,
+        None where it was begun by a password."""
+        mine = StaffSessionRow.token_hash == hash_token(token)
         with writing(self._database) as (session, _):
-            session.execute(delete(StaffSessionRow).where(StaffSessionRow.token_hash == hash_token(token)))
+            return session.scalars(
+                delete(StaffSessionRow).where(mine).returning(StaffSessionRow.id_token)
+            ).one_or_none()
 
     def end_one(self, staff_id: str, session_id: str) -> None:
         """End one of an account's own sessions; somebody else's is left alone, without a word."""
@@ -110,8 +114,16 @@ class SessionStore:
             )
 
 
-def begin_session(session: Session, staff_id: str, visit: Visit, now: datetime, lasting_s: float) -> str:
-    """Add a session under a new token, which is returned; sessions of anybody that are over go."""
+def begin_session(
+    session: Session,
+    staff_id: str,
+    visit: Visit,
+    now: datetime,
+    lasting_s: float,
+    id_token: str | None = None,
+) -> str:
+    """Add a session under a new token, which is returned; sessions of anybody that are over go. `id_token`:
+    what the provider said, where its word begins this one."""
     token = new_token()
     session.execute(delete(StaffSessionRow).where(StaffSessionRow.expires_at <= now))
     session.add(
@@ -124,6 +136,7 @@ def begin_session(session: Session, staff_id: str, visit: Visit, now: datetime, 
             expires_at=now + timedelta(seconds=lasting_s),
             address=visit.address,
             browser=visit.browser,
+            id_token=id_token,
         )
     )
     return token
@@ -211,4 +224,5 @@ def _session(row: StaffSessionRow, staff: StaffRow, confirmed_at: datetime | Non
         ends_at=row.expires_at,
         address=row.address,
         browser=row.browser,
+        by_provider=row.id_token is not None,
     )

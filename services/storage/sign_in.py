@@ -22,7 +22,7 @@ from services.storage.changes import reading, writing
 from services.storage.second_step import codes_left, has_second_step, spend
 from services.storage.sessions import begin_session, hash_token, named, new_token
 from services.storage.staff import MAX_NAME_CHARS, MAX_PASSWORD_CHARS
-from services.storage.tables_staff import StaffChallengeRow, StaffDeviceRow, StaffRow
+from services.storage.tables_staff import StaffChallengeRow, StaffDeviceRow, StaffOidcRow, StaffRow
 
 # Time to find the phone.
 CHALLENGE_S = 300
@@ -34,9 +34,11 @@ MAX_CODE_CHARS = 40
 class SignIns:
     """Every call is a few short transactions, and may raise StorageUnavailable beside what it names."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, but_bound: bool = False) -> None:
+        """`but_bound`: no password lets in an account that is bound to a provider."""
         self._database = database.everywhere()
         self._attempts = Attempts(database)
+        self._but_bound = but_bound
 
     def by_password(
         self, name: str, password: str, visit: Visit, lasting_s: float
@@ -53,7 +55,7 @@ class SignIns:
         counted = self._attempts.count(name, visit.address, known)
         with reading(self._database) as session:
             row = named(session, name)
-            stored = None if row is None or row.disabled_at else row.password_hash
+            stored = None if row is None or row.disabled_at else self._password_of(session, row)
         if not self._right(stored, password, counted, known):
             return None
         with writing(self._database) as (session, now):
@@ -62,7 +64,7 @@ class SignIns:
                 return None  # disabled, or given another password, in this very moment
             self._attempts.forgive(session, counted)
             if not has_second_step(session, row.id):
-                return _enter(session, row.id, visit, now, lasting_s)
+                return enter(session, row.id, visit, now, lasting_s)
             token = new_token()
             session.execute(delete(StaffChallengeRow).where(StaffChallengeRow.expires_at <= now))
             session.add(
@@ -100,7 +102,7 @@ class SignIns:
             if not gone.rowcount:  # used by another code, or the account was disabled, in this very moment
                 return None
             self._attempts.forgive(session, counted)
-            entered = _enter(session, row.id, visit, now, lasting_s)
+            entered = enter(session, row.id, visit, now, lasting_s)
             if spent == "recovery":
                 self._told_recovery(session, now, row, by or Actor(f"staff:{row.name}"))
             return entered
@@ -127,7 +129,7 @@ class SignIns:
         counted = self._attempts.count(by.name, by.address, by.id)
         with reading(self._database) as session:
             row = session.get(StaffRow, by.staff_id)
-            stored = None if row is None else row.password_hash
+            stored = None if row is None else row.password_hash or None
         right = self._right(stored, password[:MAX_PASSWORD_CHARS], counted, by.id)
         if right:
             with writing(self._database) as (session, _):
@@ -146,6 +148,11 @@ class SignIns:
             about=("account", row.name),
             after={"recovery_codes": codes_left(session, row.id)},
         )
+
+    def _password_of(self, session: Session, row: StaffRow) -> str | None:
+        if self._but_bound and (bound := session.get(StaffOidcRow, row.id)) and bound.bound_at:
+            return None
+        return row.password_hash or None
 
     def _right(self, stored: str | None, password: str, counted: Counted, known: str) -> bool:
         # Outside of any transaction: it takes a good while on purpose, and nobody's write should wait for it.
@@ -176,8 +183,16 @@ class SignIns:
             )
 
 
-def _enter(session: Session, staff_id: str, visit: Visit, now: datetime, lasting_s: float) -> Entered:
-    """A session, and a fresh token for the device in place of the one that it came with."""
+def enter(
+    session: Session,
+    staff_id: str,
+    visit: Visit,
+    now: datetime,
+    lasting_s: float,
+    id_token: str | None = None,
+) -> Entered:
+    """A session, and a fresh token for the device in place of the one that it came with; `id_token` as in
+    `begin_session`."""
     device = new_token()
     old = StaffDeviceRow.used_at < now - timedelta(seconds=DEVICE_S)
     session.execute(delete(StaffDeviceRow).where(old))
@@ -187,4 +202,4 @@ def _enter(session: Session, staff_id: str, visit: Visit, now: datetime, lasting
         )
     )
     session.add(StaffDeviceRow(token_hash=hash_token(device), staff_id=staff_id, used_at=now))
-    return Entered(begin_session(session, staff_id, visit, now, lasting_s), device)
+    return Entered(begin_session(session, staff_id, visit, now, lasting_s, id_token), device)

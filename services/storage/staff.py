@@ -21,15 +21,18 @@ from services.storage.changes import reading, writing
 from services.storage.ids import new_id
 from services.storage.sessions import end_sessions, existing, held, named
 from services.storage.tables import ShopRow
-from services.storage.tables_staff import StaffRow, StaffTotpRow
+from services.storage.tables_staff import StaffOidcRow, StaffRow, StaffTotpRow
 
 MAX_NAME_CHARS = 80
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 10, 200
+NO_PASSWORD = ""
+"""In place of a hash, where no password lets anybody in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Staff:
-    """One account; `disabled_at` is None while it may sign in. `second_step`: signing in takes a code."""
+    """One account; `disabled_at` is None while it may sign in. `second_step`: signing in takes a code.
+    `provider`: None, `invited` to sign in by the provider, or `bound` to it."""
 
     id: str
     shop: str
@@ -38,6 +41,7 @@ class Staff:
     created_at: datetime
     disabled_at: datetime | None
     second_step: bool = False
+    provider: str | None = None
 
 
 class StaffStore:
@@ -50,13 +54,14 @@ class StaffStore:
     def add(
         self,
         name: str,
-        password: str,
+        password: str | None,
         *,
         shop: str = MAIN_SHOP,
         role: Role = Role.REVIEWER,
         by: Actor | None = None,
     ) -> Staff:
         """Make an account of a shop. Its name is one person's in all shops, since it stands in records.
+        Without a password only a provider can let it in.
 
         Raises:
             NotFound: no such shop.
@@ -64,9 +69,9 @@ class StaffStore:
             Conflict: the name is taken, if only by a disabled account: a name in old records is one person's.
         """
         name = name.strip()
-        if not 1 <= len(name) <= MAX_NAME_CHARS or not name.isprintable():
+        if not is_name(name):
             raise InputError(f"A name has 1 to {MAX_NAME_CHARS} printable characters")
-        hashed = _hashed(password)
+        hashed = NO_PASSWORD if password is None else _hashed(password)
         with writing(self._database) as (session, now):
             self._database.lock(session, f"staff:{name}")
             if named(session, name) is not None:
@@ -94,11 +99,19 @@ class StaffStore:
         with reading(self._database) as session:
             # The date and not the row: the secret has no business here.
             found = session.execute(
-                select(StaffRow, StaffTotpRow.confirmed_at)
+                select(StaffRow, StaffTotpRow.confirmed_at, StaffOidcRow.issuer, StaffOidcRow.bound_at)
                 .outerjoin(StaffTotpRow, StaffTotpRow.staff_id == StaffRow.id)
+                .outerjoin(StaffOidcRow, StaffOidcRow.staff_id == StaffRow.id)
                 .order_by(StaffRow.name)
             )
-            return [_staff(row, second_step=since is not None) for row, since in found]
+            return [
+                _staff(
+                    row,
+                    second_step=since is not None,
+                    provider=None if issuer is None else "bound" if bound_at else "invited",
+                )
+                for row, since, issuer, bound_at in found
+            ]
 
     def disable(self, name: str, *, by: Actor | None = None) -> Staff:
         """Shut an account and end its sessions; its name stays in what it decided.
@@ -180,6 +193,11 @@ class StaffStore:
         )
 
 
+def is_name(text: str) -> bool:
+    """Whether an account may be called so."""
+    return 1 <= len(text) <= MAX_NAME_CHARS and text.isprintable()
+
+
 def _fit(password: str) -> str:
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
         raise InputError(
@@ -196,7 +214,14 @@ def _hashed(password: str) -> str:
         raise SignInBusy from None
 
 
-def _staff(row: StaffRow, *, second_step: bool = False) -> Staff:
+def _staff(row: StaffRow, *, second_step: bool = False, provider: str | None = None) -> Staff:
     return Staff(
-        row.id, row.shop_id, row.name, Role.stored(row.role), row.created_at, row.disabled_at, second_step
+        row.id,
+        row.shop_id,
+        row.name,
+        Role.stored(row.role),
+        row.created_at,
+        row.disabled_at,
+        second_step,
+        provider,
     )

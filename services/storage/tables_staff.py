@@ -37,6 +37,9 @@ class StaffSessionRow(Base):
     expires_at: Mapped[datetime]
     address: Mapped[str]
     browser: Mapped[str]
+    # Where the provider's word began it: its ID token, by which one signs out there, or nothing where that is
+    # too long. It opens nothing: it belongs to a sign-in that is done.
+    id_token: Mapped[str | None]
 
 
 class StaffChallengeRow(Base):
@@ -97,3 +100,33 @@ class SignInRow(Base):
     key: Mapped[str] = mapped_column(primary_key=True)
     attempts: Mapped[int]
     last_at: Mapped[datetime]
+
+
+class StaffOidcRow(Base):
+    """Who an account is to a provider: once bound, by issuer and subject alone. Until then it is an
+    invitation, to whoever signs in there with that verified e-mail address, in small letters."""
+
+    __tablename__ = "staff_oidc"
+    __table_args__ = (
+        Index("ix_staff_oidc_subject", "issuer", "subject", unique=True),
+        Index("ix_staff_oidc_email", "issuer", "email", unique=True),
+    )
+
+    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"), primary_key=True)
+    issuer: Mapped[str]
+    subject: Mapped[str | None]
+    email: Mapped[str | None]
+    bound_at: Mapped[datetime | None]
+
+
+class OidcFlowRow(Base):
+    """A sign-in that somebody has begun at the provider. Whoever takes the row away goes on with it, so that
+    each answer counts once."""
+
+    __tablename__ = "oidc_flows"
+    __table_args__ = (Index("ix_oidc_flows_age", "expires_at"),)
+
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    after: Mapped[str]
+    device: Mapped[str]
+    expires_at: Mapped[datetime]

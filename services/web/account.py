@@ -19,10 +19,11 @@ from schemas.errors import Conflict, InputError, SaycartError
 from services.api import problems
 from services.api.deps import Wired
 from services.bootstrap import Container
+from services.web.leaving import provider_name, signed_out
 from services.web.line import in_line
 from services.web.pages import Fields, Form, PageRoute, go, page
-from services.web.staff import COOKIE, ENROL, Enrolling, Signed, SignedIn, drop_cookie
-from services.web.visits import visit_of
+from services.web.staff import COOKIE, ENROL, Enrolling, Signed, SignedIn, read_cookie
+from services.web.visits import OF_PROVIDER, visit_of
 
 router = APIRouter(prefix="/account", include_in_schema=False, route_class=PageRoute)
 
@@ -65,13 +66,12 @@ def end_session(request: Request, box: Wired, staff: Signed, fields: Fields) -> 
 
 
 @router.post("/sign-out-everywhere")
-def sign_out_everywhere(request: Request, box: Wired, staff: Signed) -> Response:
+async def sign_out_everywhere(request: Request, box: Wired, staff: Signed) -> Response:
     """End every session, this one too, and have other devices count as strangers."""
-    device = visit_of(request, staff.name).device
-    box.sessions.end_all(staff.session.staff_id, but_device=device)
-    answer = go(request, "/sign-in")
-    drop_cookie(request, answer, COOKIE)
-    return answer
+    device = visit_of(request, OF_PROVIDER if staff.session.by_provider else staff.name).device
+    id_token = await run_in_threadpool(box.sessions.end, read_cookie(request, COOKIE))
+    await run_in_threadpool(box.sessions.end_all, staff.session.staff_id, but_device=device)
+    return await signed_out(request, box, id_token)
 
 
 @router.get("/second-step")
@@ -161,6 +161,7 @@ def _page(
         "own": own,
         "codes_left": box.second_steps.codes_left(own.staff_id) if own.second_step else 0,
         "required": settings.staff_totp == "required",
+        "provider": provider_name(request),
         "done": done,
         "wrong": {about: error} if error else {},
     }

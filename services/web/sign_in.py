@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlencode
 
 import structlog
@@ -16,6 +17,7 @@ from services.api.acting import acting
 from services.api.deps import Wired
 from services.api.rates import by_address
 from services.bootstrap import Container
+from services.web.leaving import provider_name, signed_out
 from services.web.line import in_line
 from services.web.pages import Fields, PageRoute, go, page
 from services.web.staff import (
@@ -47,7 +49,8 @@ def ask(request: Request, next: str = HOME, late: str = "") -> Response:
     if visitor(request) is not None:
         return go(request, safe_next(next))
     wrong = "That took too long. Begin again with name and password." if late else None
-    return page(request, "staff/sign_in.html", next=safe_next(next), name="", wrong=wrong)
+    shown: dict[str, Any] = {"next": safe_next(next), "name": "", "wrong": wrong}
+    return page(request, "staff/sign_in.html", provider=provider_name(request), **shown)
 
 
 @router.post("/sign-in", dependencies=OPEN)
@@ -68,7 +71,7 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
         answer = go(request, f"/sign-in/code?{urlencode({'next': after})}")
         set_cookie(request, answer, STEP_COOKIE, got.token, STEP_S, "strict")
         return answer
-    return await _entered(request, box, got, name, after)
+    return await entered(request, box, got, name, after)
 
 
 @router.get("/sign-in/code", dependencies=OPEN)
@@ -96,27 +99,29 @@ async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Respo
         return _refused(request, error, **form)
     if got is None:
         return _refused(request, InputError("That code is not right, or was used before"), **form)
-    answer = await _entered(request, box, got, name or "", after)
+    answer = await entered(request, box, got, name or "", after)
     drop_cookie(request, answer, STEP_COOKIE)
     return answer
 
 
 @router.post("/sign-out")
-def sign_out(request: Request, box: Wired, _staff: Enrolling) -> Response:
-    """End this session, here and in the database."""
-    box.sessions.end(read_cookie(request, COOKIE))
-    answer = go(request, "/sign-in")
-    drop_cookie(request, answer, COOKIE)
-    return answer
+async def sign_out(request: Request, box: Wired, _staff: Enrolling) -> Response:
+    """End this session, here and in the database; one that the provider's word began, there as well."""
+    id_token = await run_in_threadpool(box.sessions.end, read_cookie(request, COOKIE))
+    return await signed_out(request, box, id_token)
 
 
-async def _entered(request: Request, box: Container, got: Entered, name: str, after: str) -> Response:
+async def entered(
+    request: Request, box: Container, got: Entered, name: str, after: str, device: str | None = None
+) -> Response:
+    """The browser with its new session, in place of the one that it had. `device`: the name under which it is
+    known from now on, where that is not the account's."""
     if old := read_cookie(request, COOKIE):
         await run_in_threadpool(box.sessions.end, old)
     log.info("staff.signed_in", staff=name)
     answer = go(request, after)
     set_cookie(request, answer, COOKIE, got.token, box.settings.staff_session_s, "lax")
-    remember_device(request, answer, name, got.device)
+    remember_device(request, answer, name if device is None else device, got.device)
     return answer
 
 
@@ -126,4 +131,14 @@ def _refused(request: Request, error: SaycartError, *, template: str, **form: st
     status = problem.status if isinstance(error, TooManyAttempts | SignInBusy) else 401
     # Not the name: what is typed into that field by mistake may be a password.
     log.info("staff.sign_in_refused", code=error.code, status=status)
-    return page(request, template, status=status, headers=headers, wrong=f"{error.detail}.", **form)
+    wrong = f"{error.detail}."
+    # Only the form for name and password has the provider's button; that for the code takes no notice.
+    return page(
+        request,
+        template,
+        status=status,
+        headers=headers,
+        wrong=wrong,
+        provider=provider_name(request),
+        **form,
+    )

@@ -10,6 +10,7 @@ from services.web import (
     line,
     menus,
     order_access,
+    provider,
     reference,
     review,
     sign_in,
@@ -17,7 +18,7 @@ from services.web import (
 )
 from services.web.pages import STATIC, Shipped
 
-PARTS = (order_access, customer, menus, sign_in, account, stats, review, reference)
+PARTS = (order_access, customer, menus, sign_in, provider, account, stats, review, reference)
 
 
 def install(app: FastAPI) -> None:

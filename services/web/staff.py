@@ -208,7 +208,10 @@ def _asking(request: Request) -> SignedIn | None:
 
 
 def _must_enrol(request: Request, staff: SignedIn) -> bool:
-    return container(request).settings.staff_totp == "required" and not staff.session.second_step
+    # Of whoever comes by the provider's word, a second step is the provider's to ask for (ADR 60).
+    own = staff.session
+    required = container(request).settings.staff_totp == "required"
+    return required and not own.second_step and not own.by_provider
 
 
 def _to_sign_in(request: Request) -> HTTPException:

@@ -13,6 +13,8 @@ from services.web.staff import read_cookie, set_cookie
 DEVICE_COOKIE = "saycart_device"
 # As long as storage knows the device; each sign-in begins it anew.
 DEVICE_S = 180 * 24 * 3600
+OF_PROVIDER = ""
+"""In place of a name that no account has: who comes by a provider has no name here before it is looked at."""
 
 # The first that is found counts: Edge says that it is Chrome, and Chrome that it is Safari.
 _BROWSERS = {

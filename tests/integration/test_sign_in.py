@@ -247,7 +247,7 @@ def test_the_lines_bounds() -> None:
 def test_an_attempt_that_waited_for_another_is_not_refused(sign_ins: SignIns, database: Database) -> None:
     """It began before the one that it waited for was counted: that is no guess from the future."""
     waiting_sql = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-    key = attempts._key("address", HERE.address, False)
+    key = attempts._key("address", HERE.address, "password")
     with ThreadPoolExecutor(1) as pool:
         with database.write() as session:
             database.lock(session, f"sign-in:{key}")

@@ -53,7 +53,8 @@ def test_every_setting_is_in_the_table(field: str) -> None:
 
 def test_the_table_has_no_other_setting() -> None:
     named = re.findall(r"^\| `((?:SAYCART_)?[A-Z_]+)` \|", OPERATIONS.read_text(), re.MULTILINE)
-    assert named == [variable(field) for field in Settings.model_fields]
+    # In the table's own order: by what belongs together, wherever the code has it.
+    assert sorted(named) == sorted(variable(field) for field in Settings.model_fields)
 
 
 def test_places_are_the_defaults() -> None:

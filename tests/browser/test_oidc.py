@@ -1,0 +1,102 @@
+"""Signing in by a provider in a real browser: the strict policy lets it go there and come back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import DESKTOP, PHONE, Watch, assert_accessible, assert_fits
+from tests.integration.api_world import World, running
+from tests.oidc_provider import OidcProvider, oidc_provider
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[OidcProvider]:
+    with oidc_provider() as started:
+        started.knows("bob-1", preferred_username="Bob", groups=["baristas"])
+        yield started
+
+
+@pytest.fixture(scope="module")
+def desk(provider: OidcProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    wanted = provider.settings(oidc_roles="baristas=main:reviewer")
+    with running(tmp_path_factory.mktemp("oidc"), **wanted) as world:
+        yield world
+
+
+class Between(Watch):
+    """Two sites are asked here, ours and the provider's; what the other does is its own business."""
+
+    def _asked(self, url: str) -> None:
+        pass
+
+    def _said(self, kind: str, text: str) -> None:
+        if "Content Security Policy" in text:
+            self.faults.append(text)
+
+
+def sound(page: Page) -> None:
+    assert_accessible(page)
+    assert_fits(page)
+
+
+def at_provider(page: Page, subject: str) -> None:
+    """What the provider's own page asks: who one is."""
+    page.wait_for_url("**/oauth2/authorize?**")
+    page.locator("input[name=sub]").fill(subject)
+    page.locator("input[name=sub]").press("Enter")
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_there_and_back_and_out_again(
+    desk: World, provider: OidcProvider, browser: Browser, size: dict[str, Any]
+) -> None:
+    watch = Between(urlsplit(desk.url).netloc)
+    context = browser.new_context(base_url=desk.url, viewport=size)
+    watch.follow(context)
+    # The provider's own pages want a style sheet from elsewhere.
+    context.route(lambda url: urlsplit(url).hostname != "127.0.0.1", lambda route: route.abort())
+    page = context.new_page()
+    page.goto("/review/stats")
+    button = page.get_by_role("button", name="Sign in with Harbor Login")
+    expect(button).to_be_visible()
+    sound(page)
+    button.click()
+    at_provider(page, "bob-1")
+    page.wait_for_url(re.compile(r"/review/stats$"))
+    page.goto("/account")
+    expect(page.get_by_text("You signed in with Harbor Login")).to_be_visible()
+    expect(page.get_by_label("New password")).to_have_count(0)
+    sound(page)
+    page.get_by_role("button", name="Sign out here").click()
+    page.wait_for_url("**/oauth2/end_session?**")
+    page.goto("/review")
+    page.wait_for_url("**/sign-in?**")
+
+    # Somebody whom nobody has invited.
+    page.get_by_role("button", name="Sign in with Harbor Login").click()
+    at_provider(page, "eve@example.com")
+    expect(page.get_by_text("Nobody here has invited you")).to_be_visible()
+    sound(page)
+    page.get_by_role("link", name="Back to the sign-in").click()
+    page.wait_for_url("**/sign-in")
+    context.close()
+    assert not watch.faults, "\n".join(watch.faults)
+
+
+def test_the_page_in_between_can_be_read(desk: World, provider: OidcProvider, browser: Browser) -> None:
+    """For whoever's browser does not go on by itself."""
+    context = browser.new_context(base_url=desk.url, viewport=PHONE)
+    page = context.new_page()
+    page.goto("/sign-in")
+    # The provider's page never comes, so this one stays.
+    page.route(f"{provider.url}/**", lambda route: route.fulfill(status=204))
+    page.get_by_role("button", name="Sign in with Harbor Login").click()
+    expect(page.get_by_role("link", name="Go on to Harbor Login")).to_be_visible()
+    sound(page)
+    context.close()

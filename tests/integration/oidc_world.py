@@ -1,0 +1,98 @@
+"""An API that people sign in to by a real provider, both over HTTP; and browsers that do.
+
+Test modules take the fixtures over by name, all of them, as those of `api_world`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from api_world import World, running
+from signing import cheap
+
+from services.web.staff import COOKIE
+from tests.oidc_provider import OidcProvider, address_in, oidc_provider
+
+ROLES = "baristas=main:reviewer, leads=main:manager, elsewhere=other:reviewer"
+
+
+@pytest.fixture(scope="module")
+def at_work() -> Iterator[OidcProvider]:
+    with oidc_provider() as provider:
+        provider.knows("ann-1", preferred_username="Ann", email="ann@example.com", email_verified=True)
+        provider.knows("bob-1", preferred_username="Bob", groups=["baristas"])
+        yield provider
+
+
+@pytest.fixture
+def provider(at_work: OidcProvider) -> OidcProvider:
+    at_work.honest()
+    return at_work
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(shared: World) -> Iterator[None]:
+    """What a test had the provider tell of itself is not the next one's."""
+    yield
+    shared.parts.provider._kept.clear()
+
+
+@pytest.fixture(scope="module")
+def shared(at_work: OidcProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with running(tmp_path_factory.mktemp("oidc"), **at_work.settings(oidc_roles=ROLES)) as world:
+        yield world
+
+
+@pytest.fixture
+def world(shared: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    cheap(monkeypatch)
+    return shared
+
+
+@pytest.fixture
+def invited(at_work: OidcProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """Nobody has a role by their groups, and who is bound has no password."""
+    cheap(monkeypatch)
+    with running(
+        tmp_path, **at_work.settings(oidc_only=True, staff_totp="required"), proxies="127.0.0.1"
+    ) as world:
+        yield world
+
+
+@contextmanager
+def browser(world: World) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=world.url, headers={"Origin": world.url}, timeout=20, verify=False) as http:
+        yield http
+
+
+def begin(http: httpx.Client, after: str = "/review") -> str:
+    """Press the button; the provider's address."""
+    return address_in(http.post("/sign-in/oidc", data={"next": after}))
+
+
+def come_back(
+    http: httpx.Client, provider: OidcProvider, subject: str, after: str = "/review"
+) -> httpx.Response:
+    return http.get(provider.consent(begin(http, after), subject))
+
+
+def audited(world: World, action: str) -> list[tuple[str, str, str | None]]:
+    return [(one.actor, one.object_id, one.after) for one in world.parts.audit.newest(50, action=action)]
+
+
+def refused(answer: httpx.Response, status: int, words: str) -> None:
+    """A page in plain words with the way on, and no session."""
+    assert answer.status_code == status, answer.text
+    assert words in answer.text
+    assert 'href="/sign-in"' in answer.text
+    assert "form-action 'self'" in answer.headers["content-security-policy"]
+    assert not any(one.startswith(COOKIE) for one in answer.headers.get_list("set-cookie"))
+
+
+def query_of(url: str) -> dict[str, str]:
+    return {name: one[0] for name, one in parse_qs(urlsplit(url).query).items()}
