@@ -229,10 +229,11 @@ chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 ATTACKS = $(addprefix tests/integration/test_,access.py origin.py slow_clients.py api_problems.py api_uploads.py api_review_rules.py \
 	round_trip.py poison.py courier.py costly_audio.py audio.py removals.py logs.py private.py redis_server.py staff_pages.py \
 	account_pages.py sign_in.py audit_verify.py audit_acts.py page_pressure.py api_rates.py rates_shared.py erasure.py retention.py \
-	logs_words.py masked_api.py masked_call.py masked_command.py) $(addprefix tests/unit/test_,shape.py effort.py menu.py actions_folder.py)
+	logs_words.py llama_server.py masked_api.py masked_call.py masked_command.py) $(addprefix tests/unit/test_,shape.py effort.py menu.py actions_folder.py)
 
-attack: setup ## every attack that was thought of, against the real API and workers' code (minutes; docs/security.md)
+attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (20 minutes; N=60 a call and key; docs/security.md)
 	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)
+	@$(BIN)/python -m tests.openapi --examples $(or $(N),60)
 
 $(VLLM)/.installed: requirements-vllm.lock
 	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
