@@ -226,7 +226,7 @@ chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 	@$(BIN)/python -m pytest tests/faults $(ARGS)
 
 # The suites that docs/security.md lists: what hostile clients tried, and more of it.
-ATTACKS = $(addprefix tests/integration/test_,access.py origin.py slow_clients.py api_problems.py api_uploads.py api_review_rules.py \
+ATTACKS = $(addprefix tests/integration/test_,access.py matrix.py origin.py slow_clients.py api_problems.py api_uploads.py api_review_rules.py \
 	round_trip.py poison.py courier.py costly_audio.py audio.py removals.py logs.py private.py redis_server.py staff_pages.py \
 	account_pages.py sign_in.py audit_verify.py audit_acts.py page_pressure.py api_rates.py rates_shared.py erasure.py retention.py \
 	logs_words.py llama_server.py masked_api.py masked_call.py masked_command.py) $(addprefix tests/unit/test_,shape.py effort.py menu.py actions_folder.py)
