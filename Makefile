@@ -231,7 +231,7 @@ ATTACKS = $(addprefix tests/integration/test_,access.py matrix.py origin.py slow
 	account_pages.py sign_in.py audit_verify.py audit_acts.py page_pressure.py api_rates.py rates_shared.py erasure.py retention.py \
 	logs_words.py llama_server.py masked_api.py masked_call.py masked_command.py) $(addprefix tests/unit/test_,shape.py effort.py menu.py actions_folder.py)
 
-attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (20 minutes; N=60 a call and key; docs/security.md)
+attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (long; N=60 a call and key; docs/security.md)
 	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)
 	@$(BIN)/python -m tests.openapi --examples $(or $(N),60)
 
