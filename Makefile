@@ -226,15 +226,16 @@ chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 	@$(BIN)/python -m pytest tests/faults $(ARGS)
 
 # The suites that docs/security.md lists: what hostile clients tried, and more of it.
-ATTACKS = $(addprefix tests/integration/test_,access.py origin.py slow_clients.py api_problems.py api_uploads.py api_review_rules.py \
+ATTACKS = $(addprefix tests/integration/test_,access.py matrix.py origin.py slow_clients.py api_problems.py api_uploads.py api_review_rules.py \
 	round_trip.py poison.py courier.py costly_audio.py audio.py removals.py logs.py private.py redis_server.py staff_pages.py \
 	account_pages.py sign_in.py oidc.py oidc_people.py oidc_tokens.py oidc_accounts.py audit_verify.py audit_acts.py second_step.py \
 	page_pressure.py api_rates.py rates_shared.py erasure.py retention.py logs_words.py masked_api.py masked_call.py masked_command.py \
-	courier_endpoints.py endpoints.py api_webhooks.py api_keys.py) \
+	llama_server.py row_security.py courier_endpoints.py endpoints.py api_webhooks.py api_keys.py) \
 	$(addprefix tests/unit/test_,shape.py effort.py menu.py actions_folder.py outward.py oidc_token.py)
 
-attack: setup ## every attack that was thought of, against the real API and workers' code (minutes; docs/security.md)
+attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (long; N=60 a call and key; docs/security.md)
 	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)
+	@$(BIN)/python -m tests.openapi --examples $(or $(N),60)
 
 $(VLLM)/.installed: requirements-vllm.lock
 	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)

@@ -146,7 +146,8 @@ class Settings(OidcSettings):
     """A name in the model lock, a path to a GGUF, or the name that an external server serves."""
 
     llm_api_key: str = ""
-    """Sent as a bearer token to `llm_url`, if set."""
+    """Sent as a bearer token to `llm_url`, if set. The embedded server asks for it; empty: for a new one at
+    each start."""
 
     llm_port: int = 0
     """Port of the embedded llama.cpp server; 0 takes a free one and remembers it in `home`."""

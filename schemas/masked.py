@@ -19,13 +19,19 @@ class MaskedRequest(BaseModel):
 
     text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS, description="what is asked about")
     score: bool = Field(
-        default=False, description="tell how likely the model held each field when no mask held it"
+        default=False,
+        strict=True,
+        description="tell how likely the model held each field when no mask held it",
     )
     temperature: float = Field(
-        default=0.0, ge=0, le=2, description="0 takes the likeliest token that the mask allows"
+        default=0.0, ge=0, le=2, strict=True, description="0 takes the likeliest token that the mask allows"
     )
     seed: int | None = Field(
-        default=None, ge=0, le=MOST_SEED, description="makes draws at a temperature over 0 come again"
+        default=None,
+        ge=0,
+        le=MOST_SEED,
+        strict=True,
+        description="makes draws at a temperature over 0 come again",
     )
 
 

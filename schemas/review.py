@@ -41,7 +41,7 @@ class ReviewDecision(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     reviewer: str | None = Field(default=None, max_length=80, description=_REVIEWER)
-    version: int = Field(ge=1)
+    version: int = Field(ge=1, strict=True)
     action: Literal["approve", "correct", "reject"]
     cart: CartDraft | None = Field(default=None, description="the whole cart, for `correct` only")
     reason: str | None = Field(default=None, max_length=500, description="needed for `reject`")

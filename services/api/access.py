@@ -18,6 +18,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import iter_route_contexts
 from fastapi.security import HTTPBearer
 
+from infra.settings import Settings
 from schemas.access import ALL_SCOPES, MAIN_SHOP, Access, Scope
 from schemas.errors import Forbidden, StorageUnavailable, Unauthorized
 from services.api.acting import acting
@@ -28,7 +29,6 @@ from services.desk import Desk
 _BEARER = HTTPBearer(
     scheme_name="key", description="a shop's key, made by `saycart keys add`", auto_error=False
 )
-_OPEN = Access(shop=MAIN_SHOP, actor="open", scopes=ALL_SCOPES, person="open")
 
 # What needs no credential: probes of orchestrators, what a problem's `type` explains, and ways to get one.
 PUBLIC = frozenset(
@@ -57,10 +57,17 @@ async def credential(request: Request) -> Access:
         await rates.count(("key", found.family), ("shop", found.shop))
         pays(request, [("key_bytes", found.family), ("shop_bytes", found.shop)])
         return found
-    if box.settings.open:
-        return _OPEN
+    if (found := of_anybody(box.settings)) is not None:
+        return found
     await by_address(request)
     raise Unauthorized("This call needs a key.")
+
+
+def of_anybody(config: Settings) -> Access | None:
+    """What is held by whoever shows nothing: nothing, or with `SAYCART_OPEN` all of the shop at `/`."""
+    if not config.open:
+        return None
+    return Access(config.page_shop or MAIN_SHOP, actor="open", scopes=ALL_SCOPES, person="open")
 
 
 def check(access: Access, scopes: Iterable[Scope]) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 import structlog
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
 
 from schemas.endpoint import NewWebhook, Rotation, WebhookChange
 from schemas.key import NewKey
@@ -24,6 +21,7 @@ from services.api import (
     access,
     audio,
     docs,
+    document,
     events,
     health,
     keys,
@@ -127,7 +125,7 @@ def create_app(container: Container) -> FastAPI:
     app.add_middleware(Gate, metrics=app.state.metrics, own=app.state.own, pace=Pace.of(container.settings))
     if open_routes := access.undeclared(app):
         raise RuntimeError(f"routes that ask for no scope: {', '.join(open_routes)}")
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way
+    app.openapi = lambda: document.written(app, _UNSEEN)  # type: ignore[method-assign]  # FastAPI's documented way
     return app
 
 
@@ -136,30 +134,3 @@ def _version() -> str:
         return version("saycart")
     except PackageNotFoundError:  # run from a checkout that was never installed
         return "0"
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's document, with our problems in place of its 422 and the bodies that it can't see."""
-    if app.openapi_schema:
-        return app.openapi_schema
-    document = get_openapi(
-        title=app.title, version=app.version, description=app.description, routes=app.routes
-    )
-    _, unseen = models_json_schema(
-        [(model, "validation") for model in _UNSEEN], ref_template="#/components/schemas/{model}"
-    )
-    components = document.setdefault("components", {}).setdefault("schemas", {})
-    for name, definition in unseen["$defs"].items():
-        components.setdefault(name, definition)
-    for name in ("HTTPValidationError", "ValidationError"):
-        components.pop(name, None)
-    problem = {
-        "description": "an RFC 9457 problem",
-        "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            operation["responses"].pop("422", None)
-            operation["responses"]["default"] = problem
-    app.openapi_schema = document
-    return document

@@ -27,6 +27,7 @@ LINK_S = 60
 
 _SOUND = {"content": {"audio/*": {}}, "description": "the recording, as it was sent"}
 _LINK = {"description": "where the recording is, for a minute; only with `SAYCART_RECORDINGS_LINKS`"}
+_BEYOND = {"description": "the recording ends before the range that was asked for"}
 # It is one customer's voice, and gone once the order is cancelled: no cache may keep it.
 _HEADERS = {"Cache-Control": "private, no-cache", "Content-Disposition": "inline"}
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII | re.IGNORECASE)
@@ -84,7 +85,12 @@ def wanted(header: str, size: int) -> tuple[int, int] | None:
 @router.get(
     "/{order_id}/audio",
     response_class=Response,
-    responses={200: _SOUND, 206: _SOUND | {"description": "the range that was asked for"}, 307: _LINK},
+    responses={
+        200: _SOUND,
+        206: _SOUND | {"description": "the range that was asked for"},
+        307: _LINK,
+        416: _BEYOND,
+    },
 )
 def audio(order_id: str, box: ReadsOrders) -> Response:
     """The order's own recording. 404 for an order that came as text, or whose recording was removed: with

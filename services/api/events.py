@@ -47,7 +47,9 @@ async def events(
     order_id: str,
     request: Request,
     box: ReadsOrders,
-    last_event_id: Annotated[str | None, Header(description="resume after this event")] = None,
+    last_event_id: Annotated[
+        str, Header(description="resume after this event", json_schema_extra={"pattern": "^[0-9]{0,18}$"})
+    ] = "",
 ) -> Response:
     """Follow an order from its first event, or from the one after `Last-Event-ID`, to its end."""
     return await stream(request, box, order_id, last_event_id)

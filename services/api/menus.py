@@ -12,7 +12,7 @@ from schemas.errors import InvalidMenu, NotFound
 from schemas.menu import Menu
 from services.api import present
 from services.api.access import ReadsMenus, WritesMenus
-from services.api.bodies import read_json, takes
+from services.api.bodies import document, takes
 from services.api.deps import matches
 from services.desk import Desk
 from services.storage.records import MenuVersion
@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 router = APIRouter(prefix="/v1/menus", tags=["menus"])
 
-Document = Annotated[Any, Depends(read_json)]
+Document = Annotated[Any, Depends(document)]
 
 
 @router.get("", response_model=present.MenuList)
@@ -53,14 +53,14 @@ def export(
     responses={201: {"model": present.MenuSummary, "description": "a new version"}},
     openapi_extra=takes(Menu),
 )
-def put(menu_id: str, box: WritesMenus, document: Document) -> Response:
+def put(menu_id: str, box: WritesMenus, sent: Document) -> Response:
     """Import a whole menu: 201 for a new version, 200 when the newest one says the same already.
 
     It is stored only after its grammar was compiled, so a menu that can't be decoded never serves. Names that
     repeat one of the same thing are dropped, each with a note in the answer. The decode worker puts the
     menu's prompt into its server's cache, once it has no order.
     """
-    menu, notes = Menu.read(document)
+    menu, notes = Menu.read(sent)
     if menu.id != menu_id:
         raise InvalidMenu([("/id", f"is {menu.id!r}, but the address says {menu_id!r}")])
     box.check_menu(menu, next_version(box, menu_id))

@@ -19,7 +19,7 @@ from services.api.bell import Bell
 from services.api.bodies import body, ref, takes
 from services.api.deps import Cursor, Limit, disconnected, matches
 from services.api.intake import accept, by_key
-from services.api.problems import RequestRefused, invalid
+from services.api.problems import CONFLICT, RequestRefused, invalid
 from services.api.seats import Seats
 from services.api.waiting import Waiting
 from services.desk import Desk
@@ -53,7 +53,7 @@ _SUBMIT = {
         {
             "name": "Idempotency-Key",
             "in": "header",
-            "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+            "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
             "description": "the same key and body bring the first answer's order again; 409 while the first "
             "request is not done",
         }
@@ -161,7 +161,7 @@ async def one(
 @router.get("", response_model=OrderPage)
 def page(
     box: ReadsOrders,
-    status: Annotated[str | None, Query(description=", ".join(_STATUSES))] = None,
+    status: Annotated[str | None, Query(json_schema_extra={"enum": list(_STATUSES)})] = None,
     cursor: Cursor = None,
     limit: Limit = 20,
 ) -> OrderPage:
@@ -174,7 +174,7 @@ def page(
     )
 
 
-@router.post("/{order_id}/cancel", response_model=Order)
+@router.post("/{order_id}/cancel", response_model=Order, responses=CONFLICT)
 def cancel(order_id: str, box: WritesOrders) -> Response:
     """Cancel what has not ended yet. Cancelling twice is the same as once; anything else ended is a 409."""
     try:
@@ -187,7 +187,9 @@ def cancel(order_id: str, box: WritesOrders) -> Response:
     return shown(*read(box, order_id))
 
 
-@router.post("/{order_id}/answer", response_model=Order, openapi_extra=takes(CustomerAnswer))
+@router.post(
+    "/{order_id}/answer", response_model=Order, responses=CONFLICT, openapi_extra=takes(CustomerAnswer)
+)
 def answer(
     order_id: str, box: WritesOrders, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))]
 ) -> Response:

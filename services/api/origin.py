@@ -26,6 +26,8 @@ _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?
 # Asked by probes, which know an address and no name; it says that the process answers and nothing else.
 _NAMELESS = frozenset({"/livez"})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# Where no cookie counts, and no page of a browser calls.
+_OF_PROGRAMS = ("/v1/", "/livez", "/readyz", "/metrics")
 
 
 def authority(text: str) -> tuple[str, int | None]:
@@ -151,8 +153,8 @@ class Own:
             if pages := headers.getlist(name):
                 return None if all(self._is_own(page, scope, headers) for page in pages) else _cross_site()
         # No browser of the last years leaves all three out, and where an older one does, the page told it to.
-        # A program may: no cookie counts under /v1, so it can do there only what it can do anyway.
-        if scope["path"].startswith("/v1/"):
+        # A program may: no cookie counts where programs ask, so it can do there only what it can do anyway.
+        if scope["path"].startswith(_OF_PROGRAMS):
             return None
         return RequestRefused(
             "cross_site",

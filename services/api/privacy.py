@@ -16,6 +16,7 @@ from schemas.order import Order
 from services.api.access import Administers
 from services.api.bodies import body, takes
 from services.api.orders import read, shown
+from services.api.problems import CONFLICT
 from services.api.takeout import zipped
 
 router = APIRouter(tags=["privacy"])
@@ -44,7 +45,7 @@ class CustomerErased(BaseModel):
 Named = Annotated[Customer, Depends(body(Customer))]
 
 
-@router.delete("/v1/orders/{order_id}/data", response_model=Order)
+@router.delete("/v1/orders/{order_id}/data", response_model=Order, responses=CONFLICT)
 def erase(order_id: str, box: Administers) -> Response:
     """Erase the recording, what was said and the metadata; the priced lines stay. Twice is the same as once.
     409 while the order is under way or waits for somebody."""

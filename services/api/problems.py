@@ -8,23 +8,32 @@ HTTP status that is. What nobody foresaw becomes a 500 that names the request id
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
+from starlette.routing import compile_path
 
 from schemas import errors, sign_in_errors
 
 log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+
+# What a call declares whose thing may have moved on since the caller read it.
+CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: {"description": "it is not, or no longer, as this call needs it; some answers show it as it is now"}
+}
 
 # Seconds after which a caller may try again when something that we lean on is down.
 RETRY_AFTER_S = 2
@@ -239,7 +248,7 @@ def refusal(request: Request, error: Exception) -> errors.SaycartError:
             error.status_code,
             detail,
             hint="The calls are listed at /docs.",
-            headers=dict(error.headers or {}),
+            headers=dict(error.headers or {}) | (_allowed(request) if error.status_code == 405 else {}),
         )
     if not isinstance(error, errors.SaycartError):
         raise error
@@ -247,6 +256,20 @@ def refusal(request: Request, error: Exception) -> errors.SaycartError:
     event = log.error if status == 500 else log.warning if status > 500 else log.info
     event("request.refused", code=error.code, status=status, detail=error.detail)
     return error
+
+
+def _allowed(request: Request) -> dict[str, str]:
+    """Every method of this address, as a header; Starlette's own names those of the first route alone."""
+    methods: set[str] = set()
+    for found in iter_route_contexts(request.app.routes):
+        if (path := getattr(found, "path", None)) and _pattern(path).match(request.scope["path"]):
+            methods.update(getattr(found, "methods", None) or ())
+    return {"Allow": ", ".join(sorted(methods))}
+
+
+@cache
+def _pattern(path: str) -> re.Pattern[str]:
+    return compile_path(path)[0]
 
 
 def install(app: FastAPI) -> None:

@@ -19,7 +19,7 @@ from services.api import present
 from services.api.access import Reviews
 from services.api.bodies import body, takes
 from services.api.deps import Cursor, Limit
-from services.api.problems import RequestRefused
+from services.api.problems import CONFLICT, RequestRefused
 from services.desk import Desk
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
@@ -43,21 +43,30 @@ def one(review_id: str, box: Reviews) -> Response:
     return _shown(box, review_id)
 
 
-@router.post("/{review_id}/claim", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
+@router.post(
+    "/{review_id}/claim", response_model=present.ReviewDetail, openapi_extra=takes(Claim), responses=CONFLICT
+)
 def claim(review_id: str, box: Reviews, wanted: Annotated[Claim, Depends(body(Claim))]) -> Response:
     """Take a review for some minutes. Claiming again what one holds renews it."""
     who, lease_s = _reviewer(box, wanted), box.settings.review_lease_s
     return _change(box, review_id, lambda: box.reviews.claim(review_id, who, lease_s))
 
 
-@router.post("/{review_id}/renew", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
+@router.post(
+    "/{review_id}/renew", response_model=present.ReviewDetail, openapi_extra=takes(Claim), responses=CONFLICT
+)
 def renew(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
     """Hold a live claim for longer. One that has lapsed is not renewed: claim it again."""
     who, lease_s = _reviewer(box, holder), box.settings.review_lease_s
     return _change(box, review_id, lambda: box.reviews.renew(review_id, who, lease_s))
 
 
-@router.post("/{review_id}/release", response_model=present.ReviewDetail, openapi_extra=takes(Claim))
+@router.post(
+    "/{review_id}/release",
+    response_model=present.ReviewDetail,
+    openapi_extra=takes(Claim),
+    responses=CONFLICT,
+)
 def release(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
     """Give a claimed review back to the queue."""
     who = _reviewer(box, holder)
@@ -65,7 +74,10 @@ def release(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(
 
 
 @router.post(
-    "/{review_id}/decision", response_model=present.ReviewDetail, openapi_extra=takes(ReviewDecision)
+    "/{review_id}/decision",
+    response_model=present.ReviewDetail,
+    openapi_extra=takes(ReviewDecision),
+    responses=CONFLICT,
 )
 def decide(
     review_id: str, box: Reviews, decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))]

@@ -21,6 +21,7 @@ router = APIRouter(prefix="/v1/schema", tags=["schema"])
     responses={
         200: {"content": {"application/schema+json": {}}, "description": "JSON Schema, with its `version`"},
         304: {"description": "unchanged"},
+        404: {"description": "there is no such menu"},
     },
 )
 def cart(

@@ -182,12 +182,14 @@ def _cut_short(decoder: OpenAIDecoder) -> Result:
 def _same_tokenizer(here: Settings, url: str, tokens: Any) -> Result:
     """Whether the server cuts text as the tokenizer that was checked; else these checks were of another."""
     what, other = "server's tokenizer", []
+    key = {"Authorization": f"Bearer {here.llm_api_key}"} if here.llm_api_key else {}
     for text in map(writable, AWKWARD):
         body: dict[str, Any] = {"content": text, "add_special": False}
         if here.llm_dialect == "vllm":
             body = {"model": here.llm_model, "prompt": text, "add_special_tokens": False}
         try:
-            answer = httpx.post(f"{url.rstrip('/')}/tokenize", json=body, timeout=LONG_S, trust_env=False)
+            at = f"{url.rstrip('/')}/tokenize"
+            answer = httpx.post(at, json=body, headers=key, timeout=LONG_S, trust_env=False)
             if answer.raise_for_status().json()["tokens"] != tokens.tokenize_str(text):
                 other.append(text)
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:

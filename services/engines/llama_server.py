@@ -7,6 +7,9 @@ Cost, measured with the 1.5B model (Q4_K_M), 2 slots of 12,288 tokens: 2.5 GB re
 which 1.1 GB is the mapped file (given back under pressure), 0.6 GB weights repacked for the CPU and 0.7 GB
 the KV cache, which is 28 KB a token; 2.9 GB after orders on three menus, with the prompt cache filling.
 
+Where `LLAMA_API_KEY` is set, only who shows that key may ask, since other users of the machine reach loopback
+too; the environment holds it, since `ps` shows a command line to all. `/health` and `/v1/models` stay open.
+
 This server answers 200 with unmasked text when a grammar does not compile: its client must check grammars
 before and answers after. Prompts longer than a slot get 400; answers that fill it end as `length`.
 """
@@ -25,6 +28,7 @@ from services.engines.adapters import prepared
 
 # Read when libgomp loads, hence before xllamacpp: spinning threads would take the cores from Whisper.
 OPENMP_ENV = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+KEY_ENV = "LLAMA_API_KEY"  # as llama.cpp's own program calls it
 PROMPT_CACHE_MIB = 512  # about 9 prefixes of 2,000 tokens beyond those in slots; the default is 8 GiB
 LIBGOMP_HINT = "The system's libgomp is missing: apt-get install libgomp1"
 
@@ -123,6 +127,8 @@ def _params(xllamacpp: Any, args: argparse.Namespace) -> Any:
     # A new order goes to the slot whose cached prompt it shares at least this share of; the fixed part of
     # our prompts is nearly all of them, so an order of another menu must not push a warm one out.
     params.slot_prompt_similarity = 0.5
+    if key := os.environ.get(KEY_ENV):
+        params.api_keys = [key]
     params.endpoint_metrics = True
     params.endpoint_slots = True
     params.ui = False

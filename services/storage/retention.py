@@ -8,7 +8,7 @@ Nothing to do costs a look at an index, and no write.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -44,6 +44,7 @@ _READ = load_only(
     *(OrderRow.cart, OrderRow.error, OrderRow.engine),
 )
 _QUIETLY = {"synchronize_session": False}
+Carry = Callable[[Session, datetime, Sequence[OrderRow]], int]
 STEP = 50
 """Orders of one transaction: some 20 ms of SQLite's one writer."""
 
@@ -58,48 +59,73 @@ class RetentionStore:
     def recordings(self, older_than_s: float, limit: int = STEP) -> int:
         """Let go of recordings of orders that ended so many seconds ago."""
         over = self._ended(HAS_RECORDING, limit).options(_NAMES)
-        if not self._any(over, older_than_s):
-            return 0
-        with writing(self._database) as (session, now):
-            rows = _locked(session, over, now, older_than_s)
-            for row in rows:
-                let_go(session, now, row)
-                row.audio_key = None
-            return self._done(session, now, older_than_s, "recordings", len(rows))
+        return self._step("recordings", over, older_than_s, self._silence)
 
     def words(self, older_than_s: float, limit: int = STEP) -> int:
         """Erase what the customers of such orders said, with their recordings where they still are there."""
         over = self._ended(HAS_WORDS, limit).options(_READ)
-        if not self._any(over, older_than_s):
-            return 0
-        with writing(self._database) as (session, now):
-            rows = _locked(session, over, now, older_than_s)
-            for row in rows:
-                let_go(session, now, row)
-                row.audio_key = None
-            reviewed = wipe(session, now, rows)
-            session.flush()
-            for row in rows:
-                if row.id in reviewed:
-                    told_erased(self._database, session, now, row, SWEEPER)
-            return self._done(session, now, older_than_s, "transcripts", len(rows))
+        return self._step("transcripts", over, older_than_s, self._erase)
 
     def orders(self, older_than_s: float, limit: int = STEP) -> int:
         """Take such orders away whole, once all that happened to them is folded into tallies."""
-        over = self._over(limit)
-        if not self._any(over, older_than_s, came=True):
-            return 0
+        return self._step("orders", self._over(limit), older_than_s, self._take_away, whole=True)
+
+    def _step(
+        self, what: str, over: Select[Any], older_than_s: float, do: Carry, *, whole: bool = False
+    ) -> int:
+        """One step over the orders that `over` finds: `do` gives how many it was for. `whole` is of orders
+        that go with all that is counted of them."""
+        # Looked for in a read first: an idle sweeper would else take SQLite's one writer at each sweep.
+        with reading(self._database) as session:
+            query = _before(over, self._database.now(session), older_than_s, came=whole)
+            if session.scalar(query.with_only_columns(OrderRow.id).limit(1)) is None:
+                return 0
         with writing(self._database) as (session, now):
-            # First, as whoever else takes from the tallies does.
-            self._database.lock(session, folding.LOCK)
-            rows = _locked(session, over, now, older_than_s, came=True)
-            open_ = _unfolded(session, [row.id for row in rows])
-            rows = [row for row in rows if row.id not in open_]
-            for row in rows:
+            if whole:
+                # First, as whoever else takes from the tallies does.
+                self._database.lock(session, folding.LOCK)
+            # Held to the end; one that somebody else holds is left for the next time.
+            query = _before(over, now, older_than_s, came=whole).with_for_update(skip_locked=True)
+            count = do(session, now, session.scalars(query).all())
+            if count:
+                after = {what: count, "ended_before": stamp(now - timedelta(seconds=older_than_s))}
+                session.flush()
+                record(
+                    self._database,
+                    session,
+                    now,
+                    shop=self._shop,
+                    by=SWEEPER,
+                    action="retention.carried_out",
+                    about=("shop", self._shop),
+                    after=after,
+                )
+            return count
+
+    def _silence(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:
+        for row in rows:
+            let_go(session, now, row)
+            row.audio_key = None
+        return len(rows)
+
+    def _erase(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:
+        self._silence(session, now, rows)
+        reviewed = wipe(session, now, rows)
+        session.flush()
+        for row in rows:
+            if row.id in reviewed:
+                told_erased(self._database, session, now, row, SWEEPER)
+        return len(rows)
+
+    def _take_away(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:
+        open_ = _unfolded(session, [row.id for row in rows])
+        ids = [row.id for row in rows if row.id not in open_]
+        for row in rows:
+            if row.id not in open_:
                 let_go(session, now, row)
-            session.flush()
-            _remove(self._database, session, [row.id for row in rows])
-            return self._done(session, now, older_than_s, "orders", len(rows))
+        session.flush()
+        _remove(self._database, session, ids)
+        return len(ids)
 
     def _ended(self, condition: str, limit: int) -> Select[Any]:
         query = select(OrderRow).where(OrderRow.shop_id == self._shop, text(condition))
@@ -110,42 +136,11 @@ class RetentionStore:
         query = select(OrderRow).where(OrderRow.shop_id == self._shop, text(ENDED)).options(_NAMES)
         return query.order_by(OrderRow.created_at, OrderRow.id).limit(limit)
 
-    def _any(self, over: Select[Any], older_than_s: float, *, came: bool = False) -> bool:
-        # Looked for in a read first: an idle sweeper would else take SQLite's one writer at each sweep.
-        with reading(self._database) as session:
-            query = _before(over, self._database.now(session), older_than_s, came=came)
-            return session.scalar(query.with_only_columns(OrderRow.id).limit(1)) is not None
-
-    def _done(self, session: Session, now: datetime, older_than_s: float, what: str, count: int) -> int:
-        if count:
-            after = {what: count, "ended_before": stamp(now - timedelta(seconds=older_than_s))}
-            about = ("shop", self._shop)
-            session.flush()
-            record(
-                self._database,
-                session,
-                now,
-                shop=self._shop,
-                by=SWEEPER,
-                action="retention.carried_out",
-                about=about,
-                after=after,
-            )
-        return count
-
 
 def _before(over: Select[Any], now: datetime, older_than_s: float, *, came: bool) -> Select[Any]:
     end = now - timedelta(seconds=older_than_s)
     over = over.where(OrderRow.updated_at < end)
     return over.where(OrderRow.created_at < end) if came else over
-
-
-def _locked(
-    session: Session, over: Select[Any], now: datetime, older_than_s: float, *, came: bool = False
-) -> Sequence[OrderRow]:
-    """The orders, held to the end; one that somebody else holds is left for the next time."""
-    query = _before(over, now, older_than_s, came=came)
-    return session.scalars(query.with_for_update(skip_locked=True)).all()
 
 
 def _unfolded(session: Session, ids: Sequence[str]) -> set[str]:

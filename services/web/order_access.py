@@ -15,9 +15,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from schemas.access import ALL_SCOPES, VISITOR_SCOPES, Access, Scope
+from schemas.access import VISITOR_SCOPES, Access, Scope
 from schemas.errors import NotFound
-from services.api.access import asking, check, desk
+from services.api.access import asking, check, desk, of_anybody
 from services.api.deps import address, container
 from services.api.links import capability, opened_by
 from services.api.origin import is_https
@@ -105,8 +105,8 @@ async def _holding(order_id: str, request: Request) -> Desk:
     signed = await staff.counted_visitor(request)
     if signed is not None and signed.may(Scope.ORDERS_READ) and request.method in ("GET", "HEAD"):
         access = signed.desk.access
-    if access is None and box.settings.open:
-        access = Access(box.settings.page_shop, "open", ALL_SCOPES)
+    if access is None:
+        access = of_anybody(box.settings)
     if access is None:
         await by_address(request)
         raise NotFound(

@@ -32,7 +32,7 @@ from schemas.audit import Actor
 from schemas.lifecycle import StageName
 from services.bootstrap import check_open, check_tasks, check_traces, tells_somebody, webhook_signer
 from services.engines import llama_server
-from services.engines.embedded import MODEL_TIMEOUT_S, answers, llm_child
+from services.engines.embedded import MODEL_TIMEOUT_S, answers, llm_child, served_at
 from services.readiness import check_addresses
 from services.storage.api_keys import KeyStore
 from services.storage.orders import OrderStore
@@ -174,9 +174,8 @@ class Stack:
         if not config.llm_url:
             port = ports.port("llm", config.llm_port)
             _must_be_free(port, "embedded llama.cpp server", "SAYCART_LLM_PORT")
-            url = f"http://127.0.0.1:{port}"
+            config = served_at(config, port)
             children.append(llm_child(config, port, self.log_path("llm")))
-            config = config.model_copy(update={"llm_url": url, "llm_dialect": "llama.cpp"})
         # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
         config = config.model_copy(update={"metrics_port": 0})
         self.settings = config

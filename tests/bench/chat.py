@@ -43,11 +43,14 @@ class Answer:
 class Chat:
     """A client of one server and model."""
 
-    def __init__(self, url: str, model: str, timeout_s: float = 300.0) -> None:
+    def __init__(self, url: str, model: str, timeout_s: float = 300.0, *, key: str = "") -> None:
         self.port = httpx.URL(url).port or 80
         self._model = model
         limits = httpx.Limits(max_connections=256)
-        self._http = httpx.Client(base_url=url, timeout=timeout_s, limits=limits, trust_env=False)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._http = httpx.Client(
+            base_url=url, headers=headers, timeout=timeout_s, limits=limits, trust_env=False
+        )
 
     def ask(self, chat: list[Message], **body: Any) -> Answer:
         """One answer. A request that the server refuses is an answer too: that is what a caller would see.

@@ -132,7 +132,7 @@ def main() -> int:
         file.open("a", encoding="utf-8") as out,
         ThreadPoolExecutor(4) as pool,
     ):
-        chat = Chat(config.llm_url, args.model)
+        chat = Chat(config.llm_url, args.model, key=config.llm_api_key)
         for order in sample(args.orders):
             if order.id in done or time.monotonic() > until:
                 continue

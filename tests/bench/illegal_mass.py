@@ -167,7 +167,7 @@ def main() -> int:
     tokens = read_vocabulary(Path(resolve(args.model, here.models_dir))).tokenizer()
     until = time.monotonic() + 60 * args.minutes
     with decode_server(here) as config, file.open("a", encoding="utf-8") as out:
-        chat = Chat(config.llm_url, args.model)
+        chat = Chat(config.llm_url, args.model, key=config.llm_api_key)
         for order in sample(args.orders):
             for count in map(int, args.examples.split(",")):
                 if (order.id, count) not in done and time.monotonic() < until:

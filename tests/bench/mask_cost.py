@@ -62,12 +62,14 @@ def tools(schema: Schema) -> Body:
     return {"tools": [{"type": "function", "function": function}], "tool_choice": "required"}
 
 
-def favoured(text: str, url: str, eos: str = "<|im_end|>") -> Body:
+def favoured(text: str, url: str, key: str, eos: str = "<|im_end|>") -> Body:
     """The most that `logit_bias` can say of form: only tokens that occur in `text`, in any order."""
     tokens: set[int] = set()
     for part in (text, eos):
         asked = {"content": part, "parse_special": True}
-        tokens |= set(httpx.post(f"{url}/tokenize", json=asked, trust_env=False).json()["tokens"])
+        header = {"Authorization": f"Bearer {key}"}
+        answer = httpx.post(f"{url}/tokenize", json=asked, headers=header, trust_env=False)
+        tokens |= set(answer.raise_for_status().json()["tokens"])
     return {"logit_bias": [[token, 100] for token in sorted(tokens)]}
 
 
@@ -84,7 +86,7 @@ def settled(count: int) -> list[tuple[Order, str]]:
     return found[:: max(1, len(found) // count)][:count]
 
 
-def ways(url: str) -> dict[str, Callable[[Order], Body]]:
+def ways(url: str, key: str) -> dict[str, Callable[[Order], Body]]:
     schemas: dict[str, Schema] = {}
     carts = " ".join(text for _, text in settled(100))
 
@@ -93,7 +95,7 @@ def ways(url: str) -> dict[str, Callable[[Order], Body]]:
 
     def bias(order: Order) -> Body:
         # The tokens of the schema's names, of other carts, and of what was said.
-        return favoured(f"{_written(schema(order))} {carts} {order.said}", url)
+        return favoured(f"{_written(schema(order))} {carts} {order.said}", url, key)
 
     return {
         "free": lambda order: {},
@@ -196,11 +198,11 @@ def told(rows: list[Row]) -> dict[str, Any]:
     return found
 
 
-def run(url: str, orders: list[Order], file: Path, until: float) -> tuple[list[Row], bool]:
+def run(url: str, key: str, orders: list[Order], file: Path, until: float) -> tuple[list[Row], bool]:
     """All rows so far, and whether that is all."""
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     done = {(r["way"], r["id"]) for r in rows}
-    chat, each = Chat(url, MODEL), ways(url)
+    chat, each = Chat(url, MODEL, key=key), ways(url, key)
     plan: list[tuple[str, str, Callable[[], Row]]] = []
     known, schema = many_names()
     bodies: dict[str, Body] = {
@@ -243,8 +245,8 @@ def main() -> int:
     args.out.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         config = settings().model_copy(update={"llm_model": MODEL, "llm_url": ""})
-        url = stack.enter_context(decode_server(config)).llm_url
-        rows, whole = run(url, sample(args.orders, TUNED[:1]), args.out, until)
+        here = stack.enter_context(decode_server(config))
+        rows, whole = run(here.llm_url, here.llm_api_key, sample(args.orders, TUNED[:1]), args.out, until)
     figures = {"model": MODEL, "whole": whole, "ways": told(rows), "alone": None, "rows": rows}
     if args.write.exists():
         figures["alone"] = json.loads(args.write.read_text()).get("alone")

@@ -137,10 +137,16 @@ def main() -> int:
     os.environ.update(OPENMP_ENV)
     args.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        url = args.url or stack.enter_context(decode_server(settings())).llm_url
+        wanted = settings().model_copy(update={"llm_url": args.url or ""})
+        here = stack.enter_context(decode_server(wanted))
         decoders = {
             way: OpenAIDecoder(
-                url, dialect=args.dialect, model=args.model, timeout_s=TIMEOUT_S, whole=way == "whole"
+                here.llm_url,
+                dialect=args.dialect,
+                model=args.model,
+                timeout_s=TIMEOUT_S,
+                api_key=here.llm_api_key,
+                whole=way == "whole",
             )
             for way in WAYS
         }

@@ -216,6 +216,48 @@ def test_every_problem_type_has_its_page(world: World) -> None:
     expect_problem(world.http.get("/problems/no-such"), 404, "not_found")
 
 
+def test_a_wrong_method_is_told_every_right_one(world: World) -> None:
+    for path, allowed in (
+        ("/v1/orders", "GET, POST"),
+        ("/v1/menus/x", "GET, PUT"),
+        ("/v1/orders/x/data", "DELETE"),
+        ("/livez", "GET"),
+    ):
+        answer = world.http.request("PATCH", path)
+        expect_problem(answer, 405, "method_not_allowed")
+        assert answer.headers["allow"] == allowed
+
+
+def test_programs_need_not_say_where_they_come_from(world: World) -> None:
+    with httpx.Client(base_url=world.url) as http:
+        assert http.delete("/livez").status_code == 405
+        assert http.post("/sign-in").status_code == 403
+        assert http.delete("/livez", headers={"Origin": "http://evil.test"}).status_code == 403
+
+
+def test_no_caller_sets_how_much_is_read(world: World) -> None:
+    sent = b'{"id": "' + b"x" * 1_100_000 + b'"}'
+    answer = world.http.put(
+        "/v1/menus/x?limit=100000000", content=sent, headers={"Content-Type": "application/json"}
+    )
+    expect_problem(answer, 413, "body_too_large")
+
+
+def test_the_document_says_what_each_call_refuses(world: World) -> None:
+    calls = world.http.get("/openapi.json").json()["paths"]
+    asked = calls["/v1/orders/{order_id}/answer"]["post"]["responses"]
+    assert set(asked) == {
+        *("200", "400", "401", "403", "404", "409", "413", "415", "422", "429", "503"),
+        "default",
+    }
+    for status, answer in asked.items():
+        told = answer["content"]
+        assert list(told) == ["application/json" if status == "200" else "application/problem+json"]
+    assert {"404", "413", "401"}.isdisjoint(calls["/livez"]["get"]["responses"])
+    prices = world.http.get("/openapi.json").json()["components"]["schemas"]["Item"]["properties"]["prices"]
+    assert prices["anyOf"][0]["additionalProperties"] is False
+
+
 def test_the_openapi_document_is_whole(world: World) -> None:
     document = world.http.get("/openapi.json").json()
     listed = {f"{method.upper()} {path}" for path, calls in document["paths"].items() for method in calls}

@@ -19,8 +19,10 @@ MODEL = "smollm2-135m-instruct-q4_1.gguf"
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
+    """Of a server whose key the settings have, as a command finds it that is told the address alone."""
     config = settings().model_copy(update={"llm_url": "", "llm_model": MODEL, "reader": "off"})
-    with decode_server(config) as here:
+    with pytest.MonkeyPatch.context() as patch, decode_server(config) as here:
+        patch.setattr("services.examples.serving.settings", lambda: here)
         yield here.llm_url
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from infra.models import resolve
 from infra.ports import any_free
-from infra.settings import settings
+from infra.settings import Settings, settings
 from infra.supervisor import Child, Supervisor
 from services.engines import llama_server
+from services.engines.decoder import OpenAIDecoder
+from services.engines.embedded import decode_server, served_at
+from services.workers.stack import Stack
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
 
@@ -75,6 +80,55 @@ def test_nothing_is_ever_shifted_out_of_the_context(served: tuple[Supervisor, st
     assert ask(served[1], "word " * 900, max_tokens=5).status_code == 400
     long = ask(served[1], "Count.", grammar="%llguidance {}\nstart: /[0-9]{4000}/").json()
     assert long["choices"][0]["finish_reason"] == "length"
+
+
+@pytest.mark.models
+def test_the_embedded_server_asks_for_a_key_of_its_own_life(tmp_path: Path) -> None:
+    wanted = settings().model_copy(
+        update={"llm_url": "", "llm_api_key": "", "llm_model": MODEL, "reader": "off"}
+    )
+    with decode_server(wanted) as first, httpx.Client(base_url=first.llm_url, trust_env=False) as http:
+        assert len(first.llm_api_key) >= 43
+        asks: list[tuple[str, str, Any]] = [
+            ("GET", "/slots", None),
+            ("GET", "/props", None),
+            ("GET", "/metrics", None),
+            ("GET", "/lora-adapters", None),
+            ("POST", "/tokenize", {"content": "a"}),
+            ("POST", "/completion", {"prompt": "a", "n_predict": 1}),
+            (
+                "POST",
+                "/v1/chat/completions",
+                {"messages": [{"role": "user", "content": "a"}], "max_tokens": 1},
+            ),
+        ]
+        for method, path, body in asks:
+            for key in ("", "x", "Bearer", first.llm_api_key[:-1]):
+                header = {"Authorization": f"Bearer {key}"} if key else {}
+                assert http.request(method, path, json=body, headers=header).status_code == 401, path
+            header = {"Authorization": f"Bearer {first.llm_api_key}"}
+            assert http.request(method, path, json=body, headers=header, timeout=60).status_code == 200, path
+        lines = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
+        assert any(b"services.engines.llama_server" in line for line in lines)
+        assert not any(first.llm_api_key.encode() in line for line in lines)
+        OpenAIDecoder(
+            first.llm_url, dialect="llama.cpp", model=first.llm_model, api_key=first.llm_api_key
+        ).probe()
+    assert served_at(wanted, 1).llm_api_key != first.llm_api_key
+    assert served_at(wanted.model_copy(update={"llm_api_key": "given"}), 1).llm_api_key == "given"
+
+
+def test_every_part_of_a_stack_has_the_key_of_its_decode_server(
+    tmp_path: Path,
+) -> None:
+    stack = Stack(Settings(home=tmp_path, llm_model=MODEL, redis_url="redis://127.0.0.1:1/0", reader="off"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        parts = {child.name: child for child in stack._children(listener)}
+    key = parts.pop("llm").env[llama_server.KEY_ENV]
+    assert len(key) >= 43
+    assert {child.env["SAYCART_LLM_API_KEY"] for child in parts.values()} == {key}
+    assert {"decode", "api"} <= parts.keys()
+    assert not any(key in word for child in parts.values() for word in child.argv)
 
 
 @pytest.mark.models

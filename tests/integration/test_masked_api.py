@@ -121,8 +121,18 @@ def test_without_a_decode_server_it_is_503(tmp_path: Path) -> None:
 
 BAD: dict[str, Any] = {
     "/text": [{}, {"text": ""}, {"text": 5}, {"text": "a" * (MAX_TEXT_CHARS + 1)}],
-    "/temperature": [{"text": "a", "temperature": 2.1}, {"text": "a", "temperature": -1}],
-    "/seed": [{"text": "a", "seed": -1}, {"text": "a", "seed": 2**31}, {"text": "a", "seed": 0.5}],
+    "/temperature": [
+        {"text": "a", "temperature": 2.1},
+        {"text": "a", "temperature": -1},
+        {"text": "a", "temperature": "1"},
+    ],
+    "/seed": [
+        {"text": "a", "seed": -1},
+        {"text": "a", "seed": 2**31},
+        {"text": "a", "seed": 0.5},
+        {"text": "a", "seed": False},
+    ],
+    "/score": [{"text": "a", "score": 1}, {"text": "a", "score": "yes"}],
     "/menu": [{"text": "a", "menu": "b"}],
 }
 

@@ -58,7 +58,8 @@ def test_other_requests_go_to_the_base_as_it_is(config: Settings) -> None:
     body |= {"logprobs": True, "top_logprobs": 1}
 
     def first(**more: object) -> float:
-        answer = httpx.post(f"{config.llm_url}/v1/chat/completions", json=body | more, timeout=60).json()
+        url, key = f"{config.llm_url}/v1/chat/completions", {"Authorization": f"Bearer {config.llm_api_key}"}
+        answer = httpx.post(url, json=body | more, headers=key, timeout=60).json()
         return float(answer["choices"][0]["logprobs"]["content"][0]["logprob"])
 
     plain, adapted = first(), first(lora=[{"id": 0, "scale": 1.0}])

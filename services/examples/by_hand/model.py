@@ -34,10 +34,11 @@ _TIMEOUT_S = 60.0
 
 
 class ServedModel:
-    """A `decode.Model`. `size` is that of the vocabulary."""
+    """A `decode.Model`. `size` is that of the vocabulary, `key` what the server asks for."""
 
-    def __init__(self, url: str, size: int) -> None:
-        self._client = httpx.Client(base_url=url, timeout=_TIMEOUT_S, trust_env=False)
+    def __init__(self, url: str, size: int, key: str) -> None:
+        header = {"Authorization": f"Bearer {key}"}
+        self._client = httpx.Client(base_url=url, headers=header, timeout=_TIMEOUT_S, trust_env=False)
         self._size = size
 
     def prompt(self, *messages: tuple[str, str]) -> list[int]:
@@ -96,7 +97,7 @@ def served(size: int) -> Iterator[ServedModel]:
     """The small model in a server of its own, which ends with the block. Raises as `small_model`."""
     options = {"llm_url": "", "llm_model": SMALL, "llm_slots": 1, "llm_context": CONTEXT, "reader": "off"}
     with decode_server(settings().model_copy(update=options)) as config:
-        model = ServedModel(config.llm_url, size)
+        model = ServedModel(config.llm_url, size, config.llm_api_key)
         try:
             yield model
         finally:

@@ -121,7 +121,7 @@ def main() -> int:
     with ExitStack() as stack:
         config = stack.enter_context(decode_server(settings()))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        calls = KeptCalls(config.llm_url, args.out / "answers")
+        calls = KeptCalls(config.llm_url, args.out / "answers", key=config.llm_api_key)
         decoder = lever_decoder(config.llm_url, config.llm_model, calls)
         wired = bootstrap(config.model_copy(update={"home": home, "skip_settled": False})).tools
         tools = replace(wired, decoder=lambda: decoder)

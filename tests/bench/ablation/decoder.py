@@ -32,8 +32,8 @@ _ANSWER = TypeAdapter(dict[str, Any])
 class KeptCalls(Calls):
     """Answers of a server, asked for once; `calls` and `tokens` count what was answered, kept or not."""
 
-    def __init__(self, url: str, folder: Path, *, timeout_s: float = 300.0) -> None:
-        super().__init__(url, timeout_s=timeout_s)
+    def __init__(self, url: str, folder: Path, *, key: str = "", timeout_s: float = 300.0) -> None:
+        super().__init__(url, timeout_s=timeout_s, api_key=key)
         self._kept = Kept(folder)
         self.calls = self.tokens = 0
 

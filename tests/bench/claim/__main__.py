@@ -147,7 +147,9 @@ def main() -> int:
             print("not all is heard yet; run it again to go on")
             return 0
         served = stack.enter_context(decode_server(config))
-        bench = Bench(tools, watch, served.llm_url, args.dialect, args.model, args.examples)
+        bench = Bench(
+            tools, watch, served.llm_url, args.dialect, args.model, args.examples, served.llm_api_key
+        )
         finished = True
         for temperature in map(float, args.temperatures.split(",")):
             for condition, orders in whole.items():

@@ -63,8 +63,8 @@ def sampling(temperature: float, order: str) -> dict[str, Any]:
 class HeldCalls(Calls):
     """The product's calls at a temperature of ours, and every answer of the order in a thread's hands."""
 
-    def __init__(self, url: str, temperature: float) -> None:
-        super().__init__(url, timeout_s=TIMEOUT_S)
+    def __init__(self, url: str, temperature: float, key: str) -> None:
+        super().__init__(url, timeout_s=TIMEOUT_S, api_key=key)
         self._temperature = temperature
         self._held = threading.local()
 
@@ -96,6 +96,7 @@ class Bench:
     dialect: str
     model: str
     examples: int = form.EXAMPLES
+    key: str = ""
 
     def pipeline(self, method: str, temperature: float) -> Pipeline:
         """One of METHODS."""
@@ -144,7 +145,7 @@ class _Old(Pipeline):
 
     def __init__(self, bench: Bench, method: str, temperature: float) -> None:
         super().__init__(bench, method, temperature)
-        self._chat = Chat(bench.url, bench.model, timeout_s=TIMEOUT_S)
+        self._chat = Chat(bench.url, bench.model, timeout_s=TIMEOUT_S, key=bench.key)
 
     def warm(self, menu: Menu) -> None:
         """See `Pipeline.warm`."""
@@ -191,7 +192,7 @@ class _Ours(Pipeline):
         adapter = made_for(bench.model) if method == "ours-reader" else None
         if method == "ours-reader" and adapter is None:
             raise SystemExit(f"No adapter was trained for {bench.model}; leave ours-reader out.")
-        self._calls = HeldCalls(bench.url, temperature)
+        self._calls = HeldCalls(bench.url, temperature, bench.key)
         made: Callable[..., HeldCalls] = lambda *_, **__: self._calls  # noqa: E731
         whole = method == "ours-whole"
         with patch("services.engines.decoder.Calls", made):

@@ -1,0 +1,89 @@
+"""The OpenAPI document: FastAPI's, with every refusal that a call may meet and the bodies that it can't see.
+
+What a route refuses on its own account (a conflict, a range) it declares itself. What follows from what it
+takes is added here, so that a new route says it without anybody thinking of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from services.api.problems import MEDIA_TYPE
+
+_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
+_REST = "an RFC 9457 problem: none of these, such as 421 for a name that is not ours, 408 for a slow client"
+# Those that say when to come again.
+_LATER = ("429", "503", "507")
+
+
+def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
+    """The document of `app`, made once; `unseen` are models of bodies that its routes read by themselves."""
+    if app.openapi_schema:
+        return app.openapi_schema
+    document = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    _, found = models_json_schema(
+        [(model, "validation") for model in unseen], ref_template="#/components/schemas/{model}"
+    )
+    components = document.setdefault("components", {}).setdefault("schemas", {})
+    for name, definition in found["$defs"].items():
+        components.setdefault(name, definition)
+    for name in ("HTTPValidationError", "ValidationError"):
+        components.pop(name, None)
+    _close(components)
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            operation["responses"] = _answers(path, operation)
+    app.openapi_schema = document
+    return document
+
+
+def _close(node: Any) -> None:
+    """Say that maps whose keys have a form take no others: pydantic refuses them, and does not say so."""
+    if isinstance(node, dict):
+        if "patternProperties" in node:
+            node.setdefault("additionalProperties", False)
+        node = list(node.values())
+    if isinstance(node, list):
+        for inner in node:
+            _close(inner)
+
+
+def _answers(path: str, operation: dict[str, Any]) -> dict[str, Any]:
+    """What a route declares, FastAPI's own 422 put aside, and what follows; lowest status first."""
+    told = dict(operation["responses"])
+    if "HTTPValidationError" in str(told.get("422")):
+        del told["422"]
+    for status, description in _following(path, operation):
+        told.setdefault(status, {"description": description})
+    for status, answer in told.items():
+        if status >= "400":
+            answer.setdefault("content", _PROBLEM)
+        if status in _LATER:
+            answer.setdefault("headers", _AGAIN)
+    return dict(sorted(told.items())) | {"default": {"description": _REST, "content": _PROBLEM}}
+
+
+def _following(path: str, operation: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    body, asked = "requestBody" in operation, operation.get("parameters", [])
+    yield "400", "the request can't be read"
+    if operation.get("security"):
+        yield "401", "no key, or one that is unknown or over"
+        yield "403", "the key lacks the scope, or another site's page asks"
+        yield "429", "over a limit of requests, bytes or open streams"
+        yield "503", "the database can't answer now"
+    if "{" in path:
+        yield "404", "there is no such thing in this shop"
+    if body:
+        yield "413", "the body is too large"
+        yield "415", "another content type is taken"
+    if body or asked:
+        yield "422", "a field, a parameter or an id is not usable; `errors` names each place"

@@ -1,0 +1,6 @@
+"""schemathesis over the OpenAPI document, with keys, against an API process; a short form runs in CI."""
+
+OTHER = "other"
+"""A second shop."""
+SECRET = "zanzibar"
+"""Said in each of its orders, and part of its menus' names."""
