@@ -3,7 +3,8 @@
 They err in different places, so a cart that both come to is right far more often than either's. Where the
 rules leave an order open, or doubt it, the learned reader's cart stands if it is sure enough of it; what is
 sure enough was measured on menus that it never saw (docs/training.md), and less is needed where the rules'
-best guess is the same cart. Where both are sure and differ, a human looks.
+best guess is the same cart. In a language in which that was not measured it is never sure enough. Where both
+are sure and differ, a human looks.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from schemas.evidence import Evidence
 from services.checks.heard_words import with_heard
 from services.checks.one_cart import line_left, undoubted_cart, written
 from services.engines.ports import Reading
+from services.reading.language.language import measured
 
 SURE, LIKELY = math.exp(-0.03), math.exp(-0.3)
 """Probability of a whole cart from which the learned reader alone is believed, and from which it is where the
@@ -55,7 +57,9 @@ def compare(reading: Reading, evidence: Evidence) -> Agreement:
             verdict, draft = Verdict.AGREED, ours
         else:
             verdict, draft = Verdict.DIFFER, draft if sure >= LIKELY else ours
-    elif sure >= SURE or (sure >= LIKELY and _guessed(evidence, read)):
+    elif measured(evidence.menu.language) and (
+        sure >= SURE or (sure >= LIKELY and _guessed(evidence, read))
+    ):
         verdict = Verdict.VOUCHED
     else:
         verdict = Verdict.UNSURE
