@@ -57,9 +57,7 @@ def compare(reading: Reading, evidence: Evidence) -> Agreement:
             verdict, draft = Verdict.AGREED, ours
         else:
             verdict, draft = Verdict.DIFFER, draft if sure >= LIKELY else ours
-    elif measured(evidence.menu.language) and (
-        sure >= SURE or (sure >= LIKELY and _guessed(evidence, read))
-    ):
+    elif measured(evidence.menu.language) and (sure >= SURE or (sure >= LIKELY and _guessed(evidence, read))):
         verdict = Verdict.VOUCHED
     else:
         verdict = Verdict.UNSURE

@@ -1,10 +1,10 @@
 """Told orders that were spoken: heard with Whisper, read by rules alone, and held against their carts.
 
-    python -m tests.bench.heard_told reports/es/*/      folders as tests/golden/speak/told.py and speak.py leave them
+    python -m tests.bench.heard_told reports/es/*/
 
-Hears as the product does, a second time with the menu's words where the first left doubt, and keeps what it heard
-in `heard.jsonl`: what is there already is not heard again. No model reads or decodes, so an order whose words leave
-a choice is proposed as the rules would have it.
+Folders are as `tests/golden/speak/told.py` and `speak.py` leave them. Hears as the product does, a second
+time with the menu's words where the first left doubt, and keeps it in `heard.jsonl`: what is there is not
+heard again. No model reads or decodes; what is in doubt is proposed as the rules would have it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from typing import Any
 from infra.settings import settings
 from schemas.cart import CartDraft, Severity
 from schemas.compare import canonical
+from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.checks.confidence import field_confidences
 from services.checks.evidence import check_fields, check_hearing
+from services.checks.facts import check_facts
 from services.checks.one_cart import undoubted_cart
 from services.checks.triage import doubts
 from services.engines.ports import Recording
@@ -50,11 +52,11 @@ def heard(folder: Path, rows: list[dict[str, Any]], menu: Menu) -> dict[str, Tra
     return known
 
 
-def accepted(transcript: Transcript, cart: CartDraft | None, menu: Menu) -> bool:
-    """Whether nobody would be asked about an order of which the words leave this cart."""
+def accepted(transcript: Transcript, cart: CartDraft | None, evidence: Evidence) -> bool:
+    """Whether nobody at the shop would look at an order of which the words leave this cart."""
     if cart is None:
         return False
-    evidence = read_order(transcript.text, menu, 1)
+    menu = evidence.menu
     fields = field_confidences(cart, evidence, transcript)
     found = [*check_hearing(transcript), *check_fields(fields, settings().field_threshold, cart, menu)]
     blocking = [finding for finding in found if finding.severity is Severity.BLOCKING]
@@ -71,9 +73,16 @@ def scored(folder: Path) -> Counter[str]:
         wrong, said = word_errors(row["text"], transcript.text, menu.language)
         meant = canonical(row["lines"])
         evidence = read_order(transcript.text, menu, 1)
-        lines, sure = proposed(evidence), accepted(transcript, undoubted_cart(evidence), menu)
+        cart, lines = undoubted_cart(evidence), proposed(evidence)
+        sure = accepted(transcript, cart, evidence)
+        question = (
+            sure
+            and cart is not None
+            and any(f.severity is Severity.BLOCKING for f in check_facts(cart, menu))
+        )
         right = lines is not None and canonical(lines) == meant
         counts.update(orders=1, word_errors=wrong, words=said, accepted=sure, proposed_rightly=right)
+        counts["of them asked for a choice"] += question
         counts["accepted and wrong"] += sure and not right
     return counts
 

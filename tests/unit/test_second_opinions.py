@@ -1,4 +1,4 @@
-"""In a language in which nobody measured how far a second opinion may be believed, none takes a doubt away."""
+"""In a language in which nobody measured how far to believe a second opinion, none takes a doubt away."""
 
 from __future__ import annotations
 

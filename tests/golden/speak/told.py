@@ -1,9 +1,9 @@
-"""Specs for `speak.py` from told orders: one for each file of orders, spoken by the language's voices in turn.
+"""Specs for `speak.py` from told orders: one for each file, spoken by the language's voices in turn.
 
     python -m tests.golden.speak.told tests/told/es/*.orders --out reports/es
 
-Runs in saycart's own environment, `speak.py` in its own. Each `NAME.orders` becomes `OUT/NAME/spec.json`, and its
-menu, `NAME.menu` or what `NAME` begins with, `OUT/NAME/menu.json`.
+Runs in saycart's own environment, `speak.py` in its own. Each `NAME.orders` becomes `OUT/NAME/spec.json`, and
+its menu, `NAME.menu` or what `NAME` begins with, `OUT/NAME/menu.json`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from services.training.notation import Order, read_menu, read_orders
 
-# By a menu's language and currency. Kokoro has three Spanish voices; for Mexico they take espeak's Latin American.
+# By a menu's language and currency. Kokoro has three Spanish voices; for Mexico with Latin American sounds.
 VOICES = {
     ("es", "EUR"): ("ef_dora", "em_alex", "em_santa"),
     ("es", "MXN"): ("ef_dora/es-419", "em_alex/es-419", "em_santa/es-419"),
