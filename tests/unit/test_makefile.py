@@ -13,7 +13,6 @@ import pytest
 
 from infra.settings import REPOSITORY
 from tests.conftest import ALONE_FILES, ALONE_FOLDERS
-from tests.conftest import ALONE_FOLDERS
 
 MAKE = shutil.which("make") or "make"
 # What `python3.12` of a version manager does where no 3.12 is chosen.
@@ -85,11 +84,6 @@ def test_the_lock_is_of_every_version_and_names_no_address() -> None:
         "made with --universal"
     )
     assert not re.search(r"https?://|--(extra-)?index-url|--find-links", lock)
-
-
-def test_what_make_test_runs_alone_is_there_under_that_name() -> None:
-    folders = {folder.name for folder in (REPOSITORY / "tests").iterdir()}
-    assert not set(ALONE_FOLDERS) - folders
 
 
 def test_what_make_test_runs_alone_is_there_under_that_name() -> None:
