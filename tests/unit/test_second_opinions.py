@@ -10,7 +10,9 @@ import pytest
 from infra.settings import REPOSITORY
 from schemas.cart import Severity
 from schemas.menu import Menu
+from services.checks.confidence import field_confidences
 from services.checks.evidence import check_hearing
+from services.checks.one_cart import undoubted_cart
 from services.checks.two_readers import Verdict, compare
 from services.engines.confidence import calibrated, is_measured
 from services.engines.ports import Reading
@@ -63,3 +65,19 @@ def test_spanish_is_never_as_sure_as_english_that_was_heard_alike() -> None:
     for percent in range(1, 101):
         spanish, english = (calibrated(percent / 100, f"{BASE}/{code}") for code in ("es", "en"))
         assert spanish < english
+
+
+def test_fields_that_were_hard_to_hear_are_doubted_in_spanish_as_in_english() -> None:
+    evidence = read_order(SAID, MENU, 1)
+    cart = undoubted_cart(evidence)
+    assert cart is not None
+    sure, unsure = (speech(SAID, probability=p) for p in (0.98, 0.6))
+    spanish, english = (
+        [
+            field_confidences(cart, evidence, heard.model_copy(update={"source": f"{BASE}/{code}"}))
+            for heard in (sure, unsure)
+        ]
+        for code in ("es", "en")
+    )
+    assert spanish == english
+    assert min(spanish[0][0].values()) > 0.94 > min(spanish[1][0].values())
