@@ -41,17 +41,22 @@ SECOND_TRY = ("browser", "e2e", "engines", "integration")
 # `make test` runs these after all others, one after the other: whole stacks, models that take both cores, and
 # what is held to a clock (a lease that must not lapse, an answer within a second). The others run two at a
 # time, each file in one process: a new test belongs there unless it is of this sort.
-ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults", "integration")
+ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
+ALONE = (
+    "api_orders api_problems called_off choices costly_audio decode_worker decoder leases llama_server",
+    "masked_api masked_command rates_shared reader slow_clients spanish_heard whisper worker",
+)
+ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests of those folders their second try, and mark what runs alone."""
     here = Path(__file__).parent
     for item in items:
-        folder, *_ = item.path.relative_to(here).parts
+        folder, *_, file = item.path.relative_to(here).parts
         if folder in SECOND_TRY:
             item.add_marker(pytest.mark.flaky(reruns=1))
-        if folder in ALONE_FOLDERS:
+        if folder in ALONE_FOLDERS or (folder == "integration" and file in ALONE_FILES):
             item.add_marker(pytest.mark.alone)
 
 

@@ -14,8 +14,9 @@ hearings whose right cart is known. A weight multiplies a feature:
 
 Where a second recogniser came to the same order, no field is less sure than the order as a whole.
 
+A recogniser that was measured in another language alone is held to that table, which is better than to none.
 A transcript without word probabilities (an order that came as text), one from a second hearing (its words
-were asked for), and a recogniser without a table give no field confidences.
+were asked for), and a recogniser without any table give no field confidences.
 """
 
 from __future__ import annotations
@@ -66,9 +67,16 @@ def models() -> dict[str, dict[str, Model]]:
     }
 
 
+def _models_for(source: str) -> dict[str, Model] | None:
+    """Those of a recogniser, if need be of the same one in another language; None where it has none."""
+    without_language, slash, _ = source.rpartition("/")
+    alike = (known for key, known in models().items() if slash and key.startswith(without_language + slash))
+    return models().get(source) or next(alike, None)
+
+
 def field_confidences(draft: CartDraft, evidence: Evidence, transcript: Transcript) -> list[dict[str, float]]:
     """For each line the confidence (0..1) of each field by its name; empty where nothing can be told."""
-    known = models().get(transcript.source)
+    known = _models_for(transcript.source)
     if known is None or transcript.first_heard is not None:
         return [{} for _ in draft.lines]
     # Two recognisers only agree where the words leave one cart, so no value of it was the model's choice.

@@ -20,6 +20,7 @@ from services.checks.facts import check_facts
 from services.checks.naming import option_name
 from services.checks.price import price_cart
 from services.checks.two_readers import Verdict
+from services.reading.language.language import measured
 
 WHICH, RIGHT, NOTHING = "order/which", "order/right", "order/nothing"
 FIRST, SECOND, NEITHER, YES, NO = "first", "second", "neither", "yes", "no"
@@ -55,8 +56,11 @@ def question_about(
 
     `told` is what the order kept of both readings (`two_readers.py`), `draft` the cart that is proposed.
     Only carts that the menu allows as they are, without a wish off it, and of a total of `most` minor units
-    or less, are put to a customer.
+    or less, are put to a customer. In a language whose readings were not measured nobody is asked: how often
+    there is a right answer is not known, and these sentences are English.
     """
+    if not measured(menu.language):
+        return None
     if told["verdict"] == Verdict.VOUCHED and not draft.lines:
         return _NOTHING
     if told["verdict"] == Verdict.UNSURE and told["probability"] < ask_at:

@@ -3,8 +3,9 @@
 They err in different places, so a cart that both come to is right far more often than either's. Where the
 rules leave an order open, or doubt it, the learned reader's cart stands if it is sure enough of it; what is
 sure enough was measured on menus that it never saw (docs/training.md), and less is needed where the rules'
-best guess is the same cart. Where both are sure and differ, or neither is, the order keeps both carts: its
-customer is asked where that can settle it (`two_carts.py`), and a human looks where not.
+best guess is the same cart; in a language in which that was not measured it is never sure enough. Where both
+are sure and differ, or neither is, the order keeps both carts: its customer is asked where that can settle it
+(`two_carts.py`), and a human looks where not.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from schemas.question import Question
 from services.checks.heard_words import with_heard
 from services.checks.one_cart import line_left, undoubted_cart, written
 from services.engines.ports import Reading
+from services.reading.language.language import measured
 
 SURE, LIKELY = math.exp(-0.02), math.exp(-0.2)
 """Probability of a whole cart from which the learned reader alone is believed, and from which it is where the
@@ -63,7 +65,7 @@ def compare(
             draft = ours
         else:
             draft, other = (draft, ours) if sure >= likely_at else (ours, draft)
-    elif sure >= sure_at or (sure >= likely_at and same):
+    elif measured(evidence.menu.language) and (sure >= sure_at or (sure >= likely_at and same)):
         verdict = Verdict.VOUCHED
     else:
         verdict, other = Verdict.UNSURE, guess if not same else None

@@ -24,15 +24,13 @@ from services.checks.one_cart import undoubted_cart
 from services.engines.ports import Recording, Transcriber
 from services.hearing.second_hearing import Heard
 from services.reading.chart.tokens import folded
-from services.reading.language.language import language_of
+from services.reading.language.language import language_of, measured
 from services.reading.order import read_order
 
 log = structlog.get_logger()
 
 # Of 675 hearings of real people, none from here on had a field under its threshold: nothing to spare.
 SURE = 0.9
-# The only language that agreement was measured in, and that the default second model hears.
-LANGUAGE = "en"
 
 
 def with_witness(
@@ -51,7 +49,7 @@ def with_witness(
     goes wrong with the second recogniser is logged, and the doubt stays.
     """
     first, evidence = heard.transcript, heard.evidence
-    if first.language != LANGUAGE or (first.confidence >= SURE and first.first_heard is None):
+    if not measured(first.language) or (first.confidence >= SURE and first.first_heard is None):
         return heard
     if evidence is None or undoubted_cart(evidence) is None:
         return heard  # a human sees it whatever was heard

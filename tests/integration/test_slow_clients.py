@@ -135,6 +135,8 @@ def honest(world: World) -> Iterator[None]:
     thread.start()
     try:
         yield
+        # However long that takes on a busy machine: to be served is what is asked, not how fast.
+        until(lambda: seen[0] > 3 or faults)
     finally:
         stop.set()
         thread.join()
@@ -261,7 +263,6 @@ def test_a_body_of_crumbs_is_cut_off(strict: World) -> None:
             for _ in range(100):
                 line.sendall(b"1\r\n \r\n" * 9_900)
         assert status(heard(line)) == 0
-        time.sleep(0.2)  # for the others' sake, who are to be seen
     assert door(strict).ended["body in crumbs"] == 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -13,23 +12,12 @@ from services.pipeline.kept_evidence import evidence_of, kept, reader_version
 from services.reading.order import read_order
 from services.storage.records import MenuVersion, OrderRecord
 from tests.stand_ins import CAFE, RIGHT, in_review, speech
-from tests.unit.test_told import FLOORS, MENUS, rows_of
 
 MENU = MenuVersion("main", CAFE, 4, "", datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def order(said: str = "a large latte with oat milk") -> OrderRecord:
     return replace(in_review(RIGHT), transcript=speech(said))
-
-
-def test_what_is_kept_comes_back_as_it_was() -> None:
-    told = [row for part in FLOORS for row in rows_of(part)[::20]]
-    for row in told:
-        made = read_order(row["utterance"], MENUS[row["menu"]], 1)
-        stored = json.loads(json.dumps(kept(made)))
-        version = MenuVersion("main", made.menu, 1, "", MENU.created_at)
-        assert evidence_of(replace(order(made.transcript), evidence=stored), version) == made
-    assert len(told) > 200
 
 
 def test_what_is_kept_is_taken_whatever_release_made_it(monkeypatch: pytest.MonkeyPatch) -> None:

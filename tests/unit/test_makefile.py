@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from infra.settings import REPOSITORY
-from tests.conftest import ALONE_FOLDERS
+from tests.conftest import ALONE_FILES, ALONE_FOLDERS
 
 MAKE = shutil.which("make") or "make"
 # What `python3.12` of a version manager does where no 3.12 is chosen.
@@ -87,5 +87,7 @@ def test_the_lock_is_of_every_version_and_names_no_address() -> None:
 
 
 def test_what_make_test_runs_alone_is_there_under_that_name() -> None:
-    folders = {folder.name for folder in (REPOSITORY / "tests").iterdir()}
-    assert not set(ALONE_FOLDERS) - folders
+    tests = REPOSITORY / "tests"
+    files = {file.name for file in (tests / "integration").glob("test_*.py")}
+    folders = {folder.name for folder in tests.iterdir()}
+    assert (ALONE_FILES - files, set(ALONE_FOLDERS) - folders) == (set(), set())

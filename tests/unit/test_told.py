@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -12,8 +14,11 @@ from infra.settings import REPOSITORY
 from schemas.compare import canonical
 from schemas.evidence import Evidence
 from services.checks.one_cart import line_left
+from services.pipeline.kept_evidence import evidence_of, kept
 from services.reading.order import read_order
+from services.storage.records import MenuVersion
 from tests.carts import MENUS, only_cart
+from tests.stand_ins import RIGHT, in_review, speech
 
 TOLD = REPOSITORY / "tests" / "told"
 # Which share of each part's carts is proposed rightly, at least.
@@ -49,6 +54,15 @@ def test_next_to_nothing_wrong_is_accepted_without_a_look(part: str) -> None:
     wrong = [row["utterance"] for row, cart in accepted if canonical(cart) != canonical(row["cart"]["lines"])]
     assert wrong == []
     assert len(accepted) > 0.1 * len(read(part)), "where nothing is accepted, nothing is proved"
+
+
+@pytest.mark.parametrize("part", FLOORS)
+def test_evidence_that_is_kept_comes_back_as_it_was(part: str) -> None:
+    for _, made in read(part)[::5]:
+        stored = json.loads(json.dumps(kept(made)))
+        order = replace(in_review(RIGHT), transcript=speech(made.transcript), evidence=stored)
+        version = MenuVersion("main", made.menu, 1, "", datetime(2026, 1, 1, tzinfo=UTC))
+        assert evidence_of(order, version) == made
 
 
 @pytest.mark.parametrize("part", FLOORS)

@@ -208,3 +208,9 @@ def test_only_its_own_answers_are_taken() -> None:
 def test_a_human_is_shown_both_readings() -> None:
     (finding,) = findings_of(told(SOY), CAFE)
     assert "1 × small latte (soy milk)" in (finding.detail or "")
+
+
+@pytest.mark.parametrize(("language", "asks"), [("en", True), ("es", False)])
+def test_nobody_is_asked_in_a_language_that_was_not_measured(language: str, asks: bool) -> None:
+    menu = CAFE.model_copy(update={"language": language})
+    assert (question_about(told(SOY), cart(OAT), (), menu, most=50_000) is not None) is asks

@@ -35,6 +35,7 @@ class Entries(BaseModel):
     spellings: Names
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
+    plural_word: Pattern
     participles: Pattern
     participle_signs: Ordered
     abbreviations: Words

@@ -34,6 +34,9 @@ from services.reading.language.entries import Entries
 from services.reading.language.forms import any_of
 
 FOLDER = Path(__file__).parent
+MEASURED = frozenset({"en"})
+"""Languages in which it was measured how far a second opinion may be believed: a second hearing, a second
+recogniser, the learned reader. In others none of them takes a doubt away, however sure it is."""
 _VALUES = {"words", "phrases", "pattern", "patterns", "values", "rules"}
 
 
@@ -220,6 +223,11 @@ class Language(Entries):
     def partitive_words(self) -> frozenset[str]:
         """The words of `of_several`, one by one."""
         return frozenset(word for phrase in self.of_several for word in phrase)
+
+
+def measured(code: str) -> bool:
+    """Whether second opinions are believed in a language ("en", "en-US")."""
+    return code[:2] in MEASURED
 
 
 def known() -> list[str]:

@@ -134,11 +134,13 @@ def _of(number: Number, name: str, language: Language) -> bool:
 
 def is_plural(mention: Named, menu: Menu) -> bool:
     """Whether an item was named in the plural, and has no such name ("lattes", not "fries")."""
-    last = _plain_words(mention.text)[-1]
+    language = language_of(menu)
+    shown = language.plural_word.search(" ".join(_plain_words(mention.text)))
+    if shown is None or not shown[0].endswith(language.plural_signs):
+        return False
     items = [item for item in menu.items if item.sku in mention.ids]
     names = [_plain_words(name) for item in items for name in (item.name, *item.aliases)]
-    plural = last.endswith(language_of(menu).plural_signs)
-    return plural and not any(last in (name[0], name[-1]) for name in names)
+    return not any(shown[0] in (name[0], name[-1]) for name in names)
 
 
 def _plain_words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Kokoro's voices: English text -> speech, through espeak-ng's phonemes.
+"""Kokoro's voices: English and Spanish text -> speech, through espeak-ng's phonemes.
 
 The weights are read straight out of the downloaded packages (README.md); nothing in them is imported or run.
 """
@@ -45,6 +45,14 @@ _BRITISH = {
     "dʒˌælɐpˈiːnjəʊz": "hˌæləpˈAnjQz", "pˈɑːfeɪt": "pˈɑːfA",
     "əʊ": "Q", "eə": "ɛː", "iə": "ɪə",
 }  # fmt: skip
+# Kokoro learned Spanish from espeak's own signs, but for one sign each of "ch" and the falling diphthongs.
+_SPANISH = {"tʃ": "ʧ", "aɪ": "I", "aʊ": "W", "eɪ": "A", "oʊ": "O", "ʲ": ""}
+# By a voice's first letter: espeak's voice, and how its signs are written.
+_SPOKEN = {
+    "a": ("en-us", {**_COMMON, **_AMERICAN}),
+    "b": ("en-gb-x-rp", {**_COMMON, **_BRITISH}),
+    "e": ("es", _SPANISH),
+}
 
 
 class Voices:
@@ -80,16 +88,17 @@ class Voices:
 
     def _style(self, voice: str) -> Audio:
         with tarfile.open(self._package("kokoro-js-*.tgz")) as package:
-            member = package.extractfile(f"package/voices/{voice}.bin")
+            member = package.extractfile(f"package/voices/{voice.partition('/')[0]}.bin")
             if member is None:
                 raise SystemExit(f"no voice {voice!r}")
             return np.frombuffer(member.read(), dtype="<f4").reshape(-1, 256)
 
     def phonemes(self, text: str, voice: str) -> str:
-        british = voice.startswith("b")
-        sentences = self._espeak.phonemize("en-gb-x-rp" if british else "en-us", text)
+        """`text` in the model's signs, as `voice` says it. `em_alex/es-419` is em_alex with the sounds of
+        another of espeak's voices, here that of Latin America."""
+        accent, rules = _SPOKEN[voice[0]]
+        sentences = self._espeak.phonemize(voice.partition("/")[2] or accent, text)
         ipa = unicodedata.normalize("NFC", " ".join("".join(s).strip() for s in sentences))
-        rules = {**_COMMON, **(_BRITISH if british else _AMERICAN)}
         longest = max(map(len, rules))
         out, at = [], 0
         while at < len(ipa):
