@@ -226,12 +226,11 @@ chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 	@$(BIN)/python -m pytest tests/faults $(ARGS)
 
 # The suites that docs/security.md lists: what hostile clients tried, and more of it.
-ATTACKS = $(addprefix tests/integration/test_,access.py matrix.py origin.py slow_clients.py api_problems.py api_uploads.py api_review_rules.py \
-	round_trip.py poison.py courier.py costly_audio.py audio.py removals.py logs.py private.py redis_server.py staff_pages.py \
-	account_pages.py sign_in.py oidc.py oidc_people.py oidc_tokens.py oidc_accounts.py audit_verify.py audit_acts.py second_step.py \
-	page_pressure.py api_rates.py rates_shared.py erasure.py retention.py logs_words.py masked_api.py masked_call.py masked_command.py \
-	llama_server.py row_security.py courier_endpoints.py endpoints.py api_webhooks.py api_keys.py) \
-	$(addprefix tests/unit/test_,shape.py effort.py menu.py actions_folder.py outward.py oidc_token.py)
+ATTACKS = $(foreach name,access matrix origin slow_clients api_problems api_uploads api_review_rules round_trip poison courier costly_audio audio \
+	removals logs private redis_server staff_pages account_pages sign_in oidc oidc_people oidc_tokens oidc_accounts \
+	audit_verify audit_acts second_step page_pressure api_rates rates_shared erasure retention logs_words masked_api \
+	masked_call masked_command llama_server row_security courier_endpoints endpoints api_webhooks api_keys shape effort menu \
+	actions_folder outward oidc_token,$(wildcard tests/*/*/test_$(name).py))
 
 attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (long; N=60 a call and key; docs/security.md)
 	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)
@@ -246,11 +245,11 @@ $(VLLM)/.installed: requirements-vllm.lock
 VLLM_GGUF := qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 $(VLLM_MODEL)/config.json: $(VLLM)/.installed
 	@$(BIN)/saycart models fetch $(VLLM_GGUF)
-	@$(BIN)/python -c "from pathlib import Path; from infra.settings import settings; from services.engines.vllm_server import weights; weights('$(VLLM_GGUF)', settings().models_dir, Path('$(VLLM)/bin/python'))"
+	@$(BIN)/python -c "from pathlib import Path; from infra.settings import settings; from services.engines.servers.vllm_server import weights; weights('$(VLLM_GGUF)', settings().models_dir, Path('$(VLLM)/bin/python'))"
 
 vllm-cpu: setup $(VLLM)/.installed ## vLLM on the CPU in an environment of its own, serving the 0.5B model on port 8430
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m services.engines.vllm_server --python $(VLLM)/bin/python $(ARGS)
+	@$(BIN)/python -m services.engines.servers.vllm_server --python $(VLLM)/bin/python $(ARGS)
 
 test-vllm: setup $(VLLM)/.installed ## the engines' contract on llama.cpp and on a real vLLM server alike (about 10 minutes)
 	@$(BIN)/saycart models fetch --tests qwen2.5-coder-0.5b-instruct-q4_k_m.gguf

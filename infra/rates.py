@@ -25,7 +25,7 @@ from limits.aio.storage import RedisStorage, Storage
 from limits.aio.storage.base import SlidingWindowCounterSupport
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
-from infra.redis_address import redis_address
+from infra.redis.address import redis_address
 
 log = structlog.get_logger(__name__)
 

@@ -25,7 +25,7 @@ import httpx
 from anyio.from_thread import start_blocking_portal
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from infra import tracing
+from infra.observability import tracing
 from infra.outward import AddressRefused, resolved, usable
 
 PREFIX = "whsec_"

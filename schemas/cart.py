@@ -6,7 +6,8 @@ model, and then means the default; so nothing has to be invented to fill a slot.
 
 Two marks tie the shape to an order. `x-values` on a field names where its values come from: the menu or
 the transcript. `x-each` on a model says that it stands once for each such entry, so that its fields agree
-(a latte has a latte's sizes). `services/engines/grammar.py` turns all of this into an llguidance grammar.
+(a latte has a latte's sizes). `services/engines/masks/grammar.py` turns all of this into an llguidance
+grammar.
 
 `Cart` is what the API shows: the draft joined with the menu's names and prices.
 """

@@ -1,7 +1,7 @@
 """What one transcript gives reason to say: the only values that the mask opens for this order.
 
 Made by `services/reading/order.py` from the menu and the transcript, read by
-`services/engines/grammar.py` (what may be decoded) and `services/checks/evidence.py` (was it heard?).
+`services/engines/masks/grammar.py` (what may be decoded) and `services/checks/evidence.py` (was it heard?).
 """
 
 from __future__ import annotations

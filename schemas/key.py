@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.access import Scope
+from schemas.shops.access import Scope
 
 MAX_LIFE_S = 10 * 365 * 86_400
 
@@ -23,6 +23,7 @@ class NewKey(BaseModel):
     )
     lasts_s: float | None = Field(
         default=None,
+        strict=True,
         gt=0,
         le=MAX_LIFE_S,
         description="seconds; left out: for good. Never longer than the caller's own key",

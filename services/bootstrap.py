@@ -8,42 +8,42 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from infra import tracing
-from infra.blobs import Blobs
-from infra.database import Database
-from infra.notices import Notices, notices
+from infra.blobs.store import Blobs
+from infra.observability import tracing
 from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings
-from schemas.access import EVERY_SHOP, Role
+from infra.sql.database import Database
+from infra.sql.notices import Notices, notices
 from schemas.errors import EngineUnavailable, InputError, SaycartError, Unreadable
 from schemas.menu import Menu
-from schemas.staff import roles_named
-from schemas.webhook import TO_ENDPOINTS, types_named
+from schemas.shops.access import EVERY_SHOP, Role
+from schemas.shops.staff import roles_named
+from schemas.shops.webhook import TO_ENDPOINTS, types_named
 from services.engine_parts import EngineParts
 from services.engines.ports import Recording
 from services.pipeline.ports import Doorbell, Tools
 from services.readiness import Finding, check_addresses, found, queue_state
 from services.recordings import at_hand, store_of
-from services.storage.api_keys import KeyStore
-from services.storage.audit import AuditLog
-from services.storage.endpoints import EndpointStore
-from services.storage.load import LoadStore
-from services.storage.menus import MenuStore
-from services.storage.orders import OrderStore
-from services.storage.outbox import Outbox
-from services.storage.provider_accounts import ProviderAccounts
-from services.storage.provider_sign_in import ProviderSignIns
-from services.storage.removals import RemovalStore
-from services.storage.retention import RetentionStore
-from services.storage.review_log import ReviewLog
-from services.storage.reviews import ReviewStore
-from services.storage.second_step import SecondSteps
-from services.storage.sessions import SessionStore
-from services.storage.shops import ShopStore
-from services.storage.sign_in import SignIns
-from services.storage.staff import StaffStore
-from services.storage.tallies import TallyStore
-from services.storage.watched import CHANNEL, WatchedStore
+from services.storage.audit.log import AuditLog
+from services.storage.counts.tallies import TallyStore
+from services.storage.orders.load import LoadStore
+from services.storage.orders.store import OrderStore
+from services.storage.orders.watched import CHANNEL, WatchedStore
+from services.storage.outbox.endpoints import EndpointStore
+from services.storage.outbox.store import Outbox
+from services.storage.people.api_keys import KeyStore
+from services.storage.people.provider_accounts import ProviderAccounts
+from services.storage.people.provider_sign_in import ProviderSignIns
+from services.storage.people.second_step import SecondSteps
+from services.storage.people.sessions import SessionStore
+from services.storage.people.sign_in import SignIns
+from services.storage.people.staff import StaffStore
+from services.storage.privacy.removals import RemovalStore
+from services.storage.privacy.retention import RetentionStore
+from services.storage.reviews.log import ReviewLog
+from services.storage.reviews.store import ReviewStore
+from services.storage.shops.menus import MenuStore
+from services.storage.shops.store import ShopStore
 
 if TYPE_CHECKING:
     import threading
@@ -129,14 +129,14 @@ class Container(EngineParts):
 
     @cached_property
     def doorbell(self) -> Doorbell:
-        from infra.broker import make_celery
+        from infra.redis.broker import make_celery
         from services.doorbell import CeleryDoorbell
 
         return CeleryDoorbell(make_celery(self.settings.redis_url))
 
     @cached_property
     def tools(self) -> Tools:
-        from services.engines.confidence import agreement
+        from services.engines.recognition.confidence import agreement
 
         return Tools(
             transcriber=lambda: self.transcriber,
@@ -199,7 +199,7 @@ class Container(EngineParts):
         Raises:
             InvalidMenu: the grammar does not compile, or the names take more than the work budget.
         """
-        from services.engines.grammar import check_menu
+        from services.engines.masks.grammar import check_menu
         from services.reading.names.lexicons import check_names
 
         check_names(menu)

@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from infra import tracing
-from infra.blobs import Blobs, Opened
+from infra.blobs.store import Blobs, Opened
+from infra.observability import tracing
 from infra.settings import Settings
-from schemas.access import Access
-from schemas.audit import Actor
 from schemas.errors import Conflict, Forbidden, NotFound
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
 from schemas.review import ReviewDecision
+from schemas.shops.access import Access
+from schemas.shops.audit import Actor
 from services.bootstrap import Container
 from services.pipeline.ports import Doorbell
 from services.recordings import reading
-from services.storage.api_keys import KeyStore
-from services.storage.customers import CustomerStore
-from services.storage.endpoints import EndpointStore
-from services.storage.erasure import ErasureStore
-from services.storage.menus import MenuStore
-from services.storage.orders import OrderStore
-from services.storage.records import Decided, MenuVersion, OrderRecord, Outcome, ReviewRecord
-from services.storage.review_log import ReviewLog
-from services.storage.reviews import ReviewStore
+from services.storage.base.records import Decided, MenuVersion, OrderRecord, Outcome, ReviewRecord
+from services.storage.orders.customers import CustomerStore
+from services.storage.orders.store import OrderStore
+from services.storage.outbox.endpoints import EndpointStore
+from services.storage.people.api_keys import KeyStore
+from services.storage.privacy.erasure import ErasureStore
+from services.storage.reviews.log import ReviewLog
+from services.storage.reviews.store import ReviewStore
+from services.storage.shops.menus import MenuStore
 
 if TYPE_CHECKING:
     from services.masked.answering import Answering
@@ -187,7 +187,7 @@ class Desk:
 
     def cart_schema(self, menu_id: str | None) -> dict[str, Any]:
         """The published JSON Schema; with a menu, closed to its newest version. Raises NotFound."""
-        from services.engines.json_schema import cart_schema
+        from services.engines.masks.json_schema import cart_schema
 
         if menu_id is None:
             return cart_schema()

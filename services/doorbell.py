@@ -5,8 +5,8 @@ from __future__ import annotations
 import structlog
 from celery import Celery
 
-from infra import tracing
-from infra.broker import BrokerAway, messages, send
+from infra.observability import tracing
+from infra.redis.broker import BrokerAway, messages, send
 from schemas.lifecycle import State
 from services.pipeline.flow import BY_NAME, FLOW
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from infra import tracing
+from infra.observability import tracing
 from infra.settings import Settings, addresses
 from schemas.errors import EngineUnavailable
 from services.engines.ports import Transcriber
@@ -16,8 +16,8 @@ from services.engines.ports import Transcriber
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from services.engines.audio import Samples
-    from services.engines.servers import Servers
+    from services.engines.decoding.servers import Servers
+    from services.engines.recognition.audio import Samples
 
 
 class EngineParts:
@@ -35,8 +35,8 @@ class EngineParts:
         return self._transcriber(name, role="second_hearing") if name else None
 
     def _transcriber(self, name: str, role: str = "hearing") -> Transcriber:
-        from infra.models import resolve
-        from services.engines.whisper import WhisperTranscriber
+        from infra.weights.models import resolve
+        from services.engines.recognition.whisper import WhisperTranscriber
 
         config = self.settings
         return WhisperTranscriber(
@@ -49,8 +49,8 @@ class EngineParts:
 
     @tracing.traced("decode audio")
     def decode_audio(self, file: Path) -> Samples:
-        """Samples of a stored recording; raises as `services.engines.audio.read`."""
-        from services.engines.audio import DecodeLimits, read
+        """Samples of a stored recording; raises as `services.engines.recognition.audio.read`."""
+        from services.engines.recognition.audio import DecodeLimits, read
 
         config = self.settings
         limits = DecodeLimits(
@@ -73,8 +73,8 @@ class EngineParts:
         return self._decoder(self.settings.fallback_llm_url, self.settings.fallback_llm_dialect)
 
     def _decoder(self, urls: str, dialect: str) -> Servers:
-        from services.engines.decoder import OpenAIDecoder
-        from services.engines.servers import Servers
+        from services.engines.decoding.decoder import OpenAIDecoder
+        from services.engines.decoding.servers import Servers
 
         config = self.settings
         if not urls:
@@ -100,6 +100,6 @@ class EngineParts:
     @cached_property
     def adapter(self) -> Path | None:
         """The learned reader for the model that is set; None where there is none, or it is off."""
-        from services.engines.adapters import made_for
+        from services.engines.reader.adapters import made_for
 
         return made_for(self.settings.llm_model) if self.settings.reader != "off" else None

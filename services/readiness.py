@@ -59,7 +59,7 @@ def queue_state(redis_url: str) -> str:
     """`ok`, or what is wrong with the Redis of the queue."""
     import redis
 
-    from infra.redis_address import redis_address
+    from infra.redis.address import redis_address
 
     try:
         with redis_address(redis_url).client(QUEUE_PROBE_S, QUEUE_PROBE_S) as client:
@@ -75,7 +75,7 @@ def check_addresses(settings: Settings) -> None:
     named = {"REDIS_URL": settings.redis_url, "SAYCART_LIMITS_URL": settings.limits_url}
     if not any(named.values()):
         return
-    from infra.redis_address import FORMS, redis_address
+    from infra.redis.address import FORMS, redis_address
 
     for name, url in named.items():
         try:

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.blobs import DiskFull
+from infra.blobs.store import DiskFull
 from schemas.errors import InputError, RecordingLost, RecordingsAway, StorageFull
 
 if TYPE_CHECKING:
-    from infra.blobs import Blobs, Opened
+    from infra.blobs.store import Blobs, Opened
     from infra.settings import Settings
 
 
@@ -22,10 +22,10 @@ def store_of(settings: Settings) -> Blobs:
         InputError: the setting names no store.
     """
     if not settings.recordings_url:
-        from infra.blob_folder import BlobFolder
+        from infra.blobs.folder import BlobFolder
 
         return BlobFolder(settings.blobs)
-    from infra.blob_bucket import BadAddress, BlobBucket
+    from infra.blobs.bucket import BadAddress, BlobBucket
 
     try:
         return BlobBucket(settings.recordings_url, settings.recordings_endpoint, settings.blobs / "tmp")

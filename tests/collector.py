@@ -12,7 +12,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Wire
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from infra import tracing
+from infra.observability import tracing
 from infra.settings import Settings
 from tests.loopback import Handler, serving
 from tests.waiting import until

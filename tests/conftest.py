@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.database import Database
+from infra.sql.database import Database
 from tests.postgresql import PostgreSQL
 
 # Session fixtures: one stack for every folder of tests that asks for it.

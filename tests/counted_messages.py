@@ -16,14 +16,14 @@ from typing import Any
 
 from sqlalchemy import Engine, event
 
-from infra.database import Database
+from infra.sql.database import Database
 
 
 def listen(target: Any, told: Callable[[str], None]) -> Callable[[], None]:
     """Tell the first word of each message that `target`, an engine or the class of all, sends; how to stop.
 
-    Transactions begin by a statement of ours (`infra/dialects.py`), in which a shop is named too; a glance,
-    which is none, names it in the message of its statement.
+    Transactions begin by a statement of ours (`infra/sql/dialects.py`), in which a shop is named too; a
+    glance, which is none, names it in the message of its statement.
     """
 
     def statement(_connection: Any, _cursor: Any, text: str, *_: Any) -> None:

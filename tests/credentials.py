@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import select
 
-from infra.database import Database
 from infra.settings import Settings
-from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
-from schemas.audit import Actor
-from services.storage.api_keys import KeyStore
-from services.storage.tables_staff import StaffRow
+from infra.sql.database import Database
+from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
+from schemas.shops.audit import Actor
+from services.storage.base.tables_staff import StaffRow
+from services.storage.people.api_keys import KeyStore
 
 Header = dict[str, str]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra import otlp
+from infra.observability import otlp
 from tests.standing_worker import app
 
 __all__ = ["app"]

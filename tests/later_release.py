@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from infra import migrating, revisions
+from infra.sql import migrating, revisions
 
 LATER = "9001"
 _HEAD = '''"""Of a later release."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra.supervisor import Child
+from infra.processes.supervisor import Child
 
 
 def part(

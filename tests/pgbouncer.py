@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from infra.ports import any_free
+from infra.processes.ports import any_free
 from tests.postgresql import ROLE, PostgreSQL, end_with_parent
 
 PROGRAM = shutil.which("pgbouncer")

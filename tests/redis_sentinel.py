@@ -7,8 +7,8 @@ from pathlib import Path
 
 import redis
 
-from infra.ports import any_free
-from infra.redis_server import binary
+from infra.processes.ports import any_free
+from infra.redis.server import binary
 from tests.postgresql import end_with_parent
 from tests.waiting import until
 

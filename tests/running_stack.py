@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from infra.ports import any_free
+from infra.processes.ports import any_free
 from infra.settings import REPOSITORY, Settings
 from schemas import lifecycle
 from services.cli.samples import load_menus

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from services.engines.decoder import PROBE_WORD, OpenAIDecoder
+from services.engines.decoding.decoder import PROBE_WORD, OpenAIDecoder
 from tests.loopback import Handler, serving
 
 Answer = tuple[int, bytes]

@@ -12,26 +12,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from infra.blobs import Blobs
-from infra.database import Database
-from schemas.audit import Actor
+from infra.blobs.store import Blobs
+from infra.sql.database import Database
 from schemas.cart import CartDraft
 from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
+from schemas.shops.audit import Actor
 from schemas.transcript import Transcript, Word
 from services.engines.ports import Decoded, Reading, Recording
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
 from services.recordings import at_hand
-from services.storage.menus import MenuStore
-from services.storage.orders import OrderStore
-from services.storage.records import NewOrder, OrderRecord
-from services.storage.removals import RemovalStore
-from services.storage.reviews import ReviewStore
+from services.storage.base.records import NewOrder, OrderRecord
+from services.storage.orders.store import OrderStore
+from services.storage.privacy.removals import RemovalStore
+from services.storage.reviews.store import ReviewStore
+from services.storage.shops.menus import MenuStore
 
 TESTER = Actor("operator:tests")
 SAMPLE_MENUS = Path(__file__).resolve().parents[1] / "infra" / "samples" / "menus"

@@ -1,13 +1,13 @@
-"""Run by Alembic inside `infra/migrating.py`, on the connection that it hands over; or without one, where the
-SQL for PostgreSQL is printed."""
+"""Run by Alembic inside `infra/sql/migrating.py`, on the connection that it hands over; or without one, where
+the SQL for PostgreSQL is printed."""
 
 from typing import Any
 
 import sqlalchemy as sa
 from alembic import context
 
-from infra.migrating import EVERY_ROW, LOCK_TIMEOUT_MS
-from infra.revisions import FIRST_KEPT
+from infra.sql.migrating import EVERY_ROW, LOCK_TIMEOUT_MS
+from infra.sql.revisions import FIRST_KEPT
 
 KEPT = sa.table("schema_versions", sa.column("revision", sa.String), sa.column("serves_from", sa.String))
 

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from infra import migrating
+from infra.sql import migrating
 
 _VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)"
 _POLICY = "SELECT 1 FROM pg_policy WHERE polname = :name AND polrelid = to_regclass(:table)"

@@ -22,17 +22,17 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
-from infra import tracing
-from infra.blobs import DiskFull
-from infra.database import DatabaseUnavailable
-from infra.prepare import prepare, tell_row_security
+from infra.blobs.store import DiskFull
+from infra.observability import tracing
+from infra.observability.telemetry import configure_logging
 from infra.private import narrow
-from infra.revisions import TablesUnfit
 from infra.settings import Settings, settings
-from infra.telemetry import configure_logging
+from infra.sql.database import DatabaseUnavailable
+from infra.sql.prepare import prepare, tell_row_security
+from infra.sql.revisions import TablesUnfit
 from schemas.errors import InputError
 from services.api.app import create_app
-from services.api.guard import Config, Door
+from services.api.gate.guard import Config, Door
 from services.bootstrap import bootstrap, check_tasks
 
 log = structlog.get_logger(__name__)

@@ -10,18 +10,26 @@ import structlog
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from schemas.endpoint import NewWebhook, Rotation, WebhookChange
 from schemas.key import NewKey
 from schemas.masked import MaskedRequest
 from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
 from schemas.question import CustomerAnswer
 from schemas.review import Claim, ReviewDecision
-from services.api import (
-    access,
+from schemas.shops.endpoint import NewWebhook, Rotation, WebhookChange
+from services.api import document, problems
+from services.api.counts import Counts
+from services.api.gate import access
+from services.api.gate.middleware import Gate
+from services.api.gate.origin import Own
+from services.api.gate.pace import Pace
+from services.api.gate.pressure import Pressure
+from services.api.gate.rates import Metered, Rates
+from services.api.gate.seats import Seats
+from services.api.metrics import Metrics
+from services.api.routes import (
     audio,
     docs,
-    document,
     events,
     health,
     keys,
@@ -30,21 +38,12 @@ from services.api import (
     menus,
     orders,
     privacy,
-    problems,
     reviews,
     schema,
     webhooks,
 )
-from services.api.bell import Bell
-from services.api.counts import Counts
-from services.api.metrics import Metrics
-from services.api.middleware import Gate
-from services.api.origin import Own
-from services.api.pace import Pace
-from services.api.pressure import Pressure
-from services.api.rates import Metered, Rates
-from services.api.seats import Seats
-from services.api.waiting import Waiting
+from services.api.waiting.bell import Bell
+from services.api.waiting.room import Waiting
 from services.bootstrap import Container
 from services.web import site
 

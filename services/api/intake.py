@@ -23,19 +23,19 @@ import structlog
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-from infra import tracing
+from infra.observability import tracing
 from schemas.errors import NotFound, UnknownMenu
 from schemas.order import TextOrder
 from schemas.shape import METADATA, faults
 from schemas.transcript import Transcript
 from services.api import uploads
-from services.api.bodies import media_type, parse_json, read_json, validated
 from services.api.deps import address
-from services.api.pressure import Pressure, page_client
+from services.api.gate.bodies import media_type, parse_json, read_json, validated
+from services.api.gate.pressure import Pressure, page_client
 from services.api.problems import RequestRefused, invalid
 from services.desk import Desk
-from services.engines.containers import Container
-from services.storage.records import Idempotency, MenuVersion, NewOrder, OrderRecord
+from services.engines.recognition.containers import Container
+from services.storage.base.records import Idempotency, MenuVersion, NewOrder, OrderRecord
 
 log = structlog.get_logger(__name__)
 

@@ -16,12 +16,12 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from infra import metrics
+from infra.observability import metrics
 from schemas.errors import IdempotencyInFlight, Overloaded, TooManyOrders
-from services.api.guard import Door
-from services.api.pressure import Pressure
-from services.api.rates import Rates
-from services.api.waiting import Waiting
+from services.api.gate.guard import Door
+from services.api.gate.pressure import Pressure
+from services.api.gate.rates import Rates
+from services.api.waiting.room import Waiting
 from services.bootstrap import Container
 
 # A second series for each counter is what nobody asks for.

@@ -15,7 +15,7 @@ from schemas.order import DoneBy, Order, OrderEvent, Timings
 from schemas.review import Review
 from services.checks.questions import open_question
 from services.pipeline.flow import next_stage
-from services.storage.records import MenuHeader, OrderRecord, ReviewRecord, StoredEvent
+from services.storage.base.records import MenuHeader, OrderRecord, ReviewRecord, StoredEvent
 
 
 class ReviewPage(BaseModel):

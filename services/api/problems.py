@@ -24,7 +24,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
 
-from schemas import errors, sign_in_errors
+from schemas import errors
+from schemas.shops import sign_in_errors
 
 log = structlog.get_logger(__name__)
 

@@ -19,11 +19,11 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
 
-from infra.blobs import Blobs, BlobWriter, DiskFull
+from infra.blobs.store import Blobs, BlobWriter, DiskFull
 from schemas.errors import AudioTooLarge, StorageFull, StorageUnavailable, UnsupportedAudio
-from services.api.bodies import declared_length
+from services.api.gate.bodies import declared_length
 from services.api.problems import RequestRefused, invalid
-from services.engines.containers import HEAD_BYTES, sniff
+from services.engines.recognition.containers import HEAD_BYTES, sniff
 
 AUDIO = "audio"
 # Bytes of each small field. What metadata may be is told in `schemas/shape.py`, without the spaces and

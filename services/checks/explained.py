@@ -21,7 +21,7 @@ from services.checks.one_cart import line_left, written
 from services.checks.questions import open_question
 from services.checks.triage import doubts
 from services.reading.explained import explain_reading
-from services.storage.records import MenuVersion
+from services.storage.base.records import MenuVersion
 
 
 def explain(

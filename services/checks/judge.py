@@ -14,7 +14,7 @@ from services.checks.confidence import field_confidences
 from services.checks.evidence import check_evidence, check_fields, check_hearing
 from services.checks.facts import check_facts, check_total
 from services.checks.price import price_cart
-from services.storage.records import MenuVersion
+from services.storage.base.records import MenuVersion
 
 
 @dataclass(frozen=True, slots=True)

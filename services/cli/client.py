@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from infra.home import kept_key
-from infra.prepare import prepare
-from infra.revisions import TablesUnfit
 from infra.settings import settings
-from schemas.audit import MAX_CHARS, Actor
+from infra.sql.prepare import prepare
+from infra.sql.revisions import TablesUnfit
 from schemas.errors import SaycartError
+from schemas.shops.audit import MAX_CHARS, Actor
 from services.bootstrap import Container, bootstrap
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from services.cli import (
+from services.cli import stack
+from services.cli.commands import (
     audit,
     backup,
     doctor,
@@ -20,7 +21,6 @@ from services.cli import (
     replay,
     reviews,
     shops,
-    stack,
     staff,
     webhooks,
 )

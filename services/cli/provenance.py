@@ -63,7 +63,7 @@ def about(
         "field_threshold": config.field_threshold,
     }
     if spoken:
-        from services.engines.whisper import COMPUTE, OPTIONS
+        from services.engines.recognition.whisper import COMPUTE, OPTIONS
 
         told["hearing"] = {
             "model": _name(config.whisper_model),

@@ -19,13 +19,13 @@ from rich.table import Table
 from rich.text import Text
 
 from infra.home import FILE as KEY_FILE
-from infra.models import ModelError
-from infra.revisions import TablesUnfit
+from infra.processes.supervisor import Change, ChildFailed, SupervisorError
 from infra.settings import Settings, settings
-from infra.supervisor import Change, ChildFailed, SupervisorError
+from infra.sql.revisions import TablesUnfit
+from infra.weights.models import ModelError
 from schemas.errors import SaycartError
 from schemas.lifecycle import StageName
-from services.cli.demo import run_demo
+from services.cli.commands.demo import run_demo
 from services.cli.waiting import EVERY_S, said_every
 from services.workers.stack import Stack
 

@@ -14,7 +14,7 @@ from typing import Any
 from schemas.cart import CartLine
 from schemas.menu import Menu, spoken_key
 from services.reading.language.language import language_of
-from services.storage.records import Settled
+from services.storage.base.records import Settled
 
 
 def gold_rows(settled: Iterable[Settled]) -> Iterator[dict[str, Any]]:

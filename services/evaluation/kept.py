@@ -26,12 +26,12 @@ from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services import engines
 from services.bootstrap import Container
-from services.engines.adapters import release
-from services.engines.grammar import build_form, build_mask, mask_version
-from services.engines.labels import Labels
+from services.engines.decoding.prompt import messages
+from services.engines.masks.grammar import build_form, build_mask, mask_version
+from services.engines.masks.labels import Labels
 from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
-from services.engines.prompt import messages
-from services.engines.reading import Sheet
+from services.engines.reader.adapters import release
+from services.engines.reader.reading import Sheet
 from services.pipeline.ports import Tools
 
 T = TypeVar("T")
@@ -162,7 +162,7 @@ def _bytes(recording: Recording) -> str:
 def _code() -> str:
     """Stands for the engines' code, and for the libraries that it calls."""
     told = hashlib.sha256()
-    for file in sorted(Path(engines.__file__).parent.iterdir()):
+    for file in sorted(Path(engines.__file__).parent.rglob("*")):
         if file.suffix in (".py", ".json"):
             told.update(file.name.encode() + b"\0" + file.read_bytes())
     told.update(json.dumps([_version(host) for host in _HOSTS]).encode())

@@ -10,18 +10,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from schemas.access import MAIN_SHOP
 from schemas.compare import canonical
 from schemas.errors import InputError, SaycartError
 from schemas.lifecycle import StageName, State, advance
 from schemas.menu import Menu
 from schemas.review import ReviewReason
+from schemas.shops.access import MAIN_SHOP
 from schemas.transcript import Transcript
 from services.checks.questions import open_question
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.reading.order import clean
-from services.storage.records import MenuVersion, OrderRecord, Outcome
+from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 
 # Of an error that nobody foresaw: enough to find it.
 MAX_ERROR_CHARS = 500

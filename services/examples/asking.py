@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from schemas.errors import AnswerRefused, DecodeInvalid, DecodeTruncated
-from services.engines.calls import Calls
-from services.engines.completion import CHAT, Completions, said, told
+from services.engines.decoding.calls import Calls
+from services.engines.decoding.completion import CHAT, Completions, said, told
 from services.engines.ports import Message
 from services.examples.example import Example, Row, chat
 from services.masked.call import answer

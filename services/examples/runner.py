@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from infra.json_lines import kept_lines
+from infra.observability.json_lines import kept_lines
 from services.evaluation.statistics import mcnemar, quantile, wilson
 from services.examples.asking import NO_MEANING, Method
 from services.examples.example import Example, Row, chat

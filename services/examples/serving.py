@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from infra.settings import settings
-from services.engines.calls import Calls
-from services.engines.completion import Completions
-from services.engines.embedded import decode_server
+from services.engines.decoding.calls import Calls
+from services.engines.decoding.completion import Completions
+from services.engines.servers.embedded import decode_server
 
 
 def add_server(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""What the runner counts of orders for `infra/measures.py`: problems by kind, and how long it took in all.
+"""What the runner counts of orders (`infra.observability.measures`): problems by kind, and how long it took.
 
 | kind | |
 |---|---|
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from infra import measures
+from infra.observability import measures
 from schemas.cart import Severity
 from schemas.errors import (
     DecodeCancelled,
@@ -35,7 +35,7 @@ from schemas.errors import (
 )
 from schemas.lifecycle import SETTLED, STAGES, State
 from schemas.review import ReviewReason
-from services.storage.records import OrderRecord, Outcome
+from services.storage.base.records import OrderRecord, Outcome
 
 # The first that fits.
 _KINDS: tuple[tuple[str, type[SaycartError] | tuple[type[SaycartError], ...]], ...] = (

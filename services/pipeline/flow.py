@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from schemas.lifecycle import StageName, State
 from services.pipeline import stages
 from services.pipeline.ports import Tools
-from services.storage.records import OrderRecord, Outcome
+from services.storage.base.records import OrderRecord, Outcome
 
 
 @dataclass(frozen=True, slots=True)

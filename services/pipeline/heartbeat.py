@@ -14,10 +14,10 @@ from typing import Protocol
 
 import structlog
 
-from infra import measures
+from infra.observability import measures
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import STAGES
-from services.storage.records import OrderRecord
+from services.storage.base.records import OrderRecord
 
 log = structlog.get_logger()
 

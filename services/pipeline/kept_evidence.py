@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services.reading.order import read_order
-from services.storage.records import MenuVersion, OrderRecord
+from services.storage.base.records import MenuVersion, OrderRecord
 
 READING = Path(__file__).parents[1] / "reading"
 

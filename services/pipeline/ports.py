@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from schemas.lifecycle import State
 from services.engines.ports import CartDecoder, Transcriber
-from services.storage.records import MenuVersion
+from services.storage.base.records import MenuVersion
 
 if TYPE_CHECKING:
     import numpy as np

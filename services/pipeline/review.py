@@ -16,7 +16,7 @@ from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
 from services.checks.questions import answered, open_question
 from services.checks.two_carts import DECLINED, NOTHING, OTHER
-from services.storage.records import MenuVersion, OrderRecord, Outcome
+from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.
 OVERRULED = frozenset({"quantity_over_limit", "item_unavailable", "option_unavailable"})

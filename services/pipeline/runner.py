@@ -28,7 +28,7 @@ from typing import TypeVar
 
 import structlog
 
-from infra import measures, tracing
+from infra.observability import measures, tracing
 from schemas.errors import (
     AudioRefused,
     DecodeCancelled,
@@ -49,8 +49,8 @@ from services.pipeline.flow import BY_NAME, FLOW, Stage
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.ports import Doorbell, Tools
 from services.pipeline.stages import ask_human, decode_elsewhere, unread
-from services.storage.orders import OrderStore
-from services.storage.records import OrderRecord, Outcome
+from services.storage.base.records import OrderRecord, Outcome
+from services.storage.orders.store import OrderStore
 
 log = structlog.get_logger()
 

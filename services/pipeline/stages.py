@@ -28,7 +28,7 @@ from services.hearing.second_hearing import Heard, hear
 from services.hearing.second_recogniser import with_witness
 from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
 from services.pipeline.ports import Tools
-from services.storage.records import OrderRecord, Outcome
+from services.storage.base.records import OrderRecord, Outcome
 
 log = structlog.get_logger()
 

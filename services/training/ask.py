@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from services.engines.reader_prompt import menu_text
-from services.engines.short_mask import short_mask
+from services.engines.reader.prompt import menu_text
+from services.engines.reader.short_mask import short_mask
 from services.training.orders import Shop, shops
 from services.training.pack import Chat, tokenizer
 

@@ -15,7 +15,7 @@ minor units.
     item Cola: S 150, L 210
 
 Orders (`NAME.orders`): what it is an example of, what is said, and the cart in short form
-(`services/engines/short_form.py`).
+(`services/engines/reader/short_form.py`).
 
     [plain] two ctms, one medium one hot, and a large coke => 1 Chicken Tikka Masala + medium; ...
 """
@@ -31,7 +31,7 @@ from typing import Any
 
 from schemas.errors import InvalidMenu
 from schemas.menu import Menu
-from services.engines.short_form import Line, Names, Unreadable
+from services.engines.reader.short_form import Line, Names, Unreadable
 
 _ORDER = re.compile(r"\[([\w, -]+)\]\s*(.+?)\s*=>\s*(.+)")
 _PRICED = re.compile(r"(.+?)(?:\s+(\d+))?$")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from schemas.menu import Menu
-from services.engines.short_form import Line, Names
+from services.engines.reader.short_form import Line, Names
 from services.training.notation import read_menu, read_orders
 
 ROOT = Path(__file__).parents[2]

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from schemas.menu import Item, Menu
-from services.engines.reader_prompt import menu_text, messages
-from services.engines.short_form import Line
+from services.engines.reader.prompt import menu_text, messages
+from services.engines.reader.short_form import Line
 from services.training.hearing import as_heard
 from services.training.orders import Row, Shop, generated, shops
 

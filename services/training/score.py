@@ -18,7 +18,7 @@ from typing import Any
 from schemas.cart import CartDraft
 from schemas.compare import LineKey, canonical
 from services.checks.one_cart import one_cart, undoubted_cart
-from services.engines.short_form import Line, Unreadable
+from services.engines.reader.short_form import Line, Unreadable
 from services.reading.order import read_order
 from services.training.orders import Part, Row, Shop, shops
 

@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from schemas.access import MAIN_SHOP
 from schemas.evidence import Evidence
+from schemas.shops.access import MAIN_SHOP
 from schemas.transcript import Transcript
 from services.checks.judge import judge_drafted
 from services.checks.questions import open_question
@@ -28,9 +28,9 @@ from services.checks.triage import doubts
 from services.checks.two_carts import ASK, question_about
 from services.checks.two_readers import LIKELY, SURE, Verdict, compare, findings_of
 from services.engines.ports import Reading
-from services.engines.short_mask import short_mask
+from services.engines.reader.short_mask import short_mask
 from services.reading.order import clean, read_order
-from services.storage.records import MenuVersion
+from services.storage.base.records import MenuVersion
 from services.training.orders import shops
 from services.training.score import Cart, answers_in, cart_of
 from services.training.through import Recorded, became

@@ -26,8 +26,8 @@ from schemas.question import Question
 from services.checks.questions import answered
 from services.checks.two_carts import NOTHING, RIGHT, WHICH
 from services.engines.ports import Decoded, Reading
-from services.engines.short_form import Unreadable
-from services.engines.short_mask import short_mask
+from services.engines.reader.short_form import Unreadable
+from services.engines.reader.short_mask import short_mask
 from services.evaluation.run import predict
 from services.evaluation.statistics import wilson
 from services.pipeline.ports import Tools

@@ -26,7 +26,7 @@ from starlette.types import Scope
 from schemas import wording
 from schemas.errors import SaycartError
 from services.api import problems
-from services.api.bodies import MAX_JSON_BYTES, declared_length, media_type
+from services.api.gate.bodies import MAX_JSON_BYTES, declared_length, media_type
 from services.api.problems import RequestRefused
 
 HERE = Path(__file__).parent

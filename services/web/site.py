@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from services.web import (
-    account,
-    customer,
-    line,
-    menus,
-    order_access,
-    provider,
-    reference,
-    review,
-    sign_in,
-    stats,
-)
+from services.web.customers import customer, order_access
 from services.web.pages import STATIC, Shipped
+from services.web.staff import account, line, menus, provider, reference, review, sign_in, stats
 
 PARTS = (order_access, customer, menus, sign_in, provider, account, stats, review, reference)
 

@@ -28,14 +28,14 @@ from celery.signals import (
     worker_shutting_down,
 )
 
-from infra import measures, tracing
-from infra.broker import make_celery
-from infra.prepare import prepare
+from infra.observability import measures, tracing
+from infra.observability.telemetry import configure_logging
 from infra.private import keep_private
-from infra.ready_file import ReadyFile
-from infra.revisions import TablesUnfit
+from infra.processes.ready_file import ReadyFile
+from infra.redis.broker import make_celery
 from infra.settings import settings
-from infra.telemetry import configure_logging
+from infra.sql.prepare import prepare
+from infra.sql.revisions import TablesUnfit
 from schemas.errors import EngineMisconfigured, InputError
 from schemas.lifecycle import StageName
 from services.bootstrap import Container, bootstrap, check_traces

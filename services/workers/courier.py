@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from infra import measures, tracing
-from infra.prepare import prepare
-from infra.ready_file import ReadyFile
-from infra.revisions import TablesUnfit
+from infra.observability import measures, tracing
+from infra.observability.telemetry import configure_logging
+from infra.processes.ready_file import ReadyFile
+from infra.processes.signals import StopSignal
 from infra.settings import settings
-from infra.signals import StopSignal
-from infra.telemetry import configure_logging
+from infra.sql.prepare import prepare
+from infra.sql.revisions import TablesUnfit
 from infra.webhooks import TOTAL_S, Answer, Poster, Target
 from schemas.errors import InputError, StorageUnavailable
 from services.bootstrap import bootstrap, check_traces, tells_somebody, webhook_signer
-from services.storage.endpoint_ways import Ways
+from services.storage.outbox.endpoint_ways import Ways
 from services.workers import measuring
 from services.workers.lanes import IN_FLIGHT, SLOW_S, Lanes
 
 if TYPE_CHECKING:
-    from services.storage.outbox import Message, Outbox
+    from services.storage.outbox.store import Message, Outbox
 
 log = structlog.get_logger()
 

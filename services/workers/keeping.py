@@ -6,7 +6,7 @@ import time
 
 import structlog
 
-from schemas.retention import seconds
+from schemas.shops.retention import seconds
 from services.bootstrap import Container
 
 log = structlog.get_logger()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra import measures, metrics
-from infra.database import Database
+from infra.observability import measures, metrics
 from infra.settings import settings
+from infra.sql.database import Database
 
 _folder: Path | None = None
 

@@ -18,24 +18,24 @@ from types import TracebackType
 
 import httpx
 
-from infra import metrics
-from infra.database import Database
 from infra.home import keep_key, kept_key
-from infra.ports import PortBook, free, listen
-from infra.prepare import prepare
+from infra.observability import metrics
 from infra.private import keep_private, narrow
-from infra.redis_server import EmbeddedRedis
+from infra.processes.ports import PortBook, free, listen
+from infra.processes.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
+from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
-from infra.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
-from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
-from schemas.audit import Actor
+from infra.sql.database import Database
+from infra.sql.prepare import prepare
 from schemas.lifecycle import StageName
+from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
+from schemas.shops.audit import Actor
 from services.bootstrap import check_open, check_tasks, check_traces, tells_somebody, webhook_signer
-from services.engines import llama_server
-from services.engines.embedded import MODEL_TIMEOUT_S, answers, llm_child, served_at
+from services.engines.servers import llama_server
+from services.engines.servers.embedded import MODEL_TIMEOUT_S, answers, llm_child, served_at
 from services.readiness import check_addresses
-from services.storage.api_keys import KeyStore
-from services.storage.orders import OrderStore
+from services.storage.orders.store import OrderStore
+from services.storage.people.api_keys import KeyStore
 from services.workers.worker import WORKERS, worker_argv
 
 # Seconds. Loading may read a model from a cold disk.

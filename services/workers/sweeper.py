@@ -16,14 +16,14 @@ from functools import partial
 
 import structlog
 
-from infra import measures, tracing
-from infra.database import DatabaseUnavailable
-from infra.prepare import prepare
-from infra.ready_file import ReadyFile
-from infra.revisions import TablesUnfit
+from infra.observability import measures, tracing
+from infra.observability.telemetry import configure_logging
+from infra.processes.ready_file import ReadyFile
+from infra.processes.signals import StopSignal
 from infra.settings import settings
-from infra.signals import StopSignal
-from infra.telemetry import configure_logging
+from infra.sql.database import DatabaseUnavailable
+from infra.sql.prepare import prepare
+from infra.sql.revisions import TablesUnfit
 from schemas.errors import InputError, StorageUnavailable
 from services.bootstrap import Container, bootstrap
 from services.workers import measuring

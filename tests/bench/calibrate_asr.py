@@ -1,4 +1,4 @@
-"""Measures the ASR confidence tables of `services/engines/confidence.json`.
+"""Measures the ASR confidence tables of `services/engines/recognition/confidence.json`.
 
     python -m tests.bench.calibrate_asr --data DIR --model faster-whisper-base --write
 
@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from infra.models import resolve
 from infra.settings import settings
+from infra.weights.models import resolve
 from schemas.menu import Menu
 from schemas.transcript import Word
-from services.engines.audio import RATE, DecodeLimits, Samples, decode
-from services.engines.confidence import TABLES
-from services.engines.containers import sniff_file
-from services.engines.whisper import Segment, WhisperTranscriber, is_phantom, raw_confidence
+from services.engines.recognition.audio import RATE, DecodeLimits, Samples, decode
+from services.engines.recognition.confidence import TABLES
+from services.engines.recognition.containers import sniff_file
+from services.engines.recognition.whisper import Segment, WhisperTranscriber, is_phantom, raw_confidence
 from services.reading.order import read_order
 from tests.bench.agreement import measure
 

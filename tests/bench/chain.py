@@ -21,14 +21,14 @@ from typing import Any
 
 from sqlalchemy import String, cast, func, select
 
-from infra.database import Database
+from infra.sql.database import Database
 from schemas.menu import Menu
 from services.evaluation.statistics import quantile
 from services.reading.names import lexicons
 from services.reading.order import read_order
-from services.storage.menus import MenuStore
-from services.storage.shops import ShopStore
-from services.storage.tables import MenuRow
+from services.storage.base.tables import MenuRow
+from services.storage.shops.menus import MenuStore
+from services.storage.shops.store import ShopStore
 from tests.postgresql import PostgreSQL
 from tests.stand_ins import TESTER, sample_menu
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-from infra.database import Database
+from infra.sql.database import Database
 from tests.bench.many_orders import CHUNK, COLUMNS, DAYS, TOLD_DAYS, into_postgresql, made
 
 SEED = 50_000

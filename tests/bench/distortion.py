@@ -35,11 +35,11 @@ from zlib import crc32
 
 from llguidance import LLTokenizer
 
-from infra.json_lines import kept_lines
-from infra.models import resolve
+from infra.observability.json_lines import kept_lines
 from infra.settings import settings
-from services.engines.embedded import decode_server
-from services.engines.vocabulary import read_vocabulary
+from infra.weights.models import resolve
+from services.engines.masks.vocabulary import read_vocabulary
+from services.engines.servers.embedded import decode_server
 from services.evaluation.statistics import mcnemar, wilson
 from tests.bench.chat import Answer, Chat
 from tests.bench.illegal_mass import MASKS, ROOT, TOP, grammar, steps

@@ -30,8 +30,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from services.engines.decoder import OpenAIDecoder
-from services.engines.grammar import build_mask
+from services.engines.decoding.decoder import OpenAIDecoder
+from services.engines.masks.grammar import build_mask
 from services.evaluation.statistics import quantile
 from tests.bench.chat import Answer, Chat
 from tests.bench.open_loop import LIMITS, RATES, TIMEOUT_S, bear

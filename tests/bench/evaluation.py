@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from services.cli.provenance import commit
-from services.engines.llama_server import OPENMP_ENV
+from services.engines.servers.llama_server import OPENMP_ENV
 from tests.bench.evaluation_report import gather, joined, read_figures, table
 from tests.bench.evaluation_sets import ROOT, Set, all_sets, chosen, cut, make_ladder, recordings
 from tests.bench.results import Results

@@ -18,17 +18,17 @@ from typing import Any
 
 from sqlalchemy import Engine, event, text
 
-from infra.database import Database
-from schemas.access import EVERY_SHOP
+from infra.sql.database import Database
 from schemas.lifecycle import Event, State
+from schemas.shops.access import EVERY_SHOP
 from schemas.transcript import Transcript
 from services.evaluation.statistics import quantile
-from services.storage.load import LoadStore
-from services.storage.orders import OrderStore
-from services.storage.outbox import Outbox
-from services.storage.records import NewOrder, Outcome
-from services.storage.reviews import ReviewStore
-from services.storage.tallies import TallyStore
+from services.storage.base.records import NewOrder, Outcome
+from services.storage.counts.tallies import TallyStore
+from services.storage.orders.load import LoadStore
+from services.storage.orders.store import OrderStore
+from services.storage.outbox.store import Outbox
+from services.storage.reviews.store import ReviewStore
 
 TIMES, DUE, WAITING = 100, 1000, 2000
 _MESSAGE = """

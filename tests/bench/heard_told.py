@@ -32,7 +32,7 @@ from services.evaluation.hearing import word_errors
 from services.hearing.second_hearing import hear
 from services.reading.order import read_order
 from tests.bench.fields.hear import listener, samples
-from tests.unit.test_told import proposed
+from tests.unit.reading.test_told import proposed
 
 
 def heard(folder: Path, rows: list[dict[str, Any]], menu: Menu) -> dict[str, Transcript]:

@@ -9,7 +9,7 @@ busy machine slows both alike. A recording's figure is the fastest of its rounds
 machine only ever adds.
 
 `--transcripts` writes what the stage heard, to compare two versions of the code word by word. With
-`--keep-memory` the bare library has the stage's own setting of memory (`services/engines/memory.py`), too.
+`--keep-memory` the bare library has the stage's own setting of memory, too.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from infra.models import resolve
 from infra.settings import REPOSITORY, Settings, settings
+from infra.weights.models import resolve
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
-from services.engines.llama_server import OPENMP_ENV
-from services.engines.memory import keep_memory
-from services.engines.whisper import COMPUTE, OPTIONS, WhisperTranscriber
+from services.engines.recognition.memory import keep_memory
+from services.engines.recognition.whisper import COMPUTE, OPTIONS, WhisperTranscriber
+from services.engines.servers.llama_server import OPENMP_ENV
 from services.pipeline import stages
 from services.pipeline.ports import Tools
-from services.storage.records import MenuVersion, OrderRecord
+from services.storage.base.records import MenuVersion, OrderRecord
 
 OUT = REPOSITORY / "docs" / "benchmarks" / "hearing.json"
 SAMPLES = REPOSITORY / "infra" / "samples" / "recordings"

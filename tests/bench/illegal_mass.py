@@ -30,12 +30,12 @@ from zlib import crc32
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
-from infra.json_lines import kept_lines
-from infra.models import resolve
+from infra.observability.json_lines import kept_lines
 from infra.settings import settings
-from services.engines.embedded import decode_server
+from infra.weights.models import resolve
+from services.engines.masks.vocabulary import read_vocabulary
 from services.engines.ports import Message
-from services.engines.vocabulary import read_vocabulary
+from services.engines.servers.embedded import decode_server
 from services.evaluation.statistics import wilson
 from tests.bench.chat import Answer, Chat
 from tests.bench.orders import Order, sample

@@ -15,10 +15,10 @@ from typing import Any
 
 import psycopg
 
-from infra.database import Database
+from infra.sql.database import Database
 from schemas.cart import CartDraft
 from services.checks.price import price_cart
-from services.storage.mapping import document_of
+from services.storage.base.mapping import document_of
 from tests.stand_ins import CAFE, RIGHT, SAID, speech
 
 DAYS = 30

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from infra.models import resolve
 from infra.settings import settings
-from services.engines.grammar import build_mask
+from infra.weights.models import resolve
+from services.engines.masks.grammar import build_mask
 from tests.bench.mask_cost import MODEL, PICKS, llguidance, many_names, settled
 from tests.bench.orders import Order
 from tests.bench.schemas.cases import spelled

@@ -28,9 +28,9 @@ import httpx
 
 from infra.settings import settings
 from services.checks.one_cart import one_cart
-from services.engines.embedded import decode_server
-from services.engines.grammar import build_mask
-from services.engines.llama_server import OPENMP_ENV
+from services.engines.masks.grammar import build_mask
+from services.engines.servers.embedded import decode_server
+from services.engines.servers.llama_server import OPENMP_ENV
 from tests.bench.ablation.prompts import TUNED
 from tests.bench.chat import Answer, Chat
 from tests.bench.orders import Order, sample

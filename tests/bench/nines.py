@@ -25,17 +25,17 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from infra.json_lines import kept_lines
+from infra.observability.json_lines import kept_lines
 from infra.settings import settings
 from schemas.errors import DecodeInvalid, DecodeTruncated, EngineError, EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.engines.calls import Calls
-from services.engines.completion import Completions
-from services.engines.embedded import decode_server
-from services.engines.grammar import build_mask
-from services.engines.labels import Labels
-from services.engines.prompt import messages
+from services.engines.decoding.calls import Calls
+from services.engines.decoding.completion import Completions
+from services.engines.decoding.prompt import messages
+from services.engines.masks.grammar import build_mask
+from services.engines.masks.labels import Labels
+from services.engines.servers.embedded import decode_server
 from services.evaluation.statistics import quantile, wilson
 from services.reading.order import clean, read_order
 from services.training.orders import Shop, generated, shops

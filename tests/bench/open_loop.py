@@ -31,7 +31,7 @@ from typing import Any, Protocol
 
 from schemas.errors import EngineError
 from schemas.evidence import Evidence
-from services.engines.decoder import OpenAIDecoder
+from services.engines.decoding.decoder import OpenAIDecoder
 from services.engines.ports import Decoded
 from services.evaluation.statistics import quantile
 from tests.bench.orders import Order, sample

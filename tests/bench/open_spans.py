@@ -24,9 +24,9 @@ from typing import Any
 from infra.settings import settings
 from schemas.compare import canonical, canonical_draft
 from services.checks.tidy import drop_echoes
-from services.engines.decoder import OpenAIDecoder
-from services.engines.embedded import decode_server
-from services.engines.llama_server import OPENMP_ENV
+from services.engines.decoding.decoder import OpenAIDecoder
+from services.engines.servers.embedded import decode_server
+from services.engines.servers.llama_server import OPENMP_ENV
 from services.evaluation.statistics import mcnemar
 from tests.bench.ablation.prompts import TUNED
 from tests.bench.orders import Order, sample

@@ -11,9 +11,9 @@ from typing import Any
 
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.engines.labels import Labels
+from services.engines.decoding.prompt import messages
+from services.engines.masks.labels import Labels
 from services.engines.ports import Message
-from services.engines.prompt import messages
 from services.reading.order import clean, read_order
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -26,15 +26,15 @@ from typing import Any
 import httpx
 import redis
 
-from infra.database import Database
-from infra.ports import any_free
-from infra.redis_server import EmbeddedRedis
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Child, Supervisor
+from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
-from infra.supervisor import Child, Supervisor
+from infra.sql.database import Database
 from schemas.lifecycle import SETTLED, STATUS
 from services.evaluation.statistics import quantile
-from services.storage.menus import MenuStore
-from services.storage.orders import OrderStore
+from services.storage.orders.store import OrderStore
+from services.storage.shops.menus import MenuStore
 from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
 from tests.credentials import UNLIMITED, header_for

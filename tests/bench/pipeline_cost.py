@@ -18,7 +18,7 @@ from typing import Any
 
 from infra.settings import Settings
 from services.bootstrap import bootstrap
-from services.engines.decoder import PROBE_WORD, OpenAIDecoder
+from services.engines.decoding.decoder import PROBE_WORD, OpenAIDecoder
 from services.evaluation.run import predict
 from services.evaluation.statistics import quantile
 from services.pipeline.ports import Tools

@@ -13,11 +13,11 @@ from typing import Any
 
 import httpx
 
-from infra.ports import any_free
-from services.engines.gguf import metadata
-from services.engines.vllm_server import ON_CPU, ON_CPU_FLAGS, SERVING
-from services.engines.vllm_server import environment as serving_environment
-from services.engines.vocabulary import read_vocabulary
+from infra.processes.ports import any_free
+from services.engines.masks.vocabulary import read_vocabulary
+from services.engines.servers.gguf import metadata
+from services.engines.servers.vllm_server import ON_CPU, ON_CPU_FLAGS, SERVING
+from services.engines.servers.vllm_server import environment as serving_environment
 from tests.bench.vllm_server import end
 
 LAYERS = 2  # unless more are asked for

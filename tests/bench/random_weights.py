@@ -35,9 +35,9 @@ from schemas.cart import CartDraft, ItemLine
 from schemas.errors import DecodeInvalid
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.engines.grammar import build_mask
-from services.engines.labels import Labels
-from services.engines.mask import Mask
+from services.engines.masks.grammar import build_mask
+from services.engines.masks.labels import Labels
+from services.engines.masks.mask import Mask
 from services.evaluation.statistics import wilson
 from services.reading.order import read_order
 from tests.bench.random_server import LAYERS, versions, vllm, write_model

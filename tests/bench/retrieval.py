@@ -22,9 +22,9 @@ from llguidance import LLMatcher, LLTokenizer
 
 from schemas.evidence import Evidence
 from schemas.menu import Item, Menu
-from services.engines.grammar import build_mask
-from services.engines.labels import Labels
-from services.engines.prompt import messages
+from services.engines.decoding.prompt import messages
+from services.engines.masks.grammar import build_mask
+from services.engines.masks.labels import Labels
 from services.reading.order import read_order
 
 ROOT = Path(__file__).resolve().parents[2]

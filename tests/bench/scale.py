@@ -27,13 +27,13 @@ from typing import Any
 
 import httpx
 
-from infra.database import Database
-from infra.ports import any_free
-from schemas.access import Role
+from infra.processes.ports import any_free
+from infra.sql.database import Database
+from schemas.shops.access import Role
 from services.evaluation.statistics import quantile
-from services.storage.menus import MenuStore
-from services.storage.staff import StaffStore
-from services.storage.tallies import TallyStore
+from services.storage.counts.tallies import TallyStore
+from services.storage.people.staff import StaffStore
+from services.storage.shops.menus import MenuStore
 from tests.bench import growth
 from tests.bench.copies import SEED, fill_by_copies
 from tests.bench.many_orders import fill

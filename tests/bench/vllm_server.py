@@ -23,8 +23,8 @@ from pathlib import Path
 import httpx
 import psutil
 
-from services.engines.vllm_server import ON_CPU, ON_CPU_FLAGS
-from services.engines.vllm_server import environment as serving_environment
+from services.engines.servers.vllm_server import ON_CPU, ON_CPU_FLAGS
+from services.engines.servers.vllm_server import environment as serving_environment
 
 START_S = 600
 # A whole menu as one regular expression takes Outlines longer than vLLM's 5 s; the bench has its own limit.

@@ -29,15 +29,15 @@ from typing import Any
 
 import httpx
 
-from infra.ports import any_free
+from infra.processes.ports import any_free
 from infra.settings import Settings
 from schemas.lifecycle import Event
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.bootstrap import Container, bootstrap
 from services.evaluation.statistics import quantile
-from services.storage.orders import OrderStore
-from services.storage.records import NewOrder, Outcome
+from services.storage.base.records import NewOrder, Outcome
+from services.storage.orders.store import OrderStore
 from tests.bench.results import Results
 from tests.bench.waiting_clients import Connection, follow, poll
 from tests.credentials import UNLIMITED_ENV, header_for

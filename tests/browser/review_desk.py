@@ -21,7 +21,7 @@ from services.checks.evidence import check_evidence
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
 from services.reading.order import read_order
-from services.storage.records import NewOrder, Outcome, ReviewRecord
+from services.storage.base.records import NewOrder, Outcome, ReviewRecord
 from tests.browser.conftest import watched
 from tests.integration.api_world import World
 from tests.running_stack import RECORDINGS

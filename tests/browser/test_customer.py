@@ -19,13 +19,13 @@ from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.api.events import RECONNECT_MS
+from services.api.routes.events import RECONNECT_MS
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
 from services.pipeline import stages
 from services.pipeline.flow import FLOW
-from services.storage.records import NewOrder, OrderRecord, Outcome
-from services.web.customer_view import STAGE_WORDS
+from services.storage.base.records import NewOrder, OrderRecord, Outcome
+from services.web.customers.customer_view import STAGE_WORDS
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.integration.api_world import MENU, World, wav
 from tests.stand_ins import TESTER

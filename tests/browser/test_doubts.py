@@ -14,7 +14,7 @@ from services.checks.evidence import check_fields
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
 from services.checks.triage import doubts
-from services.storage.records import OrderRecord, Outcome
+from services.storage.base.records import OrderRecord, Outcome
 from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
 from tests.browser.review_desk import Desk
 from tests.browser.test_customer import LATTE, placed

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from schemas.access import Role
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
+from schemas.shops.access import Role
 from schemas.wording import amount, minor_units
-from services.web.menu_diff import changes
+from services.web.staff.menu_diff import changes
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.integration.api_world import MENU, World
 from tests.stand_ins import TESTER

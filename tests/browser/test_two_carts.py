@@ -11,8 +11,8 @@ from schemas.lifecycle import State
 from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
 from tests.browser.review_desk import Desk
 from tests.integration.api_world import World
-from tests.integration.test_asked_carts import read, workers
-from tests.integration.test_two_readers import OTHER, SAME, STRANGE
+from tests.integration.engines.test_two_readers import OTHER, SAME, STRANGE
+from tests.integration.workers.test_asked_carts import read, workers
 from tests.stand_ins import SAID
 
 BOTH = "1 small | latte; 1 mocha"

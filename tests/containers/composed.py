@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from infra.ports import any_free
+from infra.processes.ports import any_free
 from infra.settings import REPOSITORY, settings
-from schemas.access import Scope
+from schemas.shops.access import Scope
 
 HERE = Path(__file__).resolve().parent
 PROJECT, OLD, NEW = "saycart-test", "test", "test-next"

@@ -17,7 +17,7 @@ import pytest
 from infra.settings import REPOSITORY
 from tests.containers.composed import BASES, BUILD_S, JOBS, NEW, Composed, base_images, docker, engine
 from tests.containers.till import Lunch, Till
-from tests.unit.test_images import in_context
+from tests.unit.deployment.test_images import in_context
 
 pytestmark = pytest.mark.skipif(
     "SAYCART_TEST_CONTAINERS" not in os.environ,
@@ -73,7 +73,7 @@ def key(composed: Composed) -> str:
 
 
 def test_a_build_is_sent_what_the_list_says(composed: Composed, tmp_path: Path) -> None:
-    """Docker's own reading of .dockerignore and the one of tests/unit/test_images.py are the same."""
+    """Docker's own reading of .dockerignore and the one of test_images.py are the same."""
     sent = (
         "services/a.py",
         "services/web/static/vendor/a.js",

@@ -24,8 +24,8 @@ from services.checks.facts import check_facts
 from services.checks.price import price_cart
 from services.checks.triage import doubts
 from services.cli.samples import load_menus
-from services.engines.embedded import decode_server
 from services.engines.ports import CartDecoder
+from services.engines.servers.embedded import decode_server
 from services.reading.order import read_order
 
 pytestmark = pytest.mark.models

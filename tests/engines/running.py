@@ -18,12 +18,12 @@ import httpx
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
-from infra.models import resolve
-from infra.ports import any_free
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Child, Supervisor
 from infra.settings import settings
-from infra.supervisor import Child, Supervisor
-from services.engines import llama_server, vllm_server
-from services.engines.decoder import OpenAIDecoder
+from infra.weights.models import resolve
+from services.engines.decoding.decoder import OpenAIDecoder
+from services.engines.servers import llama_server, vllm_server
 from tests.waiting import until
 
 SMALL = "smollm2-135m-instruct-q4_1.gguf"

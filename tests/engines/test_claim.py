@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.engines.completion import constraint
+from services.engines.decoding.completion import constraint
 from tests.bench.chat import Chat
 from tests.bench.claim import form
 from tests.bench.claim.judging import judge

@@ -20,14 +20,14 @@ from pydantic import BaseModel, Field
 from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.engines import decoder as client
-from services.engines import grammar
-from services.engines import servers as several
-from services.engines.grammar import build_mask
-from services.engines.labels import Labels
-from services.engines.mask import Mask
+from services.engines.decoding import decoder as client
+from services.engines.decoding import servers as several
+from services.engines.decoding.servers import Servers
+from services.engines.masks import grammar
+from services.engines.masks.grammar import build_mask
+from services.engines.masks.labels import Labels
+from services.engines.masks.mask import Mask
 from services.engines.ports import GREEDY, Sampling
-from services.engines.servers import Servers
 from services.masked.call import answer
 from services.masked.output import OutputType, output_type
 from services.reading.order import read_order

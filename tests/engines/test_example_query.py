@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from services.engines.calls import Calls
-from services.engines.completion import Completions
+from services.engines.decoding.calls import Calls
+from services.engines.decoding.completion import Completions
 from services.engines.ports import Sampling
 from services.examples.query.running import refusal
 from services.examples.query.shop import SHOP

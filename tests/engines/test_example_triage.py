@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from llguidance import LLMatcher
 
-from infra.models import resolve
 from infra.settings import settings
-from services.engines.calls import Calls
-from services.engines.completion import CHAT, Completions, said
-from services.engines.vocabulary import read_vocabulary
+from infra.weights.models import resolve
+from services.engines.decoding.calls import Calls
+from services.engines.decoding.completion import CHAT, Completions, said
+from services.engines.masks.vocabulary import read_vocabulary
 from services.examples.triage.task import TRIAGE
 from tests.engines.running import SMALL, llama
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from services.api import __main__ as api
 from services.doorbell import CeleryDoorbell
-from services.storage.orders import OrderStore
-from services.storage.records import NewOrder
+from services.storage.base.records import NewOrder
+from services.storage.orders.store import OrderStore
 from tests.faults.points import folder, strike
 
 # Metadata of the orders that this process has stored: the doorbell is told an id alone.

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from infra import redis_server
+from infra.redis import server as redis_server
 from tests.faults.judge import Scene, judge, until_quiet
 from tests.faults.ledger import Ledger
 from tests.faults.works import Wanted, Works

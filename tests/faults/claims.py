@@ -11,12 +11,12 @@ from typing import Any
 
 import httpx
 
-from infra.database import Database
+from infra.sql.database import Database
 from schemas.lifecycle import State
 from schemas.transcript import Transcript
-from services.storage.menus import MenuStore
-from services.storage.orders import OrderStore
-from services.storage.records import NewOrder
+from services.storage.base.records import NewOrder
+from services.storage.orders.store import OrderStore
+from services.storage.shops.menus import MenuStore
 from tests.faults.bench import Bench
 from tests.faults.ledger import Entry, Ledger
 from tests.stand_ins import CAFE, SAID, TESTER

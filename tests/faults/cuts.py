@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 from sqlalchemy import select
 
-from infra.redis_server import binary
-from services.storage.tables import OrderRow
+from infra.redis.server import binary
+from services.storage.base.tables import OrderRow
 from tests.faults.bench import Bench
 from tests.faults.ledger import Entry, Ledger, spoken, typed
 from tests.faults.works import Works

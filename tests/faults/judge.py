@@ -16,10 +16,10 @@ from typing import Any, Protocol
 import httpx
 from sqlalchemy import func, select
 
-from infra.database import Database
+from infra.sql.database import Database
 from schemas.errors import StaleState
 from schemas.lifecycle import SETTLED, STATUS, WAITING, Event, State, advance
-from services.storage.tables import CodeRow, EventRow, OrderRow, OutboxRow
+from services.storage.base.tables import CodeRow, EventRow, OrderRow, OutboxRow
 from tests.faults.ledger import Ledger
 
 

@@ -19,14 +19,14 @@ from typing import Any
 import httpx
 from sqlalchemy import select
 
-from infra.database import Database
-from infra.ports import any_free
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Child, Restart
 from infra.settings import Settings
-from infra.supervisor import Child, Restart
+from infra.sql.database import Database
 from services.cli.client import bearer
 from services.cli.samples import load_menus
-from services.storage.menus import MenuStore
-from services.storage.tables import EventRow, ReviewRow
+from services.storage.base.tables import EventRow, ReviewRow
+from services.storage.shops.menus import MenuStore
 from services.workers.stack import Stack
 from tests.credentials import UNLIMITED
 from tests.faults.bench import Bench, settle

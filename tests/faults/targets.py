@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from services.cli.replay import MACHINE_REASONS
+from services.cli.commands.replay import MACHINE_REASONS
 
 BY_POINT, FEWEST = "kills by point", "fewest kills at a point"
 DRAIN_S, RECOVER_S, EXTRA_PERCENT = 120.0, 60.0, 5.0

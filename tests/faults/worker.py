@@ -23,8 +23,8 @@ from services.doorbell import CeleryDoorbell
 from services.engines.ports import Decoded, Recording
 from services.pipeline import flow
 from services.pipeline.ports import Tools
-from services.storage.orders import OrderStore
-from services.storage.records import OrderRecord, Outcome
+from services.storage.base.records import OrderRecord, Outcome
+from services.storage.orders.store import OrderStore
 from services.workers.app import app
 from tests.faults.points import folder, planned, strike
 from tests.stand_ins import RIGHT, SAID, speech

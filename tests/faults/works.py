@@ -25,12 +25,12 @@ from typing import Any
 import httpx
 import redis
 
-from infra.database import Database
-from infra.ports import any_free
-from infra.redis_server import EmbeddedRedis
+from infra.processes.ports import any_free
+from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
-from services.storage.menus import MenuStore
-from services.storage.orders import OrderStore
+from infra.sql.database import Database
+from services.storage.orders.store import OrderStore
+from services.storage.shops.menus import MenuStore
 from services.workers.stack import as_environment
 from tests.credentials import UNLIMITED, header_for
 from tests.stand_ins import CAFE, TESTER

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from schemas.evidence import Evidence
-from services.engines.labels import Labels
+from services.engines.masks.labels import Labels
 from tests.wire_text import wire
 
 Line = dict[str, Any]

@@ -2,7 +2,7 @@
 
 A cart's text is a tree of bytes (`Text`, `Row`, `Any`); `read` follows a text through it and tells how far it
 could still become a cart, and which bytes may come next. What is compared with it is the grammar, byte by
-byte, so nothing here may be taken from `services/engines/lark.py` but its limit on long words.
+byte, so nothing here may be taken from `services/engines/masks/lark.py` but its limit on long words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from schemas.cart import MAX_COUNT, MAX_HEARD_CHARS, MAX_LINES, MAX_OPTIONS, MAX
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Item, Menu
 from schemas.writable import writable
-from services.engines.lark import MAX_CHUNK_CHARS
+from services.engines.masks.lark import MAX_CHUNK_CHARS
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,14 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
-from infra.models import resolve
 from infra.settings import settings as configured
+from infra.weights.models import resolve
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.engines.grammar import check_menu
-from services.engines.labels import Labels
-from services.engines.mask import Mask
-from services.engines.vocabulary import Vocabulary, read_vocabulary
+from services.engines.masks.grammar import check_menu
+from services.engines.masks.labels import Labels
+from services.engines.masks.mask import Mask
+from services.engines.masks.vocabulary import Vocabulary, read_vocabulary
 from services.reading.order import clean, read_order
 from tests.fuzz.drafts import BYTES, any_draft, evidences
 from tests.fuzz.menus import any_menu, any_order

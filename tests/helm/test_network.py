@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from infra.settings import REPOSITORY, Settings
-from services.api.origin import Own
+from services.api.gate.origin import Own
 from services.workers.stack import WORKERS
 from tests.helm.charts import CHART, COMPONENT, VALUES, Rendered, selects
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
-from infra.models import lock
 from infra.settings import REPOSITORY, Settings
 from infra.webhooks import TOTAL_S
+from infra.weights.models import lock
 from services.api.__main__ import GRACE_S, QUIET_S
-from services.api.origin import Own
-from services.engines import llama_server, vllm_server
+from services.api.gate.origin import Own
+from services.engines.servers import llama_server, vllm_server
 from services.workers.stack import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render
 from tests.helm.tools import HELMS

@@ -18,18 +18,18 @@ import pytest
 import structlog
 
 from infra.settings import Settings
-from schemas.access import MAIN_SHOP, Scope
 from schemas.errors import EngineUnavailable
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
+from schemas.shops.access import MAIN_SHOP, Scope
 from services.api.__main__ import Server, server
 from services.api.app import create_app
-from services.api.links import link_to
+from services.api.routes.links import link_to
 from services.bootstrap import Container
-from services.storage.endpoints import EndpointStore
-from services.storage.orders import OrderStore
-from services.storage.records import OrderRecord, Outcome
+from services.storage.base.records import OrderRecord, Outcome
+from services.storage.orders.store import OrderStore
+from services.storage.outbox.endpoints import EndpointStore
 from tests.credentials import UNLIMITED, header_for
 from tests.stand_ins import TESTER
 from tests.waiting import until

@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from infra.database import Database
-from schemas.audit import Actor, Head
-from services.storage.audit import AuditLog, record
-from services.storage.changes import writing
+from infra.sql.database import Database
+from schemas.shops.audit import Actor, Head
+from services.storage.audit.log import AuditLog, record
+from services.storage.base.changes import writing
 
 ANN = Actor("staff:ann", "192.0.2.7", "0123456789abcdef")
 _TRIGGERS = ("audit_log_next", "audit_log_no_update", "audit_log_no_delete")

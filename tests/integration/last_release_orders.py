@@ -9,11 +9,14 @@ import sys
 from pathlib import Path
 
 from fastapi.testclient import TestClient
+from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP
+from schemas.audit import Actor
+from services.storage.api_keys import KeyStore
+from services.storage.records import Outcome
+from services.storage.retention import RetentionStore
 
 import infra
 from infra.settings import Settings
-from schemas.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP
-from schemas.audit import Actor
 from schemas.cart import Cart, CartDraft
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
@@ -21,9 +24,6 @@ from schemas.order import OrderError
 from schemas.review import ReviewReason
 from services.api.app import create_app
 from services.bootstrap import bootstrap
-from services.storage.api_keys import KeyStore
-from services.storage.records import Outcome
-from services.storage.retention import RetentionStore
 from services.workers.sweeper import fold
 
 MENU = {

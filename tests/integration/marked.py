@@ -14,20 +14,20 @@ from typing import Any
 from unittest.mock import patch
 
 import structlog
-from api_world import World, running, wav
 from pydantic import BaseModel
 from sqlalchemy import MetaData, select
 
-from infra.database import Database
-from infra.telemetry import configure_logging
+from infra.observability.telemetry import configure_logging
+from infra.sql.database import Database
 from schemas.cart import CartDraft, Finding
 from schemas.errors import AudioDamaged, DecodeInvalid
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
 from services.engines.ports import Reading
-from services.storage.orders import OrderStore
-from services.storage.records import NewOrder, Outcome
-from services.storage.tables import OrderRow
+from services.storage.base.records import NewOrder, Outcome
+from services.storage.base.tables import OrderRow
+from services.storage.orders.store import OrderStore
+from tests.integration.api_world import World, running, wav
 from tests.stand_ins import CAFE, ScriptedTranscriber, Works, speech
 
 WORD = "zyzzyva"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from api_world import World, running
 
-from services.engines.decoder import PROBE_WORD
+from services.engines.decoding.decoder import PROBE_WORD
+from tests.integration.api_world import World, running
 from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
 
 TASKS = "tests.masked_tasks:TASKS"

@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from api_world import World, running
-from signing import cheap
 
-from services.web.staff import COOKIE
+from services.web.staff.staff import COOKIE
+from tests.integration.api_world import World, running
+from tests.integration.signing import cheap
 from tests.oidc_provider import OidcProvider, address_in, oidc_provider
 
 ROLES = "baristas=main:reviewer, leads=main:manager, elsewhere=other:reviewer"

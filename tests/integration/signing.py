@@ -13,8 +13,8 @@ import pytest
 from argon2 import PasswordHasher
 
 from infra import passwords
-from infra.database import Database
-from schemas.staff import Visit
+from infra.sql.database import Database
+from schemas.shops.staff import Visit
 
 PASSWORD = "correct horse battery"
 HOUR_S = 3600.0

@@ -30,7 +30,7 @@ from sqlalchemy import select
 
 from schemas.lifecycle import WAITING
 from services.evaluation.statistics import quantile
-from services.storage.tables import OrderRow
+from services.storage.base.tables import OrderRow
 from tests.load.stack import Running, running
 
 OUT = Path("docs/benchmarks/load.json")

@@ -10,17 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.database import Database
-from infra.ports import any_free
-from infra.redis_server import EmbeddedRedis
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Child, Supervisor
+from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
-from infra.supervisor import Child, Supervisor
-from schemas.access import EVERY_SHOP, MAIN_SHOP, Scope
+from infra.sql.database import Database
 from schemas.menu import Menu
+from schemas.shops.access import EVERY_SHOP, MAIN_SHOP, Scope
 from services.cli.samples import load_menus
-from services.storage.api_keys import KeyStore
-from services.storage.menus import MenuStore
-from services.storage.shops import ShopStore
+from services.storage.people.api_keys import KeyStore
+from services.storage.shops.menus import MenuStore
+from services.storage.shops.store import ShopStore
 from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
 from tests.credentials import UNLIMITED

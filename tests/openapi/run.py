@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from infra.settings import REPOSITORY
-from schemas.access import ALL_SCOPES, Scope
+from schemas.shops.access import ALL_SCOPES, Scope
 from tests.openapi.served import Served
 
 HERE = Path(__file__).parent
@@ -52,6 +52,7 @@ def attacked(served: Served, key: str, home: Path, *how: str, timeout_s: float =
             **os.environ,
             "SCHEMATHESIS_HOOKS": "tests.openapi.hooks",
             "SAYCART_FUZZ_SCOPES": " ".join(SCOPES[key]),
+            "SAYCART_FUZZ_KEYS": " ".join(served.key_ids),
         },
         capture_output=True,
         text=True,

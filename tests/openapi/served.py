@@ -11,19 +11,19 @@ from typing import Any
 
 import httpx
 
-from infra.database import Database
-from infra.ports import any_free
-from infra.redis_server import EmbeddedRedis
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Supervisor
+from infra.redis.server import EmbeddedRedis
 from infra.settings import REPOSITORY, Settings
-from infra.supervisor import Supervisor
-from schemas.access import MAIN_SHOP, Scope
+from infra.sql.database import Database
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
+from schemas.shops.access import MAIN_SHOP, Scope
 from services.cli.samples import load_menus
-from services.engines.decoder import PROBE_WORD
-from services.storage.orders import OrderStore
-from services.storage.records import Outcome
-from services.storage.shops import ShopStore
+from services.engines.decoding.decoder import PROBE_WORD
+from services.storage.base.records import Outcome
+from services.storage.orders.store import OrderStore
+from services.storage.shops.store import ShopStore
 from services.workers.stack import as_environment
 from tests.credentials import UNLIMITED, Header, header_for
 from tests.openapi import OTHER, SECRET
@@ -46,6 +46,12 @@ class Served:
     log: Path
     supervisor: Supervisor
     pid: int | None
+
+    @property
+    def key_ids(self) -> list[str]:
+        """Those of the keys, as the API names them."""
+        tokens = (value for key in self.keys.values() for value in key.values())
+        return [token.split("_")[1] for token in tokens]
 
     def hurt(self) -> list[str]:
         """What the API took harm in: it died, it answers no more, it met what nobody had foreseen."""

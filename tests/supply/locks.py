@@ -91,8 +91,8 @@ def pins(lock: str) -> list[Pin]:
 
 
 def models() -> list[dict[str, Any]]:
-    """The rows of the model lock; `infra/model_lock.py` says what is in one."""
-    found: list[dict[str, Any]] = json.loads((ROOT / "infra/models.lock.json").read_text())["models"]
+    """The rows of the model lock; `infra/weights/lock.py` says what is in one."""
+    found: list[dict[str, Any]] = json.loads((ROOT / "infra/weights/models.lock.json").read_text())["models"]
     return found
 
 

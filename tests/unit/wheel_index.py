@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from infra.models import Lock
+from infra.weights.models import Lock
 from tests.loopback import Handler, serving
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL says which order has changed, to whoever listens. SQLite can't; see `infra/notices.py`."""
+"""PostgreSQL says which order has changed, to whoever listens. SQLite can't; see `infra/sql/notices.py`."""
 
 from __future__ import annotations
 

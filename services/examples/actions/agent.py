@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Unpack
 
-from services.engines.completion import How
+from services.engines.decoding.completion import How
 from services.examples.actions.folder import Folder, ToolRefused
 from services.examples.actions.schema import Action, Finish, NextAction, ReadFile, WriteFile
 from services.examples.actions.situation import Step, shown, situation

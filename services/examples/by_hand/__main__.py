@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from infra.models import ModelError
-from infra.supervisor import ChildFailed
+from infra.processes.supervisor import ChildFailed
+from infra.weights.models import ModelError
 from schemas.errors import InputError, SaycartError
 from services.examples.by_hand import show
 from services.examples.by_hand.automaton import Automaton, automaton

@@ -22,10 +22,10 @@ import httpx
 import numpy as np
 from pydantic_core import from_json
 
-from infra.models import resolve
 from infra.settings import settings
+from infra.weights.models import resolve
 from schemas.errors import EngineMisconfigured, EngineUnavailable
-from services.engines.embedded import decode_server
+from services.engines.servers.embedded import decode_server
 from services.examples.by_hand.steps import Logits
 
 SMALL = "smollm2-135m-instruct-q4_1.gguf"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from llguidance import LLTokenizer
 
-from services.engines.vocabulary import read_vocabulary
+from services.engines.masks.vocabulary import read_vocabulary
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from infra.json_lines import kept_lines
+from infra.observability.json_lines import kept_lines
 from schemas.errors import AnswerRefused, DecodeInvalid, DecodeTruncated, SaycartError
-from services.engines.calls import Calls
-from services.engines.completion import CHAT, Completions, said
+from services.engines.decoding.calls import Calls
+from services.engines.decoding.completion import CHAT, Completions, said
 from services.engines.ports import Message
 from services.evaluation.statistics import wilson
 from services.examples.asking import MOST_TOKENS, plain

@@ -2,8 +2,8 @@
 
 A language is a folder beside this file, named by its two letters, of TOML files. Each table in them is one
 entry of `Language`: what it is `about`, its words, and `examples` of how they are said, which
-`tests/unit/test_language.py` walks. Words are written as they are folded (`chart/tokens.py`): small letters,
-no apostrophe, singular.
+`tests/unit/reading/test_language.py` walks. Words are written as they are folded (`chart/tokens.py`): small
+letters, no apostrophe, singular.
 
     [refusing_all]
     about = "After these all of a list is refused."

@@ -28,8 +28,8 @@ from schemas.errors import EngineUnavailable
 from services.bootstrap import bootstrap
 from services.checks.one_cart import one_cart
 from services.checks.tidy import drop_echoes
-from services.engines.embedded import decode_server
-from services.engines.llama_server import OPENMP_ENV
+from services.engines.servers.embedded import decode_server
+from services.engines.servers.llama_server import OPENMP_ENV
 from services.evaluation.figures import judge
 from services.evaluation.run import predict
 from services.pipeline.ports import Tools

@@ -18,9 +18,9 @@ from pydantic import TypeAdapter
 from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from services.checks.one_cart import one_cart
-from services.engines.calls import Calls
-from services.engines.decoder import OpenAIDecoder
-from services.engines.labels import Labels
+from services.engines.decoding.calls import Calls
+from services.engines.decoding.decoder import OpenAIDecoder
+from services.engines.masks.labels import Labels
 from services.engines.ports import Decoded, Message
 from services.evaluation.kept import Kept
 from tests.bench.ablation.levers import FULL, Variant
@@ -76,7 +76,7 @@ class LeverDecoder:
         def messages(opened: Evidence, labels: Labels) -> list[Message]:
             return prompt(opened, labels, self._ask)
 
-        with patch("services.engines.decoder.messages", messages):
+        with patch("services.engines.decoding.decoder.messages", messages):
             return self._inner.decode(self.variant.mask(evidence), called_off)
 
     def warm(self, evidence: Evidence) -> None:
@@ -90,7 +90,7 @@ class LeverDecoder:
 def lever_decoder(url: str, model: str, calls: KeptCalls) -> LeverDecoder:
     """The product's client of an embedded server, which asks through `calls`."""
     made: Callable[..., KeptCalls] = lambda *_, **__: calls  # noqa: E731
-    with patch("services.engines.decoder.Calls", made):
+    with patch("services.engines.decoding.decoder.Calls", made):
         # Whole: variants are compared by the tokens of their answers.
         inner = OpenAIDecoder(url, dialect="llama.cpp", model=model, whole=True)
     return LeverDecoder(inner, calls, model)

@@ -16,9 +16,9 @@ from rapidfuzz import fuzz, process
 
 from schemas.cart import MAX_HEARD_CHARS, CartDraft
 from schemas.evidence import Evidence
-from services.engines.labels import Labels
+from services.engines.decoding.prompt import messages
+from services.engines.masks.labels import Labels
 from services.engines.ports import Message
-from services.engines.prompt import messages
 from tests.bench.orders import Order, sample
 from tests.bench.techniques.methods import DRAFT, MAX_TOKENS
 
@@ -103,7 +103,7 @@ def _drafted(evidence: Evidence, labels: Labels, ask: Ask) -> list[Message]:
 
 def _excerpt(evidence: Evidence, labels: Labels, ask: Ask) -> list[Message]:
     """Only what may be meant of the menu, beside the customer's words, as for a menu too long to show."""
-    with patch("services.engines.prompt.WHOLE_MENU_NAMES", 0):
+    with patch("services.engines.decoding.prompt.WHOLE_MENU_NAMES", 0):
         return messages(evidence, labels)
 
 

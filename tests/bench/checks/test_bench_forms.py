@@ -8,7 +8,7 @@ import pytest
 from llguidance import LLMatcher, LLTokenizer
 
 from schemas.cart import CartDraft
-from services.engines.prompt import examples
+from services.engines.decoding.prompt import examples
 from tests.bench.chat import Answer
 from tests.bench.orders import Order, labels_of, menu_of, sample
 from tests.bench.techniques.forms import BASE, FORMS, Form

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.json_lines import kept_lines
-from services.engines.calls import Calls
-from services.engines.completion import Completions
-from services.engines.labels import Labels
+from infra.observability.json_lines import kept_lines
+from services.engines.decoding.calls import Calls
+from services.engines.decoding.completion import Completions
+from services.engines.masks.labels import Labels
 from services.reading.order import read_order
 from tests.bench.nines import VALID, Order, asked, judged, orders, run, summary
 from tests.staged_server import completion, staged_server

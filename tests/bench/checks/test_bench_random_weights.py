@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from infra.models import resolve
 from infra.settings import settings
+from infra.weights.models import resolve
 from schemas.cart import CartDraft, ItemLine, OptionDraft
-from services.engines.labels import Labels
-from services.engines.vocabulary import read_vocabulary
+from services.engines.masks.labels import Labels
+from services.engines.masks.vocabulary import read_vocabulary
 from tests.bench.random_server import write_model
 from tests.bench.random_weights import Order, judge, resolves, sampling, summary
 from tests.stand_ins import CAFE

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from llguidance import LLMatcher
 
-from services.engines.mask import BYTES
+from services.engines.masks.mask import BYTES
 from tests.bench.schemas.cases import EACH, Case, every_case, families
 from tests.bench.schemas.child import orders
 

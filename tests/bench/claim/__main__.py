@@ -30,8 +30,8 @@ from typing import Any
 
 from infra.settings import Settings, settings
 from services.bootstrap import bootstrap
-from services.engines.embedded import decode_server
-from services.engines.llama_server import OPENMP_ENV
+from services.engines.servers.embedded import decode_server
+from services.engines.servers.llama_server import OPENMP_ENV
 from services.evaluation.run import predict
 from services.pipeline.ports import Tools
 from tests.bench.claim import form

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.cart import MAX_COUNT, MAX_LINES, MAX_OPTIONS, MAX_QUANTITY, Amount, CartDraft, ItemLine
 from schemas.menu import Menu
+from services.engines.decoding.prompt import examples, menu_text
 from services.engines.ports import Message
-from services.engines.prompt import examples, menu_text
 from tests.bench.orders import labels_of
 
 NOT_ON_MENU = "not on the menu"

@@ -27,12 +27,12 @@ from zlib import crc32
 from schemas.menu import Menu
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
-from services.engines.adapters import made_for
-from services.engines.calls import Calls
-from services.engines.completion import constraint
-from services.engines.decoder import OpenAIDecoder
-from services.engines.mask import Mask, compiles
+from services.engines.decoding.calls import Calls
+from services.engines.decoding.completion import constraint
+from services.engines.decoding.decoder import OpenAIDecoder
+from services.engines.masks.mask import Mask, compiles
 from services.engines.ports import Recording, Transcriber
+from services.engines.reader.adapters import made_for
 from services.evaluation.run import predict
 from services.pipeline.ports import Tools
 from services.reading.order import clean, read_order
@@ -195,7 +195,7 @@ class _Ours(Pipeline):
         self._calls = HeldCalls(bench.url, temperature, bench.key)
         made: Callable[..., HeldCalls] = lambda *_, **__: self._calls  # noqa: E731
         whole = method == "ours-whole"
-        with patch("services.engines.decoder.Calls", made):
+        with patch("services.engines.decoding.decoder.Calls", made):
             self._decoder = OpenAIDecoder(
                 bench.url, dialect=bench.dialect, model=bench.model, timeout_s=TIMEOUT_S, whole=whole,
                 adapter=adapter.name if adapter else "",

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from faster_whisper.audio import decode_audio
 
-from infra.models import resolve
 from infra.settings import settings
+from infra.weights.models import resolve
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.engines.audio import RATE, Samples
 from services.engines.ports import Recording as Spoken
-from services.engines.whisper import WhisperTranscriber
+from services.engines.recognition.audio import RATE, Samples
+from services.engines.recognition.whisper import WhisperTranscriber
 from services.evaluation.run import read_gold
 from services.hearing.second_hearing import hear
 from tests.golden.files import write

@@ -19,8 +19,8 @@ from schemas.transcript import Transcript, Word
 from services.checks.confidence import Features, features
 from services.checks.evidence import check_evidence
 from services.checks.facts import check_facts
-from services.engines.confidence import calibrated
-from services.engines.whisper import Segment, is_phantom, raw_confidence
+from services.engines.recognition.confidence import calibrated
+from services.engines.recognition.whisper import Segment, is_phantom, raw_confidence
 from services.evaluation.score import right_fields
 from services.reading.order import read_order
 from tests.carts import all_said

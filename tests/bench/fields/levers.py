@@ -23,8 +23,8 @@ from faster_whisper.audio import decode_audio
 
 from schemas.compare import canonical
 from schemas.menu import Menu
-from services.engines.audio import RATE, Samples
-from services.engines.whisper import OPTIONS
+from services.engines.recognition.audio import RATE, Samples
+from services.engines.recognition.whisper import OPTIONS
 from services.evaluation.run import read_gold
 from services.reading.order import read_order
 from tests.bench.fields.hear import Listener, Recording, kept, listener, on_rung, recordings

@@ -29,7 +29,7 @@ from schemas.errors import SaycartError
 from schemas.evidence import Evidence
 from services.checks.confidence import FEATURES, features
 from services.checks.traces import KINDS
-from services.engines.decoder import OpenAIDecoder
+from services.engines.decoding.decoder import OpenAIDecoder
 from services.evaluation.score import right_fields
 from services.evaluation.statistics import auroc
 from services.reading.order import read_order

@@ -16,9 +16,9 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from infra.models import resolve
 from infra.settings import settings
-from services.engines.gguf import metadata
+from infra.weights.models import resolve
+from services.engines.servers.gguf import metadata
 from tests.bench.schemas.cases import every_case
 from tests.bench.schemas.child import LIBRARIES
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from zlib import crc32
 
-from infra.json_lines import kept_lines
+from infra.observability.json_lines import kept_lines
 from services.evaluation.score import score
 from tests.bench.chat import Chat
 from tests.bench.orders import Order, sample

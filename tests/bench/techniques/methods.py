@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from services.engines.grammar import build_mask
+from services.engines.masks.grammar import build_mask
 from tests.bench.chat import Answer, Chat
 from tests.bench.orders import Order
 from tests.bench.repairing import repaired

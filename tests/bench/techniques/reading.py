@@ -18,7 +18,7 @@ from schemas.compare import canonical, canonical_draft
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from services.checks.tidy import drop_echoes
-from services.engines.labels import Labels
+from services.engines.masks.labels import Labels
 from tests.bench.chat import Answer
 
 FAILURES = ("refused", "truncated", "no JSON", "wrong type", "schema violation")

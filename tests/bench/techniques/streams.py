@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from services.engines.grammar import build_mask
+from services.engines.masks.grammar import build_mask
 from tests.bench.orders import Order, sample
 from tests.bench.techniques.rows import rows_of
 from tests.bench.techniques.wire import CUT_LINES, CUT_OPTIONS, cut_down, wire_schema

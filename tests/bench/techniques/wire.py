@@ -11,8 +11,8 @@ import copy
 from typing import Any
 
 from schemas.menu import Menu
-from services.engines.json_schema import cart_schema
-from services.engines.labels import Labels
+from services.engines.masks.json_schema import cart_schema
+from services.engines.masks.labels import Labels
 
 # `default` says nothing of what may be written, and `discriminator` repeats the constants of `kind`.
 _SILENT = {"title", "description", "version", "default", "discriminator", "$schema", "x-values", "x-each"}

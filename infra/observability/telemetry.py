@@ -1,0 +1,90 @@
+"""Structured logs: an action name with bound ids, one line an event, on stderr.
+
+No line holds what a customer said. Our own lines carry ids and codes, and a traceback says what kind of error
+it was and where, but not its words: those of a parser, a validator or a database quote what they choked on.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, MutableMapping
+from traceback import format_tb
+from types import TracebackType
+from typing import Any
+
+import structlog
+
+from infra.observability import tracing
+
+# Errors whose words name files, addresses and states of a server, and never what a row or a body holds.
+_OF_MACHINES = {"OSError", "ImportError", "OperationalError", "TransportError", "DatabaseUnavailable"}
+
+
+def configure_logging(level: str, *, as_json: bool) -> None:
+    """Set up structlog and the standard library's loggers alike; call once a process."""
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        _in_trace,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.ExceptionRenderer(trace),
+    ]
+    render: Any = (
+        structlog.processors.JSONRenderer()
+        if as_json
+        else structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"])
+    )
+    number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+    structlog.configure(
+        processors=[*shared, render],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[_drop_meta, render])
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(number)
+    # One line a request of ours to the decoder says nothing that the stage's own line does not.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+def trace(exc_info: tuple[type[BaseException], BaseException, TracebackType | None]) -> str:
+    """A traceback without its errors' words, but for those about machines: files, connections, locks."""
+    return "\n".join(_links(exc_info[1]))
+
+
+def _links(error: BaseException | None) -> Iterator[str]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield "".join(
+            ["Traceback (most recent call last):\n", *format_tb(error.__traceback__), _named(error)]
+        )
+        for inner in getattr(error, "exceptions", ()):  # of a group
+            yield from _links(inner)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _named(error: BaseException) -> str:
+    kind, code = type(error), getattr(error, "code", None)
+    if isinstance(code, str):  # ours
+        return f"{kind.__name__} [{code}]"
+    names = {one.__name__ for one in kind.__mro__}
+    return f"{kind.__name__}: {error}" if names & _OF_MACHINES else kind.__name__
+
+
+def _in_trace(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    if (trace_id := tracing.current_trace_id()) is not None:
+        event["trace_id"] = trace_id
+    return event
+
+
+def _drop_meta(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    event.pop("_record", None)
+    event.pop("_from_structlog", None)
+    return event

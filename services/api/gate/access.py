@@ -1,0 +1,160 @@
+"""Who asks, and whether they may: the credential of a call, its scope, and the desk that it opens.
+
+Every route names what it asks for by one of the types at the end (`ReadsOrders`, `WritesMenus`, ...), in
+front of whatever reads the body; that puts it into the OpenAPI document as well. `undeclared` finds routes
+that name nothing; the app refuses to start with one, so that a new route is closed until somebody has thought
+about it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Annotated, Any
+
+import structlog
+from fastapi import Depends, FastAPI, Request, Security
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import iter_route_contexts
+from fastapi.security import HTTPBearer
+
+from infra.settings import Settings
+from schemas.errors import Forbidden, StorageUnavailable, Unauthorized
+from schemas.shops.access import ALL_SCOPES, MAIN_SHOP, Access, Scope
+from services.api.deps import container
+from services.api.gate.acting import acting
+from services.api.gate.rates import by_address, pays, rates_of
+from services.desk import Desk
+
+_BEARER = HTTPBearer(
+    scheme_name="key", description="a shop's key, made by `saycart keys add`", auto_error=False
+)
+
+# What needs no credential: probes of orchestrators, what a problem's `type` explains, and ways to get one.
+PUBLIC = frozenset(
+    {
+        "/livez", "/readyz", "/problems/{code}", "/at/{page_key}", "/static",
+        "/sign-in", "/sign-in/code", "/sign-in/oidc", "/sign-in/oidc/callback",
+    }
+)  # fmt: skip
+
+
+async def credential(request: Request) -> Access:
+    """What the call's key comes to; counted against its limits, as a wrong one or none against its address's.
+
+    Raises:
+        Unauthorized: there is none, or it is unknown, expired or revoked; all of these alike.
+        TooManyRequests: over a limit.
+    """
+    box, rates = container(request), rates_of(request)
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token.strip():
+        found = await rates.look_up(request, token.strip(), box.keys.access)
+        if found is None:
+            raise Unauthorized("This key is not known here, or it is over.")
+        if (traced := request.scope["state"].get("traced")) is not None:
+            traced.known()
+        await rates.count(("key", found.family), ("shop", found.shop))
+        pays(request, [("key_bytes", found.family), ("shop_bytes", found.shop)])
+        return found
+    if (found := of_anybody(box.settings)) is not None:
+        return found
+    await by_address(request)
+    raise Unauthorized("This call needs a key.")
+
+
+def of_anybody(config: Settings) -> Access | None:
+    """What is held by whoever shows nothing: nothing, or with `SAYCART_OPEN` all of the shop at `/`."""
+    if not config.open:
+        return None
+    return Access(config.page_shop or MAIN_SHOP, actor="open", scopes=ALL_SCOPES, person="open")
+
+
+def check(access: Access, scopes: Iterable[Scope]) -> None:
+    """Raises Forbidden, which names the scopes that are missing."""
+    missing = [scope for scope in scopes if scope not in access.scopes]
+    if missing:
+        raise Forbidden(f"This needs the scope {', '.join(missing)}, which {access.actor} does not hold.")
+
+
+def undeclared(app: FastAPI) -> list[str]:
+    """Routes that ask for nothing and are not listed as open. Empty in an app that may serve."""
+    return [
+        f"{'/'.join(sorted(methods))} {path}"
+        for path, methods, scopes in declared(app)
+        if path not in PUBLIC and not scopes
+    ]
+
+
+def declared(app: FastAPI) -> list[tuple[str, frozenset[str], frozenset[str]]]:
+    """Path, methods and scopes of every route of the app."""
+    return [
+        (
+            getattr(found, "path", "?"),
+            frozenset(getattr(found, "methods", None) or ()),
+            frozenset(_asked(found.dependant)) if hasattr(found, "dependant") else frozenset(),
+        )
+        for found in iter_route_contexts(app.routes)
+    ]
+
+
+def _asked(of: Dependant) -> Iterator[str]:
+    for below in of.dependencies:
+        yield from getattr(below.call, "asks", ())
+        yield from _asked(below)
+
+
+def asking(opened: Callable[..., Any], *scopes: Scope) -> Any:
+    """`opened` as a dependency that is known to ask for these scopes."""
+    opened.asks = tuple(scopes)  # type: ignore[attr-defined]
+    return Depends(opened)
+
+
+async def remembered(request: Request) -> Access:
+    """As `credential`; while the database is away, what the same key came to before: who watches the
+    deployment must see that it is away."""
+    known: dict[str, Access] = request.app.state.scrapers
+    shown = hashlib.sha256(request.headers.get("authorization", "").encode()).hexdigest()
+    try:
+        known[shown] = await credential(request)
+    except StorageUnavailable:
+        if shown not in known:
+            raise
+    except Unauthorized:
+        known.pop(shown, None)
+        raise
+    return known[shown]
+
+
+def desk(request: Request, access: Access) -> Desk:
+    """The desk that a credential opens, for this request."""
+    return Desk(container(request), access, acting(request, access.actor))
+
+
+def _desk(*scopes: Scope, known: Callable[[Request], Awaitable[Access]] = credential) -> Any:
+    """A dependency on the desk of the caller's shop, for a key with these scopes; `known` tells whose it is.
+
+    Raises (when it is called): Unauthorized, as `credential`; Forbidden, where the key lacks one of them.
+    """
+
+    # Not as an annotation: inside of a function FastAPI can't find the names in it.
+    shown = Security(_BEARER, scopes=[scope.value for scope in scopes])
+
+    async def opened(request: Request, _shown: object = shown) -> Desk:
+        access = await known(request)
+        check(access, scopes)
+        structlog.contextvars.bind_contextvars(shop=access.shop, actor=access.actor)
+        return desk(request, access)
+
+    return asking(opened, *scopes)
+
+
+ReadsOrders = Annotated[Desk, _desk(Scope.ORDERS_READ)]
+WritesOrders = Annotated[Desk, _desk(Scope.ORDERS_WRITE)]
+Reviews = Annotated[Desk, _desk(Scope.REVIEWS)]
+ReadsMenus = Annotated[Desk, _desk(Scope.MENUS_READ)]
+WritesMenus = Annotated[Desk, _desk(Scope.MENUS_WRITE)]
+AsksMasked = Annotated[Desk, _desk(Scope.MASKED)]
+Administers = Annotated[Desk, _desk(Scope.ADMIN)]
+SetsWebhooks = Annotated[Desk, _desk(Scope.WEBHOOKS)]
+ReadsMetrics = Annotated[Desk, _desk(Scope.METRICS, known=remembered)]

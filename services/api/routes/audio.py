@@ -1,0 +1,120 @@
+"""`/v1/orders/{id}/audio`: the recording that an order came from, whole or by range, as it was sent."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from infra.blobs.store import Opened
+from schemas.errors import NotFound, RecordingRemoved
+from services.api.gate.access import ReadsOrders
+from services.api.problems import RequestRefused
+from services.desk import Desk
+from services.engines.recognition.containers import Container
+from services.recordings import begun, reading
+from services.storage.base.records import OrderRecord
+
+router = APIRouter(prefix="/v1/orders", tags=["orders"])
+
+LINK_S = 60
+"""Seconds for which a link into the bucket is good: to be followed at once."""
+
+_SOUND = {"content": {"audio/*": {}}, "description": "the recording, as it was sent"}
+_LINK = {"description": "where the recording is, for a minute; only with `SAYCART_RECORDINGS_LINKS`"}
+_BEYOND = {"description": "the recording ends before the range that was asked for"}
+# It is one customer's voice, and gone once the order is cancelled: no cache may keep it.
+_HEADERS = {"Cache-Control": "private, no-cache", "Content-Disposition": "inline"}
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII | re.IGNORECASE)
+
+
+class Played(Response):
+    """A recording that is sent while it is read, whole or the one range that is asked for."""
+
+    def __init__(self, sound: Opened, media_type: str, etag: str) -> None:
+        """`etag` names the recording for good: what it names never changes."""
+        super().__init__(media_type=media_type, headers=_HEADERS | {"Accept-Ranges": "bytes", "ETag": etag})
+        del self.headers["content-length"]
+        self._sound = sound
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises RequestRefused for a range beyond the end, and as `reading` before anything is sent."""
+        with closing(self._sound):
+            headers, size = Headers(scope=scope), self._sound.size
+            fits = headers.get("if-range") in (None, self.headers["etag"])
+            span = wanted(headers.get("range", ""), size) if fits else None
+            start, stop = span or (0, size)
+            self.headers["Content-Length"] = str(stop - start)
+            if span:
+                self.headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
+            pieces = await run_in_threadpool(begun, self._sound, start, stop)
+            answer = StreamingResponse(pieces, status_code=206 if span else 200)
+            answer.raw_headers = self.raw_headers
+            await answer(scope, receive, send)
+
+
+def wanted(header: str, size: int) -> tuple[int, int] | None:
+    """What a `Range` asks of `size` bytes, as (start, stop); None for the whole: no range, several, or
+    one that can't be read.
+
+    Raises:
+        RequestRefused: it begins beyond the end (416).
+    """
+    found = _RANGE.fullmatch(header.replace(" ", ""))
+    if not found or found.groups() == ("", ""):
+        return None
+    first, last = found.groups()
+    start = int(first) if first else max(0, size - int(last))
+    stop = min(int(last) + 1, size) if first and last else size
+    if start >= size:
+        raise RequestRefused(
+            "range_not_satisfiable",
+            416,
+            f"The recording has {size} bytes.",
+            hint="Ask for a range within it, or for all of it.",
+            headers={"Content-Range": f"bytes */{size}"},
+        )
+    return (start, stop) if start < stop else None
+
+
+@router.get(
+    "/{order_id}/audio",
+    response_class=Response,
+    responses={
+        200: _SOUND,
+        206: _SOUND | {"description": "the range that was asked for"},
+        307: _LINK,
+        416: _BEYOND,
+    },
+)
+def audio(order_id: str, box: ReadsOrders) -> Response:
+    """The order's own recording. 404 for an order that came as text, or whose recording was removed: with
+    its cancellation, or since nobody can hear it. Takes `Range`, of one range."""
+    if box.settings.recordings_links:
+        _, key = _of(box.orders.get(order_id))
+        with reading():
+            link = box.blobs.link(key, LINK_S)
+        if link is not None:
+            return RedirectResponse(link, 307, {"Cache-Control": "private, no-store"})
+    return recording(box, order_id)
+
+
+def recording(box: Desk, order_id: str) -> Response:
+    """As the route, never a link; for the pages, which have addresses of their own for it: their policy lets
+    them load from here alone, and a bucket need not be within a browser's reach."""
+    kind, key = _of(box.orders.get(order_id))
+    return Played(box.recording(key), Container(kind).media_type, f'"{key}"')
+
+
+def _of(order: OrderRecord) -> tuple[str, str]:
+    """An order's audio format and key."""
+    if order.audio_format is None:
+        raise NotFound("This order came as text and has no recording.")
+    if order.audio_key is None:
+        raise RecordingRemoved("The recording of this order was removed.")
+    return order.audio_format, order.audio_key

@@ -1,0 +1,102 @@
+"""`/v1/orders/{id}/events`: an order's history as server-sent events, live.
+
+`id:` is the event's number in this order, so a browser that reconnects with `Last-Event-ID` misses
+nothing. The stream ends with the event that ends the order; a reconnect after that gets 204, which tells
+an EventSource to stop. A failure in the middle ends the stream too: the client comes back by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import structlog
+from fastapi import APIRouter, Header, Request
+from sse_starlette import ServerSentEvent
+from starlette.responses import Response
+
+from schemas.errors import SaycartError
+from schemas.lifecycle import TERMINAL
+from services.api import present
+from services.api.gate.access import ReadsOrders
+from services.api.gate.seats import SeatedStream, Seats
+from services.api.problems import invalid
+from services.api.waiting.room import Waiting
+from services.desk import Desk
+from services.storage.orders.watched import Happened
+
+log = structlog.get_logger(__name__)
+
+router = APIRouter(prefix="/v1/orders", tags=["orders"])
+
+PING_S = 15
+# At shutdown a stream may take this long to end by itself, so that the client sees an end and not a cut.
+GRACE_S = 2.0
+# Milliseconds an EventSource waits before it reconnects.
+RECONNECT_MS = 1_000
+
+_STREAM = {"content": {"text/event-stream": {}}, "description": "one OrderEvent in each `data:`"}
+
+
+@router.get(
+    "/{order_id}/events",
+    response_class=Response,
+    responses={200: _STREAM, 204: {"description": "the order has ended and nothing follows"}},
+)
+async def events(
+    order_id: str,
+    request: Request,
+    box: ReadsOrders,
+    last_event_id: Annotated[
+        str, Header(description="resume after this event", json_schema_extra={"pattern": "^[0-9]{0,18}$"})
+    ] = "",
+) -> Response:
+    """Follow an order from its first event, or from the one after `Last-Event-ID`, to its end."""
+    return await stream(request, box, order_id, last_event_id)
+
+
+async def stream(request: Request, box: Desk, order_id: str, last_event_id: str | None) -> Response:
+    """As the route; for the pages, which have an address of their own for it."""
+    after = 0
+    if last_event_id:
+        if not (last_event_id.isdecimal() and last_event_id.isascii() and len(last_event_id) < 19):
+            raise invalid([("/header/Last-Event-ID", "must be the number of an event")])
+        after = int(last_event_id)
+    waiting: Waiting = request.app.state.waiting
+    order = (await waiting.look(box.shop, order_id)).order
+    seats: Seats = request.app.state.seats
+    seats.check(request, order_id)
+    first = await waiting.happened(order_id, after)
+    if not first.events and order.state in TERMINAL:
+        return Response(status_code=204)
+    return SeatedStream(
+        seats.taken(request, order_id),
+        _follow(waiting, order_id, after, first, for_customer=box.access.order is not None),
+        ping_s=PING_S,
+        grace_s=GRACE_S,
+    )
+
+
+async def _follow(
+    waiting: Waiting, order_id: str, after: int, first: Happened, *, for_customer: bool
+) -> AsyncIterator[ServerSentEvent]:
+    """Until the order ends or the server leaves. `first` was read to know that there is a stream; nobody was
+    told of what came after it, so the watch begins with another look."""
+    pending = first.events
+    with waiting.on(order_id) as watch:
+        while True:
+            for stored in pending:
+                after = stored.seq
+                shown = present.event(stored, for_customer=for_customer)
+                yield ServerSentEvent(
+                    data=shown.model_dump_json(), event=shown.type, id=str(shown.seq), retry=RECONNECT_MS
+                )
+                if stored.state in TERMINAL:
+                    return
+            if not await watch.changed():
+                return
+            try:
+                pending = (await watch.happened(after)).events
+            except SaycartError as error:
+                log.warning("events.cut", order_id=order_id, code=error.code)
+                return

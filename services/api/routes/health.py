@@ -1,0 +1,58 @@
+"""`/livez`, `/readyz`, `/metrics`, `/metrics/database`: for orchestrators and Prometheus."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.responses import JSONResponse, Response
+
+from services.api.counts import Counts
+from services.api.deps import container, leaving
+from services.api.gate.access import ReadsMetrics
+from services.api.metrics import Metrics
+
+router = APIRouter(tags=["health"])
+
+# What a replica can't take an order without. All else is everybody's: taking one out for it helps nobody, and
+# all would be out at once.
+_OWN = {"database", "server"}
+
+
+@router.get("/livez")
+async def live() -> dict[str, str]:
+    """The process answers. Says nothing of what it leans on: a restart would not mend that."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", responses={503: {"description": "this replica can't take orders"}})
+def ready(request: Request) -> Response:
+    """Whether this replica can take orders: it is not shutting down, and the database answers.
+
+    `status` is `ok`, `degraded` (orders are taken, and wait: queue or decoder is away) or `unready`. Each of
+    `checks` is `ok` or its problem; queue and decoder are shown as they were a moment ago.
+    """
+    checks = container(request).ready()
+    if leaving(request):
+        checks = {**checks, "server": "shutting down"}
+    wrong = {name for name, problem in checks.items() if problem != "ok"}
+    takes_orders = not wrong & _OWN
+    status = "unready" if not takes_orders else "degraded" if wrong else "ok"
+    return JSONResponse(
+        {"status": status, "checks": checks},
+        status_code=200 if takes_orders else 503,
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+@router.get("/metrics", response_class=Response)
+def metrics(request: Request, _box: ReadsMetrics) -> Response:
+    """Prometheus text: what this process counts over all shops, for a key with the scope `metrics`."""
+    kept: Metrics = request.app.state.metrics
+    return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/metrics/database", response_class=Response)
+def database_metrics(request: Request, _box: ReadsMetrics) -> Response:
+    """Prometheus text: counts of the database, the same from every process; one of them is to be scraped."""
+    kept: Counts = request.app.state.counts
+    return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)

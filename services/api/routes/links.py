@@ -1,0 +1,66 @@
+"""`POST /v1/orders/{id}/link`: a customer's right to one order, under our signature.
+
+It names shop and order, and is good for the time of the setting `order_link_s`. The pages keep it in a
+cookie; who takes orders elsewhere (a phone line, a till) can send the link.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from fastapi import APIRouter, Request
+from itsdangerous import BadData, URLSafeTimedSerializer
+from pydantic import BaseModel, Field
+
+from schemas.shops.access import Access, Scope
+from services.api.deps import container
+from services.api.gate.access import WritesOrders
+from services.api.present import rfc3339
+from services.bootstrap import Container
+
+router = APIRouter(prefix="/v1/orders", tags=["orders"])
+
+_HOLDER_SCOPES = frozenset({Scope.ORDERS_READ, Scope.ORDERS_WRITE})
+
+
+class OrderLink(BaseModel):
+    """Where a customer can follow, confirm and answer their order."""
+
+    path: str = Field(
+        description="to be opened below the address of the pages; whoever has it holds the order"
+    )
+    expires_at: str = Field(description="RFC 3339 UTC")
+
+
+@router.post("/{order_id}/link", response_model=OrderLink)
+def link(order_id: str, request: Request, box: WritesOrders) -> OrderLink:
+    """A new link to the order's page, for its customer."""
+    order = box.orders.get(order_id)
+    until = datetime.now(UTC) + timedelta(seconds=box.settings.order_link_s)
+    return OrderLink(path=link_to(container(request), box.shop, order.id), expires_at=rfc3339(until))
+
+
+def link_to(box: Container, shop: str, order_id: str) -> str:
+    """The path of an order's page with the capability in it."""
+    return f"/orders/{order_id}?c={capability(box, shop, order_id)}"
+
+
+def capability(box: Container, shop: str, order_id: str) -> str:
+    """The signed right to one order."""
+    return str(_signer(box).dumps([shop, order_id]))
+
+
+def opened_by(box: Container, token: str, order_id: str) -> Access | None:
+    """What a capability opens, if it is ours, not over, and for this order."""
+    if not token:
+        return None
+    try:
+        shop, order = _signer(box).loads(token, max_age=int(box.settings.order_link_s))
+        access = Access(shop=shop, actor="customer", scopes=_HOLDER_SCOPES, order=order)
+    except (BadData, ValueError, TypeError):
+        return None
+    return access if order == order_id else None
+
+
+def _signer(box: Container) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(box.signing_keys, salt="saycart order")

@@ -1,0 +1,139 @@
+"""`/v1/masked`: registered tasks, each a schema with its page of prompt; one text in, one whole answer out.
+
+A call holds a thread for as long as the model writes, so there are only so many at once, in threads of their
+own: neither orders nor pages wait for one. A client that leaves calls its decode off. Nothing is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from infra.observability.measures import DONE, outcome_of
+from infra.settings import Settings
+from schemas.errors import DecodeCancelled, MaskedBusy
+from schemas.masked import MAX_TEXT_CHARS, MaskedAnswer, MaskedRequest, MaskedTask, MaskedTasks
+from services.api.deps import disconnected
+from services.api.gate.access import AsksMasked
+from services.api.gate.bodies import read_json, takes, validated
+from services.api.metrics import Metrics
+
+router = APIRouter(prefix="/v1/masked", tags=["masked"])
+
+# A sign of the text has at most 12 bytes in JSON, as a surrogate pair of escapes.
+MAX_BODY_BYTES = 12 * MAX_TEXT_CHARS + 1_000
+_REQUEST = {"text": "The checkout is down and nobody can pay. Please call me.", "score": True}
+_ANSWER = {
+    "task": "ticket-triage",
+    "version": "3f2b8c1d9a7e6054",
+    "answer": {"priority": "high", "needs_human": True},
+    "probability": {"/priority": 0.93, "/needs_human": 0.99},
+    "engine": {
+        "name": "llama.cpp:qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        "prompt_tokens": 312,
+        "cached_tokens": 290,
+        "completion_tokens": 14,
+        "seconds": 0.71,
+    },
+}
+_AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"example": _ANSWER}}},
+    404: {"description": "`unknown_task`: the hint lists those that there are"},
+    422: {"description": "`answer_refused`: well-formed, and the task's own rules refuse it; or a bad field"},
+    502: {"description": "`decode_truncated`, `decode_invalid`, `engine_misconfigured`: the decode server"},
+    503: {"description": "`engine_unavailable`, `masked_busy`", "headers": _AGAIN},
+}
+
+
+class Hands:
+    """How many masked calls this process has in hand; one for each app, all of it on its event loop."""
+
+    def __init__(self, wanted: Settings, metrics: Metrics) -> None:
+        self._most, self._metrics = wanted.masked_in_flight, metrics
+        self._busy = 0
+        self.limiter = CapacityLimiter(self._most)
+        metrics.masked_busy.set_function(lambda: self._busy)
+
+    @contextmanager
+    def one(self, task: str) -> Iterator[None]:
+        """Have one more in hand within the block, which is measured: `done`, or how it ended.
+
+        Raises:
+            MaskedBusy: there are as many as there may be.
+        """
+        if self._busy >= self._most:
+            self._metrics.saw_masked(task, MaskedBusy.code, 0.0)
+            raise MaskedBusy(self._busy)
+        self._busy += 1
+        began, outcome = time.perf_counter(), DONE
+        try:
+            yield
+        except asyncio.CancelledError:  # this server stops
+            outcome = DecodeCancelled.code
+            raise
+        except BaseException as error:
+            outcome = outcome_of(error)
+            raise
+        finally:
+            self._busy -= 1
+            self._metrics.saw_masked(task, outcome, time.perf_counter() - began)
+
+
+@router.get("", response_model=MaskedTasks)
+def tasks(box: AsksMasked) -> MaskedTasks:
+    """Every registered task with its JSON Schema."""
+    return MaskedTasks(tasks=box.masked.described())
+
+
+@router.get("/{name}", response_model=MaskedTask)
+def task(name: str, box: AsksMasked) -> MaskedTask:
+    """One registered task."""
+    return box.masked.one(name)
+
+
+@router.post(
+    "/{name}",
+    response_model=MaskedAnswer,
+    responses=_RESPONSES,
+    openapi_extra=takes(MaskedRequest, example=_REQUEST),
+)
+async def ask(name: str, request: Request, box: AsksMasked) -> MaskedAnswer:
+    """One whole answer of the task's form about a text, or an error; nothing is streamed, nothing is stored,
+    and nothing is asked twice."""
+    asked = validated(MaskedRequest, await read_json(request, MAX_BODY_BYTES))
+    known = await run_in_threadpool(lambda: box.masked.one(name))
+    hands: Hands = request.app.state.masked
+    called_off = threading.Event()
+    try:
+        with hands.one(known.name):
+            gone = asyncio.ensure_future(disconnected(request))
+            gone.add_done_callback(lambda _: called_off.set())
+            try:
+                found = await to_thread.run_sync(
+                    partial(box.masked.ask, known.name, asked, called_off), limiter=hands.limiter
+                )
+            finally:
+                # However it ends, a server that stops included: no thread is left to wait for its answer.
+                called_off.set()
+                gone.cancel()
+    except DecodeCancelled:
+        raise ClientDisconnect from None
+    metrics: Metrics = request.app.state.metrics
+    metrics.saw_masked_tokens(
+        known.name,
+        prompt=found.engine.prompt_tokens,
+        cached=found.engine.cached_tokens,
+        completion=found.engine.completion_tokens,
+    )
+    return found

@@ -1,0 +1,90 @@
+"""`/v1/menus`: import and export. A menu is only ever added to: each import is a new, immutable version."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import structlog
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import JSONResponse, Response
+
+from schemas.errors import InvalidMenu, NotFound
+from schemas.menu import Menu
+from services.api import present
+from services.api.deps import matches
+from services.api.gate.access import ReadsMenus, WritesMenus
+from services.api.gate.bodies import document, takes
+from services.desk import Desk
+from services.storage.base.records import MenuVersion
+
+log = structlog.get_logger(__name__)
+
+router = APIRouter(prefix="/v1/menus", tags=["menus"])
+
+Document = Annotated[Any, Depends(document)]
+
+
+@router.get("", response_model=present.MenuList)
+def listed(box: ReadsMenus) -> Response:
+    """Every menu's newest version, without the items."""
+    found = present.MenuList(menus=[present.menu_summary(header) for header in box.menus.headers()])
+    # Written out here: FastAPI would check each of them once more, which took most of the time for 500.
+    return Response(found.model_dump_json(), media_type="application/json")
+
+
+@router.get("/{menu_id}", response_model=Menu, responses={304: {"description": "unchanged"}})
+def export(
+    menu_id: str,
+    request: Request,
+    box: ReadsMenus,
+    version: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="default: the newest")] = None,
+) -> Response:
+    """The menu document, as it can be imported again. Its version is in `Menu-Version`."""
+    found = box.menus.get(menu_id, version)
+    headers = _headers(found)
+    if matches(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return JSONResponse(found.menu.model_dump(mode="json", exclude_none=True), headers=headers)
+
+
+@router.put(
+    "/{menu_id}",
+    response_model=present.MenuSummary,
+    responses={201: {"model": present.MenuSummary, "description": "a new version"}},
+    openapi_extra=takes(Menu),
+)
+def put(menu_id: str, box: WritesMenus, sent: Document) -> Response:
+    """Import a whole menu: 201 for a new version, 200 when the newest one says the same already.
+
+    It is stored only after its grammar was compiled, so a menu that can't be decoded never serves. Names that
+    repeat one of the same thing are dropped, each with a note in the answer. The decode worker puts the
+    menu's prompt into its server's cache, once it has no order.
+    """
+    menu, notes = Menu.read(sent)
+    if menu.id != menu_id:
+        raise InvalidMenu([("/id", f"is {menu.id!r}, but the address says {menu_id!r}")])
+    box.check_menu(menu, next_version(box, menu_id))
+    stored, created = box.menus.put(menu, by=box.by)
+    log.info("menu.imported", menu=menu.id, version=stored.version, created=created)
+    return JSONResponse(
+        present.menu_summary(stored.header, notes).model_dump(mode="json"),
+        status_code=201 if created else 200,
+        headers=_headers(stored) | {"Location": f"/v1/menus/{menu.id}?version={stored.version}"},
+    )
+
+
+def next_version(box: Desk, menu_id: str) -> int:
+    """The version that this import will probably get. A rival import may take it; the check still holds,
+    since the number only names the grammar."""
+    try:
+        return box.menus.get(menu_id).version + 1
+    except NotFound:
+        return 1
+
+
+def _headers(found: MenuVersion) -> dict[str, str]:
+    return {
+        "ETag": f'"{found.version}-{found.digest[:16]}"',
+        "Menu-Version": str(found.version),
+        "Cache-Control": "no-cache",
+    }

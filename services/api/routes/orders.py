@@ -1,0 +1,214 @@
+"""`/v1/orders`: submit, read (with long poll), list, cancel, answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from schemas.errors import Conflict, SaycartError, StaleState
+from schemas.lifecycle import SETTLED, STATUS, TERMINAL, State
+from schemas.order import Order, OrderPage, TextOrder
+from schemas.question import CustomerAnswer
+from services.api import present
+from services.api.deps import Cursor, Limit, disconnected, matches
+from services.api.gate.access import ReadsOrders, WritesOrders
+from services.api.gate.bodies import body, ref, takes
+from services.api.gate.seats import Seats
+from services.api.intake import accept, by_key
+from services.api.problems import CONFLICT, RequestRefused, invalid
+from services.api.waiting.bell import Bell
+from services.api.waiting.room import Waiting
+from services.desk import Desk
+from services.storage.base.records import OrderRecord, ReviewRecord
+from services.storage.orders.watched import Look
+
+router = APIRouter(prefix="/v1/orders", tags=["orders"])
+
+MAX_WAIT_S = 30.0
+# Seconds until a first poll makes sense; a short order takes about this long.
+RETRY_AFTER_S = 1
+
+_STATUSES = tuple(dict.fromkeys(STATUS.values()))
+_SPOKEN = {
+    "type": "object",
+    "required": ["audio"],
+    "additionalProperties": False,
+    "properties": {
+        "audio": {
+            "type": "string",
+            "format": "binary",
+            "description": "WAV, FLAC, Ogg/Opus, MP3, M4A or WebM; its first bytes decide, not its name",
+        },
+        "menu": {"type": "string", "description": "may be left out when there is only one menu"},
+        "language": {"type": "string", "description": "the menu's language, or its prefix"},
+        "metadata": {"type": "string", "description": "a JSON object of the caller's own, up to 8000 bytes"},
+    },
+}
+_SUBMIT = {
+    "parameters": [
+        {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+            "description": "the same key and body bring the first answer's order again; 409 while the first "
+            "request is not done",
+        }
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {"schema": _SPOKEN},
+            "application/json": {"schema": ref(TextOrder)},
+        },
+    },
+}
+
+
+def with_review(box: Desk, record: OrderRecord) -> tuple[OrderRecord, ReviewRecord | None]:
+    """The order and its review; asked for only where it is shown."""
+    return record, box.reviews.by_order(record.id) if _reviewed(record) else None
+
+
+def _reviewed(record: OrderRecord) -> bool:
+    """Whether the order's state or reasons speak of a review."""
+    return record.state is State.IN_REVIEW or bool(record.reasons)
+
+
+def read(box: Desk, order_id: str) -> tuple[OrderRecord, ReviewRecord | None]:
+    return with_review(box, box.orders.get(order_id))
+
+
+def _shown_of(look: Look) -> tuple[OrderRecord, ReviewRecord | None]:
+    return look.order, look.review if _reviewed(look.order) else None
+
+
+def shown(
+    record: OrderRecord, review: ReviewRecord | None, status: int = 200, **headers: str
+) -> JSONResponse:
+    return JSONResponse(
+        present.order(record, review).model_dump(mode="json", by_alias=True),
+        status_code=status,
+        headers={
+            "ETag": present.order_etag(record, review),
+            "Cache-Control": "no-cache",
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        },
+    )
+
+
+_AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    409: {"description": "the first request under this Idempotency-Key is not done yet", "headers": _AGAIN},
+    429: {"description": "too many orders of this client wait", "headers": _AGAIN},
+    503: {"description": "too many orders wait, or the database can't take it now", "headers": _AGAIN},
+    507: {"description": "the disk is full", "headers": _AGAIN},
+}
+
+
+@router.post("", status_code=202, response_model=Order, openapi_extra=_SUBMIT, responses=_REFUSALS)
+async def submit(request: Request, box: WritesOrders) -> Response:
+    """Accept an order; it is durable when 202 is sent. See `Location` for where it can be followed."""
+    accepted = await accept(request, box, by_key(box))
+    record, review = await run_in_threadpool(with_review, box, accepted.order)
+    answer = shown(record, review, 202, Location=f"/v1/orders/{record.id}", Retry_After=str(RETRY_AFTER_S))
+    if accepted.created:
+        # After the answer: an order is accepted by the database, not by the queue, which may be down.
+        bell: Bell = request.app.state.bell
+        answer.background = BackgroundTask(bell.ring, box.doorbell, record.id, record.state)
+    else:
+        answer.headers["Idempotency-Replayed"] = "true"
+    return answer
+
+
+@router.get("/{order_id}", response_model=Order, responses={304: {"description": "unchanged"}})
+async def one(
+    order_id: str,
+    request: Request,
+    box: ReadsOrders,
+    wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="seconds to wait for it to settle")] = 0,
+) -> Response:
+    """One order. With `wait`, answers as soon as the order is settled, at the latest after that time.
+
+    With `If-None-Match` and `wait` it answers at the first change instead; unchanged is 304.
+    """
+    conditional = "if-none-match" in request.headers
+
+    def known(record: OrderRecord, review: ReviewRecord | None) -> bool:
+        return conditional and matches(request, present.order_etag(record, review))
+
+    def done(look: Look) -> bool:
+        if look.order.state in TERMINAL:
+            return True
+        return not known(*_shown_of(look)) if conditional else look.order.state in SETTLED
+
+    if wait:
+        waiting: Waiting = request.app.state.waiting
+        seats: Seats = request.app.state.seats
+        with seats.taken(request, order_id):
+            look = await waiting.until(box.shop, order_id, done, wait, lambda: disconnected(request))
+        record, review = _shown_of(look)
+    else:
+        record, review = await run_in_threadpool(read, box, order_id)
+    if known(record, review):
+        return Response(status_code=304, headers={"ETag": present.order_etag(record, review)})
+    return shown(record, review)
+
+
+@router.get("", response_model=OrderPage)
+def page(
+    box: ReadsOrders,
+    status: Annotated[str | None, Query(json_schema_extra={"enum": list(_STATUSES)})] = None,
+    cursor: Cursor = None,
+    limit: Limit = 20,
+) -> OrderPage:
+    """Newest first."""
+    if status is not None and status not in _STATUSES:
+        raise invalid([("/query/status", f"must be one of {', '.join(_STATUSES)}")])
+    records, next_cursor = box.orders.page(status=status, cursor=cursor, limit=limit)
+    return OrderPage(
+        orders=[present.order(*with_review(box, record)) for record in records], next_cursor=next_cursor
+    )
+
+
+@router.post("/{order_id}/cancel", response_model=Order, responses=CONFLICT)
+def cancel(order_id: str, box: WritesOrders) -> Response:
+    """Cancel what has not ended yet. Cancelling twice is the same as once; anything else ended is a 409."""
+    try:
+        box.cancel_order(order_id)
+    except (Conflict, StaleState) as error:
+        record, review = read(box, order_id)
+        if record.state is not State.CANCELLED:
+            what = f"The order is {STATUS[record.state]} and can't be cancelled any more."
+            raise _conflict(error, what, Conflict.hint, record, review) from None
+    return shown(*read(box, order_id))
+
+
+@router.post(
+    "/{order_id}/answer", response_model=Order, responses=CONFLICT, openapi_extra=takes(CustomerAnswer)
+)
+def answer(
+    order_id: str, box: WritesOrders, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))]
+) -> Response:
+    """Answer the order's one open `question`; the order is completed with it, and no reviewer is needed."""
+    try:
+        box.answer_order(order_id, given)
+    except (Conflict, StaleState) as error:
+        raise _conflict(error, error.detail, error.hint, *read(box, order_id)) from None
+    return shown(*read(box, order_id))
+
+
+def _conflict(
+    error: SaycartError, detail: str, hint: str, record: OrderRecord, review: ReviewRecord | None
+) -> RequestRefused:
+    """A 409 that shows the order as it is now."""
+    return RequestRefused(
+        error.code if isinstance(error, Conflict) else "conflict",
+        409,
+        detail,
+        hint=hint,
+        extra={"order": present.order(record, review).model_dump(mode="json", by_alias=True)},
+    )

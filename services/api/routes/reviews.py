@@ -1,0 +1,128 @@
+"""`/v1/reviews`: the queue of orders that a human must look at.
+
+A reviewer claims, looks, decides. Who that is the credential says, never the body, so that two who agree
+are two people. Every change names the version that was read; whoever comes second gets a 409 with the review
+as it stands now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import JSONResponse, Response
+
+from schemas.errors import Conflict, Forbidden, StaleState
+from schemas.review import Claim, ReviewDecision
+from services.api import present
+from services.api.deps import Cursor, Limit
+from services.api.gate.access import Reviews
+from services.api.gate.bodies import body, takes
+from services.api.problems import CONFLICT, RequestRefused
+from services.desk import Desk
+
+router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
+
+
+@router.get("", response_model=present.ReviewPage)
+def page(
+    box: Reviews,
+    cursor: Cursor = None,
+    limit: Limit = 20,
+    include_claimed: Annotated[bool, Query(description="also those that a reviewer holds now")] = True,
+) -> present.ReviewPage:
+    """Undecided reviews, longest waiting first."""
+    records, next_cursor = box.reviews.list(cursor=cursor, limit=limit, include_claimed=include_claimed)
+    return present.ReviewPage(reviews=[present.review_of(r) for r in records], next_cursor=next_cursor)
+
+
+@router.get("/{review_id}", response_model=present.ReviewDetail)
+def one(review_id: str, box: Reviews) -> Response:
+    """One review with its order and what the machine proposed."""
+    return _shown(box, review_id)
+
+
+@router.post(
+    "/{review_id}/claim", response_model=present.ReviewDetail, openapi_extra=takes(Claim), responses=CONFLICT
+)
+def claim(review_id: str, box: Reviews, wanted: Annotated[Claim, Depends(body(Claim))]) -> Response:
+    """Take a review for some minutes. Claiming again what one holds renews it."""
+    who, lease_s = _reviewer(box, wanted), box.settings.review_lease_s
+    return _change(box, review_id, lambda: box.reviews.claim(review_id, who, lease_s))
+
+
+@router.post(
+    "/{review_id}/renew", response_model=present.ReviewDetail, openapi_extra=takes(Claim), responses=CONFLICT
+)
+def renew(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
+    """Hold a live claim for longer. One that has lapsed is not renewed: claim it again."""
+    who, lease_s = _reviewer(box, holder), box.settings.review_lease_s
+    return _change(box, review_id, lambda: box.reviews.renew(review_id, who, lease_s))
+
+
+@router.post(
+    "/{review_id}/release",
+    response_model=present.ReviewDetail,
+    openapi_extra=takes(Claim),
+    responses=CONFLICT,
+)
+def release(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
+    """Give a claimed review back to the queue."""
+    who = _reviewer(box, holder)
+    return _change(box, review_id, lambda: box.reviews.release(review_id, who))
+
+
+@router.post(
+    "/{review_id}/decision",
+    response_model=present.ReviewDetail,
+    openapi_extra=takes(ReviewDecision),
+    responses=CONFLICT,
+)
+def decide(
+    review_id: str, box: Reviews, decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))]
+) -> Response:
+    """Settle the order: approve as proposed, correct with a whole cart, or reject with a reason.
+
+    Where the order needs a second person, the review is open again, with this decision `standing`.
+    """
+    _reviewer(box, decision)
+    return _change(box, review_id, lambda: box.decide_review(review_id, decision))
+
+
+def _reviewer(box: Desk, said: Claim | ReviewDecision) -> str:
+    """The person whom the credential names.
+
+    Raises:
+        Forbidden: it names none, or the body names another.
+    """
+    if said.reviewer not in (None, box.person):
+        raise Forbidden(
+            "The body names another reviewer than the credential does.", hint="Leave `reviewer` out."
+        )
+    return box.person
+
+
+def _change(box: Desk, review_id: str, change: Callable[[], object]) -> Response:
+    """Run one change; a conflict comes back with the review as it is now."""
+    try:
+        change()
+    except (Conflict, StaleState) as error:
+        current = present.review_of(box.reviews.get(review_id))
+        raise RequestRefused(
+            "conflict",
+            409,
+            error.detail,
+            hint=Conflict.hint,
+            extra={"review": current.model_dump(mode="json")},
+        ) from None
+    return _shown(box, review_id)
+
+
+def _shown(box: Desk, review_id: str) -> Response:
+    review = box.reviews.get(review_id)
+    detail = present.review_detail(review, box.orders.get(review.order_id))
+    return JSONResponse(
+        detail.model_dump(mode="json", by_alias=True),
+        headers={"ETag": f'W/"{review.version}"', "Cache-Control": "no-cache"},
+    )

@@ -1,0 +1,163 @@
+"""`saycart backup FOLDER`, `saycart restore FOLDER`: everything that can't be made anew, out and back in.
+
+A backup is a copy of the database as of one moment, in a folder named by that moment, beside one folder of
+recordings that all backups share: files never change, so each is copied once. The database comes first and
+the recordings after it, so that no order in the copy lacks its file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from sqlalchemy.engine import URL
+
+from infra import private
+from infra.settings import settings
+from infra.sql import dumps
+from schemas.errors import InputError
+from schemas.shops.audit import Head
+from services.bootstrap import Container, bootstrap
+from services.cli.client import opened, told
+
+MANIFEST = "backup.json"
+RECORDINGS = "recordings"
+Folder = Annotated[Path, typer.Argument(file_okay=False, help="holds the backups, and their recordings once")]
+
+
+def backup(folder: Folder) -> None:
+    """Copy database, recordings and the secret that signs customers' links; the stack may run."""
+    with told() as console, opened() as box:
+        private.keep_private()
+        made = folder / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+        half = made.with_name(f"{made.name}.unfinished")
+        half.mkdir(parents=True)
+        heads = [str(head) for head in box.audit.heads()]
+        file = half / dumps.name_of(box.database.url)
+        _dumped(lambda: dumps.dump(_past_pooler(box), file))
+        secret = box.settings.home / "secret"
+        if secret.is_file():
+            private.write(half / "secret", secret.read_text())
+        copied, removed = 0, 0
+        if not box.settings.recordings_url:
+            copied = _copy_recordings(box.settings.blobs, folder / RECORDINGS)
+            removed = _let_go(box, folder / RECORDINGS)
+        manifest = {"made_at": made.name, "sha256": dumps.sha256(file), "audit_heads": heads}
+        private.write(half / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+        half.rename(made)
+        files = f"{copied} new, {removed} that no order has any more removed"
+        if box.settings.recordings_url:
+            files = "in their bucket, which is not copied"
+        console.print(f"{escape(str(made))}: the database; recordings: {files}")
+
+
+def restore(
+    folder: Folder,
+    backup: Annotated[
+        str | None, typer.Option(help="the folder's name, a moment; default: the newest")
+    ] = None,
+) -> None:
+    """Put a backup into this home, which must have no database yet. Then `saycart run`."""
+    with told() as console:
+        private.keep_private()
+        config = settings()
+        chosen = _chosen(folder, backup)
+        manifest = _manifest(chosen)
+        box = bootstrap(config)
+        try:
+            file = chosen / dumps.name_of(box.database.url)
+            if not file.is_file():
+                raise InputError(
+                    f"{chosen} is of another kind of database than {box.database.url.drivername}"
+                )
+            if dumps.sha256(file) != manifest["sha256"]:
+                raise InputError(f"{file} is not what was written there", hint="Take another backup.")
+            _dumped(lambda: dumps.load(file, _past_pooler(box)))
+            if (chosen / "secret").is_file():
+                private.write(config.home / "secret", (chosen / "secret").read_text())
+            copied = 0 if config.recordings_url else _copy_recordings(folder / RECORDINGS, config.blobs)
+            box.database.migrate()
+            # Who held an order when the copy was made does not work on this one.
+            freed = box.orders.free_leases()
+            noted = [Head.parse(head) for head in manifest["audit_heads"]]
+            broken = [one for one in box.audit.verify(noted=noted) if one.fault]
+            counts = {state.value: count for state, count in box.orders.counts().items() if count}
+        finally:
+            box.close()
+        console.print(
+            f"As of {chosen.name}: {counts or 'no orders'}; {copied} recordings; {freed} leases freed"
+        )
+        console.print(
+            "What came after that moment is not in it, erasures too: see docs/operations.md, Backups."
+        )
+        for one in broken:
+            console.print(f"[bold red]audit log[/] {one.head.shop_id}: {escape(str(one.fault))}")
+        if broken:
+            raise typer.Exit(1)
+
+
+def _dumped(act: Any) -> None:
+    try:
+        act()
+    except dumps.DumpFailed as error:
+        raise InputError(str(error), hint="Nothing of this home was changed.") from None
+
+
+def _past_pooler(box: Container) -> URL:
+    if box.database.session_url is None:
+        raise InputError("A copy can't be made by way of a pooler", hint="Set SAYCART_DATABASE_DIRECT_URL.")
+    return box.database.session_url
+
+
+def _chosen(folder: Path, name: str | None) -> Path:
+    if name is not None:
+        return folder / name
+    found = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
+    if not found:
+        raise InputError(f"No finished backup in {folder}", hint="`saycart backup FOLDER` makes one.")
+    return found[-1]
+
+
+def _manifest(chosen: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((chosen / MANIFEST).read_text())
+        manifest["sha256"], manifest["audit_heads"]
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{chosen} is no finished backup: {error}") from None
+    return manifest
+
+
+def _copy_recordings(source: Path, target: Path) -> int:
+    """Copy what is not there yet; how many files."""
+    copied = 0
+    for file in source.glob("??/*"):
+        to = target / file.parent.name / file.name
+        if to.exists():
+            continue
+        to.parent.mkdir(parents=True, exist_ok=True)
+        half = to.with_name(f"{to.name}.{os.getpid()}")
+        try:
+            shutil.copyfile(file, half)
+        except FileNotFoundError:  # let go of meanwhile
+            half.unlink(missing_ok=True)
+            continue
+        half.rename(to)
+        copied += 1
+    return copied
+
+
+def _let_go(box: Container, kept: Path) -> int:
+    """Remove from the backups the recordings that no order has any more: erased is erased. The database is
+    asked, and not the folder, which may be lost."""
+    live = box.settings.blobs
+    there = [f.name for f in kept.glob("??/*") if not (live / f.parent.name / f.name).exists()]
+    gone = box.load.unknown_recordings(there)
+    for key in gone:
+        (kept / key[:2] / key).unlink(missing_ok=True)
+    return len(gone)

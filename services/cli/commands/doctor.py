@@ -1,0 +1,186 @@
+"""`saycart doctor`: what is installed, what answers, what is missing and how to mend it."""
+
+from __future__ import annotations
+
+import ctypes.util
+import importlib.metadata
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import httpx
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from infra.redis.server import version as redis_version
+from infra.settings import Settings, addresses, settings
+from infra.weights.models import ModelError, resolve
+from schemas.errors import SaycartError
+
+# (what, how it is, how to mend it; empty when it is well)
+Check = tuple[str, str, str]
+PACKAGES = ("celery", "faster-whisper", "xllamacpp", "llguidance", "sqlalchemy", "fastapi", "av")
+
+
+def doctor(
+    probe: Annotated[
+        bool, typer.Option(help="start the embedded decode server, if none is set, and probe its mask")
+    ] = True,
+    engine: Annotated[
+        bool, typer.Option("--engine", help="schema, menus and the model's own tokenizer against the mask")
+    ] = False,
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="with --engine: GGUF file or tokenizer.json, if not the model's own")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="with --engine: figures for machines")] = False,
+) -> None:
+    """Check this installation part by part; exit code 1 when something is missing."""
+    console = Console(highlight=False)
+    if engine:
+        from services.cli.commands.doctor_engine import report
+
+        raise typer.Exit(report(console, settings(), tokenizer=tokenizer, ask=probe, as_json=json_))
+    checks = [_python, _packages, _libraries, _models, _database, _recordings, _queue, _stack]
+    if probe:
+        checks.append(_decoder)
+    missing = 0
+    for check in checks:
+        for what, state, mend in check(settings()):
+            missing += bool(mend)
+            console.print(f"{'[red]✗[/]' if mend else '[green]✓[/]'} {what}: {escape(state)}", soft_wrap=True)
+            if mend:
+                console.print(f"    [dim]{escape(mend)}[/]", soft_wrap=True)
+    if missing:
+        console.print(f"\n{missing} to mend.")
+        raise typer.Exit(1)
+    console.print("\nAll well.")
+
+
+def _python(_config: Settings) -> Iterator[Check]:
+    good = (3, 11) <= sys.version_info[:2] < (3, 14)
+    yield "Python", sys.version.split()[0], "" if good else "Use Python 3.11: make PYTHON=python3.11"
+
+
+def _packages(_config: Settings) -> Iterator[Check]:
+    for name in PACKAGES:
+        try:
+            yield name, importlib.metadata.version(name), ""
+        except importlib.metadata.PackageNotFoundError:
+            yield name, "not installed", "Run `make setup`."
+
+
+def _libraries(_config: Settings) -> Iterator[Check]:
+    found = ctypes.util.find_library("gomp")
+    yield "libgomp", found or "not found", "" if found else "apt-get install libgomp1"
+    yield from _tried("redis-server (embedded)", lambda: redis_version(), "Run `make setup` again.")
+
+
+def _models(config: Settings) -> Iterator[Check]:
+    names = {"speech model": config.whisper_model}
+    if config.whisper_second:
+        names["second speech model"] = config.whisper_second
+    if not config.llm_url:
+        names["language model"] = config.llm_model
+    for what, name in names.items():
+        try:
+            resolve(name, config.models_dir)
+            yield what, name, ""
+        except ModelError as error:
+            yield what, error.detail, error.hint
+    free_gb = shutil.disk_usage(config.home.parent).free / 1e9
+    yield (
+        "disk",
+        f"{free_gb:.0f} GB free",
+        "" if free_gb > 3 else "Free some; weights and recordings need 3 GB.",
+    )
+
+
+def _database(config: Settings) -> Iterator[Check]:
+    if not config.database_url:
+        yield "database", "SQLite, embedded", ""
+        return
+    from infra.sql.database import Database, DatabaseUnavailable
+
+    database = Database.of(config)
+
+    def ping() -> str:
+        database.ping()
+        return "answers"
+
+    yield from _tried("database", ping, "Check DATABASE_URL.")
+    try:
+        found = database.row_security()
+        kept = f"the role {found.role} is held to the policies of {len(found.held)} tables"
+        yield ("row security", *(found.fault or (kept, "")))
+    except DatabaseUnavailable:
+        pass  # told above
+    finally:
+        database.close()
+
+
+def _recordings(config: Settings) -> Iterator[Check]:
+    if not config.recordings_url:
+        yield "recordings", "a folder", ""
+        return
+    from services.recordings import store_of
+
+    def tried() -> str:
+        store_of(config).check()
+        return f"{config.recordings_url} takes them"
+
+    yield from _tried("recordings", tried, "Check SAYCART_RECORDINGS_URL, and the credentials of the bucket.")
+
+
+def _queue(config: Settings) -> Iterator[Check]:
+    if not config.redis_url:
+        yield "queue", "Redis, embedded", ""
+        return
+    from infra.redis.address import redis_address
+
+    def ping() -> str:
+        with redis_address(config.redis_url).client(connect_s=2, answer_s=2) as client:
+            client.ping()
+        return "answers"
+
+    yield from _tried("queue", ping, "Check REDIS_URL.")
+
+
+def _stack(config: Settings) -> Iterator[Check]:
+    """A stack that does not run is no fault."""
+    url = f"http://{config.api_host}:{config.api_port}"
+    try:
+        ready = httpx.get(f"{url}/readyz", timeout=3.0, trust_env=False)
+    except httpx.HTTPError:
+        yield "stack", f"not running at {url} (start it with `saycart run`)", ""
+        return
+    problems = {k: v for k, v in ready.json().get("checks", {}).items() if v != "ok"}
+    yield "stack", f"{url} {problems or 'ready'}", f"See {config.home / 'logs'}" if problems else ""
+
+
+def _decoder(config: Settings) -> Iterator[Check]:
+    """Does the decode server apply a mask? Only a masked decoder can say the probe's word."""
+    from services.engines.decoding.decoder import OpenAIDecoder
+    from services.engines.servers.embedded import decode_server
+
+    def masked() -> str:
+        with decode_server(config) as here:
+            urls = addresses(here.llm_url)
+            for url in urls:
+                OpenAIDecoder(
+                    url, dialect=here.llm_dialect, model=here.llm_model, api_key=here.llm_api_key
+                ).probe()
+            return f"{here.llm_dialect} applies the mask" + (f", all {len(urls)}" if len(urls) > 1 else "")
+
+    yield from _tried("decoder", masked, "Check SAYCART_LLM_URL and SAYCART_LLM_DIALECT.")
+
+
+def _tried(what: str, attempt: Callable[[], str], mend: str) -> Iterator[Check]:
+    try:
+        yield what, attempt(), ""
+    except SaycartError as error:
+        yield what, error.detail, error.hint
+    except Exception as error:
+        yield what, str(error)[:200] or repr(error), mend

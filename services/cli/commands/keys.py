@@ -1,0 +1,109 @@
+"""`saycart keys`: credentials of a shop's machines. Works on the database itself, stack or no stack."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from schemas.errors import InputError
+from schemas.shops.access import MAIN_SHOP, Scope
+from services.cli.client import opened, operator, told
+from services.storage.people.api_keys import ApiKey
+
+app = typer.Typer(no_args_is_help=True)
+Shop = Annotated[str, typer.Option("--shop", help="the shop's id; see `saycart shops list`")]
+KeyId = Annotated[str, typer.Argument(help="the key's id: what stands after `saycart_`")]
+_DAY_S = 86_400.0
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="what it is for, such as `till 3`")],
+    scope: Annotated[
+        list[str] | None, typer.Option("--scope", help=f"{', '.join(Scope)}; several with commas between")
+    ] = None,
+    shop: Shop = MAIN_SHOP,
+    person: Annotated[
+        str | None, typer.Option(help="the account that it acts for; needed with the scope `reviews`")
+    ] = None,
+    days: Annotated[
+        float | None, typer.Option(min=0.001, help="how long it is good; default: for good")
+    ] = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="The public key of the shop's order page instead.")
+    ] = False,
+) -> None:
+    """Make a key and print it, this once."""
+    with told() as console, opened() as box:
+        if page:
+            made = box.keys.add_page(shop, name, by=operator())
+            console.print(f"order page of {shop}: /at/{made.id}")
+            return
+        lasts_s = None if days is None else days * _DAY_S
+        _, token = box.keys.add(
+            shop, name, _scopes(scope or ()), by=operator(), person=person, lasts_s=lasts_s
+        )
+        console.print("It is shown this once; send it as `Authorization: Bearer KEY`:")
+        typer.echo(token)
+
+
+@app.command("list")
+def list_() -> None:
+    """Show every key, without what is secret of it."""
+    with told() as console, opened() as box:
+        table = Table("id", "shop", "name", "scopes", "person", "made", "last used", "", box=None)
+        now = datetime.now(UTC)
+        for key in box.keys.list():
+            scopes = "page" if key.is_page else " ".join(sorted(key.scopes))
+            times = (_day(key.created_at), _day(key.last_used_at))
+            table.add_row(key.id, key.shop, key.name, scopes, key.person or "", *times, _state(key, now))
+        console.print(table)
+
+
+@app.command()
+def revoke(key: KeyId) -> None:
+    """End a key, at once."""
+    with told() as console, opened() as box:
+        console.print(f"{box.keys.revoke(_id(key), by=operator()).name} opens nothing any more")
+
+
+@app.command()
+def rotate(
+    key: KeyId,
+    overlap_hours: Annotated[
+        float, typer.Option(min=0, help="how long the old one stays good beside it")
+    ] = 24,
+) -> None:
+    """Make a new key like an old one, which ends after the overlap; print the new one, this once."""
+    with told() as console, opened() as box:
+        _, token = box.keys.rotate(_id(key), overlap_hours * 3600, by=operator())
+        console.print(f"The old one is good for {overlap_hours:g} more hours. The new one, shown this once:")
+        typer.echo(token)
+
+
+def _scopes(named: tuple[str, ...] | list[str]) -> list[Scope]:
+    words = [word.strip() for text in named for word in text.split(",") if word.strip()]
+    try:
+        return [Scope(word) for word in words]
+    except ValueError as error:
+        raise InputError(f"{error}", hint=f"Scopes are {', '.join(Scope)}.") from None
+
+
+def _id(text: str) -> str:
+    """The id in a whole token, too: it is what people have at hand."""
+    return text.split("_")[1] if text.startswith("saycart_") else text
+
+
+def _day(moment: datetime | None) -> str:
+    return "" if moment is None else moment.strftime("%Y-%m-%d %H:%M")
+
+
+def _state(key: ApiKey, now: datetime) -> str:
+    if key.revoked_at is not None:
+        return f"revoked {_day(key.revoked_at)}"
+    if key.expires_at is not None:
+        return f"{'over since' if key.expires_at <= now else 'until'} {_day(key.expires_at)}"
+    return ""

@@ -1,0 +1,90 @@
+"""`saycart models`: fetch, list and verify the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.filesize import decimal
+from rich.markup import escape
+from rich.table import Column, Table
+
+from infra.settings import settings
+from infra.weights.models import ModelError, default_names, fetch, installed, lock, test_names, verify
+
+app = typer.Typer(help="The model weights: fetch, list, verify.", no_args_is_help=True)
+output = Console()
+# Progress and errors go to stderr: a list stays clean in a pipe.
+messages = Console(stderr=True)
+
+
+@contextmanager
+def _errors_shown() -> Iterator[None]:
+    """Turns a `ModelError` into its sentence, its hint and exit code 1."""
+    try:
+        yield
+    except ModelError as error:
+        messages.print(f"[bold red]error[/] {escape(error.detail)}", soft_wrap=True, highlight=False)
+        messages.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True, highlight=False)
+        raise typer.Exit(1) from error
+
+
+@app.command("fetch")
+def fetch_command(
+    names: Annotated[list[str] | None, typer.Argument(help="Names in the lock; see `models list`.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every model in the lock.")] = False,
+    tests: Annotated[bool, typer.Option("--tests", help="Also what the tests need.")] = False,
+) -> None:
+    """Fetch weights and check them. Without names: the default ones and those that the settings name."""
+    configured = settings()
+    wanted = list(names or ())
+    if every:
+        wanted += lock().names
+    if tests:
+        wanted += test_names()
+    if not wanted:
+        wanted += default_names()
+    if not names:
+        named = (configured.whisper_model, configured.whisper_second, configured.llm_model)
+        wanted += [name for name in named if name in lock().names]
+    wanted = list(dict.fromkeys(wanted))
+    with _errors_shown():
+        fetch(wanted, configured.models_dir, messages)
+    size = decimal(sum(lock().get(name).bytes for name in wanted))
+    where = escape(str(configured.models_dir))
+    messages.print(f"weights are here: {len(wanted)}, {size}, {where}", soft_wrap=True, highlight=False)
+
+
+@app.command("list")
+def list_command() -> None:
+    """What can be fetched, how large it is, under which licence, and whether it is here."""
+    folder = settings().models_dir
+    # Names are there to be copied: never cut, whatever the width.
+    table = Table(Column("name", no_wrap=True), "size", "licence", "for", "here", box=None, pad_edge=False)
+    for model in lock().models:
+        purpose = "demo" if model.default else "tests" if model.test else "choice"
+        here = "[green]yes[/]" if installed(model.name, folder) else "no"
+        table.add_row(model.name, decimal(model.bytes), model.licence, purpose, here)
+    output.print(table)
+
+
+@app.command("verify")
+def verify_command() -> None:
+    """Read every model that is here in full, and compare it with the lock."""
+    folder = settings().models_dir
+    present = [name for name in lock().names if (folder / name).exists()]
+    damaged = []
+    with _errors_shown():
+        for name in present:
+            problems = verify(name, folder, messages)
+            output.print(f"{name}: {'; '.join(problems) or 'whole'}", soft_wrap=True, highlight=False)
+            if problems:
+                damaged.append(name)
+        if damaged:
+            again = " ".join(damaged)
+            raise ModelError(f"Damaged: {again}.", hint=f"Run `saycart models fetch {again}`.")
+        if not present:
+            raise ModelError(f"There are no weights in {folder}.", hint="Run `make weights`.")

@@ -1,0 +1,76 @@
+"""`saycart erase`, `saycart export`: what is held of a customer. Work on the database itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from schemas.errors import Conflict, InputError
+from schemas.shops.access import ALL_SCOPES, MAIN_SHOP, Access
+from services.bootstrap import Container
+from services.cli.client import opened, operator, told
+from services.desk import Desk
+
+Metadata = Annotated[
+    str | None, typer.Option("--metadata", help="KEY=VALUE: all orders whose metadata has this text there")
+]
+ShopOf = Annotated[str, typer.Option("--shop", help="with --metadata: the shop's id")]
+
+
+def erase(
+    orders: Annotated[list[str] | None, typer.Argument(help="ids of orders that have ended")] = None,
+    metadata: Metadata = None,
+    shop: ShopOf = MAIN_SHOP,
+) -> None:
+    """Erase recording, words and metadata of orders; the priced lines stay. It can't be undone."""
+    with told() as console, opened() as box:
+        if bool(orders) == (metadata is not None):
+            raise InputError("What should be erased?", hint="Name orders, or --metadata KEY=VALUE.")
+        if metadata is not None:
+            erased, left = _desk(box, shop).erase_customer(*_named(metadata))
+        else:
+            erased, left = list[str](), list[str]()
+            for order_id in dict.fromkeys(orders or ()):
+                try:
+                    _desk(box, box.orders.get(order_id).shop).erase_order(order_id)
+                    erased.append(order_id)
+                except Conflict:
+                    left.append(order_id)
+        console.print(f"{len(erased)} orders erased")
+        for order_id in left:
+            console.print(f"[bold red]left[/] {escape(order_id)}: under way; cancel it, or wait for its end")
+        if left:
+            raise typer.Exit(1)
+
+
+def export(
+    metadata: Annotated[
+        str, typer.Option("--metadata", help="KEY=VALUE: all orders whose metadata has this text there")
+    ],
+    out: Annotated[Path, typer.Option("--out", file_okay=False, help="a folder: orders.jsonl, recordings/")],
+    shop: ShopOf = MAIN_SHOP,
+) -> None:
+    """Write what is held of a customer: orders as the API shows them, one a line, and recordings."""
+    from services.api.takeout import write
+
+    with told() as console, opened() as box:
+        desk = _desk(box, shop)
+        found = desk.customers.orders(*_named(metadata))
+        files = write(desk, found, out)
+        console.print(f"{len(found)} orders and {len(files) - 1} recordings in {out}", markup=False)
+
+
+def _desk(box: Container, shop: str) -> Desk:
+    """The operator's, at one shop; raises NotFound."""
+    by = operator()
+    return Desk(box, Access(shop=box.shops.get(shop).id, actor=by.name, scopes=ALL_SCOPES), by)
+
+
+def _named(metadata: str) -> tuple[str, str]:
+    key, _, value = metadata.partition("=")
+    if not key or not value:
+        raise InputError(f"{metadata[:60]!r} names no metadata", hint="For example customer=123.")
+    return key, value

@@ -1,0 +1,52 @@
+"""`saycart reviews export`: corrections as evaluation rows, and as proposed aliases for the menu."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from schemas.shops.access import MAIN_SHOP
+from services.cli.client import opened, told
+from services.storage.reviews.log import ReviewLog
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def reviews() -> None:
+    """What reviewers settled."""
+
+
+@app.command()
+def export(
+    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="gold rows, one JSON object a line")],
+    aliases: Annotated[
+        Path | None, typer.Option("--aliases", dir_okay=False, help="proposed aliases, likewise")
+    ] = None,
+    shop: Annotated[str, typer.Option(help="the shop's id; see `saycart shops list`")] = MAIN_SHOP,
+    days: Annotated[int | None, typer.Option(min=1, help="only what was settled in so many days")] = None,
+) -> None:
+    """Write what staff corrected. Works on the database itself, stack or no stack."""
+    from services.evaluation.corrections import aliases as proposed
+    from services.evaluation.corrections import gold_rows
+
+    with told() as console, opened() as box:
+        settled = ReviewLog(box.database, shop).settled(within_s=None if days is None else days * 86_400)
+        count = _write(out, gold_rows(settled))
+        console.print(f"{count} corrected of {len(settled)} settled orders in {out}")
+        if settled:
+            where = box.settings.recordings_url or box.settings.blobs
+            console.print(f"[dim]Recordings are below {where} (--audio-dir of eval takes a folder).[/]")
+        if aliases is not None:
+            count = _write(aliases, proposed(settled, lambda menu_id: box.menus.of(shop).get(menu_id).menu))
+            console.print(f"{count} proposed aliases in {aliases}; look at each before it enters a menu")
+
+
+def _write(file: Path, rows: Iterable[dict[str, Any]]) -> int:
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    file.write_text("".join(lines), encoding="utf-8")
+    return len(lines)

@@ -1,0 +1,72 @@
+"""`saycart shops`: what menus, orders, accounts and keys belong to. Works on the database itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from schemas.errors import InputError
+from schemas.shops.retention import parse_days
+from services.cli.client import opened, operator, told
+
+app = typer.Typer(no_args_is_help=True)
+_KEPT = "1 to 36500, `forever`, or `default`: as the settings say"
+
+
+@app.command()
+def add(
+    shop: Annotated[str, typer.Argument(help="its id: a-z, 0-9 and -, such as harbor-1")],
+    name: Annotated[str, typer.Option(help="as people call it; default: the id")] = "",
+    menus_of: Annotated[str | None, typer.Option(help="the shop that it has its menus from")] = None,
+) -> None:
+    """Make a shop."""
+    with told() as console, opened() as box:
+        made = box.shops.add(shop, name or shop, by=operator(), menus_of=menus_of)
+        console.print(f"{made.id} is there; next: `saycart keys add NAME --shop {made.id} --scope ...`")
+
+
+@app.command("set")
+def set_(
+    shop: Annotated[str, typer.Argument(help="its id")],
+    keep_recordings_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
+    keep_transcripts_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
+    keep_orders_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
+    menus_of: Annotated[str | None, typer.Option(help="the shop that it has its menus from")] = None,
+    own_menus: Annotated[bool, typer.Option("--own-menus", help="from no other shop any more")] = False,
+) -> None:
+    """Set for how many days after an order's end a shop keeps what, which the sweeper carries out, and which
+    shop it has its menus from."""
+    with told() as console, opened() as box:
+        given = {
+            "recordings": keep_recordings_days,
+            "transcripts": keep_transcripts_days,
+            "orders": keep_orders_days,
+        }
+        wanted = {what: parse_days(days) for what, days in given.items() if days is not None}
+        if menus_of is not None and own_menus:
+            raise InputError("--menus-of and --own-menus contradict each other")
+        if not wanted and menus_of is None and not own_menus:
+            raise InputError("What should be set?", hint="For example --keep-recordings-days 14.")
+        if menus_of is not None or own_menus:
+            box.shops.follow(shop, menus_of, by=operator())
+        now = box.shops.keep(shop, wanted, by=operator())
+        console.print(", ".join(f"{what}: {days}" for what, days in now.keeps.shown().items()))
+        if now.menus_of:
+            console.print(f"menus of: {now.menus_of}")
+
+
+@app.command("list")
+def list_() -> None:
+    """Show every shop."""
+    with told() as console, opened() as box:
+        table = Table(
+            "id", "name", "since", "keeps recordings", "transcripts", "orders", "menus of", box=None
+        )
+        for shop in box.shops.list():
+            kept = map(str, shop.keeps.shown().values())
+            table.add_row(
+                shop.id, shop.name, shop.created_at.strftime("%Y-%m-%d %H:%M"), *kept, shop.menus_of
+            )
+        console.print(table)

@@ -1,0 +1,122 @@
+"""`saycart staff`: accounts of those who settle doubts. Works on the database itself, stack or no stack."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from schemas.errors import InputError
+from schemas.shops.access import MAIN_SHOP, Role
+from services.cli.client import opened, operator, told
+
+app = typer.Typer(no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="the name that is typed to sign in, and shown in records")]
+FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
+
+
+@app.command()
+def add(
+    name: Name,
+    password_stdin: FromStdin = False,
+    shop: Annotated[str, typer.Option(help="the shop's id; see `saycart shops list`")] = MAIN_SHOP,
+    role: Annotated[
+        Role | None, typer.Option(help="default: admin for a shop's first account, then reviewer")
+    ] = None,
+    no_password: Annotated[
+        bool, typer.Option("--no-password", help="Nobody signs in with one; then `staff invite` them.")
+    ] = False,
+) -> None:
+    """Make an account."""
+    with told() as console, opened() as box:
+        first = not any(one.shop == shop for one in box.staff.list())
+        role = role or (Role.ADMIN if first else Role.REVIEWER)
+        password = None if no_password else _password(password_stdin)
+        made = box.staff.add(name, password, shop=shop, role=role, by=operator())
+        how = f"; invite them: saycart staff invite {made.name!r} --email ..." if no_password else ""
+        console.print(f"{made.name}, {made.role} of {made.shop}, may sign in at /sign-in{how}")
+
+
+@app.command("list")
+def list_() -> None:
+    """Show every account."""
+    with told() as console, opened() as box:
+        table = Table("name", "shop", "role", "since", "second step", "provider", "disabled", box=None)
+        for one in box.staff.list():
+            ended = one.disabled_at.strftime("%Y-%m-%d %H:%M") if one.disabled_at else ""
+            step, since = "on" if one.second_step else "", one.created_at.strftime("%Y-%m-%d %H:%M")
+            table.add_row(one.name, one.shop, one.role or "unknown", since, step, one.provider or "", ended)
+        console.print(table)
+
+
+@app.command()
+def invite(
+    name: Name,
+    email: Annotated[
+        str | None, typer.Option(help="their e-mail address, which the provider has verified")
+    ] = None,
+    subject: Annotated[str | None, typer.Option(help="the provider's own id of them (`sub`)")] = None,
+) -> None:
+    """Let an account be signed in to by the provider; ends its sessions."""
+    with told() as console, opened() as box:
+        if not box.settings.oidc_issuer:
+            raise InputError("No provider is set", hint="SAYCART_OIDC_ISSUER names it.")
+        issuer = box.settings.oidc_issuer
+        box.provider_accounts.invite(name, issuer, email=email, subject=subject, by=operator())
+        console.print(f"{name} may sign in with {box.settings.oidc_name}")
+
+
+@app.command()
+def unbind(name: Name) -> None:
+    """Take an account's binding to the provider away, or its invitation; ends its sessions."""
+    with told() as console, opened() as box:
+        box.provider_accounts.unbind(name, by=operator())
+        console.print(f"{name} signs in by password alone, if there is one: `saycart staff password`")
+
+
+@app.command()
+def disable(name: Name) -> None:
+    """Shut an account and end its sessions."""
+    with told() as console, opened() as box:
+        console.print(f"{box.staff.disable(name, by=operator()).name} can no longer sign in")
+
+
+@app.command()
+def role(name: Name, to: Annotated[Role, typer.Argument(help="reviewer, manager or admin")]) -> None:
+    """Give an account another role; open sessions follow at once."""
+    with told() as console, opened() as box:
+        console.print(f"{name} is {box.staff.set_role(name, to, by=operator()).role} now")
+
+
+@app.command()
+def password(name: Name, password_stdin: FromStdin = False) -> None:
+    """Set a new password and end the account's sessions."""
+    with told() as console, opened() as box:
+        changed = box.staff.set_password(name, _password(password_stdin), by=operator())
+        console.print(f"{changed.name} has a new password")
+
+
+@app.command("sign-out")
+def sign_out(name: Name) -> None:
+    """End every session of an account, and have its devices count as strangers."""
+    with told() as console, opened() as box:
+        box.sessions.end_named(name)
+        console.print(f"{name} is signed out everywhere")
+
+
+@app.command("totp-reset")
+def totp_reset(name: Name) -> None:
+    """Take the second step away from somebody who lost phone and recovery codes; ends their sessions."""
+    with told() as console, opened() as box:
+        box.second_steps.reset(name, by=operator())
+        console.print(f"{name} signs in with the password alone, until a second step is set up anew")
+
+
+def _password(from_stdin: bool) -> str:
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\n")
+    if not sys.stdin.isatty():
+        raise InputError("There is no terminal to ask for a password", hint="Use --password-stdin.")
+    return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))

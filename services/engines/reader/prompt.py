@@ -1,0 +1,57 @@
+"""What the learned reader is shown: one menu's names, then the customer's words.
+
+The menu comes first and is the same for every order of a menu version, so that a server keeps it in its
+cache. It is what the reader was trained with (`services/training`): a change here asks for new training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from schemas.menu import Item, Menu, Option
+from schemas.writable import writable
+from services.engines.reader.short_form import Names
+
+TASK = "Take the order: write what the customer wants from this menu."
+
+
+def messages(menu_text: str, said: str) -> list[dict[str, str]]:
+    """The chat of one order; the answer is a short form."""
+    return [
+        {"role": "system", "content": f"{TASK}\n\n{menu_text}"},
+        {"role": "user", "content": writable(said)},
+    ]
+
+
+def menu_text(menu: Menu, names: Names, *, items: Sequence[Item] | None = None, aliases: bool = True) -> str:
+    """A line for items of one shape with their sizes in brackets and groups in braces, then a line a group.
+
+    `items` are those to show, in that order, by default all; groups that none of them has are left out.
+    """
+    items = menu.items if items is None else items
+    shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for item in items:
+        called = _called(names.items[item.sku], item.aliases if aliases else ())
+        shapes.setdefault((item.size_ids, item.option_groups), []).append(called)
+    shown = {size for item in items for size in item.size_ids}
+    also = {size.id: size.aliases if aliases and size.id in shown else () for size in menu.sizes}
+    groups = {g.id: writable(g.name) for g in menu.option_groups}
+    lines = ["Menu:"]
+    for (sizes, held), called_items in shapes.items():
+        notes = f" [{', '.join(_called(names.sizes[s], also[s]) for s in sizes)}]" if sizes else ""
+        notes += f" {{{', '.join(groups[g] for g in held)}}}" if held else ""
+        lines.append(", ".join(called_items) + notes)
+    used = {group for item in items for group in item.option_groups}
+    for group in menu.option_groups:
+        if group.id in used:
+            one = " (one)" if group.choose == "one" else ""
+            lines.append(f"{groups[group.id]}{one}: {', '.join(_options(group.options, aliases))}")
+    return "\n".join(lines)
+
+
+def _options(options: Iterable[Option], aliases: bool) -> list[str]:
+    return [_called(writable(o.name), o.aliases if aliases else ()) for o in options]
+
+
+def _called(name: str, aliases: Iterable[str]) -> str:
+    return " = ".join([name, *map(writable, aliases)])

@@ -1,0 +1,288 @@
+"""faster-whisper behind the Transcriber port.
+
+Whisper gets our own samples (`audio.py`), never a path. The options are fixed, because the confidence table
+is measured for exactly these; each deviates from the library's default for a reason given beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from infra.observability import tracing
+from infra.observability.measures import engine_took
+from schemas.errors import EngineMisconfigured, EngineUnavailable
+from schemas.transcript import Transcript, Word
+from services.engines.ports import Recording
+from services.engines.recognition.audio import RATE, Samples
+from services.engines.recognition.confidence import calibrated
+from services.engines.recognition.memory import keep_memory
+
+# ONNX Runtime, which finds the speech for faster-whisper, else tells its maker about each use, under an id of
+# this machine. It reads this when it is imported, which `load` does.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+OPTIONS: dict[str, Any] = {
+    "beam_size": 5,
+    # No fallback to higher temperatures: on noise it costs up to 30 s and yields invented text.
+    "temperature": 0.0,
+    # Silence never reaches the model, which would answer it with "Thank you."
+    "vad_filter": True,
+    # A wrong first half must not talk the second half into its mistake.
+    "condition_on_previous_text": False,
+    "word_timestamps": True,
+    # Half the context, as in OpenAI's own decoder: a loop on noise ends after 2 s, not 5 s, and no one
+    # says 224 tokens in the 30 s of a window.
+    "max_new_tokens": 224,
+    # Menu words as `hotwords` or `initial_prompt` invent orders out of silence: only `hear_again` sets them.
+    # The three thresholds below are ours to apply, segment by segment, after the fact.
+    "no_speech_threshold": None,
+    "log_prob_threshold": None,
+    "compression_ratio_threshold": None,
+}
+OPTIONS_KEY = "beam5-t0-vad"
+HINTED = "menu-words"
+# A hearing with menu words in mind: how much longer than the first it may be, and how far outside its time.
+_TOKENS_A_WORD, _SPARE_TOKENS = 3, 16
+_MARGIN_S = 0.3
+_WINDOWS = 3  # of the longest recording that is taken, and one over
+COMPUTE = {"cpu": "int8", "cuda": "float16"}
+
+# Measured with base and tiny.en on 139 human orders, on silence, noise, hum, clicks, tunes and babble. What
+# the voice detector lets through of these mostly goes round in circles. All segments of one stretch of 30 s
+# share their three measures, so an order within one stretch is kept or dropped as a whole.
+MAX_COMPRESSION = 2.4
+"""Clean orders reach 1.13, noisy ones heard right 2.36; loops ("I'm sorry, I'm sorry, ...") 2.44 to 13."""
+MAX_NO_SPEECH = 0.6
+"""Clean orders reach 0.16, those heard right in noise 0.44; answers to a hum 0.80 and 0.92."""
+MIN_LOG_PROB = -1.0
+"""Of 435 hearings that were right, one lies below (-1.05, at 0 dB), the next at -0.89; speech played backward
+lies at -0.8 to -1.3. Babble and "Thank you very much." at -0.9 pass: there, only the confidence is low."""
+
+_UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "my"))  # the recogniser splits these by character
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What the recogniser wrote for one stretch of speech, and how sure it was (its own three measures)."""
+
+    text: str
+    words: tuple[Word, ...]
+    avg_logprob: float
+    no_speech: float
+    compression: float
+
+
+def is_phantom(segment: Segment) -> bool:
+    """Whether a segment was written for noise, or went round in circles, rather than for speech."""
+    return (
+        segment.compression > MAX_COMPRESSION
+        or segment.no_speech > MAX_NO_SPEECH
+        or segment.avg_logprob < MIN_LOG_PROB
+    )
+
+
+def raw_confidence(segments: list[Segment]) -> float:
+    """Mean probability (0..1) of the words that are kept; 0 when none is.
+
+    A dropped phantom beside speech counts as one word of probability 0: it may have been speech, and then
+    the rest is a plausible shorter order. A segment without words counts as one, by its log probability.
+    """
+    values: list[float] = []
+    for segment in segments:
+        if is_phantom(segment):
+            values.append(0.0)
+        else:
+            certainty = math.exp(min(0.0, segment.avg_logprob))
+            values += [word.probability for word in segment.words] or [certainty]
+    return sum(values) / len(values) if values else 0.0
+
+
+class Encoded:
+    """What `encode` made of the last windows of 30 s, for a second hearing of the same recording.
+
+    A window is known by all of its numbers, so what comes out is what would be worked out anew: half of a
+    hearing's time on a CPU. A window's output is 3 MB with the base model. `forget` before another recording.
+    """
+
+    def __init__(self, encode: Callable[[Samples], Any]) -> None:
+        self._encode = encode
+        self.forget()
+
+    def forget(self) -> None:
+        self._known: tuple[tuple[Samples, Any], ...] = ()
+
+    def __call__(self, features: Samples) -> Any:
+        for known, output in self._known:
+            if np.array_equal(known, features):
+                return output
+        output = self._encode(features)
+        self._known = ((features.copy(), output), *self._known[: _WINDOWS - 1])
+        return output
+
+
+class WhisperTranscriber:
+    """Hears recordings with one model, loaded on first use (base: 0.15 GB) or by `load`.
+
+    Args:
+        model: what `infra.weights.models.resolve` gave: a directory of CTranslate2 weights, or a hub name.
+        name: the name in the model lock; with the options it is the key of the confidence table.
+        device: `cpu` (int8) or `cuda` (float16).
+        threads: CPU threads of one transcription.
+        role: what its times are measured as; a second hearing by it adds `_again`.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        name: str,
+        device: str = "cpu",
+        threads: int = 2,
+        role: str = "hearing",
+    ) -> None:
+        self._model_path, self._device, self._threads = model, device, threads
+        self._compute = COMPUTE.get(device, "default")
+        self._name = name
+        self._role = role
+        self._model: Any = None
+        self._loading = threading.Lock()
+
+    def load(self) -> None:
+        """Load the weights now, so that the first order does not wait for them.
+
+        Raises:
+            EngineMisconfigured: no such model, or a device or precision that this machine lacks.
+        """
+        with self._loading:
+            if self._model is not None:
+                return
+            from faster_whisper import WhisperModel  # late: its import costs more than an API process has
+
+            keep_memory()
+            try:
+                self._model = WhisperModel(
+                    self._model_path,
+                    device=self._device,
+                    compute_type=self._compute,
+                    cpu_threads=self._threads,
+                )
+            except (OSError, ValueError, RuntimeError) as error:
+                raise EngineMisconfigured(
+                    f"The speech model {self._name!r} can't be loaded: {error}",
+                    hint="Check SAYCART_WHISPER_MODEL, _SECOND and _DEVICE; `saycart doctor` tells.",
+                ) from error
+            self._model.encode = Encoded(self._model.encode)
+
+    @tracing.traced("hear")
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
+        """As the port says. `language` is the menu's (`en`, `en-US`); only its first part counts."""
+        tracing.note({"saycart.model": self._name})
+        samples = recording.samples
+        if self._model is not None:
+            self._model.encode.forget()
+        language = language.split("-")[0].lower()
+        with engine_took(self._role):
+            segments = self.hear(samples, language)
+        kept = [segment for segment in segments if not is_phantom(segment)]
+        key = self.key(language)
+        # The words' own texts, so that a span of the text always is a run of words with times.
+        text = " ".join(
+            " ".join(word.text for word in segment.words) or " ".join(segment.text.split())
+            for segment in kept
+        ).strip()
+        return Transcript(
+            text=text,
+            confidence=calibrated(raw_confidence(segments), key) if text else 0.0,
+            words=tuple(word for segment in kept for word in segment.words),
+            language=language,
+            source=key,
+            duration_s=samples.size / RATE,
+        )
+
+    @tracing.traced("hear again")
+    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
+        """As the port says. The hints stand before the recording as if they had been said in it."""
+        samples = recording.samples
+        with engine_took(f"{self._role}_again"):
+            segments = self.hear(
+                samples,
+                first.language,
+                initial_prompt=f"Order: {', '.join(hints)}.",
+                # It tends to go on talking once the order is over.
+                max_new_tokens=_TOKENS_A_WORD * len(first.words) + _SPARE_TOKENS,
+            )
+        start = first.words[0].start_s - _MARGIN_S if first.words else 0.0
+        end = first.words[-1].end_s + _MARGIN_S if first.words else 0.0
+        words = tuple(
+            word
+            for segment in segments
+            for word in segment.words
+            if start <= word.start_s and word.end_s <= end
+        )
+        return first.model_copy(
+            update={
+                "text": " ".join(word.text for word in words),
+                "words": words,
+                "source": f"{first.source}+{HINTED}",
+            }
+        )
+
+    def key(self, language: str) -> str:
+        """Model, precision, options and language: what a confidence table holds for."""
+        return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}"
+
+    def hear(self, samples: Samples, language: str, **options: Any) -> list[Segment]:
+        """Every segment that the model wrote, phantoms too, for float32 mono `samples` at `RATE`; `options`
+        go before `OPTIONS`.
+
+        Raises:
+            EngineMisconfigured: the model does not know `language`.
+            EngineUnavailable: the model failed (memory, GPU).
+        """
+        self.load()
+        if language not in self._model.supported_languages:
+            raise EngineMisconfigured(
+                f"The speech model {self._name!r} does not hear {language!r}.",
+                hint="Use a multilingual model (one without `.en`) for menus in this language.",
+            )
+        try:
+            segments, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
+            return [
+                Segment(
+                    text=segment.text,
+                    words=_words(segment.words or (), spaced=language not in _UNSPACED),
+                    avg_logprob=segment.avg_logprob,
+                    no_speech=segment.no_speech_prob,
+                    compression=segment.compression_ratio,
+                )
+                for segment in segments
+            ]
+        except (RuntimeError, MemoryError) as error:
+            raise EngineUnavailable(f"The speech model failed: {error}") from error
+
+
+def _words(found: Any, *, spaced: bool) -> tuple[Word, ...]:
+    """Words without the spaces around them; a piece that began without one belongs to the word before.
+
+    The recogniser cuts "half-and-half" into such pieces; their word is as sure as its least sure piece.
+    """
+    words: list[Word] = []
+    for piece in found:
+        text = "".join(piece.word.split()) if spaced else piece.word.strip()
+        if not text:
+            continue
+        start, end = max(0.0, float(piece.start)), max(0.0, float(piece.start), float(piece.end))
+        probability = min(1.0, max(0.0, float(piece.probability)))
+        if spaced and words and not piece.word.startswith(" "):
+            before = words.pop()
+            text, start = before.text + text, before.start_s
+            probability = min(probability, before.probability)
+        words.append(Word(text=text, start_s=start, end_s=end, probability=probability))
+    return tuple(words)

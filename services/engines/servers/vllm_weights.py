@@ -1,0 +1,50 @@
+"""GGUF weights -> a folder of safetensors with tokenizer and chat template, as vLLM loads them.
+
+    .venv-vllm/bin/python -P services/engines/servers/vllm_weights.py MODEL.gguf FOLDER
+
+Runs in vLLM's environment, as a file: torch and transformers are not in ours. The quantised weights are
+unpacked to bfloat16, so both engines compute with the same rounded weights.
+
+Cost, for 0.5B: 81 s on one busy core, 3 GB of memory, 1.3 GB on disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+
+def convert(gguf: Path, folder: Path) -> None:
+    """Write `folder`, whole or not at all. Raises what transformers raises for a file that it can't read."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # a GGUF brings all: nothing is looked up
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    unfinished = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    model = AutoModelForCausalLM.from_pretrained(
+        gguf.parent,
+        gguf_file=gguf.name,
+        quantization_config=GgufConfig(dequantize=True),
+        dtype=torch.bfloat16,
+    )
+    model.save_pretrained(unfinished)
+    AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(unfinished)
+    shutil.rmtree(folder, ignore_errors=True)
+    unfinished.rename(folder)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="vllm_weights")
+    parser.add_argument("gguf", type=Path)
+    parser.add_argument("folder", type=Path)
+    args = parser.parse_args(argv)
+    convert(args.gguf, args.folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""What the audit log says of a review: who decided what it was worth, with the seal of the record."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from infra.sql.database import Database
+from schemas.shops.audit import Actor
+from services.storage.audit.log import record
+from services.storage.base.records import ReviewRecord
+from services.storage.base.tables import ReviewRecordRow
+from services.storage.reviews.log import seal_of
+
+
+def told_decision(
+    database: Database, session: Session, review: ReviewRecord, kept: ReviewRecordRow, by: Actor
+) -> None:
+    """One entry for the record `kept` of a decision; `review` is as it was before. Totals are in minor units.
+
+    Neither lines nor the reason are in it: they are the customer's, and have to go when the order is erased.
+    """
+    record(
+        database,
+        session,
+        kept.at,
+        shop=review.shop,
+        by=by,
+        action=f"review.{kept.action}",
+        about=("review", review.id),
+        before={"total": _total(kept.before)},
+        after={
+            "decision": kept.detail["action"],
+            "reviewer": kept.actor,
+            "order": review.order_id,
+            "total": _total(kept.after),
+            "record": seal_of(kept),
+        },
+    )
+
+
+def _total(cart: dict[str, object] | None) -> object:
+    return None if cart is None else cart["total"]

@@ -1,0 +1,200 @@
+"""How rows change: transactions with our errors, compare-and-set, and the one way to move an order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, update
+from sqlalchemy.orm import Session
+
+from infra.sql.database import Database, DatabaseFull, DatabaseRefused, DatabaseUnavailable
+from schemas.errors import InputError, StaleState, StorageFull, StorageUnavailable
+from schemas.lifecycle import STAGES, Event, State, advance
+from services.storage.base.ids import new_id
+from services.storage.base.mapping import order_of
+from services.storage.base.records import OrderRecord
+from services.storage.base.tables import CodeRow, EventRow, OrderRow, OutboxRow, RemovalRow, ReviewRow
+from services.storage.outbox.messages import tell
+
+Row = TypeVar("Row", OrderRow, ReviewRow, OutboxRow)
+
+# An order that nobody holds, before the first attempt of a stage.
+IDLE: dict[str, Any] = {"attempt": 0, "lease_owner": None, "lease_until": None, "next_attempt_at": None}
+
+
+@contextmanager
+def reading(database: Database) -> Iterator[Session]:
+    """One read-only snapshot; raises StorageUnavailable, or InputError for values no row can hold."""
+    with _ours(), database.read() as session:
+        yield session
+
+
+@contextmanager
+def glancing(database: Database) -> Iterator[Session]:
+    """Statements that need no snapshot in common, without a transaction; errors as in `reading`."""
+    with _ours(), database.glance() as session:
+        yield session
+
+
+@contextmanager
+def changing(database: Database) -> Iterator[Session]:
+    """One write transaction, for callers that ask for the time beside something else; errors as in
+    `reading`."""
+    with _ours(), database.write() as session:
+        yield session
+
+
+@contextmanager
+def writing(database: Database) -> Iterator[tuple[Session, datetime]]:
+    """One write transaction and the database's time at its begin; errors as in `reading`."""
+    with changing(database) as session:
+        yield session, database.now(session)
+
+
+def swap(
+    session: Session, table: type[Row], key: str, seen: int, *guards: ColumnElement[bool], **columns: Any
+) -> Row | None:
+    """Change one row if it is still at version `seen` and passes the guards; None when it has moved on.
+
+    `version` grows by one unless the columns name it.
+    """
+    statement = (
+        update(table)
+        .where(table.id == key, table.version == seen, *guards)
+        .values({"version": seen + 1, **columns})
+        .returning(table)
+        # The row that comes back is the truth; the one that the session may remember is not.
+        .execution_options(synchronize_session=False, populate_existing=True)
+    )
+    return session.scalars(statement).one_or_none()
+
+
+def move(
+    session: Session,
+    now: datetime,
+    order: OrderRecord,
+    event: Event,
+    columns: dict[str, Any] | None = None,
+    detail: dict[str, Any] | None = None,
+    codes: Iterable[tuple[str, str]] = (),
+    *,
+    tells: frozenset[str],
+    by: OrderRecord | None = None,
+    refused: bool = False,
+) -> OrderRecord:
+    """Advance an order: state, columns and history, its review where one opens, and the message to the
+    shop where its type is in `tells`.
+
+    Where it is cancelled, or its recording was `refused`, it lets go of that.
+
+    Every move of every order goes through here. Unless `columns` say otherwise the lease is given back, and
+    the next stage begins at attempt 0.
+    `by` is the order as a worker claimed it, where a worker's stage moves it; see `record_event`.
+
+    Raises:
+        StaleState: the table has no such move, or the row is no longer what `order` says.
+    """
+    state = advance(order.state, event)
+    over = refused or state is State.CANCELLED
+    if over:
+        columns = {**(columns or {}), "audio_key": None}
+    row = swap(
+        session,
+        OrderRow,
+        order.id,
+        order.version,
+        OrderRow.state == order.state.value,
+        **(IDLE | {"state": state.value, "updated_at": now} | (columns or {})),
+    )
+    if row is None:
+        raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")
+    record_event(session, row, event.value, now, detail, codes, by=by)
+    if over:
+        let_go(session, now, order)
+    if state is State.IN_REVIEW and order.state is not state:
+        _open_review(session, now, row)
+    moved = order_of(row)
+    tell(session, now, moved, tells)
+    # Written now and not at commit: a violated constraint then names this place.
+    session.flush()
+    return moved
+
+
+def let_go(session: Session, now: datetime, order: OrderRecord | OrderRow) -> None:
+    """Have the file of the order's recording removed once this transaction counts: see `removals.py`. The
+    caller takes `audio_key` from the row, or the row away."""
+    if order.audio_key is not None:
+        session.merge(RemovalRow(key=order.audio_key, order_id=order.id, at=now))
+
+
+def record_event(
+    session: Session,
+    row: OrderRow,
+    kind: str,
+    now: datetime,
+    detail: dict[str, Any] | None,
+    codes: Iterable[tuple[str, str]] = (),
+    *,
+    by: OrderRecord | None = None,
+) -> None:
+    """Append to the history. The version just won by compare-and-set is a number that nobody else has.
+
+    `by`, the order as it was claimed, says whose doing it is: stage, attempt, worker. They stay NULL for
+    what a client, a reviewer or an operator did, and for an order that was never claimed.
+    """
+    worker = by.lease_owner if by else None
+    session.add(
+        EventRow(
+            order_id=row.id,
+            seq=row.version,
+            at=now,
+            type=kind,
+            state=row.state,
+            detail=detail or {},
+            stage=STAGES.get(by.state) if by and worker else None,
+            attempt=by.attempt if by and worker else None,
+            worker=worker,
+        )
+    )
+    session.add_all(
+        CodeRow(order_id=row.id, seq=row.version, kind=about, code=code) for about, code in set(codes)
+    )
+
+
+def withdraw_review(session: Session, order_id: str) -> None:
+    """Close an order's review without a decision: what it asked has settled itself."""
+    session.execute(
+        update(ReviewRow)
+        .where(ReviewRow.order_id == order_id, ReviewRow.status.in_(["open", "claimed"]))
+        .values(status="withdrawn", claimed_by=None, lease_until=None, version=ReviewRow.version + 1)
+    )
+
+
+def _open_review(session: Session, now: datetime, order: OrderRow) -> None:
+    """A new review; or the order's old one again, where it was replayed and is doubted once more."""
+    fresh = {"status": "open", "reasons": order.reasons, "proposed": order.cart, "created_at": now}
+    undecided = ("claimed_by", "lease_until", "decision", "decided_by", "decided_at", "reason", "standing")
+    reopened = session.execute(
+        update(ReviewRow)
+        .where(ReviewRow.order_id == order.id)
+        .values(**fresh, **dict.fromkeys(undecided), version=ReviewRow.version + 1)
+        .returning(ReviewRow.id)
+    )
+    if reopened.first() is None:
+        session.add(ReviewRow(id=new_id("rev"), shop_id=order.shop_id, order_id=order.id, version=1, **fresh))
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    try:
+        yield
+    # The drivers' words name hosts and tables: they are for the log, by way of the cause.
+    except DatabaseFull as error:
+        raise StorageFull("The database's disk is full") from error
+    except DatabaseUnavailable as error:
+        raise StorageUnavailable("The database can't take it now") from error
+    except DatabaseRefused as error:
+        raise InputError("A value in it can't be stored") from error

@@ -1,0 +1,208 @@
+"""Rows to records, and what a stage found to columns. The only place that knows both shapes.
+
+A row that another release wrote may hold what this one can't read or show. It is left out, and logged: one
+such value must not take the whole order with it, let alone the page or the batch that the order is on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import structlog
+from pydantic import BaseModel, ValidationError
+
+from schemas.cart import Cart, CartDraft, Finding, Severity
+from schemas.lifecycle import State
+from schemas.menu import Menu
+from schemas.order import OrderError
+from schemas.review import ReviewReason, Standing
+from schemas.shape import readable
+from schemas.transcript import Transcript
+from services.storage.base.records import (
+    MenuVersion,
+    OrderRecord,
+    Outcome,
+    ReviewAct,
+    ReviewRecord,
+    StoredEvent,
+)
+from services.storage.base.tables import EventRow, MenuRow, OrderRow, ReviewRecordRow, ReviewRow
+
+log = structlog.get_logger()
+
+M = TypeVar("M", bound=BaseModel)
+
+# States that earlier releases had, in histories that they wrote.
+_FORMER = {"validated": State.DECODED.value}
+_STATUSES = frozenset({"open", "claimed", "decided", "withdrawn"})
+
+
+def order_of(row: OrderRow) -> OrderRecord:
+    return OrderRecord(
+        id=row.id,
+        shop=row.shop_id,
+        state=State.stored(row.state),
+        version=row.version,
+        menu_id=row.menu_id,
+        menu_version=row.menu_version,
+        language=row.language,
+        audio_key=row.audio_key,
+        audio_format=row.audio_format,
+        transcript=_model(Transcript, row.transcript),
+        evidence=_document(row.evidence),
+        draft=_model(CartDraft, row.draft),
+        cart=_model(Cart, row.cart),
+        findings=tuple(f for finding in _items(row.findings) if (f := _model(Finding, finding)) is not None),
+        reasons=_reasons(row.reasons),
+        error=_model(OrderError, row.error),
+        metadata=_shown(row.metadata_),
+        timings=_numbers(row.timings),
+        engine=_shown(row.engine) or {},
+        attempt=row.attempt,
+        lease_owner=row.lease_owner,
+        lease_until=row.lease_until,
+        next_attempt_at=row.next_attempt_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        confirm=row.confirm,
+        erased_at=row.erased_at,
+        traceparent=row.traceparent,
+    )
+
+
+def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
+    """The columns that an outcome fills. What it leaves None stays; timings and engine are merged."""
+    found: dict[str, Any] = {
+        "transcript": document_of(outcome.transcript),
+        "evidence": outcome.evidence,
+        "draft": document_of(outcome.draft),
+        "cart": document_of(outcome.cart),
+        "error": document_of(outcome.error),
+    }
+    if outcome.findings is not None:
+        found["findings"] = [document_of(finding) for finding in outcome.findings]
+    if outcome.reasons is not None:
+        found["reasons"] = [reason.value for reason in outcome.reasons]
+    if outcome.timings:
+        found["timings"] = {**order.timings, **outcome.timings}
+    if outcome.engine:
+        found["engine"] = {**order.engine, **outcome.engine}
+    return {column: value for column, value in found.items() if value is not None}
+
+
+def review_of(row: ReviewRow) -> ReviewRecord:
+    return ReviewRecord(
+        id=row.id,
+        shop=row.shop_id,
+        order_id=row.order_id,
+        status=row.status if row.status in _STATUSES else "unknown",
+        reasons=_reasons(row.reasons),
+        version=row.version,
+        claimed_by=row.claimed_by,
+        lease_until=row.lease_until,
+        decision=row.decision,
+        decided_by=row.decided_by,
+        decided_at=row.decided_at,
+        reason=row.reason,
+        proposed=_model(Cart, row.proposed),
+        standing=_model(Standing, row.standing),
+        created_at=row.created_at,
+    )
+
+
+def act_of(row: ReviewRecordRow) -> ReviewAct:
+    return ReviewAct(
+        review_id=row.review_id,
+        at=row.at,
+        actor=row.actor,
+        action=row.action,
+        before=_model(Cart, row.before),
+        after=_model(Cart, row.after),
+        reason=row.reason,
+        detail=_shown(row.detail) or {},
+    )
+
+
+def menu_of(row: MenuRow, menu: Menu) -> MenuVersion:
+    """`menu`: what the row's document comes to. It was checked whole when it was stored."""
+    return MenuVersion(
+        shop=row.shop_id, menu=menu, version=row.version, digest=row.digest, created_at=row.created_at
+    )
+
+
+def event_of(row: EventRow) -> StoredEvent:
+    return StoredEvent(
+        seq=row.seq,
+        at=row.at,
+        type=row.type,
+        state=State.stored(_FORMER.get(row.state, row.state)),
+        detail=_shown(row.detail) or {},
+        stage=row.stage,
+        attempt=row.attempt,
+        worker=row.worker,
+    )
+
+
+def words_of(row: OrderRow) -> str:
+    """What the order's customer said, without reading each word of it; empty where nothing can be told."""
+    said = (_document(row.transcript) or {}).get("text")
+    return said if isinstance(said, str) else ""
+
+
+def cart_of(document: Any) -> Cart | None:
+    return _model(Cart, document)
+
+
+def document_of(model: BaseModel | None) -> dict[str, Any] | None:
+    return None if model is None else model.model_dump(mode="json")
+
+
+def _model(kind: type[M], document: dict[str, Any] | None) -> M | None:
+    try:
+        return None if document is None else kind.model_validate(document)
+    except ValidationError as error:
+        log.warning("row.left_out", what=kind.__name__, problems=error.error_count())
+        return None
+
+
+def _shown(document: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A document that nobody wrote down the shape of, where every part that shows one can."""
+    if document is None or (isinstance(document, dict) and readable(document)):
+        return document
+    log.warning("row.left_out", what="document")
+    return None
+
+
+def _document(stored: Any) -> dict[str, Any] | None:
+    return stored if isinstance(stored, dict) else None
+
+
+def _items(stored: Any) -> list[Any]:
+    return stored if isinstance(stored, list) else []
+
+
+def _numbers(stored: Any) -> dict[str, float]:
+    found = (_document(stored) or {}).items()
+    return {name: value for name, value in found if isinstance(value, int | float)}
+
+
+def _reasons(stored: list[Any] | None) -> tuple[ReviewReason, ...]:
+    known = {reason.value: reason for reason in ReviewReason}
+    return tuple(known[str(reason)] for reason in _items(stored) if str(reason) in known)
+
+
+def codes_of(outcome: Outcome) -> list[tuple[str, str]]:
+    """What there is to count: `failure` (a stage could not do its work: engine, mask, truncated answer),
+    apart from `finding` (the work was done and something in it is doubtful), and `reason` of a review.
+    `overruled` names the fields of a cart in which the mask chose against the model, `settled_check` how a
+    settled order that was decoded all the same came out. `leases.py` counts two kinds more: `dropped` and
+    `extra_run`."""
+    reasons = [("reason", reason.value) for reason in outcome.reasons or ()]
+    pointers = outcome.engine.get("overruled_fields", ())
+    overruled = [("overruled", pointer.rpartition("/")[2] or "structure") for pointer in pointers]
+    if checked := outcome.engine.get("settled_check"):
+        overruled.append(("settled_check", str(checked)))
+    if code := outcome.detail.get("code"):
+        return [("failure", str(code)), *reasons]
+    findings = [finding for finding in outcome.findings or () if finding.severity is Severity.BLOCKING]
+    return [*(("finding", finding.code) for finding in findings), *reasons, *overruled]

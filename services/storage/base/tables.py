@@ -1,0 +1,330 @@
+"""The tables as the migrations leave them; a test holds the two together."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Index, false
+from sqlalchemy.orm import Mapped, mapped_column
+
+from services.storage.base.table_base import Base, Document, shop, where
+
+# Keys of what is here name accounts, and messages endpoints: whoever has one of them has all.
+from services.storage.base.tables_staff import StaffRow  # noqa: F401
+from services.storage.base.tables_webhooks import WebhookEndpointRow  # noqa: F401
+
+# As text, in indexes and in queries alike: a partial index serves only a query that repeats its condition.
+ENDED = "state IN ('completed', 'rejected', 'failed', 'cancelled')"
+WAITS = "state IN ('received', 'transcribed', 'read', 'decoded')"
+LEFT = "state NOT IN ('received', 'transcribed', 'read', 'decoded')"
+MAY_GO_ON = "state IN ('proposed', 'in_review', 'failed')"
+# States of a later release, which this one does not know.
+OTHER = (
+    "state NOT IN ('received', 'transcribed', 'read', 'decoded', 'proposed', 'in_review', 'failed', "
+    "'completed', 'rejected', 'cancelled')"
+)
+UNDECIDED = "status IN ('open', 'claimed')"
+# The same twice. PostgreSQL may guess that nothing is open and then takes all indexes of what is for equally
+# good: what asks for the messages of one order is worded so that the index by order alone serves it.
+OPEN, OPEN_OF_ORDER = "delivered_at IS NULL AND dead_at IS NULL", "coalesce(delivered_at, dead_at) IS NULL"
+HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS NULL AND {ENDED}"
+
+
+class ShopRow(Base):
+    """Everything belongs to one: menus, orders, reviews, accounts, keys. What it keeps for how many days: 0
+    is for ever, NULL as the settings say. `menus_of` is the shop that it has its menus from."""
+
+    __tablename__ = "shops"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    created_at: Mapped[datetime]
+    keep_recordings_days: Mapped[int | None]
+    keep_transcripts_days: Mapped[int | None]
+    keep_orders_days: Mapped[int | None]
+    menus_of: Mapped[str | None]
+
+
+class ApiKeyRow(Base):
+    """A shop's key, or without `secret_hash` the public one of its order page: see `api_keys.py`. `family` is
+    the id of the first key of a row of rotations."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (Index("ix_api_keys_shop", "shop_id", "created_at"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    shop_id: Mapped[str] = mapped_column(ForeignKey("shops.id"))
+    name: Mapped[str]
+    family: Mapped[str]
+    secret_hash: Mapped[str | None]
+    scopes: Mapped[list[Any]]
+    staff_id: Mapped[str | None] = mapped_column(ForeignKey("staff.id"))
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+
+
+class MenuRow(Base):
+    """One version. With `base_shop` it is that shop's `base_version`, and `document` what is this shop's own
+    of it: see `chains.py`."""
+
+    __tablename__ = "menus"
+    # Whatever a header shows, so that listing menus reads no document: SQLite would have to pass over each.
+    __table_args__ = (
+        Index(
+            "ix_menus_header",
+            *("shop_id", "id", "version", "digest", "name", "currency", "language", "items", "sold_out"),
+            "created_at",
+        ),
+    )
+
+    shop_id: Mapped[str] = shop(primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    digest: Mapped[str]
+    name: Mapped[str]
+    document: Mapped[Document]
+    created_at: Mapped[datetime]
+    currency: Mapped[str]
+    language: Mapped[str]
+    items: Mapped[int]
+    sold_out: Mapped[int]
+    base_shop: Mapped[str | None]
+    base_version: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class OrderRow(Base):
+    __tablename__ = "orders"
+    __table_args__ = (
+        # A claim and a heartbeat change no column that is in any of these, so that PostgreSQL changes the row
+        # in its page and no index (HOT).
+        Index("ix_orders_waiting", "updated_at", "id", **where(WAITS)),
+        Index("ix_orders_waiting_clients", "shop_id", "client", "state", **where(WAITS)),
+        Index("ix_orders_left", "updated_at", **where(LEFT)),
+        Index("ix_orders_may_go_on", "state", "updated_at", **where(MAY_GO_ON)),
+        Index("ix_orders_other", "state", **where(OTHER)),
+        Index("ix_orders_listing", "created_at", "id"),
+        Index("ix_orders_shop_listing", "shop_id", "created_at", "id"),
+        Index("ix_orders_status_listing", "shop_id", "state", "created_at", "id"),
+        # What retention still has to do: an order enters when it ends, and leaves once that is done.
+        Index("ix_orders_with_recording", "shop_id", "updated_at", **where(HAS_RECORDING)),
+        Index("ix_orders_with_words", "shop_id", "updated_at", **where(HAS_WORDS)),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    shop_id: Mapped[str] = shop()
+    state: Mapped[str]
+    version: Mapped[int]
+    menu_id: Mapped[str]
+    menu_version: Mapped[int]
+    language: Mapped[str]
+    audio_key: Mapped[str | None]
+    audio_format: Mapped[str | None]
+    transcript: Mapped[Document | None]
+    evidence: Mapped[Document | None]
+    draft: Mapped[Document | None]
+    cart: Mapped[Document | None]
+    findings: Mapped[list[Any]]
+    reasons: Mapped[list[Any]]
+    error: Mapped[Document | None]
+    metadata_: Mapped[Document | None] = mapped_column("metadata")
+    timings: Mapped[Document]
+    engine: Mapped[Document]
+    attempt: Mapped[int]
+    lease_owner: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    next_attempt_at: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    confirm: Mapped[bool] = mapped_column(server_default=false())
+    client: Mapped[str | None]
+    erased_at: Mapped[datetime | None]
+    traceparent: Mapped[str | None]
+
+
+class EventRow(Base):
+    __tablename__ = "order_events"
+    __table_args__ = (Index("ix_order_events_at", "at", "type"),)
+
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    at: Mapped[datetime]
+    type: Mapped[str]
+    state: Mapped[str]
+    detail: Mapped[Document]
+    stage: Mapped[str | None]
+    attempt: Mapped[int | None]
+    worker: Mapped[str | None]
+
+
+class ReviewRow(Base):
+    __tablename__ = "reviews"
+    __table_args__ = (
+        Index("ix_reviews_order", "order_id", unique=True),
+        Index("ix_reviews_undecided", "shop_id", "created_at", "id", **where(UNDECIDED)),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    shop_id: Mapped[str] = shop()
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    status: Mapped[str]
+    reasons: Mapped[list[Any]]
+    version: Mapped[int]
+    claimed_by: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    decision: Mapped[str | None]
+    decided_by: Mapped[str | None]
+    decided_at: Mapped[datetime | None]
+    reason: Mapped[str | None]
+    proposed: Mapped[Document | None]
+    standing: Mapped[Document | None]
+    created_at: Mapped[datetime]
+
+
+class ReviewRecordRow(Base):
+    """What a reviewer did. Rows are added and never changed: see `review_log.py`."""
+
+    __tablename__ = "review_records"
+    __table_args__ = (
+        Index("ix_review_records_review", "review_id", "at", "id"),
+        Index("ix_review_records_action", "action", "at"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    review_id: Mapped[str] = mapped_column(ForeignKey("reviews.id"))
+    at: Mapped[datetime]
+    actor: Mapped[str]
+    action: Mapped[str]
+    before: Mapped[Document | None]
+    after: Mapped[Document | None]
+    reason: Mapped[str | None]
+    detail: Mapped[Document]
+
+
+class CodeRow(Base):
+    """What an event was about, in stable codes, so that it can be counted: see `mapping.codes_of`."""
+
+    __tablename__ = "order_codes"
+    __table_args__ = (Index("ix_order_codes_code", "kind", "code"),)
+
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    code: Mapped[str] = mapped_column(primary_key=True)
+
+
+class IdempotencyRow(Base):
+    __tablename__ = "idempotency"
+    __table_args__ = (Index("ix_idempotency_age", "created_at"), Index("ix_idempotency_order", "order_id"))
+
+    shop_id: Mapped[str] = shop(primary_key=True)
+    client: Mapped[str] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    body_hash: Mapped[str]
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    created_at: Mapped[datetime]
+
+
+class OutboxRow(Base):
+    """A message to the shop's system, written in the transaction that it tells of. `seq` is the order's
+    version then, which puts the messages of one order to one endpoint in their order. `endpoint_id` is empty
+    for the deployment's own URL. It is no key: the endpoint may go first, and then `withdrawn_at` is set
+    beside `dead_at`."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (
+        Index("ix_outbox_place", "order_id", "endpoint_id", "seq", unique=True),
+        # Of the few that are open, and so as small as they are: who may go, who is first, who is oldest.
+        Index("ix_outbox_endpoint_due", "endpoint_id", "due_at", "id", **where(OPEN)),
+        Index("ix_outbox_first", "order_id", "endpoint_id", "seq", **where(OPEN_OF_ORDER)),
+        Index("ix_outbox_waiting", "created_at", "id", **where(OPEN)),
+        Index("ix_outbox_dead", "created_at", "id", **where("dead_at IS NOT NULL")),
+        Index("ix_outbox_delivered", "delivered_at", **where("delivered_at IS NOT NULL")),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    seq: Mapped[int]
+    type: Mapped[str]
+    payload: Mapped[Document]
+    version: Mapped[int]
+    attempt: Mapped[int]
+    lease_owner: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    next_attempt_at: Mapped[datetime | None]
+    last_error: Mapped[str | None]
+    created_at: Mapped[datetime]
+    delivered_at: Mapped[datetime | None]
+    dead_at: Mapped[datetime | None]
+    # See `outbox_order.py`. The default is for parts of the release before, while an upgrade rolls.
+    due_at: Mapped[datetime | None] = mapped_column(server_default="1970-01-01 00:00:00+00")
+    endpoint_id: Mapped[str] = mapped_column(server_default="")
+    withdrawn_at: Mapped[datetime | None]
+
+
+class RemovalRow(Base):
+    """A recording whose file is to be removed: see `removals.py`. No key to the order, which may go first."""
+
+    __tablename__ = "removals"
+    __table_args__ = (Index("ix_removals_order", "order_id"),)
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    order_id: Mapped[str]
+    at: Mapped[datetime]
+
+
+class TallyRow(Base):
+    """How many closed rows there are of a kind and code: see `tallies.py`."""
+
+    __tablename__ = "tallies"
+
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    code: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int] = mapped_column(BigInteger)
+
+
+class TallyMarkRow(Base):
+    """Up to which moment rows are folded into tallies; those of the moment itself are not."""
+
+    __tablename__ = "tally_marks"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    until: Mapped[datetime]
+
+
+class ReviewTallyRow(Base):
+    """What was decided in one hour, counted: see `review_tallies.py`. `hour` is its beginning."""
+
+    __tablename__ = "review_tallies"
+
+    shop_id: Mapped[str] = shop(primary_key=True)
+    hour: Mapped[datetime] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    code: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int]
+
+
+class AuditRow(Base):
+    """Who did what, hash chained: see `audit.py`. Rows are added and never changed; triggers see to it."""
+
+    __tablename__ = "audit_log"
+    __table_args__ = (
+        Index("ix_audit_log_at", "at"),
+        Index("ix_audit_log_object", "object_type", "object_id"),
+    )
+
+    shop_id: Mapped[str] = mapped_column(primary_key=True)
+    seq: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    at: Mapped[str]
+    actor: Mapped[str]
+    address: Mapped[str | None]
+    request_id: Mapped[str | None]
+    action: Mapped[str]
+    object_type: Mapped[str]
+    object_id: Mapped[str]
+    before: Mapped[str | None]
+    after: Mapped[str | None]
+    previous: Mapped[str]
+    hash: Mapped[str]

@@ -1,0 +1,132 @@
+"""The tables of those who sign in: accounts, sessions, second steps, attempts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from services.storage.base.table_base import Base, shop
+
+
+class StaffRow(Base):
+    __tablename__ = "staff"
+    __table_args__ = (Index("ix_staff_name", "name", unique=True),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    password_hash: Mapped[str]
+    created_at: Mapped[datetime]
+    disabled_at: Mapped[datetime | None]
+    shop_id: Mapped[str] = shop()
+    role: Mapped[str] = mapped_column(server_default="admin")
+
+
+class StaffSessionRow(Base):
+    """Somebody who is signed in. `id` is for lists; the token's hash is what the cookie is looked up by."""
+
+    __tablename__ = "staff_sessions"
+    __table_args__ = (Index("ix_staff_sessions_staff", "staff_id"),)
+
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    id: Mapped[str]
+    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
+    created_at: Mapped[datetime]
+    used_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    address: Mapped[str]
+    browser: Mapped[str]
+    # Where the provider's word began it: its ID token, by which one signs out there, or nothing where that is
+    # too long. It opens nothing: it belongs to a sign-in that is done.
+    id_token: Mapped[str | None]
+
+
+class StaffChallengeRow(Base):
+    """Somebody whose password was right, and whose code is still wanted. A table of its own and no kind of
+    session: no query for sessions can take one for signed in."""
+
+    __tablename__ = "staff_challenges"
+    __table_args__ = (Index("ix_staff_challenges_staff", "staff_id"),)
+
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
+    expires_at: Mapped[datetime]
+
+
+class StaffDeviceRow(Base):
+    """A browser in which an account has signed in before: see ADR 39."""
+
+    __tablename__ = "staff_devices"
+    __table_args__ = (Index("ix_staff_devices_staff", "staff_id"),)
+
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
+    used_at: Mapped[datetime]
+
+
+class StaffTotpRow(Base):
+    """An account's secret for time-based codes; in use once `confirmed_at` is set.
+
+    The secret stands here as it is: codes are computed from it, so no hash would do, and a key to decrypt it
+    with would lie in the same home, readable by the same user. It has a table of its own so that nothing that
+    lists or shows accounts can carry it along.
+    """
+
+    __tablename__ = "staff_totp"
+
+    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"), primary_key=True)
+    secret: Mapped[str]
+    begun_by: Mapped[str]  # the session that may see the secret and confirm it
+    confirmed_at: Mapped[datetime | None]
+    last_step: Mapped[int | None] = mapped_column(BigInteger)  # of the newest code that was taken
+
+
+class StaffRecoveryRow(Base):
+    """A code that does once what one from the phone does. 80 random bits, so a plain SHA-256 hides it."""
+
+    __tablename__ = "staff_recovery_codes"
+
+    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"), primary_key=True)
+    code_hash: Mapped[str] = mapped_column(primary_key=True)
+
+
+class SignInRow(Base):
+    """Attempts that count against one thing: an address, a name, both together, or a known device."""
+
+    __tablename__ = "sign_in_attempts"
+    __table_args__ = (Index("ix_sign_in_attempts_age", "last_at"),)
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    attempts: Mapped[int]
+    last_at: Mapped[datetime]
+
+
+class StaffOidcRow(Base):
+    """Who an account is to a provider: once bound, by issuer and subject alone. Until then it is an
+    invitation, to whoever signs in there with that verified e-mail address, in small letters."""
+
+    __tablename__ = "staff_oidc"
+    __table_args__ = (
+        Index("ix_staff_oidc_subject", "issuer", "subject", unique=True),
+        Index("ix_staff_oidc_email", "issuer", "email", unique=True),
+    )
+
+    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"), primary_key=True)
+    issuer: Mapped[str]
+    subject: Mapped[str | None]
+    email: Mapped[str | None]
+    bound_at: Mapped[datetime | None]
+
+
+class OidcFlowRow(Base):
+    """A sign-in that somebody has begun at the provider. Whoever takes the row away goes on with it, so that
+    each answer counts once."""
+
+    __tablename__ = "oidc_flows"
+    __table_args__ = (Index("ix_oidc_flows_age", "expires_at"),)
+
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    after: Mapped[str]
+    device: Mapped[str]
+    expires_at: Mapped[datetime]

@@ -1,0 +1,36 @@
+"""The table of where shops want to be told."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from services.storage.base.table_base import Base
+
+
+class WebhookEndpointRow(Base):
+    """Where one shop is told: see `endpoints.py`. `events` is NULL for all; the old secret signs beside the
+    new one until `old_secret_until`.
+
+    Secrets stand here as they are: messages are signed with them, and a key to decrypt them with would lie
+    in the same home, readable by the same user.
+    """
+
+    __tablename__ = "webhook_endpoints"
+    __table_args__ = (Index("ix_webhook_endpoints_shop", "shop_id", "created_at"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    shop_id: Mapped[str] = mapped_column(ForeignKey("shops.id"))
+    url: Mapped[str]
+    secret: Mapped[str]
+    old_secret: Mapped[str | None]
+    old_secret_until: Mapped[datetime | None]
+    events: Mapped[list[Any] | None]
+    created_at: Mapped[datetime]
+    disabled_at: Mapped[datetime | None]
+    test_asked_at: Mapped[datetime | None]
+    test_sent_at: Mapped[datetime | None]
+    test_error: Mapped[str | None]

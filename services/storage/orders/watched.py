@@ -1,0 +1,97 @@
+"""What those who wait for orders ask: about many orders in one transaction, or whether anything is new."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import select, text
+
+from infra.sql.database import Database
+from services.storage.base.changes import reading
+from services.storage.base.mapping import event_of, order_of, review_of
+from services.storage.base.records import OrderRecord, ReviewRecord, StoredEvent
+from services.storage.base.tables import EventRow, OrderRow, ReviewRow
+from services.storage.orders.store import MAX_SEQ
+
+# Where PostgreSQL's triggers say which order has changed (migration v0006).
+CHANNEL = "saycart_orders"
+
+Versions = tuple[int, int]
+"""Of an order and of its review, 0 without one. Neither ever falls, so of two the greater is the later."""
+
+UNSEEN: Versions = (0, 0)
+
+# One statement for both databases. The comparison is made there, for there it costs half of what rows to
+# compare here would: 4 ms for a thousand orders on SQLite.
+_NEWER = text(
+    "SELECT o.id, o.version, COALESCE(r.version, 0) FROM json_each(:seen) AS s "
+    "JOIN orders AS o ON o.id = s.key LEFT JOIN reviews AS r ON r.order_id = o.id "
+    "WHERE o.version > CAST(s.value ->> 0 AS INTEGER) "
+    "OR COALESCE(r.version, 0) > CAST(s.value ->> 1 AS INTEGER)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An order as it was at one moment, with its review where it has one."""
+
+    order: OrderRecord
+    review: ReviewRecord | None
+    versions: Versions
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What happened to an order since an event, and the versions that it led to."""
+
+    events: tuple[StoredEvent, ...]
+    versions: Versions
+
+
+class WatchedStore:
+    """Every call is one read, and may raise StorageUnavailable. Orders that do not exist are left out."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database.everywhere()
+
+    def newer(self, seen: Mapping[str, Versions]) -> dict[str, Versions]:
+        """Those of the orders that are newer than what was seen of them."""
+        with reading(self._database) as session:
+            rows = session.execute(_NEWER, {"seen": json.dumps(seen)})
+            return {order_id: (order, review) for order_id, order, review in rows}
+
+    def looks(self, order_ids: Iterable[str]) -> dict[str, Look]:
+        """Orders with their reviews."""
+        query = select(OrderRow, ReviewRow).outerjoin(ReviewRow, ReviewRow.order_id == OrderRow.id)
+        with reading(self._database) as session:
+            found = session.execute(query.where(OrderRow.id.in_(list(order_ids)))).all()
+        return {
+            row.id: Look(
+                order_of(row),
+                None if review is None else review_of(review),
+                (row.version, 0 if review is None else review.version),
+            )
+            for row, review in found
+        }
+
+    def events(self, asked: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Happened]:
+        """For each (order, number of an event) the history after that event."""
+        asked = list(asked)
+        ids = {order_id for order_id, _ in asked}
+        first = min(min((after for _, after in asked), default=0), MAX_SEQ)
+        rows = select(EventRow).where(EventRow.order_id.in_(ids), EventRow.seq > first).order_by(EventRow.seq)
+        with reading(self._database) as session:
+            newest = session.execute(_NEWER, {"seen": json.dumps(dict.fromkeys(ids, UNSEEN))})
+            versions: dict[str, Versions] = {order_id: (order, review) for order_id, order, review in newest}
+            history = dict[str, list[StoredEvent]]()
+            for row in session.scalars(rows):
+                history.setdefault(row.order_id, []).append(event_of(row))
+        return {
+            (order_id, after): Happened(
+                tuple(event for event in history.get(order_id, ()) if event.seq > after), versions[order_id]
+            )
+            for order_id, after in asked
+            if order_id in versions
+        }

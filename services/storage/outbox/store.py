@@ -1,0 +1,225 @@
+"""The outbox: messages to the shop's system, each delivered at least once, those of one order in order.
+
+A message is for one endpoint: a shop's own, or the deployment's URL. It is due when nobody holds it, its wait
+is over, and no earlier one of its order to that endpoint is still waiting: see `outbox_order.py`. It ends
+delivered or dead, and `replay` makes it due again under the same id; or withdrawn, with its endpoint.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import delete, func, literal, select, tuple_, update
+
+from infra.sql.database import Database, UtcDateTime
+from schemas.errors import NotFound
+from services.storage.base.changes import glancing, reading, swap, writing
+from services.storage.base.ids import cursor_after, parse_cursor
+from services.storage.base.tables import OutboxRow
+from services.storage.base.tables_webhooks import WebhookEndpointRow
+from services.storage.counts import folding, tallies
+from services.storage.outbox import outbox_order
+from services.storage.outbox.outbox_order import OWN_URL, is_dead, is_open, is_withdrawn
+
+MAX_ERROR_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One row of the outbox. `attempt` counts claims; times are aware UTC datetimes."""
+
+    id: str
+    order_id: str
+    seq: int
+    type: str
+    payload: dict[str, Any]
+    version: int
+    attempt: int
+    last_error: str | None
+    next_attempt_at: datetime | None
+    created_at: datetime
+    delivered_at: datetime | None
+    dead_at: datetime | None
+    endpoint_id: str
+
+    @property
+    def cursor(self) -> str:
+        """Where a list goes on after this message."""
+        return cursor_after(self.created_at, self.id)
+
+
+class Outbox:
+    """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database.everywhere()
+
+    def endpoints_due(self) -> builtins.list[str]:
+        """Endpoints to which something may be due now, `OWN_URL` for the deployment's."""
+        with glancing(self._database) as session:
+            return list(session.scalars(outbox_order.endpoints_due(self._database.now(session))))
+
+    def claim(
+        self, *, owner: str, limit: int, lease_s: float, endpoint_id: str = OWN_URL
+    ) -> builtins.list[Message]:
+        """Take up to `limit` due messages to an endpoint for `lease_s` seconds, longest due first; what
+        another courier is taking is passed by.
+
+        The attempt is counted here, so that a courier killed in the middle has used one up.
+        """
+        # Looked for first: an idle courier would else take SQLite's one writer twice a second.
+        with glancing(self._database) as session:
+            if session.scalar(outbox_order.due(self._database.now(session), endpoint_id).limit(1)) is None:
+                return []
+        with writing(self._database) as (session, now):
+            free = outbox_order.due(now, endpoint_id).limit(limit).with_for_update(skip_locked=True)
+            ids = session.scalars(free).all()
+            until = now + timedelta(seconds=lease_s)
+            held = {"lease_owner": owner, "lease_until": until, "due_at": until}
+            statement = (
+                update(OutboxRow)
+                .where(OutboxRow.id.in_(ids))
+                .values(attempt=OutboxRow.attempt + 1, version=OutboxRow.version + 1, **held)
+                .returning(OutboxRow)
+                .execution_options(synchronize_session=False, populate_existing=True)
+            )
+            taken = {row.id: _message(row) for row in session.scalars(statement)} if ids else {}
+            return [taken[key] for key in ids]
+
+    def delivered(self, message: Message) -> bool:
+        """Close a claimed message; False when somebody else has changed it since."""
+        with writing(self._database) as (session, now):
+            free = {"lease_owner": None, "lease_until": None, "next_attempt_at": None, "last_error": None}
+            closed = {"delivered_at": now, "due_at": None}
+            row = swap(session, OutboxRow, message.id, message.version, **closed, **free)
+            if row is not None:
+                outbox_order.hand_on(session, row)
+            return row is not None
+
+    def failed(self, message: Message, error: str, *, retry_in_s: float | None) -> bool:
+        """Put a claimed message back, due in `retry_in_s` seconds; None: dead. False as in `delivered`."""
+        with writing(self._database) as (session, now):
+            again = None if retry_in_s is None else now + timedelta(seconds=retry_in_s)
+            row = swap(
+                session,
+                OutboxRow,
+                message.id,
+                message.version,
+                lease_owner=None,
+                lease_until=None,
+                next_attempt_at=again,
+                due_at=again,
+                dead_at=now if again is None else None,
+                last_error=storable(error),
+            )
+            if row is not None and again is None:
+                outbox_order.hand_on(session, row)
+            return row is not None
+
+    def withdraw(self, message: Message) -> None:
+        """End a claimed message whose endpoint is no more."""
+        with writing(self._database) as (session, now):
+            held = (OutboxRow.id == message.id) & (OutboxRow.version == message.version)
+            outbox_order.withdraw(session, now, held)
+
+    def list(
+        self, *, dead: bool = False, withdrawn: bool = False, limit: int, after: str | None = None
+    ) -> builtins.list[Message]:
+        """The oldest messages that are dead, or withdrawn, or else that still wait; `after` is the `cursor`
+        of the last one that was seen.
+
+        Raises:
+            InputError: not a cursor of ours.
+        """
+        end = is_withdrawn() if withdrawn else is_dead() if dead else is_open()
+        query = select(OutboxRow).where(end).order_by(OutboxRow.created_at, OutboxRow.id).limit(limit)
+        if after is not None:
+            at, key = parse_cursor(after)
+            query = query.where(
+                tuple_(OutboxRow.created_at, OutboxRow.id) > tuple_(literal(at, UtcDateTime), literal(key))
+            )
+        with reading(self._database) as session:
+            return [_message(row) for row in session.scalars(query)]
+
+    def replay(self, ids: Sequence[str] | None = None) -> builtins.list[str]:
+        """Make these messages, or all dead ones, due again with all their attempts; their ids.
+
+        Raises:
+            NotFound: an id that is none, or whose endpoint was removed. Nothing is changed.
+        """
+        chosen = is_dead() if ids is None else OutboxRow.id.in_(ids) & OutboxRow.withdrawn_at.is_(None)
+        fresh = {"attempt": 0, "delivered_at": None, "dead_at": None, "next_attempt_at": None}
+        free = {"lease_owner": None, "lease_until": None, "version": OutboxRow.version + 1}
+        with writing(self._database) as (session, _):
+            self._database.lock(session, folding.LOCK)
+            told = select(OutboxRow.delivered_at).where(chosen, OutboxRow.delivered_at.is_not(None))
+            tallies.undeliver(self._database, session, list(session.scalars(told)))
+            statement = update(OutboxRow).where(chosen).values({**fresh, **free})
+            opened = session.execute(statement.returning(OutboxRow.id, OutboxRow.order_id)).all()
+            found = sorted(key for key, _ in opened)
+            if missing := sorted(set(ids or ()) - set(found)):
+                raise NotFound(
+                    f"No message {', '.join(missing)}", hint="`saycart webhooks list --dead` shows them."
+                )
+            outbox_order.line_up(session, sorted({order_id for _, order_id in opened}))
+            return found
+
+    def mend(self) -> int:
+        """Let go what waits behind nothing: a courier of the release before closed what was in front of it,
+        and told nobody. Withdraw what was written while its endpoint was removed. How many there were."""
+        with reading(self._database) as session:
+            found = session.scalars(outbox_order.forgotten()).all()
+            orphans = session.scalars(select(OutboxRow.id).where(outbox_order.orphaned())).all()
+        if found or orphans:
+            with writing(self._database) as (session, now):
+                outbox_order.let_go(session, found)
+                outbox_order.withdraw(session, now, OutboxRow.id.in_(orphans))
+        return len(found) + len(orphans)
+
+    def counts(self) -> dict[str, int]:
+        """How many messages are delivered or withdrawn (and not yet forgotten), waiting and dead."""
+        waiting = select(func.count()).select_from(OutboxRow).where(is_open())
+        dead = select(func.count()).where(is_dead())
+        withdrawn = select(func.count()).where(is_withdrawn())
+        with reading(self._database) as session:
+            return {
+                "delivered": tallies.delivered(session),
+                "waiting": session.scalar(waiting) or 0,
+                "dead": session.scalar(dead) or 0,
+                "withdrawn": session.scalar(withdrawn) or 0,
+            }
+
+    def oldest_s(self) -> float:
+        """Seconds since the oldest message that waits was written; 0 when none does. What is to a disabled
+        endpoint waits for somebody to enable it, and is not late."""
+        disabled = select(WebhookEndpointRow.id).where(WebhookEndpointRow.disabled_at.is_not(None))
+        waits = is_open(), OutboxRow.endpoint_id.not_in(disabled)
+        oldest = select(OutboxRow.created_at).where(*waits).order_by(OutboxRow.created_at).limit(1)
+        with reading(self._database) as session:
+            now, written = self._database.now(session), session.scalar(oldest)
+            return max(0.0, (now - written).total_seconds()) if written is not None else 0.0
+
+    def forget(self, older_than_s: float) -> int:
+        """Drop messages that were delivered or withdrawn more than so many seconds ago; how many of them
+        were delivered."""
+        with writing(self._database) as (session, now):
+            self._database.lock(session, folding.LOCK)
+            old = OutboxRow.delivered_at < now - timedelta(seconds=older_than_s)
+            gone = session.scalars(delete(OutboxRow).where(old).returning(OutboxRow.delivered_at)).all()
+            tallies.undeliver(self._database, session, list(gone))
+            too_old = OutboxRow.withdrawn_at < now - timedelta(seconds=older_than_s)
+            session.execute(delete(OutboxRow).where(is_withdrawn(), too_old))
+            return len(gone)
+
+
+def storable(error: str) -> str:
+    """An answer's words may hold anything; PostgreSQL's text holds no NUL."""
+    return "".join(sign if sign.isprintable() else " " for sign in error)[:MAX_ERROR_CHARS]
+
+
+def _message(row: OutboxRow) -> Message:
+    return Message(**{name: getattr(row, name) for name in Message.__slots__})

@@ -1,0 +1,117 @@
+"""Signing in by a provider: what has to be kept while somebody is there, and the session afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import delete, select
+
+from infra.sql.database import Database
+from schemas.shops.audit import Actor
+from schemas.shops.sign_in_errors import NotLetIn
+from schemas.shops.staff import Entered, Identity, Visit
+from services.storage.base.changes import writing
+from services.storage.base.tables_staff import OidcFlowRow, StaffDeviceRow
+from services.storage.people.attempts import Attempts, Counted
+from services.storage.people.provider_accounts import Refusal, Roles, account_of, told_acts, told_refusal
+from services.storage.people.sessions import end_sessions, hash_token
+from services.storage.people.sign_in import DEVICE_S, enter
+
+# Time to type a password and a code there, or to be asked to change one.
+FLOW_S = 600
+# One with very many groups is longer; signing out there then asks the person.
+MAX_ID_TOKEN_CHARS = 6000
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A sign-in that was begun here: where to go after it, and the device that vouches for it, if any."""
+
+    after: str
+    device: str
+
+
+class ProviderSignIns:
+    """Every call is one transaction or two, and may raise StorageUnavailable beside what it names."""
+
+    def __init__(self, database: Database, roles: Roles) -> None:
+        self._database = database.everywhere()
+        self._attempts = Attempts(database)
+        self._roles = roles
+
+    def begin(self, token: str, after: str, device: str) -> None:
+        """Note that the browser which holds `token` goes to the provider, and goes on to `after`. `device` is
+        its device cookie, which it does not show when it comes back from another site."""
+        with writing(self._database) as (session, now):
+            session.execute(delete(OidcFlowRow).where(OidcFlowRow.expires_at <= now))
+            since = now - timedelta(seconds=DEVICE_S)
+            known = session.scalars(
+                select(StaffDeviceRow.token_hash).where(
+                    StaffDeviceRow.token_hash == hash_token(device), StaffDeviceRow.used_at > since
+                )
+            ).one_or_none()
+            session.add(
+                OidcFlowRow(
+                    token_hash=hash_token(token),
+                    after=after,
+                    device=known or "",
+                    expires_at=now + timedelta(seconds=FLOW_S),
+                )
+            )
+
+    def take(self, token: str) -> Begun | None:
+        """What was begun with `token`, once; None when it is over, was taken before, or was never begun."""
+        with writing(self._database) as (session, now):
+            mine = (OidcFlowRow.token_hash == hash_token(token)) & (OidcFlowRow.expires_at > now)
+            columns = OidcFlowRow.after, OidcFlowRow.device
+            found = session.execute(delete(OidcFlowRow).where(mine).returning(*columns)).one_or_none()
+        return Begun(*found) if found else None
+
+    def count(self, begun: Begun, address: str) -> Counted:
+        """Count an answer of the provider's before it is looked at.
+
+        Raises:
+            TooManyAttempts: too many from there led nowhere; nothing was counted.
+        """
+        return self._attempts.count_provider(address, begun.device)
+
+    def give_back(self, counted: Counted) -> None:
+        """Take an attempt back that was not looked at: the provider was away."""
+        with writing(self._database) as (session, _):
+            self._attempts.give_back(session, counted)
+
+    def enter(
+        self,
+        who: Identity,
+        visit: Visit,
+        lasting_s: float,
+        *,
+        id_token: str,
+        counted: Counted,
+        by: Callable[[str], Actor],
+    ) -> tuple[str, Entered]:
+        """The name of the account and a new session of `lasting_s` seconds, for somebody whom the provider
+        vouches for. `by` makes the audit log's actor of a name.
+
+        Raises:
+            NotLetIn: they have no account here, or not any more. The attempt counts.
+        """
+        with writing(self._database) as (session, now):
+            found = account_of(self._database, session, now, who, self._roles)
+            if isinstance(found, Refusal):
+                if found.row is not None:
+                    end_sessions(session, found.row.id)
+                told_refusal(self._database, session, now, by, who, found)
+            else:
+                row, acts = found
+                self._attempts.give_back(session, counted)
+                kept = id_token if len(id_token) <= MAX_ID_TOKEN_CHARS else ""
+                entered = enter(session, row.id, visit, now, lasting_s, kept)
+                # Last, since it locks the shop's chain.
+                acts.append(("sign_in.by_provider", None, {"issuer": who.issuer}))
+                told_acts(self._database, session, now, by, row, acts)
+                return row.name, entered
+        # After the commit: what was noted of it stays.
+        raise NotLetIn(found.detail, hint=found.hint)

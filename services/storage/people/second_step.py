@@ -1,0 +1,219 @@
+"""The second step at sign-in: time-based codes (RFC 6238) from an authenticator app, and recovery codes.
+
+A code is good for its own half minute and the two beside it, and counts once: the newest that was taken is
+remembered, and the compare-and-set that moves it on lets one of two in. So is a recovery code: its row is
+deleted, and who deleted it is in.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal
+
+import pyotp
+from sqlalchemy import CursorResult, delete, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from infra.sql.database import Database
+from schemas.errors import Conflict, InputError
+from schemas.shops.audit import UNKNOWN, Actor
+from schemas.shops.staff import StaffSession
+from services.storage.audit.log import record
+from services.storage.base.changes import reading, writing
+from services.storage.base.tables_staff import StaffRecoveryRow, StaffRow, StaffTotpRow
+from services.storage.people.sessions import end_sessions, existing, held
+
+STEP_S = 30
+RECOVERY_CODES = 10
+# In the order in which they are likely: a phone's clock is right, then late, then early.
+_WINDOW = (0, -1, 1)
+
+
+class SecondSteps:
+    """Setting the second step up, and taking it away. Every call may raise StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database.everywhere()
+
+    def begin(self, own: StaffSession) -> None:
+        """Make a new secret, which counts for nothing until `confirm`.
+
+        Raises:
+            Conflict: the account has a second step already.
+        """
+        with writing(self._database) as (session, _):
+            held(session, own.staff_id)
+            row = session.get(StaffTotpRow, own.staff_id)
+            if row is None:
+                row = StaffTotpRow(staff_id=own.staff_id)
+                session.add(row)
+            elif row.confirmed_at is not None:
+                raise _on_already()
+            row.secret, row.begun_by = pyotp.random_base32(), own.id
+
+    def secret(self, own: StaffSession) -> str | None:
+        """The secret that this very session began with and has not confirmed yet; base 32."""
+        with reading(self._database) as session:
+            row = session.get(StaffTotpRow, own.staff_id)
+            return row.secret if row and row.confirmed_at is None and row.begun_by == own.id else None
+
+    def confirm(self, own: StaffSession, code: str, *, by: Actor = UNKNOWN) -> list[str]:
+        """Put the secret to use by its first code; the recovery codes, which nobody can show again. Other
+        sessions, which came without a code, end.
+
+        Raises:
+            InputError: not the code of now, or nothing was begun by this session.
+            Conflict: the account has a second step already.
+        """
+        with writing(self._database) as (session, now):
+            account = held(session, own.staff_id)
+            row = session.get(StaffTotpRow, own.staff_id)
+            if row is not None and row.confirmed_at is not None:
+                raise _on_already()
+            step = _step_of(row.secret, code, now) if row and row.begun_by == own.id else None
+            if row is None or step is None:
+                raise InputError(
+                    "That is not the code of this moment",
+                    hint="Is the phone's clock right? Wait for the next code and type that.",
+                )
+            row.confirmed_at, row.last_step = now, step
+            end_sessions(session, own.staff_id, but=own.id)
+            codes = _new_codes(session, own.staff_id)
+            self._told(session, now, by, "second_step.on", account, {"recovery_codes": len(codes)})
+            return codes
+
+    def renew_codes(self, staff_id: str, *, by: Actor = UNKNOWN) -> list[str]:
+        """New recovery codes in place of the old.
+
+        Raises:
+            Conflict: the account has no second step.
+        """
+        with writing(self._database) as (session, now):
+            account = held(session, staff_id)
+            row = session.get(StaffTotpRow, staff_id)
+            if row is None or row.confirmed_at is None:
+                raise Conflict("There is no second step to recover", hint="Set it up first.")
+            codes = _new_codes(session, staff_id)
+            self._told(session, now, by, "recovery_codes.made", account, {"recovery_codes": len(codes)})
+            return codes
+
+    def codes_left(self, staff_id: str) -> int:
+        """Recovery codes that were not used yet."""
+        with reading(self._database) as session:
+            return codes_left(session, staff_id)
+
+    def off(self, staff_id: str, *, by: Actor = UNKNOWN) -> None:
+        """Take the second step away; an account without one is fine."""
+        with writing(self._database) as (session, now):
+            account = held(session, staff_id)
+            was = has_second_step(session, staff_id)
+            _remove(session, staff_id)
+            if was:
+                self._told(session, now, by, "second_step.off", account)
+
+    def reset(self, name: str, *, by: Actor = UNKNOWN) -> None:
+        """Take the second step away from whoever lost phone and codes, and end their sessions.
+
+        Raises:
+            NotFound: no such account.
+        """
+        with writing(self._database) as (session, now):
+            row = existing(session, name, hold=True)
+            was = has_second_step(session, row.id)
+            _remove(session, row.id)
+            end_sessions(session, row.id)
+            self._told(session, now, by, "second_step.reset", row, {"had_one": was})
+
+    def _told(
+        self,
+        session: Session,
+        now: datetime,
+        by: Actor,
+        action: str,
+        account: StaffRow,
+        after: Mapping[str, object] | None = None,
+    ) -> None:
+        about = ("account", account.name)
+        record(
+            self._database, session, now, shop=account.shop_id, by=by, action=action, about=about, after=after
+        )
+
+
+def has_second_step(session: Session, staff_id: str) -> bool:
+    """Whether an account's sign-in takes a code."""
+    row = session.get(StaffTotpRow, staff_id)
+    return row is not None and row.confirmed_at is not None
+
+
+def spend(session: Session, staff_id: str, code: str, now: datetime) -> Literal["phone", "recovery"] | None:
+    """Use up a code from the phone or a recovery code, in this write transaction; which it was, None when it
+    is neither, or was used before."""
+    row = session.get(StaffTotpRow, staff_id)
+    if row is None or row.confirmed_at is None:
+        return None
+    step = _step_of(row.secret, code, now)
+    if step is not None:
+        newer = or_(StaffTotpRow.last_step.is_(None), StaffTotpRow.last_step < step)
+        mine = StaffTotpRow.staff_id == staff_id
+        moved = session.execute(update(StaffTotpRow).where(mine, newer).values(last_step=step))
+        return "phone" if _changed(moved) else None
+    of_account, right = StaffRecoveryRow.staff_id == staff_id, StaffRecoveryRow.code_hash == _hash(code)
+    return (
+        "recovery" if _changed(session.execute(delete(StaffRecoveryRow).where(of_account, right))) else None
+    )
+
+
+def codes_left(session: Session, staff_id: str) -> int:
+    """Recovery codes that were not used yet."""
+    mine = StaffRecoveryRow.staff_id == staff_id
+    return session.execute(select(func.count()).select_from(StaffRecoveryRow).where(mine)).scalar_one()
+
+
+def _step_of(secret: str, code: str, now: datetime) -> int | None:
+    """Which half minute a code belongs to, of those that are good now."""
+    typed = re.sub(r"\s", "", code)
+    current, totp = int(now.timestamp()) // STEP_S, pyotp.TOTP(secret, interval=STEP_S)
+    steps = (current + offset for offset in _WINDOW)
+    return next(
+        (s for s in steps if hmac.compare_digest(totp.generate_otp(s).encode(), typed.encode())), None
+    )
+
+
+def _new_codes(session: Session, staff_id: str) -> list[str]:
+    session.execute(delete(StaffRecoveryRow).where(StaffRecoveryRow.staff_id == staff_id))
+    codes = [_recovery_code() for _ in range(RECOVERY_CODES)]
+    session.add_all(StaffRecoveryRow(staff_id=staff_id, code_hash=_hash(code)) for code in codes)
+    return codes
+
+
+def _recovery_code() -> str:
+    """Such as `mzxw-6ytb-oi3u-q5dl`: base 32 has no digits that are read as letters."""
+    text = base64.b32encode(secrets.token_bytes(10)).decode().lower()
+    return "-".join(text[i : i + 4] for i in range(0, len(text), 4))
+
+
+def _hash(code: str) -> str:
+    """Dashes, spaces and capitals are as people type them."""
+    return hashlib.sha256(re.sub(r"[\s-]", "", code).lower().encode()).hexdigest()
+
+
+def _remove(session: Session, staff_id: str) -> None:
+    for table in (StaffRecoveryRow, StaffTotpRow):
+        session.execute(delete(table).where(table.staff_id == staff_id))
+
+
+def _changed(result: object) -> bool:
+    assert isinstance(result, CursorResult)
+    return bool(result.rowcount)
+
+
+def _on_already() -> Conflict:
+    return Conflict(
+        "This account has a second step already", hint="Turn it off first, to set up another phone."
+    )

@@ -1,0 +1,228 @@
+"""Sessions of staff: rows, so that each can be ended from here at once.
+
+The cookie holds a random token and the row its SHA-256: who reads the database can't sign in with it. A
+session ends by itself when it is old, and when nobody used it for a while.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import secrets
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from sqlalchemy import Select, delete, select, update
+from sqlalchemy.orm import Session
+
+from infra.sql.database import Database
+from schemas.errors import NotFound, StorageUnavailable
+from schemas.shops.access import Role, of_person
+from schemas.shops.staff import StaffSession, Visit
+from services.storage.base.changes import reading, writing
+from services.storage.base.ids import new_id
+from services.storage.base.tables_staff import (
+    StaffChallengeRow,
+    StaffDeviceRow,
+    StaffRow,
+    StaffSessionRow,
+    StaffTotpRow,
+)
+
+# That a session was used is written down at most so often: a read should stay a read.
+NOTED_EVERY_S = 60.0
+
+
+class SessionStore:
+    """Every call is one transaction or two, and may raise StorageUnavailable beside what it names."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database.everywhere()
+
+    def of(self, token: str, idle_s: float, *, used: bool = True) -> StaffSession | None:
+        """The session of a cookie's token; None when it is unknown, over, or the account is disabled.
+
+        `used`: a person does something with it just now, which puts off its idle end.
+        """
+        hashed = hash_token(token)
+        with reading(self._database) as session:
+            now = self._database.now(session)
+            found = session.execute(
+                _running(now, idle_s).where(StaffSessionRow.token_hash == hashed)
+            ).one_or_none()
+        if found is None:
+            return None
+        known = _session(*found)
+        if used and (now - known.used_at).total_seconds() >= min(NOTED_EVERY_S, idle_s / 4):
+            self._note(hashed, now)
+        return known
+
+    def list(self, staff_id: str, idle_s: float) -> builtins.list[StaffSession]:
+        """An account's sessions that run, last used first."""
+        with reading(self._database) as session:
+            now = self._database.now(session)
+            found = session.execute(
+                _running(now, idle_s)
+                .where(StaffSessionRow.staff_id == staff_id)
+                .order_by(StaffSessionRow.used_at.desc(), StaffSessionRow.id.desc())
+            )
+            return [_session(*row) for row in found]
+
+    def end(self, token: str) -> str | None:
+        """End one session by its token; one that is over already is fine. The ID token by which it was begun,
+        None where it was begun by a password."""
+        mine = StaffSessionRow.token_hash == hash_token(token)
+        with writing(self._database) as (session, _):
+            return session.scalars(
+                delete(StaffSessionRow).where(mine).returning(StaffSessionRow.id_token)
+            ).one_or_none()
+
+    def end_one(self, staff_id: str, session_id: str) -> None:
+        """End one of an account's own sessions; somebody else's is left alone, without a word."""
+        with writing(self._database) as (session, _):
+            session.execute(
+                delete(StaffSessionRow).where(
+                    StaffSessionRow.staff_id == staff_id, StaffSessionRow.id == session_id
+                )
+            )
+
+    def end_all(self, staff_id: str, *, but_device: str = "") -> None:
+        """Sign an account out everywhere, and forget its devices but the one with this token."""
+        with writing(self._database) as (session, _):
+            held(session, staff_id)
+            end_sessions(session, staff_id)
+            _forget_devices(session, staff_id, but_device)
+
+    def end_named(self, name: str) -> None:
+        """As `end_all`, by the account's name.
+
+        Raises:
+            NotFound: no such account.
+        """
+        with writing(self._database) as (session, _):
+            row = existing(session, name, hold=True)
+            end_sessions(session, row.id)
+            _forget_devices(session, row.id)
+
+    def _note(self, hashed: str, now: datetime) -> None:
+        # A database that can't take a write now should not turn away somebody whom it can read.
+        with suppress(StorageUnavailable), writing(self._database) as (session, _):
+            session.execute(
+                update(StaffSessionRow)
+                .where(StaffSessionRow.token_hash == hashed, StaffSessionRow.used_at < now)
+                .values(used_at=now)
+            )
+
+
+def begin_session(
+    session: Session,
+    staff_id: str,
+    visit: Visit,
+    now: datetime,
+    lasting_s: float,
+    id_token: str | None = None,
+) -> str:
+    """Add a session under a new token, which is returned; sessions of anybody that are over go. `id_token`:
+    what the provider said, where its word begins this one."""
+    token = new_token()
+    session.execute(delete(StaffSessionRow).where(StaffSessionRow.expires_at <= now))
+    session.add(
+        StaffSessionRow(
+            token_hash=hash_token(token),
+            id=new_id("ses"),
+            staff_id=staff_id,
+            created_at=now,
+            used_at=now,
+            expires_at=now + timedelta(seconds=lasting_s),
+            address=visit.address,
+            browser=visit.browser,
+            id_token=id_token,
+        )
+    )
+    return token
+
+
+def end_sessions(session: Session, staff_id: str, *, but: str = "") -> None:
+    """End an account's sessions, and sign-ins that are half done; `but` is the id of one that stays."""
+    session.execute(
+        delete(StaffSessionRow).where(StaffSessionRow.staff_id == staff_id, StaffSessionRow.id != but)
+    )
+    session.execute(delete(StaffChallengeRow).where(StaffChallengeRow.staff_id == staff_id))
+
+
+def new_token() -> str:
+    """256 random bits for a cookie."""
+    return secrets.token_urlsafe(32)
+
+
+def hash_token(token: str) -> str:
+    """What is stored of a token. It is random, so there is nothing to guess at and no need to be slow."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def named(session: Session, name: str, *, hold: bool = False) -> StaffRow | None:
+    """The account of this name. `hold`: nobody else changes it, signs in or out, to the transaction's end;
+    whoever begins or ends sessions holds it, so that none begins behind the back of who ends all."""
+    found = select(StaffRow).where(StaffRow.name == name)
+    return session.scalars(found.with_for_update() if hold else found).one_or_none()
+
+
+def held(session: Session, staff_id: str) -> StaffRow:
+    """The account with this id, as `named` with `hold`. Accounts are never removed.
+
+    Raises:
+        NotFound: no such account.
+    """
+    row = session.get(StaffRow, staff_id, with_for_update=True)
+    if row is None:
+        raise NotFound("No such account", hint="`saycart staff list` shows every account.")
+    return row
+
+
+def existing(session: Session, name: str, *, hold: bool = False) -> StaffRow:
+    """As `named`.
+
+    Raises:
+        NotFound: no such account.
+    """
+    row = named(session, name, hold=hold)
+    if row is None:
+        raise NotFound(f"No account {name!r}", hint="`saycart staff list` shows every account.")
+    return row
+
+
+def _forget_devices(session: Session, staff_id: str, but: str = "") -> None:
+    session.execute(
+        delete(StaffDeviceRow).where(
+            StaffDeviceRow.staff_id == staff_id, StaffDeviceRow.token_hash != hash_token(but)
+        )
+    )
+
+
+def _running(now: datetime, idle_s: float) -> Select[StaffSessionRow, StaffRow, datetime | None]:
+    return (
+        select(StaffSessionRow, StaffRow, StaffTotpRow.confirmed_at)
+        .join(StaffRow, StaffRow.id == StaffSessionRow.staff_id)
+        .outerjoin(StaffTotpRow, StaffTotpRow.staff_id == StaffRow.id)
+        .where(
+            StaffSessionRow.expires_at > now,
+            StaffSessionRow.used_at > now - timedelta(seconds=idle_s),
+            StaffRow.disabled_at.is_(None),
+        )
+    )
+
+
+def _session(row: StaffSessionRow, staff: StaffRow, confirmed_at: datetime | None) -> StaffSession:
+    return StaffSession(
+        id=row.id,
+        staff_id=staff.id,
+        name=staff.name,
+        second_step=confirmed_at is not None,
+        access=of_person(staff.shop_id, staff.name, Role.stored(staff.role)),
+        started_at=row.created_at,
+        used_at=row.used_at,
+        ends_at=row.expires_at,
+        address=row.address,
+        browser=row.browser,
+        by_provider=row.id_token is not None,
+    )

@@ -1,0 +1,205 @@
+"""Signing in: a password, then a code where the account has a second step, then a session.
+
+Wrong name, wrong password and disabled account are one answer, and take the same time. What an attempt may
+cost and how often it may be made is counted first: see `attempts.py`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import CursorResult, delete, select
+from sqlalchemy.orm import Session
+
+from infra.passwords import PasswordsBusy, verify_password
+from infra.sql.database import Database
+from schemas.errors import NotFound, SignInBusy
+from schemas.shops.audit import Actor
+from schemas.shops.staff import Entered, Halfway, StaffSession, Visit
+from services.storage.audit.log import record
+from services.storage.base.changes import reading, writing
+from services.storage.base.tables_staff import StaffChallengeRow, StaffDeviceRow, StaffOidcRow, StaffRow
+from services.storage.people.attempts import Attempts, Counted
+from services.storage.people.second_step import codes_left, has_second_step, spend
+from services.storage.people.sessions import begin_session, hash_token, named, new_token
+from services.storage.people.staff import MAX_NAME_CHARS, MAX_PASSWORD_CHARS
+
+# Time to find the phone.
+CHALLENGE_S = 300
+# A browser that was not signed in from for so long is a stranger again.
+DEVICE_S = 180 * 24 * 3600
+MAX_CODE_CHARS = 40
+
+
+class SignIns:
+    """Every call is a few short transactions, and may raise StorageUnavailable beside what it names."""
+
+    def __init__(self, database: Database, *, but_bound: bool = False) -> None:
+        """`but_bound`: no password lets in an account that is bound to a provider."""
+        self._database = database.everywhere()
+        self._attempts = Attempts(database)
+        self._but_bound = but_bound
+
+    def by_password(
+        self, name: str, password: str, visit: Visit, lasting_s: float
+    ) -> Entered | Halfway | None:
+        """The first step. A new session of `lasting_s` seconds, or what stands for it until the code comes;
+        None when name or password is wrong or the account is disabled.
+
+        Raises:
+            TooManyAttempts: wrong too often; nothing was looked at.
+            SignInBusy: too many at once; nothing was looked at.
+        """
+        name, password = name.strip()[:MAX_NAME_CHARS], password[:MAX_PASSWORD_CHARS]
+        known = self._device(name, visit.device)
+        counted = self._attempts.count(name, visit.address, known)
+        with reading(self._database) as session:
+            row = named(session, name)
+            stored = None if row is None or row.disabled_at else self._password_of(session, row)
+        if not self._right(stored, password, counted, known):
+            return None
+        with writing(self._database) as (session, now):
+            row = named(session, name, hold=True)
+            if row is None or row.disabled_at or row.password_hash != stored:
+                return None  # disabled, or given another password, in this very moment
+            self._attempts.forgive(session, counted)
+            if not has_second_step(session, row.id):
+                return enter(session, row.id, visit, now, lasting_s)
+            token = new_token()
+            session.execute(delete(StaffChallengeRow).where(StaffChallengeRow.expires_at <= now))
+            session.add(
+                StaffChallengeRow(
+                    token_hash=hash_token(token),
+                    staff_id=row.id,
+                    expires_at=now + timedelta(seconds=CHALLENGE_S),
+                )
+            )
+            return Halfway(token)
+
+    def by_code(
+        self, token: str, code: str, visit: Visit, lasting_s: float, *, by: Actor | None = None
+    ) -> Entered | None:
+        """The second step: the code from the phone, or a recovery code. None when it is wrong or was used.
+        `by`: who is at it, for the audit log, which tells of each recovery code that was used.
+
+        Raises:
+            NotFound: the first step was too long ago, or was taken back.
+            TooManyAttempts: wrong too often; nothing was looked at.
+        """
+        name = self.halfway(token)
+        if name is None:
+            raise NotFound("This sign-in took too long", hint="Begin again with name and password.")
+        known = self._device(name, visit.device)
+        counted = self._attempts.count(name, visit.address, known, code=True)
+        with writing(self._database) as (session, now):
+            row = named(session, name, hold=True)
+            spent = None if row is None else spend(session, row.id, code[:MAX_CODE_CHARS], now)
+            if row is None or spent is None:
+                return None
+            mine = StaffChallengeRow.token_hash == hash_token(token)
+            gone = session.execute(delete(StaffChallengeRow).where(mine, StaffChallengeRow.expires_at > now))
+            assert isinstance(gone, CursorResult)
+            if not gone.rowcount:  # used by another code, or the account was disabled, in this very moment
+                return None
+            self._attempts.forgive(session, counted)
+            entered = enter(session, row.id, visit, now, lasting_s)
+            if spent == "recovery":
+                self._told_recovery(session, now, row, by or Actor(f"staff:{row.name}"))
+            return entered
+
+    def halfway(self, token: str) -> str | None:
+        """Whose first step a token stands for; None when it is over."""
+        with reading(self._database) as session:
+            return session.scalars(
+                select(StaffRow.name)
+                .join(StaffChallengeRow, StaffChallengeRow.staff_id == StaffRow.id)
+                .where(
+                    StaffChallengeRow.token_hash == hash_token(token),
+                    StaffChallengeRow.expires_at > self._database.now(session),
+                    StaffRow.disabled_at.is_(None),
+                )
+            ).one_or_none()
+
+    def proves(self, by: StaffSession, password: str) -> bool:
+        """Whether it is the account's own person who sits at an open session, and not whoever found it.
+
+        Raises:
+            TooManyAttempts, SignInBusy: as `by_password`, counted for this session alone.
+        """
+        counted = self._attempts.count(by.name, by.address, by.id)
+        with reading(self._database) as session:
+            row = session.get(StaffRow, by.staff_id)
+            stored = None if row is None else row.password_hash or None
+        right = self._right(stored, password[:MAX_PASSWORD_CHARS], counted, by.id)
+        if right:
+            with writing(self._database) as (session, _):
+                self._attempts.forgive(session, counted)
+        return right
+
+    def _told_recovery(self, session: Session, now: datetime, row: StaffRow, by: Actor) -> None:
+        session.flush()
+        record(
+            self._database,
+            session,
+            now,
+            shop=row.shop_id,
+            by=by,
+            action="recovery_code.used",
+            about=("account", row.name),
+            after={"recovery_codes": codes_left(session, row.id)},
+        )
+
+    def _password_of(self, session: Session, row: StaffRow) -> str | None:
+        if self._but_bound and (bound := session.get(StaffOidcRow, row.id)) and bound.bound_at:
+            return None
+        return row.password_hash or None
+
+    def _right(self, stored: str | None, password: str, counted: Counted, known: str) -> bool:
+        # Outside of any transaction: it takes a good while on purpose, and nobody's write should wait for it.
+        try:
+            return verify_password(stored, password, known=bool(known))
+        except PasswordsBusy:
+            with writing(self._database) as (session, _):
+                self._attempts.give_back(session, counted)
+            raise SignInBusy from None
+
+    def _device(self, name: str, token: str) -> str:
+        """The token's hash, if `name` has signed in with it before; else nothing."""
+        if not token:
+            return ""
+        with reading(self._database) as session:
+            since = self._database.now(session) - timedelta(seconds=DEVICE_S)
+            return (
+                session.scalars(
+                    select(StaffDeviceRow.token_hash)
+                    .join(StaffRow, StaffRow.id == StaffDeviceRow.staff_id)
+                    .where(
+                        StaffDeviceRow.token_hash == hash_token(token),
+                        StaffDeviceRow.used_at > since,
+                        StaffRow.name == name,
+                    )
+                ).one_or_none()
+                or ""
+            )
+
+
+def enter(
+    session: Session,
+    staff_id: str,
+    visit: Visit,
+    now: datetime,
+    lasting_s: float,
+    id_token: str | None = None,
+) -> Entered:
+    """A session, and a fresh token for the device in place of the one that it came with; `id_token` as in
+    `begin_session`."""
+    device = new_token()
+    old = StaffDeviceRow.used_at < now - timedelta(seconds=DEVICE_S)
+    session.execute(delete(StaffDeviceRow).where(old))
+    session.execute(
+        delete(StaffDeviceRow).where(
+            StaffDeviceRow.token_hash == hash_token(visit.device), StaffDeviceRow.staff_id == staff_id
+        )
+    )
+    session.add(StaffDeviceRow(token_hash=hash_token(device), staff_id=staff_id, used_at=now))
+    return Entered(begin_session(session, staff_id, visit, now, lasting_s, id_token), device)

@@ -1,0 +1,227 @@
+"""Staff accounts: who may sign in, and with which password. How they do is in `sign_in.py`."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from infra.passwords import PasswordsBusy, hash_password
+from infra.sql.database import Database
+from schemas.errors import Conflict, InputError, NotFound, SignInBusy
+from schemas.shops.access import MAIN_SHOP, Role
+from schemas.shops.audit import UNKNOWN, Actor
+from services.storage.audit.log import record
+from services.storage.base.changes import reading, writing
+from services.storage.base.ids import new_id
+from services.storage.base.tables import ShopRow
+from services.storage.base.tables_staff import StaffOidcRow, StaffRow, StaffTotpRow
+from services.storage.people.attempts import Attempts
+from services.storage.people.sessions import end_sessions, existing, held, named
+
+MAX_NAME_CHARS = 80
+MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 10, 200
+NO_PASSWORD = ""
+"""In place of a hash, where no password lets anybody in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staff:
+    """One account; `disabled_at` is None while it may sign in. `second_step`: signing in takes a code.
+    `provider`: None, `invited` to sign in by the provider, or `bound` to it."""
+
+    id: str
+    shop: str
+    name: str
+    role: Role | None
+    created_at: datetime
+    disabled_at: datetime | None
+    second_step: bool = False
+    provider: str | None = None
+
+
+class StaffStore:
+    """Every call is one transaction or two, and may raise StorageUnavailable beside what it names."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database.everywhere()
+        self._attempts = Attempts(database)
+
+    def add(
+        self,
+        name: str,
+        password: str | None,
+        *,
+        shop: str = MAIN_SHOP,
+        role: Role = Role.REVIEWER,
+        by: Actor | None = None,
+    ) -> Staff:
+        """Make an account of a shop. Its name is one person's in all shops, since it stands in records.
+        Without a password only a provider can let it in.
+
+        Raises:
+            NotFound: no such shop.
+            InputError: an empty or overlong name, or a password that is too short or too long.
+            Conflict: the name is taken, if only by a disabled account: a name in old records is one person's.
+        """
+        name = name.strip()
+        if not is_name(name):
+            raise InputError(f"A name has 1 to {MAX_NAME_CHARS} printable characters")
+        hashed = NO_PASSWORD if password is None else _hashed(password)
+        with writing(self._database) as (session, now):
+            self._database.lock(session, f"staff:{name}")
+            if named(session, name) is not None:
+                raise Conflict(
+                    f"There is an account {name!r} already", hint="Choose another name; names stay taken."
+                )
+            if session.get(ShopRow, shop) is None:
+                raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` shows all.")
+            row = StaffRow(
+                id=new_id("stf"),
+                shop_id=shop,
+                role=role.value,
+                name=name,
+                password_hash=hashed,
+                created_at=now,
+            )
+            session.add(row)
+            session.flush()
+            after = {"disabled": False, "role": role.value}
+            self._told(session, now, by, "account.added", row, None, after)
+            return _staff(row)
+
+    def list(self) -> builtins.list[Staff]:
+        """Every account by name, disabled ones included."""
+        with reading(self._database) as session:
+            # The date and not the row: the secret has no business here.
+            found = session.execute(
+                select(StaffRow, StaffTotpRow.confirmed_at, StaffOidcRow.issuer, StaffOidcRow.bound_at)
+                .outerjoin(StaffTotpRow, StaffTotpRow.staff_id == StaffRow.id)
+                .outerjoin(StaffOidcRow, StaffOidcRow.staff_id == StaffRow.id)
+                .order_by(StaffRow.name)
+            )
+            return [
+                _staff(
+                    row,
+                    second_step=since is not None,
+                    provider=None if issuer is None else "bound" if bound_at else "invited",
+                )
+                for row, since, issuer, bound_at in found
+            ]
+
+    def disable(self, name: str, *, by: Actor | None = None) -> Staff:
+        """Shut an account and end its sessions; its name stays in what it decided.
+
+        Raises:
+            NotFound: no such account.
+        """
+        with writing(self._database) as (session, now):
+            row = existing(session, name, hold=True)
+            was = row.disabled_at is not None
+            row.disabled_at = row.disabled_at or now
+            end_sessions(session, row.id)
+            self._told(session, now, by, "account.disabled", row, {"disabled": was}, {"disabled": True})
+            return _staff(row)
+
+    def set_role(self, name: str, role: Role, *, by: Actor | None = None) -> Staff:
+        """Give an account another role; what its sessions may do follows at once.
+
+        Raises:
+            NotFound: no such account.
+        """
+        with writing(self._database) as (session, now):
+            row = existing(session, name, hold=True)
+            was, row.role = row.role, role.value
+            self._told(session, now, by, "account.role", row, {"role": was}, {"role": role.value})
+            return _staff(row)
+
+    def set_password(self, name: str, password: str, *, by: Actor | None = None) -> Staff:
+        """Give an account a new password and end its sessions.
+
+        Raises:
+            NotFound: no such account.
+            InputError: as `add`.
+        """
+        hashed = _hashed(password)
+        with writing(self._database) as (session, now):
+            row = existing(session, name, hold=True)
+            row.password_hash = hashed
+            end_sessions(session, row.id)
+            self._attempts.forget(session, name)
+            self._told(session, now, by, "password.set", row)
+            return _staff(row)
+
+    def change_password(self, staff_id: str, password: str, *, keeping: str, by: Actor | None = None) -> None:
+        """The account's own new password; its sessions end but for the one with the id `keeping`.
+
+        Raises:
+            NotFound: no such account.
+            InputError: as `add`.
+        """
+        hashed = _hashed(password)
+        with writing(self._database) as (session, now):
+            row = held(session, staff_id)
+            row.password_hash = hashed
+            end_sessions(session, staff_id, but=keeping)
+            self._told(session, now, by, "password.changed", row)
+
+    def _told(
+        self,
+        session: Session,
+        now: datetime,
+        by: Actor | None,
+        action: str,
+        row: StaffRow,
+        before: Mapping[str, object] | None = None,
+        after: Mapping[str, object] | None = None,
+    ) -> None:
+        """One entry of the audit log; of a password it says only that it was set."""
+        record(
+            self._database,
+            session,
+            now,
+            shop=row.shop_id,
+            by=by or UNKNOWN,
+            action=action,
+            about=("account", row.name),
+            before=before,
+            after=after,
+        )
+
+
+def is_name(text: str) -> bool:
+    """Whether an account may be called so."""
+    return 1 <= len(text) <= MAX_NAME_CHARS and text.isprintable()
+
+
+def _fit(password: str) -> str:
+    if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
+        raise InputError(
+            f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters",
+            hint="A sentence of four or five words is easy to remember and long enough.",
+        )
+    return password
+
+
+def _hashed(password: str) -> str:
+    try:
+        return hash_password(_fit(password))
+    except PasswordsBusy:
+        raise SignInBusy from None
+
+
+def _staff(row: StaffRow, *, second_step: bool = False, provider: str | None = None) -> Staff:
+    return Staff(
+        row.id,
+        row.shop_id,
+        row.name,
+        Role.stored(row.role),
+        row.created_at,
+        row.disabled_at,
+        second_step,
+        provider,
+    )

@@ -1,0 +1,141 @@
+"""Erasing what a customer said and who they were. What an order cost stays for the books (ADR 44).
+
+| where | what of the customer is there | what is left |
+|---|---|---|
+| `orders.transcript`, `evidence`, `draft` | the words, and what was read out of them | nothing |
+| `orders.cart` | `heard`, findings, names of what the menu lacks | lines: sku, name, size, options, prices |
+| `orders.findings` | sentences that quote the words | nothing; `order_codes` counts their codes |
+| `orders.engine` | `reader.text`, what the model made of the words | decoder, counts, verdict |
+| `orders.error` | a sentence that may quote | code, stage |
+| `orders.metadata`, `client` | whatever the shop knows them by; an address | nothing |
+| `orders.audio_key`, and its file | the voice | nothing; see `removals.py` |
+| `order_events.detail` | a reviewer's reason, a question and its answer | who, action, codes |
+| `reviews.proposed`, `standing`, `reason` | as the cart; what somebody wrote | the cart as above |
+| `review_records.before`, `after`, `reason` | likewise | the carts as above, who, when |
+| `outbox.payload`, `last_error` | cart, metadata, error; the receiver's words | as above |
+| `idempotency` | a key of the caller's, a hash of what was said | nothing, the row goes |
+
+Everything else about an order is ids, states, codes, times and counts: `order_codes`, `removals`, `tallies`,
+`review_tallies`, and `audit_log`, where nothing can ever be erased and so nothing of this may stand. A test
+walks all tables and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Text, cast, delete, select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import flag_modified
+
+from infra.sql.database import Database
+from schemas.errors import Conflict, NotFound
+from schemas.lifecycle import STATUS, TERMINAL, State
+from schemas.shops.audit import Actor
+from services.storage.audit.log import record
+from services.storage.audit.seals import ERASED
+from services.storage.base.changes import let_go, writing
+from services.storage.base.mapping import order_of
+from services.storage.base.records import OrderRecord
+from services.storage.base.scoping import database_of, owned
+from services.storage.base.table_base import Base
+from services.storage.base.tables import (
+    EventRow,
+    IdempotencyRow,
+    OrderRow,
+    OutboxRow,
+    ReviewRecordRow,
+    ReviewRow,
+)
+from services.storage.privacy import redaction
+
+
+class ErasureStore:
+    """Of one shop's orders. Every call is one transaction, and may raise StorageUnavailable beside what it
+    names; what belongs to another shop is not there."""
+
+    def __init__(self, database: Database, shop: str) -> None:
+        self._database, self._shop = database_of(database, shop), shop
+
+    def erase(self, order_id: str, *, by: Actor) -> OrderRecord:
+        """Erase what an order's customer said and who they were, and let go of the recording; an order that
+        was erased before stays as it is.
+
+        Raises:
+            NotFound: no such order.
+            Conflict: it is under way, or waits for somebody.
+        """
+        with writing(self._database) as (session, now):
+            row = owned(session.get(OrderRow, order_id, with_for_update=True), self._shop)
+            if row is None:
+                raise NotFound(f"No order {order_id}")
+            if (state := State.stored(row.state)) not in TERMINAL:
+                raise Conflict(
+                    f"The order is {STATUS[state]}",
+                    hint="Cancel it first, or wait until it has ended; then erase it.",
+                )
+            if row.erased_at is not None and row.audio_key is None:
+                return order_of(row)
+            spoke = row.audio_key is not None
+            let_go(session, now, row)
+            row.audio_key = None
+            wipe(session, now, [row])
+            session.flush()
+            told_erased(self._database, session, now, row, by, recording=spoke)
+            return order_of(row)
+
+
+def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> set[str]:
+    """Take all of the table above out of ended orders that the caller has locked, but for their recordings;
+    ids of those that have records of a review, which no longer give their seals."""
+    ids = [row.id for row in rows]
+    for row in rows:
+        _put(
+            row,
+            **dict.fromkeys(("transcript", "evidence", "draft", "metadata_", "client")),
+            cart=redaction.cart(row.cart),
+            error=redaction.error(row.error),
+            findings=[],
+            engine=redaction.engine(row.engine),
+            erased_at=now,
+            # Who has read it is told that it changed. `updated_at` stays: by it an order's time runs.
+            version=row.version + 1,
+        )
+    says_something = cast(EventRow.detail, Text) != "{}"  # few do
+    for event in session.scalars(select(EventRow).where(EventRow.order_id.in_(ids), says_something)):
+        _put(event, detail=redaction.detail(event.detail))
+    messages = select(OutboxRow).where(OutboxRow.order_id.in_(ids)).order_by(OutboxRow.id)
+    for message in session.scalars(messages.with_for_update()):
+        # By the version: a courier that posts it right now can't write the receiver's words after this.
+        version = message.version + 1
+        _put(message, payload=redaction.message(message.payload), last_error=None, version=version)
+    reviews = {one.id: one for one in session.scalars(select(ReviewRow).where(ReviewRow.order_id.in_(ids)))}
+    for review in reviews.values():
+        proposed = redaction.cart(review.proposed)
+        _put(review, proposed=proposed, standing=None, reason=None, version=review.version + 1)
+    reviewed = set()
+    for kept in session.scalars(select(ReviewRecordRow).where(ReviewRecordRow.review_id.in_(reviews))):
+        before, after = redaction.cart(kept.before), redaction.cart(kept.after)
+        _put(kept, before=before, after=after, reason=None, detail=redaction.act(kept.detail))
+        reviewed.add(reviews[kept.review_id].order_id)
+    session.execute(delete(IdempotencyRow).where(IdempotencyRow.order_id.in_(ids)))
+    return reviewed
+
+
+def _put(row: Base, **values: Any) -> None:
+    """Set columns, also where they seem to hold this: a document that can't be read is taken for None."""
+    for name, value in values.items():
+        setattr(row, name, value)
+        flag_modified(row, name)
+
+
+def told_erased(
+    database: Database, session: Session, now: datetime, row: OrderRow, by: Actor, *, recording: bool = False
+) -> None:
+    """The audit log's entry, by which `verify` knows why a review's record gives another seal."""
+    after = {"recording": recording}
+    record(
+        database, session, now, shop=row.shop_id, by=by, action=ERASED, about=("order", row.id), after=after
+    )

@@ -1,0 +1,141 @@
+"""What reviewers did: who, when, before, after, why. Rows are added and never changed or removed.
+
+| action | says | before, after |
+|---|---|---|
+| `claimed`, `taken_over`, `released` | who held it; `taken_over` names from whom, whose lease had run out | |
+| `played` | a recording was listened to, from `start_s` to `end_s` of it | |
+| `awaits_second` | a decision on an order that needs two people; it waits for another who agrees | both |
+| `decided` | the decision that settled the order | both |
+
+A decision is written in the transaction that makes it, so there is none without its record. The audit log
+says that it was made, and holds its seal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from infra.sql.database import Database
+from schemas.cart import Cart
+from schemas.errors import NotFound
+from schemas.shops.audit import canonical, stamp
+from services.storage.base.changes import reading, writing
+from services.storage.base.ids import new_id
+from services.storage.base.mapping import act_of, document_of, order_of, review_of
+from services.storage.base.records import ReviewAct, Settled
+from services.storage.base.scoping import database_of, of_shop, owned
+from services.storage.base.tables import OrderRow, ReviewRecordRow, ReviewRow
+
+
+def record_act(
+    session: Session,
+    now: datetime,
+    review_id: str,
+    actor: str,
+    action: str,
+    *,
+    before: Cart | None = None,
+    after: Cart | None = None,
+    reason: str | None = None,
+    detail: dict[str, Any] | None = None,
+) -> ReviewRecordRow:
+    """Append one act inside the caller's transaction."""
+    row = ReviewRecordRow(
+        id=new_id("act"),
+        review_id=review_id,
+        at=now,
+        actor=actor,
+        action=action,
+        before=document_of(before),
+        after=document_of(after),
+        reason=reason,
+        detail=detail or {},
+    )
+    session.add(row)
+    return row
+
+
+def seal_of(row: ReviewRecordRow) -> str:
+    """What the audit log keeps of a record: by it a change is seen, and nothing of the content can be told.
+
+    Keyed with the record's id, of which 80 bits are random and which nothing else holds: once the record is
+    erased, nobody can try which cart or which reason it was.
+    """
+    said = [
+        row.review_id,
+        stamp(row.at),
+        row.actor,
+        row.action,
+        row.before,
+        row.after,
+        row.reason,
+        row.detail,
+    ]
+    return hmac.new(row.id.encode(), canonical(said).encode(), hashlib.sha256).hexdigest()
+
+
+class ReviewLog:
+    """Of one shop's reviews. Every call is one transaction, and may raise StorageUnavailable beside what it
+    names."""
+
+    def __init__(self, database: Database, shop: str) -> None:
+        self._database, self._shop = database_of(database, shop), shop
+
+    def played(self, review_id: str, actor: str, start_s: float, end_s: float | None) -> None:
+        """Record that `actor` listened to the order's recording; `end_s` None is its end.
+
+        Raises:
+            NotFound: no such review.
+        """
+        with writing(self._database) as (session, now):
+            if owned(session.get(ReviewRow, review_id), self._shop) is None:
+                raise NotFound(f"No review {review_id}")
+            detail = {"start_s": round(start_s, 2), "end_s": None if end_s is None else round(end_s, 2)}
+            record_act(session, now, review_id, actor, "played", detail=detail)
+
+    def of(self, review_id: str) -> list[ReviewAct]:
+        """Everything that was done with one review, in order."""
+        query = select(ReviewRecordRow).join(ReviewRow, ReviewRow.id == ReviewRecordRow.review_id)
+        query = query.where(ReviewRecordRow.review_id == review_id, of_shop(ReviewRow, self._shop))
+        with reading(self._database) as session:
+            return [
+                act_of(row) for row in session.scalars(query.order_by(ReviewRecordRow.at, ReviewRecordRow.id))
+            ]
+
+    def settled(self, *, within_s: float | None = None) -> list[Settled]:
+        """Reviews that were decided, latest first: those of the last `within_s` seconds, or all."""
+        query = (
+            select(ReviewRow, OrderRow, ReviewRecordRow)
+            .join(OrderRow, OrderRow.id == ReviewRow.order_id)
+            .join(ReviewRecordRow, ReviewRecordRow.review_id == ReviewRow.id)
+            .where(ReviewRecordRow.action == "decided", of_shop(ReviewRow, self._shop))
+            .order_by(ReviewRecordRow.at.desc(), ReviewRecordRow.id.desc())
+        )
+        taken = select(ReviewRecordRow.review_id, ReviewRecordRow.actor, ReviewRecordRow.at).where(
+            ReviewRecordRow.action.in_(["claimed", "taken_over"])
+        )
+        with reading(self._database) as session:
+            if within_s is not None:
+                since = self._database.now(session) - timedelta(seconds=within_s)
+                query = query.where(ReviewRecordRow.at >= since)
+            rows = session.execute(query).all()
+            began: dict[tuple[str, str], datetime] = {}
+            if rows:
+                # Taken before it was decided, so at most one order's life before the oldest row.
+                oldest = min(review.created_at for review, _, _ in rows)
+                taken = taken.where(ReviewRecordRow.at >= oldest).order_by(ReviewRecordRow.at)
+                began = {(review, actor): at for review, actor, at in session.execute(taken)}
+            return [
+                Settled(review_of(review), order_of(order), began.get((review.id, act.actor)), _after(act))
+                for review, order, act in rows
+            ]
+
+
+def _after(row: ReviewRecordRow) -> Cart | None:
+    return act_of(row).after

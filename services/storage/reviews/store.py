@@ -1,0 +1,308 @@
+"""Reviews: the queue in front of a human. One reviewer holds one review, for the length of a lease.
+
+An order above a set value needs two people: what the first decides stands and waits, and counts once another
+decides the same. A second who decides otherwise leaves a decision standing in turn (ADR 0013).
+"""
+
+from __future__ import annotations
+
+import builtins
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, and_, func, literal, or_, select, text, tuple_
+from sqlalchemy.orm import Session
+
+from infra.sql.database import Database, UtcDateTime
+from schemas.compare import canonical_draft
+from schemas.errors import Conflict, NotFound, StaleState
+from schemas.review import Standing
+from schemas.shops.audit import Actor
+from services.storage.audit.reviews import told_decision
+from services.storage.base.changes import move, reading, swap, writing
+from services.storage.base.ids import cursor_after, parse_cursor
+from services.storage.base.mapping import columns_of, order_of, review_of, words_of
+from services.storage.base.records import OrderRecord, Outcome, Queue, QueueEntry, ReviewRecord
+from services.storage.base.scoping import database_of, of_shop, owned
+from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
+from services.storage.reviews.log import record_act
+
+
+class ReviewStore:
+    """Reviews of one shop. Every call is one transaction, and may raise StorageUnavailable beside what it
+    names; what belongs to another shop is not there."""
+
+    def __init__(self, database: Database, shop: str, tells: frozenset[str] = frozenset()) -> None:
+        """`shop`, `tells`: as of the order store."""
+        self._database = database_of(database, shop)
+        self._shop = shop
+        self._tells = tells
+
+    def list(
+        self, *, limit: int, cursor: str | None, include_claimed: bool
+    ) -> tuple[builtins.list[ReviewRecord], str | None]:
+        """Up to `limit` undecided reviews, longest waiting first, and the cursor to the next page.
+
+        Without `include_claimed` those are left out that somebody holds now; a lapsed claim is shown.
+
+        Raises:
+            InputError: not a cursor of ours.
+        """
+        query = select(ReviewRow).where(of_shop(ReviewRow, self._shop)).limit(limit + 1)
+        query = query.order_by(ReviewRow.created_at, ReviewRow.id)
+        if cursor is not None:
+            at, key = parse_cursor(cursor)
+            query = query.where(
+                tuple_(ReviewRow.created_at, ReviewRow.id) > tuple_(literal(at, UtcDateTime), literal(key))
+            )
+        with reading(self._database) as session:
+            free = _free(self._database.now(session))
+            query = query.where(_UNDECIDED if include_claimed else free)
+            found = [review_of(row) for row in session.scalars(query)]
+        if len(found) <= limit:
+            return found, None
+        last = found[limit - 1]
+        return found[:limit], cursor_after(last.created_at, last.id)
+
+    def queue(self, limit: int) -> Queue:
+        """The `limit` reviews that wait longest, held ones too; by whole minutes waited, then by value."""
+        mine = of_shop(ReviewRow, self._shop)
+        oldest = (
+            select(ReviewRow, OrderRow)
+            .join(OrderRow, OrderRow.id == ReviewRow.order_id)
+            .where(_UNDECIDED, mine)
+            .order_by(ReviewRow.created_at, ReviewRow.id)
+            .limit(limit)
+        )
+        with reading(self._database) as session:
+            now = self._database.now(session)
+            waiting = session.scalar(select(func.count()).select_from(ReviewRow).where(_UNDECIDED, mine)) or 0
+            free = session.scalar(select(func.count()).select_from(ReviewRow).where(_free(now), mine)) or 0
+            entries = [
+                QueueEntry(
+                    review=review_of(review),
+                    words=words_of(order),
+                    menu_id=order.menu_id,
+                    spoken=order.audio_key is not None,
+                )
+                for review, order in session.execute(oldest)
+            ]
+        # To the second no two wait alike, and the value would never count.
+        entries.sort(
+            key=lambda e: (-((now - e.review.created_at) // timedelta(minutes=1)), -value_of(e.review))
+        )
+        return Queue(now, tuple(entries), waiting, waiting - free)
+
+    def get(self, review_id: str) -> ReviewRecord:
+        """One review.
+
+        Raises:
+            NotFound: no such review.
+        """
+        with reading(self._database) as session:
+            return review_of(self._existing(session.get(ReviewRow, review_id), review_id))
+
+    def by_order(self, order_id: str) -> ReviewRecord | None:
+        """The review of an order, None if it was never doubted."""
+        with reading(self._database) as session:
+            query = select(ReviewRow).where(ReviewRow.order_id == order_id, of_shop(ReviewRow, self._shop))
+            row = session.scalars(query).one_or_none()
+            return None if row is None else review_of(row)
+
+    def claim(self, review_id: str, reviewer: str, lease_s: float) -> ReviewRecord:
+        """Take a review for `lease_s` seconds, renew one's own claim, or take over a lapsed one.
+
+        Renewing leaves `version` alone: nothing that the reviewer has read is different.
+
+        Raises:
+            NotFound: no such review.
+            Conflict: another reviewer holds it, it is settled, or one's own decision on it stands.
+        """
+        with writing(self._database) as (session, now):
+            seen = self._locked(session, review_id)
+            if seen.status not in ("open", "claimed"):
+                raise Conflict(f"The review is {seen.status}")
+            if seen.standing is not None and seen.standing["by"] == reviewer:
+                raise Conflict(
+                    "You have decided on this order already",
+                    hint="It needs a second person; leave it to a colleague.",
+                )
+            own = seen.claimed_by == reviewer
+            if seen.status == "claimed" and not own and _live(seen, now):
+                raise Conflict(
+                    f"{seen.claimed_by} holds this review", hint="Take another, or wait until it is free."
+                )
+            if not own:
+                action = "taken_over" if seen.status == "claimed" else "claimed"
+                detail = {"from": seen.claimed_by} if seen.claimed_by else {}
+                record_act(session, now, review_id, reviewer, action, detail=detail)
+            return _change(
+                session,
+                seen,
+                version=seen.version + (0 if own else 1),
+                status="claimed",
+                claimed_by=reviewer,
+                lease_until=now + timedelta(seconds=lease_s),
+            )
+
+    def renew(self, review_id: str, reviewer: str, lease_s: float) -> ReviewRecord:
+        """Hold one's own live claim for `lease_s` seconds from now.
+
+        Raises:
+            NotFound: no such review.
+            Conflict: not held, held by another, lapsed, or settled.
+        """
+        with writing(self._database) as (session, now):
+            seen = self._locked(session, review_id)
+            _must_hold(seen, reviewer, now)
+            until = now + timedelta(seconds=lease_s)
+            return _change(session, seen, version=seen.version, lease_until=until)
+
+    def release(self, review_id: str, reviewer: str) -> ReviewRecord:
+        """Put one's own claim back into the queue; a review that is open stays so.
+
+        Raises:
+            NotFound: no such review.
+            Conflict: another reviewer holds it, or it is settled.
+        """
+        with writing(self._database) as (session, now):
+            seen = self._locked(session, review_id)
+            if seen.status == "open":
+                return review_of(seen)
+            if seen.status != "claimed":
+                raise Conflict(f"The review is {seen.status}")
+            if seen.claimed_by != reviewer:
+                raise Conflict(f"{seen.claimed_by} holds this review")
+            record_act(session, now, review_id, reviewer, "released")
+            return _change(session, seen, status="open", claimed_by=None, lease_until=None)
+
+    def decide(
+        self,
+        review_id: str,
+        *,
+        reviewer: str,
+        version: int,
+        action: str,
+        reason: str | None,
+        outcome: Outcome,
+        second_above: int = 0,
+        by: Actor,
+    ) -> tuple[ReviewRecord, OrderRecord]:
+        """Settle a review that `reviewer` holds, and move its order by `outcome`, in one transaction.
+
+        Where the order is worth more than `second_above` minor units, as proposed or as decided, and nobody
+        else's standing decision is the same, this one only stands: the order stays, the review is open again.
+        `by` is who the credential says that `reviewer` is, for the audit log.
+
+        Raises:
+            NotFound: no such review.
+            Conflict: not claimed, claimed by another, lapsed, settled, or read at another version.
+            StaleState: the order is not where `outcome` can move it from. Nothing is stored.
+        """
+        with writing(self._database) as (session, now):
+            # The order first, as in OrderStore.cancel: two that lock both must do so in one order.
+            order_id = select(ReviewRow.order_id).where(ReviewRow.id == review_id).scalar_subquery()
+            row = session.scalars(
+                select(OrderRow).where(OrderRow.id == order_id).with_for_update()
+            ).one_or_none()
+            seen = self._locked(session, review_id)
+            _must_hold(seen, reviewer, now)
+            if seen.version != version:
+                raise Conflict(f"The review is at version {seen.version}, not {version}")
+            if row is None:
+                raise StaleState(f"Review {review_id} has no order")
+            read = review_of(seen)
+            after = outcome.cart
+            worth = max(value_of(read), after.total if after else 0)
+            mine = Standing.model_validate(
+                {"by": reviewer, "at": now.isoformat(), "action": action, "reason": reason}
+                | {"cart": outcome.draft if action != "reject" else None}
+            )
+            agreed = read.standing is not None and _same(read.standing, mine)
+            waits = 0 < second_above < worth and not agreed
+            kept = record_act(
+                session,
+                now,
+                review_id,
+                reviewer,
+                "awaits_second" if waits else "decided",
+                before=read.proposed,
+                after=after,
+                reason=reason,
+                detail={"action": action, "version": version}
+                | ({"first": read.standing.by, "agreed": agreed} if read.standing else {}),
+            )
+            if waits:
+                standing = mine.model_dump(mode="json")
+                opened = _change(
+                    session, seen, status="open", claimed_by=None, lease_until=None, standing=standing
+                )
+                told_decision(self._database, session, read, kept, by)
+                return opened, order_of(row)
+            order = order_of(row)
+            columns = columns_of(order, outcome)
+            moved = move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
+            review = _change(
+                session,
+                seen,
+                status="decided",
+                lease_until=None,
+                decision=action,
+                decided_by=reviewer,
+                decided_at=now,
+                reason=reason,
+            )
+            told_decision(self._database, session, read, kept, by)
+            return review, moved
+
+    def _existing(self, row: ReviewRow | None, review_id: str) -> ReviewRow:
+        row = owned(row, self._shop)
+        if row is None:
+            raise NotFound(f"No review {review_id}")
+        return row
+
+    def _locked(self, session: Session, review_id: str) -> ReviewRow:
+        """The row, held to the end of the transaction: on SQLite by BEGIN IMMEDIATE, else by FOR UPDATE."""
+        return self._existing(session.get(ReviewRow, review_id, with_for_update=True), review_id)
+
+
+# As text, as the index of what waits has it.
+_UNDECIDED = text(UNDECIDED)
+
+
+def _free(now: datetime) -> ColumnElement[bool]:
+    """Nobody holds it: open, or claimed by somebody whose lease has run out."""
+    return and_(_UNDECIDED, or_(ReviewRow.status == "open", ReviewRow.lease_until <= now))
+
+
+def value_of(review: ReviewRecord) -> int:
+    """What the order is worth as the machine proposed it, in minor units; 0 where it proposed nothing."""
+    return review.proposed.total if review.proposed else 0
+
+
+def _same(one: Standing, other: Standing) -> bool:
+    """Whether two people decided the same: both refused it, or both want the same lines."""
+    if one.by == other.by:
+        return False
+    if one.cart is None or other.cart is None:
+        return one.cart is other.cart
+    return canonical_draft(one.cart) == canonical_draft(other.cart)
+
+
+def _must_hold(seen: ReviewRow, reviewer: str, now: datetime) -> None:
+    if seen.status not in ("open", "claimed"):
+        raise Conflict(f"The review is {seen.status}")
+    if seen.status == "open" or (seen.claimed_by == reviewer and not _live(seen, now)):
+        raise Conflict("You do not hold this review", hint="Claim it, read it again, then decide.")
+    if seen.claimed_by != reviewer:
+        raise Conflict(f"{seen.claimed_by} holds this review")
+
+
+def _live(row: ReviewRow, now: datetime) -> bool:
+    return row.lease_until is not None and row.lease_until > now
+
+
+def _change(session: Session, seen: ReviewRow, **columns: object) -> ReviewRecord:
+    row = swap(session, ReviewRow, seen.id, seen.version, **columns)
+    if row is None:  # can't be while the row is locked; kept so that no lock is trusted alone
+        raise Conflict(f"Review {seen.id} changed meanwhile")
+    return review_of(row)

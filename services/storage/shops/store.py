@@ -1,0 +1,178 @@
+"""Shops, to which everything belongs. How stores are bound to one: see `scoping.py`."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from infra.sql.database import Database
+from schemas.errors import Conflict, InputError, NotFound
+from schemas.shops.audit import Actor
+from schemas.shops.retention import FOREVER, Days, Keeping
+from services.storage.audit.log import record
+from services.storage.base.changes import reading, writing
+from services.storage.base.tables import ShopRow
+
+_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
+MAX_NAME_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """One shop; `id` is what commands and records call it. `menus_of`: the shop whose menus it has."""
+
+    id: str
+    name: str
+    created_at: datetime
+    keeps: Keeping
+    menus_of: str | None = None
+
+
+class ShopStore:
+    """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database.everywhere()
+
+    def add(self, shop_id: str, name: str, *, by: Actor, menus_of: str | None = None) -> Shop:
+        """Make a shop, which has its menus from the shop `menus_of`, if that is given.
+
+        Raises:
+            InputError: an id that is not lower-case letters, digits and hyphens, or a name that is too long;
+                `menus_of` has its menus from another.
+            NotFound: no shop `menus_of`.
+            Conflict: there is one with this id.
+        """
+        if not _ID.fullmatch(shop_id):
+            raise InputError(
+                f"{shop_id[:60]!r} is no id for a shop", hint="1 to 40 of a-z, 0-9 and -, such as harbor-1."
+            )
+        if not 1 <= len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
+            raise InputError(f"A shop's name has 1 to {MAX_NAME_CHARS} printable characters")
+        with writing(self._database) as (session, now):
+            self._database.lock(session, f"shop:{shop_id}")
+            if session.get(ShopRow, shop_id) is not None:
+                raise Conflict(f"There is a shop {shop_id} already", hint="`saycart shops list` shows all.")
+            _check_chain(session, shop_id, menus_of)
+            row = ShopRow(id=shop_id, name=name.strip(), created_at=now, menus_of=menus_of)
+            session.add(row)
+            session.flush()
+            about, after = ("shop", shop_id), {"name": row.name}
+            if menus_of is not None:
+                after["menus_of"] = menus_of
+            record(
+                self._database,
+                session,
+                now,
+                shop=shop_id,
+                by=by,
+                action="shop.added",
+                about=about,
+                after=after,
+            )
+            return _shop(row)
+
+    def keep(self, shop_id: str, days: Mapping[str, Days | None], *, by: Actor) -> Shop:
+        """Set for how long the shop keeps `recordings`, `transcripts`, `orders`, as far as they are named;
+        None is what the settings say.
+
+        Raises:
+            NotFound: no such shop.
+        """
+        with writing(self._database) as (session, now):
+            row = _found(session, shop_id, hold=True)
+            before = _shop(row).keeps.shown()
+            for what, kept in days.items():
+                setattr(row, f"keep_{what}_days", 0 if kept == FOREVER else kept)
+            session.flush()
+            after = _shop(row).keeps.shown()
+            changed = [what for what in after if before[what] != after[what]]
+            if changed:
+                record(
+                    self._database,
+                    session,
+                    now,
+                    shop=shop_id,
+                    by=by,
+                    action="shop.keeps",
+                    about=("shop", shop_id),
+                    before={what: before[what] for what in changed},
+                    after={what: after[what] for what in changed},
+                )
+            return _shop(row)
+
+    def follow(self, shop_id: str, menus_of: str | None, *, by: Actor) -> Shop:
+        """Have the shop take its menus from another, or from none: then it keeps those that it has, and may
+        change them.
+
+        Raises:
+            NotFound: no such shop.
+            InputError: the other has its menus from a third or is the shop itself, or the shop is a chain.
+        """
+        with writing(self._database) as (session, now):
+            self._database.lock(session, f"shop:{shop_id}")
+            row = _found(session, shop_id, hold=True)
+            _check_chain(session, shop_id, menus_of)
+            before, row.menus_of = row.menus_of, menus_of
+            session.flush()
+            if before != menus_of:
+                record(
+                    self._database,
+                    session,
+                    now,
+                    shop=shop_id,
+                    by=by,
+                    action="shop.menus_of",
+                    about=("shop", shop_id),
+                    before={"menus_of": before},
+                    after={"menus_of": menus_of},
+                )
+            return _shop(row)
+
+    def list(self) -> builtins.list[Shop]:
+        """Every shop by id."""
+        with reading(self._database) as session:
+            return [_shop(row) for row in session.scalars(select(ShopRow).order_by(ShopRow.id))]
+
+    def get(self, shop_id: str) -> Shop:
+        """One shop.
+
+        Raises:
+            NotFound: no such shop.
+        """
+        with reading(self._database) as session:
+            return _shop(_found(session, shop_id))
+
+
+def _found(session: Session, shop_id: str, *, hold: bool = False) -> ShopRow:
+    """A shop's row, to the end of the transaction ours alone where it is to be changed; raises NotFound."""
+    row = session.get(ShopRow, shop_id, with_for_update=hold or None)
+    if row is None:
+        raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` shows all.")
+    return row
+
+
+def _check_chain(session: Session, shop_id: str, menus_of: str | None) -> None:
+    """One step and no more: a chain that has its menus from another would be followed round and round."""
+    if menus_of is None:
+        return
+    base = _found(session, menus_of)
+    if menus_of == shop_id or base.menus_of is not None:
+        raise InputError(
+            f"{shop_id} can't have its menus from {menus_of}"
+            + (f", which has them from {base.menus_of}" if base.menus_of else ", which is itself")
+        )
+    if session.scalar(select(ShopRow.id).where(ShopRow.menus_of == shop_id).limit(1)) is not None:
+        raise InputError(f"Other shops have their menus from {shop_id}, so it keeps its own")
+
+
+def _shop(row: ShopRow) -> Shop:
+    days = (row.keep_recordings_days, row.keep_transcripts_days, row.keep_orders_days)
+    keeps = Keeping(*(FOREVER if kept == 0 else kept for kept in days))
+    return Shop(row.id, row.name, row.created_at, keeps, row.menus_of)

@@ -1,0 +1,105 @@
+"""What a customer is told about an order, in their words and not in ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas import wording
+from schemas.cart import Cart
+from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, StageName, State
+from schemas.menu import Menu
+from schemas.order import Order
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+from services.api import present
+from services.checks.questions import settled_by
+from services.pipeline.flow import FLOW
+from services.storage.base.records import OrderRecord, ReviewRecord
+from services.web.customers.order_form import line_forms
+
+NOTHING_HEARD = Transcript(text="", confidence=0.0)
+
+# What each stage of the flow is to the one who waits for it.
+STAGE_WORDS = {
+    StageName.TRANSCRIBE: "Listening",
+    StageName.READ: "Making sense",
+    StageName.DECODE: "Thinking it over",
+    StageName.VALIDATE: "Checking the menu",
+}
+# Seconds between two looks where there are no scripts: often while the machine works, seldom for a human.
+REFRESH_S = {**dict.fromkeys(FLOW, 2), State.IN_REVIEW: 6}
+
+
+def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> dict[str, Any]:
+    """Everything that the order's page shows."""
+    heard = record.transcript
+    unheard = record.state is State.IN_REVIEW and (
+        ReviewReason.NOTHING_HEARD in record.reasons or (heard is not None and heard.nothing_was_said)
+    )
+    order = present.order(record, review)
+    return {
+        "order": order,
+        "menu": menu,
+        "state": record.state.value,
+        "sound": record.audio_key is not None,
+        "steps": _steps(record.state),
+        "unheard": unheard,
+        "question": order.question,
+        "settled_by": settled_by,
+        "doubts": [] if unheard else _doubts(record, order),
+        "live": record.state not in SETTLED or (record.state is State.IN_REVIEW and not unheard),
+        "over": record.state in TERMINAL,
+        "refresh_s": REFRESH_S.get(record.state),
+        "events": [event.value for event in Event],
+        "ends": sorted(ENDS),
+        "size_names": {size.id: size.name for size in menu.sizes},
+        "open": False,
+        **changing(record, menu, record.cart, _keys(record.cart)),
+    }
+
+
+def _doubts(record: OrderRecord, order: Order) -> list[str]:
+    """Why a colleague looks at it, each once: not what stands beside a line or is asked as the question."""
+    if record.state is not State.IN_REVIEW:
+        return []
+    beside = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
+    if order.question is not None:
+        beside |= {found.message for found in order.findings if settled_by(order.question, found)}
+    return [said for said in wording.doubts(record.reasons, order.findings) if said not in beside]
+
+
+def changing(record: OrderRecord, menu: Menu, cart: Cart | None, keys: list[str]) -> dict[str, Any]:
+    """What the form for changes shows; `blockers` is what keeps the cart from being confirmed."""
+    if cart is None or record.state is not State.PROPOSED:
+        return {"forms": [], "cart": cart}
+    return {
+        "order_id": record.id,
+        "version": record.version,
+        "cart": cart,
+        "forms": line_forms(cart, keys, menu),
+        "addable": [item for item in menu.items if item.available and f"+{item.sku}" not in keys],
+        "blockers": [
+            finding.message
+            for line in cart.lines
+            for finding in line.findings
+            if finding.severity == "blocking"
+        ],
+    }
+
+
+def _keys(cart: Cart | None) -> list[str]:
+    return [str(index) for index in range(len(cart.lines))] if cart else []
+
+
+def _steps(state: State) -> list[tuple[str, str]]:
+    """Each stage's words with `done`, `now` or `next`."""
+    if state not in FLOW:
+        return [(STAGE_WORDS[stage.name], "done") for stage in FLOW.values()]
+    steps, mark = [], "done"
+    for waiting, stage in FLOW.items():
+        if waiting is state:
+            mark = "now"
+        steps.append((STAGE_WORDS[stage.name], mark))
+        if mark == "now":
+            mark = "next"
+    return steps

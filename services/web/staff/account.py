@@ -1,0 +1,197 @@
+"""One's own account: the password, the second step, and where one is signed in.
+
+Whatever would let somebody in for longer than this session wants the password once more: an open page that
+was left alone, or a stolen cookie, must not be enough for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyotp
+import segno
+from fastapi import APIRouter, Request
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from schemas.errors import Conflict, InputError, SaycartError
+from services.api import problems
+from services.api.deps import Wired
+from services.bootstrap import Container
+from services.web.pages import Fields, Form, PageRoute, go, page
+from services.web.staff.leaving import provider_name, signed_out
+from services.web.staff.line import in_line
+from services.web.staff.staff import COOKIE, ENROL, Enrolling, Signed, SignedIn, read_cookie
+from services.web.staff.visits import OF_PROVIDER, visit_of
+
+router = APIRouter(prefix="/account", include_in_schema=False, route_class=PageRoute)
+
+ISSUER = "saycart"
+_DONE = {
+    "password": "The password is changed, and every other session is ended.",
+    "ended": "That session is ended.",
+    "off": "Signing in takes the password alone now.",
+}
+
+
+@router.get("")
+def account(request: Request, box: Wired, staff: Signed, done: str = "") -> Response:
+    """Everything about one's own account."""
+    return _page(request, box, staff, done=_DONE.get(done))
+
+
+@router.post("/password")
+async def change_password(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
+    """A new password; every other session ends."""
+    new, again = _typed(fields, "new"), _typed(fields, "again")
+    try:
+        if new != again:
+            raise InputError("The new password was not typed the same twice")
+        await _prove(request, box, staff, fields)
+        own = staff.session
+        await in_line(
+            request, lambda: box.staff.change_password(own.staff_id, new, keeping=own.id, by=staff.desk.by)
+        )
+    except SaycartError as error:
+        return await run_in_threadpool(_page, request, box, staff, error=error, about="password")
+    return go(request, "/account?done=password")
+
+
+@router.post("/sessions/end")
+def end_session(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
+    """End one of one's own sessions."""
+    box.sessions.end_one(staff.session.staff_id, fields.get("session"))
+    return go(request, "/account?done=ended")
+
+
+@router.post("/sign-out-everywhere")
+async def sign_out_everywhere(request: Request, box: Wired, staff: Signed) -> Response:
+    """End every session, this one too, and have other devices count as strangers."""
+    device = visit_of(request, OF_PROVIDER if staff.session.by_provider else staff.name).device
+    id_token = await run_in_threadpool(box.sessions.end, read_cookie(request, COOKIE))
+    await run_in_threadpool(box.sessions.end_all, staff.session.staff_id, but_device=device)
+    return await signed_out(request, box, id_token)
+
+
+@router.get("/second-step")
+def second_step(request: Request, box: Wired, staff: Enrolling) -> Response:
+    """Set the second step up: first the password, then the code that an app shows."""
+    if staff.session.second_step:
+        return go(request, "/account")
+    return _enrol(request, box, staff)
+
+
+@router.post("/second-step")
+async def begin(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> Response:
+    """Make a secret, to be confirmed by its first code."""
+    try:
+        await _prove(request, box, staff, fields)
+        await run_in_threadpool(box.second_steps.begin, staff.session)
+    except SaycartError as error:
+        return await run_in_threadpool(_enrol, request, box, staff, error)
+    return go(request, ENROL)
+
+
+@router.post("/second-step/confirm")
+def confirm(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> Response:
+    """Put it to use; the only page that ever shows these recovery codes."""
+    try:
+        codes = box.second_steps.confirm(staff.session, fields.get("code"), by=staff.desk.by)
+    except (Conflict, InputError) as error:
+        return _enrol(request, box, staff, error)
+    return page(request, "staff/recovery.html", codes=codes, first=True)
+
+
+@router.post("/second-step/codes")
+async def renew_codes(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
+    """New recovery codes; the old ones are worth nothing from now on."""
+    try:
+        await _prove(request, box, staff, fields)
+        codes = await run_in_threadpool(
+            box.second_steps.renew_codes, staff.session.staff_id, by=staff.desk.by
+        )
+    except SaycartError as error:
+        return await run_in_threadpool(_page, request, box, staff, error=error, about="second step")
+    return page(request, "staff/recovery.html", codes=codes, first=False)
+
+
+@router.post("/second-step/off")
+async def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
+    """Back to the password alone, where that is allowed."""
+    try:
+        if box.settings.staff_totp == "required":
+            raise Conflict("Everybody here signs in with a code", hint="Ask whoever runs saycart.")
+        await _prove(request, box, staff, fields)
+        await run_in_threadpool(box.second_steps.off, staff.session.staff_id, by=staff.desk.by)
+    except SaycartError as error:
+        return await run_in_threadpool(_page, request, box, staff, error=error, about="second step")
+    return go(request, "/account?done=off")
+
+
+async def _prove(request: Request, box: Container, staff: SignedIn, fields: Form) -> None:
+    """See that the form's `current` is the account's password.
+
+    Raises:
+        InputError: it is not.
+        TooManyAttempts, SignInBusy: it was not looked at.
+    """
+    current = _typed(fields, "current")
+    if not await in_line(request, lambda: box.sign_ins.proves(staff.session, current)):
+        raise InputError("That is not your present password")
+
+
+def _typed(fields: Form, name: str) -> str:
+    """A password as it was typed, spaces included."""
+    return (fields.all(name) or [""])[0]
+
+
+def _page(
+    request: Request,
+    box: Container,
+    staff: SignedIn,
+    *,
+    done: str | None = None,
+    error: SaycartError | None = None,
+    about: str = "",
+) -> Response:
+    own, settings = staff.session, box.settings
+    shown: dict[str, Any] = {
+        "sessions": box.sessions.list(own.staff_id, settings.staff_idle_s),
+        "own": own,
+        "codes_left": box.second_steps.codes_left(own.staff_id) if own.second_step else 0,
+        "required": settings.staff_totp == "required",
+        "provider": provider_name(request),
+        "done": done,
+        "wrong": {about: error} if error else {},
+    }
+    return _answer(request, "staff/account_page.html", error, **shown)
+
+
+def _enrol(request: Request, box: Container, staff: SignedIn, error: SaycartError | None = None) -> Response:
+    secret = box.second_steps.secret(staff.session)
+    required = box.settings.staff_totp == "required"
+    return _answer(
+        request,
+        "staff/second_step.html",
+        error,
+        secret=" ".join(secret[i : i + 4] for i in range(0, len(secret), 4)) if secret else None,
+        qr=_qr(secret, staff.name) if secret else None,
+        required=required,
+        wrong=error,
+    )
+
+
+def _answer(request: Request, template: str, error: SaycartError | None, **shown: Any) -> Response:
+    if error is None:
+        return page(request, template, **shown)
+    problem, headers = problems.describe(request, error)
+    return page(request, template, status=problem.status, headers=headers, **shown)
+
+
+def _qr(secret: str, name: str) -> Markup:
+    """What an app's camera reads, as SVG inside the page: an image of its own would have an address, and a
+    secret belongs into no address."""
+    uri = pyotp.TOTP(secret).provisioning_uri(name=name, issuer_name=ISSUER)
+    drawn = segno.make_qr(uri, error="m").svg_inline(scale=5, light="#fff", svgclass="qr", lineclass=None)
+    return Markup(drawn)  # noqa: S704 (drawn by us, from base 32 and a percent-encoded name)

@@ -1,0 +1,251 @@
+"""The menu pages: browse and search for all who may order; for managers sold out, edit, import, changes.
+
+A menu is never changed: every edit is a whole new version. It is checked, its grammar compiled and its
+prompt put into the decoder's cache before it is stored, because from then on it serves.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+from typing import Annotated, Any
+
+import structlog
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.responses import JSONResponse, Response
+
+from schemas.errors import Conflict, InvalidMenu, NotFound
+from schemas.menu import Item, Menu, Note, spoken_key
+from schemas.wording import minor_units
+from services.api.gate.bodies import MAX_JSON_BYTES, parse_json
+from services.api.problems import RequestRefused, invalid
+from services.api.routes.menus import next_version
+from services.desk import Desk
+from services.web.customers.order_access import Visiting
+from services.web.pages import Fields, Form, PageRoute, go, is_fragment, page
+from services.web.staff.menu_diff import changes
+from services.web.staff.staff import Manager, MenuDesk, visitor
+
+log = structlog.get_logger(__name__)
+
+router = APIRouter(prefix="/menu", include_in_schema=False, route_class=PageRoute)
+
+SHOWN_VERSIONS = 50
+
+
+@router.get("")
+def listed(request: Request, box: Visiting) -> Response:
+    """The menus there are."""
+    return page(request, "menu/list.html", menus=box.menus.headers(), staff=visitor(request))
+
+
+@router.get("/{menu_id}")
+def browse(menu_id: str, request: Request, box: Visiting, q: str = "") -> Response:
+    """One menu by category; `q` keeps what is called so, by name, alias or sku."""
+    return _browsed(request, box, menu_id, q)
+
+
+def _browsed(request: Request, box: Desk, menu_id: str, q: str) -> Response:
+    stored = box.menus.get(menu_id)
+    menu = stored.menu
+    wanted = spoken_key(q)
+    items = [item for item in menu.items if _is_called(wanted, item.name, *item.aliases, item.sku)]
+    order = list(dict.fromkeys(item.category for item in menu.items))
+    items.sort(key=lambda item: order.index(item.category))
+    groups = [
+        (group, [o for o in group.options if _is_called(wanted, o.name, *o.aliases, o.id, group.name)])
+        for group in menu.option_groups
+    ]
+    return page(
+        request,
+        "menu/browse.html",
+        stored=stored,
+        menu=menu,
+        q=q,
+        categories=[(name, list(part)) for name, part in groupby(items, key=lambda item: item.category)],
+        groups=[(group, options) for group, options in groups if options],
+        size_names={size.id: size.name for size in menu.sizes},
+        staff=visitor(request),
+    )
+
+
+def _is_called(wanted: str, *names: str) -> bool:
+    return any(wanted in spoken_key(name) for name in names)
+
+
+@router.get("/{menu_id}/versions")
+def versions(menu_id: str, request: Request, box: Visiting) -> Response:
+    """The newest versions, each with what it changed."""
+    found = box.menus.versions(menu_id, limit=SHOWN_VERSIONS + 1)
+    if not found:
+        raise NotFound(f"No menu {menu_id}")
+    steps = [(new, changes(old.menu, new.menu)) for new, old in pairwise(found)]
+    first = [] if len(found) > SHOWN_VERSIONS else [(found[-1], None)]
+    return page(
+        request, "menu/versions.html", menu=found[0].menu, steps=steps + first, staff=visitor(request)
+    )
+
+
+@router.get("/{menu_id}/export")
+def export(
+    menu_id: str, box: Visiting, version: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None
+) -> Response:
+    """The menu document, to be kept or imported elsewhere."""
+    menu = box.menus.get(menu_id, version).menu
+    return JSONResponse(menu.model_dump(mode="json", exclude_none=True))
+
+
+@router.get("/{menu_id}/items/{sku}")
+def edit(menu_id: str, sku: str, request: Request, box: MenuDesk, staff: Manager) -> Response:
+    """The form for one item."""
+    stored = box.menus.get(menu_id)
+    return page(
+        request,
+        "menu/item.html",
+        stored=stored,
+        menu=stored.menu,
+        item=_item(stored.menu, sku),
+        size_names={size.id: size.name for size in stored.menu.sizes},
+        staff=staff,
+    )
+
+
+@router.post("/{menu_id}/items/{sku}")
+def save(menu_id: str, sku: str, request: Request, box: MenuDesk, form: Fields) -> Response:
+    """Name, prices, aliases and availability of one item, as a new version."""
+    menu = box.menus.get(menu_id).menu
+    changed = _edited(_item(menu, sku), form, menu.currency)
+    items = tuple(changed if item.sku == sku else item for item in menu.items)
+    new, notes = _whole(menu, items=items)
+    _publish(box, new, after=_version(form))
+    return _told(request, new, f"/menu/{menu_id}", notes)
+
+
+@router.post("/{menu_id}/available")
+def available(menu_id: str, request: Request, box: MenuDesk, form: Fields) -> Response:
+    """Mark one item (`sku`) or one option (`group` and `option`) as sold out or back, as a new version."""
+    menu = box.menus.get(menu_id).menu
+    is_back = form.get("available") == "yes"
+    if "sku" in form:
+        sku = _item(menu, form.get("sku")).sku
+        items = tuple(
+            item.model_copy(update={"available": is_back}) if item.sku == sku else item for item in menu.items
+        )
+        new, _ = _whole(menu, items=items)
+    else:
+        new, _ = _whole(
+            menu, option_groups=_with_option(menu, form.get("group"), form.get("option"), is_back)
+        )
+    _publish(box, new, after=_version(form))
+    if is_fragment(request):
+        return _browsed(request, box, menu_id, form.get("q"))
+    return go(request, f"/menu/{menu_id}")
+
+
+@router.post("")
+async def imported(request: Request, box: MenuDesk) -> Response:
+    """A whole menu document from a file, as a new version of its menu."""
+    file = (await request.form()).get("menu")
+    data = await file.read(MAX_JSON_BYTES + 1) if isinstance(file, UploadFile) else b""
+    if not data:
+        raise invalid([("/menu", "choose a menu document, a JSON file")])
+    if len(data) > MAX_JSON_BYTES:
+        raise RequestRefused("body_too_large", 413, f"The file is over {MAX_JSON_BYTES} bytes.")
+    try:
+        menu, notes = Menu.read(parse_json(data))
+    except ValueError as error:
+        raise RequestRefused("malformed_body", 400, f"The file is {error}.") from None
+    await run_in_threadpool(_publish, box, menu)
+    return _told(request, menu, f"/menu/{menu.id}/versions", notes)
+
+
+def _told(request: Request, menu: Menu, where: str, notes: tuple[Note, ...]) -> Response:
+    """On to `where`; by way of a page that names what was dropped, if anything was."""
+    if not notes:
+        return go(request, where)
+    swap = {"HX-Retarget": "#main", "HX-Reselect": "#main", "HX-Reswap": "outerHTML"}
+    headers = swap if is_fragment(request) else None
+    return page(request, "menu/tidied.html", headers=headers, menu=menu, where=where, notes=notes)
+
+
+def _publish(box: Desk, menu: Menu, after: int | None = None) -> None:
+    """Check, compile, warm, and only then store: what is stored serves.
+
+    Raises:
+        InvalidMenu: it contradicts itself, or its grammar does not compile.
+        Conflict: the newest version is not `after` any more.
+    """
+    version = next_version(box, menu.id)
+    if after is not None and version != after + 1:
+        # Before the work, and again in the transaction below.
+        raise Conflict("The menu has got a newer version since this page was loaded")
+    box.check_menu(menu, version)
+    _warm(box, menu, version)
+    stored, created = box.menus.put(menu, by=box.by, after=after)
+    log.info("menu.edited", menu=menu.id, version=stored.version, created=created, by=box.by.name)
+
+
+def _warm(box: Desk, menu: Menu, version: int) -> None:
+    """Put the menu's prompt into the decoder's cache; only speed depends on it."""
+    try:
+        box.warm_menu(menu, version)
+    except Exception:
+        log.warning("menu.not_warmed", menu=menu.id, version=version, exc_info=True)
+
+
+def _item(menu: Menu, sku: str) -> Item:
+    item = menu.item(sku)
+    if item is None:
+        raise NotFound(f"The menu {menu.id} has no item {sku}")
+    return item
+
+
+def _with_option(menu: Menu, group_id: str, option_id: str, is_back: bool) -> tuple[Any, ...]:
+    group = menu.group(group_id)
+    if group is None or option_id not in {option.id for option in group.options}:
+        raise NotFound(f"The menu {menu.id} has no option {option_id} in {group_id}")
+    options = tuple(
+        option.model_copy(update={"available": is_back}) if option.id == option_id else option
+        for option in group.options
+    )
+    return tuple(
+        group.model_copy(update={"options": options}) if group.id == group_id else group
+        for group in menu.option_groups
+    )
+
+
+def _edited(item: Item, form: Form, currency: str) -> Item:
+    """The item as the form has it; not checked yet."""
+    problems: list[tuple[str, str]] = []
+
+    def price(field: str) -> int:
+        try:
+            return minor_units(form.get(field), currency)
+        except ValueError as error:
+            problems.append((f"/{field}", str(error)))
+            return 0
+
+    update: dict[str, Any] = {
+        "name": form.get("name"),
+        "aliases": tuple(alias for line in form.get("aliases").splitlines() if (alias := line.strip())),
+        "available": "available" in form,
+    }
+    if item.prices is None:
+        update["price"] = price("price")
+    else:
+        update["prices"] = {size: price(f"price/{size}") for size in item.prices}
+    if problems:
+        raise InvalidMenu(problems)
+    return item.model_copy(update=update)
+
+
+def _whole(menu: Menu, **update: Any) -> tuple[Menu, tuple[Note, ...]]:
+    """The menu with parts replaced, checked whole and tidied like an import."""
+    return Menu.read(menu.model_copy(update=update).model_dump(mode="json", exclude_none=True))
+
+
+def _version(form: Form) -> int:
+    if not form.get("version").isdecimal():
+        raise invalid([("/version", "is missing; load the page again")])
+    return int(form.get("version"))

@@ -1,0 +1,166 @@
+"""Signing in by a provider of one's own (OpenID Connect, ADR 60): there, and back again.
+
+The browser holds one random secret meanwhile, in a cookie that comes back with a link from another site
+(SameSite=Lax) and that over https no other host can set (`__Host-`). State, nonce and PKCE's verifier are
+made from it, so an answer counts in the browser that asked for it, and there once.
+"""
+
+from __future__ import annotations
+
+import hmac
+from functools import partial
+from typing import Annotated
+
+import structlog
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from infra.oidc import NotBelieved, Provider, ProviderAway, ProviderBusy, Secrets, new_attempt
+from schemas.errors import NotFound, SaycartError, SignInBusy, TooManyAttempts
+from schemas.shops.sign_in_errors import NotBegunHere, NotLetIn
+from schemas.shops.sign_in_errors import ProviderAway as Away
+from schemas.shops.staff import Identity
+from services.api.deps import Wired
+from services.api.gate.acting import acting
+from services.api.gate.rates import by_address
+from services.bootstrap import Container
+from services.web.pages import Fields, PageRoute, problem_page
+from services.web.staff.leaving import leave, own_address
+from services.web.staff.sign_in import entered
+from services.web.staff.staff import drop_cookie, read_cookie, safe_next, set_cookie
+from services.web.staff.visits import OF_PROVIDER, visit_of
+
+log = structlog.get_logger(__name__)
+
+router = APIRouter(prefix="/sign-in/oidc", include_in_schema=False, route_class=PageRoute)
+
+OPEN = [Depends(by_address)]
+FLOW_COOKIE = "saycart_oidc"
+# As long as storage waits for the answer.
+FLOW_S = 600
+CALLBACK = "/sign-in/oidc/callback"
+PAGE = "staff/not_signed_in.html"
+# Longer than any provider's; what is longer goes nowhere.
+Answered = Annotated[str | None, Query(max_length=4096)]
+# Errors of an authorization endpoint (RFC 6749, 4.1.2.1) after which another try may go well.
+_PASSING = frozenset({"server_error", "temporarily_unavailable"})
+
+
+@router.post("", dependencies=OPEN)
+async def begin(request: Request, box: Wired, fields: Fields) -> Response:
+    """Go to the provider. The gate has refused forms of other sites already."""
+    provider, token = _provider(box), new_attempt()
+    try:
+        where = await provider.address(token, own_address(request, CALLBACK))
+    except (ProviderAway, ProviderBusy) as error:
+        return _refused(request, _ours(box, error))
+    device = visit_of(request, OF_PROVIDER).device
+    after = safe_next(fields.get("next"))
+    await run_in_threadpool(box.provider_sign_ins.begin, token, after, device)
+    answer = leave(request, where)
+    set_cookie(request, answer, FLOW_COOKIE, token, FLOW_S, "lax")
+    return answer
+
+
+@router.get("/callback", dependencies=OPEN)
+async def back(
+    request: Request,
+    box: Wired,
+    state: Answered = None,
+    code: Answered = None,
+    error: Answered = None,
+    iss: Answered = None,
+) -> Response:
+    """Come back from there. Whatever is wrong ends in a page with the way on, and never in a session."""
+    provider, token = _provider(box), read_cookie(request, FLOW_COOKIE)
+    if not token or not hmac.compare_digest((state or "").encode(), Secrets.of(token).state.encode()):
+        # What was begun here stays: anybody can send a browser to this address.
+        return _refused(request, NotBegunHere("This sign-in was not begun in this browser"))
+    try:
+        answer = await _come_in(request, box, provider, token, code, error, iss)
+    except (SaycartError, ProviderAway, ProviderBusy, NotBelieved) as refused:
+        answer = _refused(request, _ours(box, refused))
+    drop_cookie(request, answer, FLOW_COOKIE)
+    return answer
+
+
+async def _come_in(
+    request: Request,
+    box: Container,
+    provider: Provider,
+    token: str,
+    code: str | None,
+    error: str | None,
+    iss: str | None,
+) -> Response:
+    """
+    Raises:
+        SaycartError, ProviderAway, ProviderBusy, NotBelieved: nobody comes in.
+    """
+    store, settings = box.provider_sign_ins, box.settings
+    begun = await run_in_threadpool(store.take, token)
+    if begun is None:
+        raise NotBegunHere("This sign-in took too long, or was used already")
+    if not await provider.expects(iss):
+        raise NotBelieved("the answer names another issuer")
+    if error:
+        raise _told_error(settings.oidc_name, error)
+    if not code:
+        raise NotBelieved("the answer holds no code")
+    visit = visit_of(request, OF_PROVIDER)
+    counted = await run_in_threadpool(store.count, begun, visit.address)
+    try:
+        told = await provider.told(token, own_address(request, CALLBACK), code)
+    except (ProviderAway, ProviderBusy):
+        await run_in_threadpool(store.give_back, counted)
+        raise
+    name, got = await run_in_threadpool(
+        store.enter,
+        Identity.told(told.claims, settings.oidc_claim),
+        visit,
+        settings.staff_session_s,
+        id_token=told.id_token,
+        counted=counted,
+        by=partial(acting, request),
+    )
+    return await entered(request, box, got, name, safe_next(begun.after), OF_PROVIDER)
+
+
+def _provider(box: Container) -> Provider:
+    if box.provider is None:
+        raise NotFound("Nobody signs in by a provider here", hint="Sign in with name and password.")
+    return box.provider
+
+
+def _told_error(name: str, error: str) -> SaycartError:
+    if error == "access_denied":
+        return NotLetIn(
+            f"The sign-in at {name} was called off, or you may not use saycart there",
+            hint=f"Begin again; if it comes to the same, ask whoever keeps the accounts of {name}.",
+        )
+    if error in _PASSING:
+        return Away(f"{name} can't sign anybody in at this moment")
+    # Of the sender's making: it goes into no log as it is.
+    log.warning("oidc.error_answer", error=error if error.isidentifier() and len(error) < 60 else "other")
+    return NotLetIn(f"{name} did not sign you in")
+
+
+def _ours(box: Container, error: Exception) -> SaycartError:
+    """The same in words for a person."""
+    name = box.settings.oidc_name
+    if isinstance(error, NotBelieved):
+        log.warning("oidc.not_believed", reason=str(error))
+        return NotLetIn(f"What {name} said of you could not be checked")
+    if isinstance(error, ProviderAway):
+        return Away(f"{name} does not answer")
+    if isinstance(error, ProviderBusy):
+        return SignInBusy()
+    assert isinstance(error, SaycartError)
+    return error
+
+
+def _refused(request: Request, error: SaycartError) -> Response:
+    if not isinstance(error, SignInBusy | TooManyAttempts):
+        log.info("staff.provider_refused", code=error.code)
+    return problem_page(request, error, PAGE)

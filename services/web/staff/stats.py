@@ -1,0 +1,108 @@
+"""`/review/stats`: how the review does. Figures and plots are made here; the page runs no script for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from services.storage.base.records import Decided
+from services.web.pages import PageRoute, page
+from services.web.staff.charts import Bar, bars
+from services.web.staff.staff import ReviewDesk
+
+# Before `review.py` in the list of pages: there, "stats" would be a review's id.
+router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
+
+PERIODS = {1: "24 hours", 7: "7 days", 30: "30 days"}
+COMMONEST = 8
+# Upper bounds of the plot of waiting times, in minutes. In seconds each has two digits, as the times have.
+WAITS = (1, 2, 5, 10, 30, 60)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the page shows of some decisions. Times are in seconds, down to two digits, None without any."""
+
+    settled: int
+    actions: Counter[str]
+    wait_s: float | None
+    slow_wait_s: float | None
+    work_s: float | None
+    agreement: float | None
+    corrections: list[tuple[str, int]]
+    people: list[tuple[str, int]]
+
+
+@router.get("/stats")
+def stats(request: Request, box: ReviewDesk, days: int = 7) -> Response:
+    """The last `days`, one of `PERIODS`, by whole hours of the clock."""
+    days = days if days in PERIODS else 7
+    decided = box.decided(24 * days)
+    queue = box.reviews.queue(1)
+    return page(
+        request,
+        "review/stats.html",
+        days=days,
+        periods=PERIODS,
+        queue=queue,
+        figures=figures(decided),
+        throughput=bars(_throughput(decided, queue.now, days), "settled"),
+        waits=bars(_waits(decided), "orders"),
+    )
+
+
+def figures(decided: Decided) -> Figures:
+    """What can be said of these decisions."""
+    actions = decided.actions
+    kept = actions["approve"] + actions["correct"]
+    return Figures(
+        settled=actions.total(),
+        actions=actions,
+        wait_s=_at_share(decided.waits_s, 0.5),
+        slow_wait_s=_at_share(decided.waits_s, 0.9),
+        work_s=_at_share(decided.works_s, 0.5),
+        # Of orders that were sold: what was approved as it stood. A rejection says nothing about the cart.
+        agreement=actions["approve"] / kept if kept else None,
+        corrections=decided.changes.most_common(COMMONEST),
+        people=decided.people.most_common(COMMONEST),
+    )
+
+
+def _at_share(seconds: Counter[int], share: float) -> float | None:
+    """The least time that at least `share` of them do not pass, None without any."""
+    seen = 0
+    for time_s in sorted(seconds):
+        seen += seconds[time_s]
+        if seen >= share * seconds.total():
+            return time_s
+    return None
+
+
+def _throughput(decided: Decided, now: datetime, days: int) -> list[Bar]:
+    """Settled by the hour for one day, else by the day; the last bar holds `now`."""
+    step = timedelta(hours=1) if days == 1 else timedelta(days=1)
+    form = "%H" if days == 1 else "%d.%m."
+    slots = [now - step * back for back in range(24 if days == 1 else days)][::-1]
+    key = "%Y-%m-%d %H" if days == 1 else "%Y-%m-%d"
+    counted: Counter[str] = Counter()
+    for hour, count in decided.by_hour.items():
+        counted[hour.strftime(key)] += count
+    return [Bar(slot.strftime(form), counted[slot.strftime(key)]) for slot in slots]
+
+
+def _waits(decided: Decided) -> list[Bar]:
+    waits = decided.waits_s
+    bounds = [0, *WAITS]
+    found = [
+        Bar(
+            f"{low}–{high}" if low else f"under {high}",
+            sum(count for wait, count in waits.items() if low * 60 <= wait < high * 60),
+        )
+        for low, high in zip(bounds, WAITS, strict=False)
+    ]
+    over = sum(count for wait, count in waits.items() if wait >= WAITS[-1] * 60)
+    return [*found, Bar(f"over {WAITS[-1]}", over)]

@@ -1,0 +1,224 @@
+"""The rooms of the house, and what each may import; `test_floors.py` holds them to it."""
+
+from __future__ import annotations
+
+# The rooms of reading, from the ground up: each may import those before it, and nothing of ours but schemas.
+_READING = ("effort", "language", "chart", "values", "names")
+READING = {
+    f"services.reading.{name}": ("schemas", *(f"services.reading.{lower}" for lower in _READING[:floor]))
+    for floor, name in enumerate(_READING)
+}
+_READ = ("schemas", *READING)
+READING |= {
+    # Two readings that share names and numbers, and nothing else of each other.
+    "services.reading.whole": _READ,
+    "services.reading.clauses": _READ,
+    "services.reading": (*_READ, "services.reading.whole", "services.reading.clauses"),
+}
+
+# Room -> rooms that it may import; its own is always open. A room is the longest prefix that names it.
+FLOORS: dict[str, tuple[str, ...]] = {
+    "schemas": (),
+    "infra": (),
+    "services.engines.ports": ("schemas",),
+    "services.engines": ("schemas", "infra", "services.engines.ports"),
+    # It starts a server, and knows nothing of what is asked of it.
+    "services.engines.servers.embedded": ("schemas", "infra", "services.engines"),
+    "services.storage": ("schemas", "infra"),
+    **READING,
+    "services.checks": (
+        "schemas", "services.engines.ports", "services.reading", "services.reading.language",
+        "services.reading.chart",
+        "services.reading.values", "services.reading.whole",
+    ),
+    "services.hearing": (
+        "schemas", "services.engines.ports", "services.reading", "services.reading.effort",
+        "services.reading.language", "services.reading.chart", "services.reading.names", "services.checks",
+    ),
+    "services.pipeline": (
+        "schemas", "services.engines.ports", "services.reading", "services.checks", "services.hearing",
+    ),
+    "services.evaluation": (
+        "schemas", "services.reading", "services.reading.language", "services.checks", "services.pipeline",
+        "services.evaluation.statistics",
+    ),
+    "services.evaluation.statistics": (),
+    # The engines of a wired process, with their answers kept; the rest of evaluation knows no engine.
+    "services.evaluation.kept": (
+        "schemas", "services.engines", "services.engines.ports", "services.pipeline", "services.bootstrap",
+    ),
+    "services.masked": ("schemas", "infra", "services.engines", "services.engines.ports"),
+    "services.examples": (
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.engines.servers.embedded",
+        "services.masked", "services.evaluation.statistics",
+    ),
+    "services.training": (
+        "services.reading", "services.checks", 
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.pipeline",
+        "services.evaluation", "services.evaluation.statistics",
+    ),
+    "services.readiness": ("schemas", "infra"),
+    "services.recordings": ("schemas", "infra"),
+    "services.doorbell": ("schemas", "infra", "services.pipeline"),
+    "services.engine_parts": ("schemas", "infra", "services.engines", "services.engines.ports"),
+    "services.bootstrap": (
+        "services.reading", "services.reading.names", "services.checks", 
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.engine_parts",
+        "services.storage", "services.pipeline", "services.doorbell", "services.readiness",
+        "services.recordings", "services.masked",
+    ),
+    "services.desk": (
+        "services.checks", 
+        "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
+        "services.recordings", "services.masked",
+    ),
+    "services.workers": (
+        "schemas", "infra", "services.bootstrap", "services.readiness", "services.pipeline",
+        "services.recordings", "services.engines.servers.embedded",
+    ),
+    "services.api": (
+        "services.checks", 
+        "schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline", "services.recordings",
+    ),
+    "services.web": (
+        "services.checks", 
+        "schemas", "infra", "services.bootstrap", "services.desk", "services.pipeline", "services.api",
+    ),
+    # They join the API and the pages to one process, so they stand above both.
+    "services.api.app": ("schemas", "services.bootstrap", "services.api", "services.web"),
+    "services.api.__main__": ("schemas", "infra", "services.bootstrap", "services.api", "services.api.app"),
+    "services.cli": (
+        "services.reading", "services.checks",
+        "schemas", "infra", "services.bootstrap", "services.evaluation", "services.evaluation.kept",
+        "services.workers", "services.recordings", "services.engines.servers.embedded",
+    ),
+}  # fmt: skip
+
+# (module, what it imports): why.
+EXCEPTIONS: dict[tuple[str, str], str] = {
+    **{
+        (
+            f"services.pipeline.{module}",
+            "services.storage.base.records",
+        ): "plain values; records import no database"
+        for module in (
+            "counted",
+            "flow",
+            "heartbeat",
+            "kept_evidence",
+            "ports",
+            "review",
+            "runner",
+            "stages",
+        )
+    },
+    ("services.checks.judge", "services.storage.base.records"): "the stage's outcome, a plain value",
+    (
+        "services.checks.explained",
+        "services.storage.base.records",
+    ): "the menu version that it judges by, as above",
+    **{
+        (
+            f"services.pipeline.{module}",
+            "infra.observability.measures",
+        ): "counts what was done; does nothing where unasked"
+        for module in ("counted", "heartbeat", "runner")
+    },
+    (
+        "services.pipeline.runner",
+        "infra.observability.tracing",
+    ): "names what is done; one comparison when off",
+    ("services.reading.names.lexicons", "infra.caches"): "a cache in memory, and nothing of a machine",
+    (
+        "services.pipeline.runner",
+        "services.storage.orders.store",
+    ): "the store's type; there is one store, so no port",
+    (
+        "services.evaluation.corrections",
+        "services.storage.base.records",
+    ): "settled reviews, to be made into rows",
+    (
+        "services.web.staff.review",
+        "services.storage.base.records",
+    ): "the record's type, to be asked who holds it",
+    ("services.web.staff.review_view", "services.storage.base.records"): "the records' types, to be shown",
+    ("services.web.staff.stats", "services.storage.base.records"): "the record's type, to be counted",
+    (
+        "services.training.thresholds",
+        "services.storage.base.records",
+    ): "the menu version that it judges by",
+    (
+        "services.evaluation.run",
+        "services.storage.base.records",
+    ): "rows of a gold file stand in for stored orders",
+    (
+        "services.api.routes.audio",
+        "services.engines.recognition.containers",
+    ): "media types: pure, no engine is loaded",
+    (
+        "services.api.routes.audio",
+        "services.storage.base.records",
+    ): "the record's type, to be asked for its recording",
+    (
+        "services.api.routes.events",
+        "services.storage.orders.watched",
+    ): "what happened to an order, a plain value",
+    ("services.api.intake", "services.engines.recognition.containers"): "media types, as above",
+    ("services.api.intake", "services.storage.base.records"): "the new order that it hands to storage",
+    ("services.api.routes.menus", "services.storage.base.records"): "the record's type, to be shown",
+    (
+        "services.api.gate.pressure",
+        "services.storage.orders.load",
+    ): "the counts that it goes by, a plain value",
+    ("services.api.routes.orders", "services.storage.base.records"): "the record's type, to be shown",
+    ("services.api.routes.orders", "services.storage.orders.watched"): "one look at an order, a plain value",
+    ("services.api.present", "services.storage.base.records"): "turns records into what the contract shows",
+    (
+        "services.api.waiting.room",
+        "services.storage.orders.watched",
+    ): "the store's type, and what it reads: plain values",
+    (
+        "services.api.uploads",
+        "services.engines.recognition.containers",
+    ): "magic bytes: pure, and needed before storing",
+    (
+        "services.web.customers.customer_view",
+        "services.storage.base.records",
+    ): "the records' types, to be shown",
+    ("services.workers.stack", "services.storage.people.api_keys"): "makes the home's first key",
+    ("services.cli.commands.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
+    ("services.api.routes.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
+    ("services.cli.commands.privacy", "services.desk"): "does what a shop's administrator does by the API",
+    ("services.cli.commands.privacy", "services.api.takeout"): "one form of what a customer is handed",
+    (
+        "services.cli.commands.reviews",
+        "services.storage.reviews.log",
+    ): "the log of the one shop that is asked for",
+    ("services.workers.courier", "services.storage.outbox.store"): "the store's type, and its messages'",
+    ("services.workers.courier", "services.storage.outbox.endpoint_ways"): "where the messages go",
+    (
+        "services.workers.stack",
+        "services.engines.servers.llama_server",
+    ): "names the child that the supervisor starts",
+    ("services.workers.stack", "services.storage.orders.store"): "frees leases before any process is wired",
+    (
+        "services.cli.commands.doctor",
+        "services.engines.decoding.decoder",
+    ): "probes the decode server that it is asked about",
+    **{
+        (
+            "services.cli.commands.doctor_engine",
+            f"services.{module}",
+        ): "examines an engine by the very parts that use it"
+        for module in (
+            "engines.masks.conformance",
+            "engines.decoding.decoder",
+            "engines.masks.vocabulary",
+            "storage.shops.menus",
+        )
+    },
+    (
+        "services.cli.provenance",
+        "services.engines.recognition.whisper",
+    ): "a report names the options it was heard with",
+}

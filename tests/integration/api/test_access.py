@@ -1,0 +1,400 @@
+"""Who may do what: every route by every kind of credential, and each way around it that was thought of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from itsdangerous import URLSafeTimedSerializer
+from sqlalchemy import update
+
+from infra.settings import Settings
+from schemas.errors import InputError
+from schemas.lifecycle import Event
+from schemas.menu import Menu
+from schemas.review import ReviewReason
+from schemas.shops.access import ALL_SCOPES, Access, Role, Scope
+from schemas.shops.audit import Actor
+from services.api.app import create_app
+from services.api.gate.access import PUBLIC, declared, undeclared
+from services.api.routes.links import capability
+from services.bootstrap import bootstrap
+from services.storage.base.tables import ApiKeyRow
+from services.storage.orders.store import OrderStore
+from services.web.customers.order_access import ORDER_COOKIE
+from tests.credentials import header_for
+from tests.integration.api_world import MENU, World, expect_problem, running
+
+OTHER = "other"
+BY = Actor("tests")
+NONE: dict[str, str] = {}
+Header = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One deployment with two shops."""
+    with running(tmp_path_factory.mktemp("access"), masked_tasks="tests.masked_tasks:TASKS") as shared:
+        shared.parts.shops.add(OTHER, "The other shop", by=BY)
+        shared.http.headers.pop("authorization")
+        yield shared
+
+
+@pytest.fixture(scope="module")
+def stranger(world: World) -> Header:
+    """A key that may do everything, in the other shop."""
+    return header_for(world.parts.database, person="eve", shop=OTHER)
+
+
+def of_every_route(world: World) -> list[tuple[str, str, frozenset[str]]]:
+    """Method, address with ids that exist in the main shop, and scopes, of every route that asks for one."""
+    order_id, review_id = _things(world)
+    ids = {"order_id": order_id, "review_id": review_id, "menu_id": MENU["id"], "sku": "latte"}
+    ids |= {"name": "ticket", **world.of_admins()}  # the first of a masked task
+    return [
+        (method, path.format(**ids), scopes)
+        for path, methods, scopes in declared(world.server._app)
+        if path not in PUBLIC
+        for method in sorted(methods)
+    ]
+
+
+def _things(world: World) -> tuple[str, str]:
+    with httpx.Client(base_url=world.url, headers=world.bearing("ada")) as http:
+        made = http.post("/v1/orders", json={"transcript": "a latte", "menu": MENU["id"]}).json()["id"]
+    world.advance(made, Event.DOUBTED, reasons=(ReviewReason.NOT_ON_MENU,))
+    review = world.parts.reviews.by_order(made)
+    assert review is not None
+    return made, review.id
+
+
+def ask(world: World, method: str, path: str, header: Header) -> httpx.Response:
+    """With a body that is right for none of them, which is not looked at before the credential: whoever is
+    let in gets another refusal."""
+    body = None if method == "GET" else {"no": "such"}
+    with world.http.stream(method, path, headers=header, json=body) as answer:
+        if not answer.headers.get("content-type", "").startswith("text/event-stream"):
+            answer.read()
+    return answer
+
+
+def test_no_route_is_open_by_mistake(world: World) -> None:
+    app: Any = world.server._app
+    assert undeclared(app) == []
+    app.get("/new")(lambda: "hello")
+    try:
+        assert undeclared(app) == ["GET /new"]
+    finally:
+        app.router.routes.pop()
+
+
+def test_an_app_with_an_open_route_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.api.gate.access.PUBLIC", frozenset())
+    with pytest.raises(RuntimeError, match=r"ask for no scope: .*/livez"):
+        create_app(bootstrap(Settings(home=tmp_path)))
+
+
+def test_without_a_credential_nothing_is_told(world: World) -> None:
+    for method, path, _ in of_every_route(world):
+        answer = ask(world, method, path, NONE)
+        if path.startswith(("/v1/", "/metrics", "/docs", "/openapi")):
+            expect_problem(answer, 401, "unauthorized")
+            assert answer.headers["www-authenticate"] == "Bearer"
+        elif path.startswith(("/review", "/account")) or path in ("/sign-out",) or "/items/" in path:
+            assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/sign-in")
+        elif path.startswith("/orders/"):
+            assert answer.status_code == 404, path
+            assert "latte" not in answer.text.replace("/orders/", "")
+
+
+def test_bad_credentials_are_no_credentials(world: World) -> None:
+    good = world.bearing("ada")["Authorization"].removeprefix("Bearer ")
+    key_id, secret = good.split("_", 2)[1:]
+    for token in (
+        "x", "", " ", good[:-1], good + "A", f"saycart_{key_id}_{'A' * 43}", f"saycart_{'0' * 10}_{secret}",
+        f"saycart_{key_id}_", good.upper(), good.replace("_", "-"), "' OR 1=1 --", "\u00e9" * 43, "A" * 8000,
+    ):  # fmt: skip
+        for scheme in ("Bearer", "bearer", "Basic", "Token", ""):
+            answer = world.http.get(
+                "/v1/orders", headers={"Authorization": f"{scheme} {token}".strip().encode()}
+            )
+            expect_problem(answer, 401, "unauthorized")
+    for header in ({"X-API-Key": good}, {"Cookie": f"Authorization=Bearer {good}"}):
+        assert world.http.get("/v1/orders", headers=header).status_code == 401
+    assert world.http.get("/v1/orders", params={"key": good, "access_token": good}).status_code == 401
+
+
+def test_a_key_is_over_at_once(world: World) -> None:
+    keys = world.parts.keys
+    for end in ("revoked", "expired"):
+        made, token = keys.add("main", "till", {Scope.ORDERS_READ}, by=BY, lasts_s=3600)
+        header = {"Authorization": f"Bearer {token}"}
+        assert world.http.get("/v1/orders", headers=header).status_code == 200
+        if end == "revoked":
+            keys.revoke(made.id, by=BY)
+        else:
+            with world.parts.database.everywhere().write() as session:
+                past = datetime.now(UTC) - timedelta(seconds=1)
+                session.execute(update(ApiKeyRow).where(ApiKeyRow.id == made.id).values(expires_at=past))
+        expect_problem(world.http.get("/v1/orders", headers=header), 401, "unauthorized")
+
+
+def test_a_rotated_key_goes_on_under_the_new_one(world: World) -> None:
+    keys, body = world.parts.keys, {"transcript": "a latte", "menu": MENU["id"]}
+    made, old = keys.add("main", "till", {Scope.ORDERS_WRITE}, by=BY)
+
+    def post(token: str) -> httpx.Response:
+        heads = {"Authorization": f"Bearer {token}", "Idempotency-Key": "order-1"}
+        return world.http.post("/v1/orders", json=body, headers=heads)
+
+    first = post(old)
+    _, new = keys.rotate(made.id, 3600, by=BY)
+    assert [post(token).json()["id"] for token in (old, new)] == [first.json()["id"]] * 2
+    keys.revoke(made.id, by=BY)
+    assert (post(old).status_code, post(new).status_code) == (401, 202)
+
+
+def test_the_key_of_somebody_who_left_opens_nothing(world: World) -> None:
+    header = world.bearing("zoe")
+    assert world.http.get("/v1/reviews", headers=header).status_code == 200
+    world.parts.staff.disable("zoe")
+    assert world.http.get("/v1/reviews", headers=header).status_code == 401
+
+
+@pytest.mark.parametrize("scope", sorted(ALL_SCOPES))
+def test_a_key_opens_its_own_scope_alone(world: World, scope: Scope) -> None:
+    header = header_for(world.parts.database, scope)
+    for method, path, wanted in of_every_route(world):
+        if not path.startswith(("/v1/", "/metrics")):
+            continue
+        answer = ask(world, method, path, header)
+        if scope in wanted:
+            assert answer.status_code not in (401, 403), (method, path, answer.text)
+        else:
+            assert "scope" in expect_problem(answer, 403, "forbidden")["detail"], (method, path)
+
+
+def test_another_shops_things_are_not_there(world: World, stranger: Header) -> None:
+    order_id, review_id = _things(world)
+    for method, path, _ in of_every_route(world):
+        of_nobody = method == "PUT" or path.startswith(("/v1/schema", "/v1/masked"))
+        if not path.startswith("/v1/") or path.count("/") < 3 or of_nobody:
+            continue
+        answer = ask(world, method, path, stranger)
+        assert answer.status_code in (404, 422), (method, path, answer.text)
+        assert "latte" not in answer.text
+    for path in (f"/v1/orders/{order_id}", f"/v1/orders/{order_id}?wait=1", f"/v1/orders/{order_id}/events"):
+        expect_problem(world.http.get(path, headers=stranger), 404, "not_found")
+    for path in ("cancel", "link", "answer"):
+        body = {"question": "0/size", "answer": "L"}
+        expect_problem(
+            world.http.post(f"/v1/orders/{order_id}/{path}", headers=stranger, json=body), 404, "not_found"
+        )
+    for call, body in (
+        ("claim", {}), ("renew", {}), ("release", {}),
+        ("decision", {"version": 1, "action": "reject", "reason": "no"}),
+    ):  # fmt: skip
+        url = f"/v1/reviews/{review_id}/{call}"
+        expect_problem(world.http.post(url, headers=stranger, json=body), 404, "not_found")
+    expect_problem(world.http.get(f"/v1/menus/{MENU['id']}", headers=stranger), 404, "not_found")
+    expect_problem(
+        world.http.get(f"/v1/schema/cart.json?menu={MENU['id']}", headers=stranger), 404, "not_found"
+    )
+    assert world.parts.orders.get(order_id).state.value == "in_review"
+
+
+def test_lists_show_the_own_shop_alone(world: World, stranger: Header) -> None:
+    _things(world)
+    for path, name in (("/v1/orders", "orders"), ("/v1/reviews", "reviews"), ("/v1/menus", "menus")):
+        assert world.http.get(path, headers=stranger).json()[name] == []
+        assert world.http.get(path, headers=world.bearing("ada")).json()[name] != []
+    text = {"transcript": "a latte", "menu": MENU["id"]}
+    expect_problem(world.http.post("/v1/orders", json=text, headers=stranger), 422, "unknown_menu")
+
+
+def test_two_shops_may_call_their_menus_alike(world: World, stranger: Header) -> None:
+    dear = {**MENU, "id": "same", "name": "Dear", "items": [{"sku": "latte", "name": "latte", "price": 999}]}
+    cheap = {**MENU, "id": "same", "name": "Cheap", "items": [{"sku": "latte", "name": "latte", "price": 1}]}
+    for header, document in ((stranger, cheap), (world.bearing("ada"), dear)):
+        answer = world.http.put("/v1/menus/same", json=document, headers=header)
+        assert (answer.status_code, answer.json()["version"]) == (201, 1)
+    for header, price in ((stranger, 1), (world.bearing("ada"), 999)):
+        assert world.http.get("/v1/menus/same", headers=header).json()["items"][0]["price"] == price
+        made = world.http.post(
+            "/v1/orders", json={"transcript": "a latte", "menu": "same"}, headers=header
+        ).json()
+        order = world.parts.database and OrderStore(world.parts.database, "*").get(made["id"])
+        tools = super(type(world.parts), world.parts).tools
+        assert tools.menu(order.shop, order.menu_id, order.menu_version).menu.items[0].price == price
+
+
+def test_one_shops_idempotency_keys_are_not_anothers(world: World, stranger: Header) -> None:
+    world.parts.menus.of(OTHER).put(Menu.parse(MENU), by=BY)
+    body, key = {"transcript": "a latte", "menu": MENU["id"]}, {"Idempotency-Key": "order-1"}
+    made = [
+        world.http.post("/v1/orders", json=body, headers=key | header).json()["id"]
+        for header in (world.bearing("ada"), world.bearing("bob"), stranger)
+    ]
+    assert len(set(made)) == 3
+
+
+def test_a_reviewer_is_who_the_credential_says(world: World) -> None:
+    _, review_id = _things(world)
+    claim = f"/v1/reviews/{review_id}/claim"
+    as_bob = world.http.post(claim, json={"reviewer": "bob"}, headers=world.bearing("ada"))
+    expect_problem(as_bob, 403, "forbidden")
+    for body in ({}, {"reviewer": "ada"}):
+        taken = world.http.post(claim, json=body, headers=world.bearing("ada"))
+        assert taken.json()["claimed_by"] == "ada"
+
+
+def test_a_key_without_a_person_reviews_nothing(world: World) -> None:
+    with pytest.raises(InputError, match="acts for a person"):
+        world.parts.keys.add("main", "till", {Scope.REVIEWS}, by=BY)
+
+
+def test_a_customer_holds_their_own_order_alone(world: World) -> None:
+    form = {"transcript": "a latte", "menu": MENU["id"]}
+    with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as ann:
+        made = ann.post("/orders", data=form)
+        assert made.status_code == 303
+        order_id = made.headers["location"].rpartition("/")[2]
+        cookie = next(c for c in made.headers.get_list("set-cookie") if c.startswith(ORDER_COOKIE))
+        assert f"Path=/orders/{order_id}" in cookie
+        assert "HttpOnly" in cookie
+        assert "SameSite=lax" in cookie
+        assert ann.get(f"/orders/{order_id}").status_code == 200
+        other, _ = _things(world)
+        for path in ("", "/events", "/audio"):
+            assert ann.get(f"/orders/{other}{path}").status_code == 404
+        token = cookie.partition("=")[2].partition(";")[0]
+        stolen = {"Cookie": f"{ORDER_COOKIE}={token}"}
+        assert ann.get(f"/orders/{other}", headers=stolen).status_code == 404
+        for call in ("again", "confirm", "change", "answer"):
+            assert ann.post(f"/orders/{other}/{call}", data={"version": "1"}).status_code == 404
+        # A capability is no key.
+        for path in (f"/v1/orders/{order_id}", "/v1/orders", "/review", "/metrics"):
+            assert ann.get(path, headers={"Authorization": f"Bearer {token}"}).status_code in (401, 303)
+    with httpx.Client(base_url=world.url) as nobody:
+        for path in ("", "/events", "/audio"):
+            assert nobody.get(f"/orders/{order_id}{path}").status_code == 404
+
+
+def test_a_capability_that_was_made_by_others_or_is_old_opens_nothing(world: World) -> None:
+    order_id, _ = _things(world)
+    box, good = world.parts, capability(world.parts, "main", _things(world)[0])
+    forged = URLSafeTimedSerializer("0" * 64, salt="saycart order").dumps(["main", order_id])
+    other_use = URLSafeTimedSerializer(box.signing_keys, salt="another use").dumps(["main", order_id])
+    ours = URLSafeTimedSerializer(box.signing_keys, salt="saycart order")
+    wrong = (
+        order_id,
+        [order_id],
+        {"shop": "main"},
+        [],
+        None,
+        ["main", order_id, 1],
+        ["", order_id],
+        ["*", order_id],
+    )
+    shapes = [ours.dumps(content) for content in wrong]
+    for token in (forged, other_use, good, good[:-1], "", "x", "a.b.c", *shapes):
+        answer = world.http.get(f"/orders/{order_id}", params={"c": token})
+        assert answer.status_code == 404, token
+        assert "set-cookie" not in answer.headers
+
+
+def test_a_link_becomes_a_cookie_and_ends(world: World, tmp_path: Path) -> None:
+    order_id, _ = _things(world)
+    made = world.http.post(f"/v1/orders/{order_id}/link", headers=world.bearing("ada")).json()
+    with httpx.Client(base_url=world.url) as guest:
+        sent = guest.get(made["path"])
+        assert (sent.status_code, sent.headers["location"]) == (303, f"/orders/{order_id}")
+        assert guest.get(sent.headers["location"]).status_code == 200
+    with running(tmp_path, order_link_s=0.5) as brief, httpx.Client(base_url=brief.url) as late:
+        path = brief.link(brief.text()["id"])
+        time.sleep(1.6)
+        assert late.get(path).status_code == 404
+
+
+def test_a_page_key_opens_its_shops_page(world: World) -> None:
+    page_key = world.parts.keys.add_page(OTHER, "kiosk", by=BY)
+    world.parts.menus.of(OTHER).put(Menu.parse({**MENU, "name": "The Other Menu"}), by=BY)
+    with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as kiosk:
+        assert "Corner Cafe" in kiosk.get("/").text
+        assert kiosk.get(f"/at/{page_key.id}").headers["location"] == "/"
+        shown = kiosk.get("/").text
+        assert "The Other Menu" in shown
+        assert "Corner Cafe" not in shown
+        made = kiosk.post("/orders", data={"transcript": "a latte", "menu": MENU["id"]})
+        order = OrderStore(world.parts.database, "*").get(made.headers["location"].rpartition("/")[2])
+        assert (order.shop, order.confirm) == (OTHER, True)
+        # It is public, and so no key of the API.
+        for token in (page_key.id, f"saycart_{page_key.id}_", f"saycart_{page_key.id[:10]}_{'A' * 43}"):
+            assert kiosk.get("/v1/orders", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+        world.parts.keys.revoke(page_key.id, by=BY)
+        assert kiosk.get(f"/at/{page_key.id}").status_code == 404
+        assert "Corner Cafe" in kiosk.get("/").text
+    for bad in ("x", "0" * 20, world.bearing("ada")["Authorization"].split("_")[1]):
+        assert world.http.get(f"/at/{bad}").status_code == 404
+
+
+def test_a_deployment_may_have_no_page_of_its_own(tmp_path: Path) -> None:
+    with running(tmp_path, page_shop="") as world:
+        assert world.http.get("/").status_code == 404
+        assert world.http.get("/menu").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("role", "review", "edit"), [("reviewer", 200, 403), ("manager", 200, 200), ("admin", 200, 200)]
+)
+def test_a_role_opens_its_pages(world: World, role: str, review: int, edit: int) -> None:
+    world.parts.staff.add(f"the {role}", "correct horse battery", role=Role(role))
+    with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as http:
+        http.post("/sign-in", data={"name": f"the {role}", "password": "correct horse battery"})
+        assert http.get("/review").status_code == review
+        assert http.get(f"/menu/{MENU['id']}/items/latte").status_code == edit
+        assert ("Edit" in http.get(f"/menu/{MENU['id']}").text) is (edit == 200)
+        order_id, _ = _things(world)
+        assert http.get(f"/orders/{order_id}").status_code == 200
+        assert http.post(f"/orders/{order_id}/again").status_code == 404, "staff look, and change nothing"
+        if role == "manager":
+            world.parts.staff.set_role("the manager", Role.REVIEWER)
+            assert http.get(f"/menu/{MENU['id']}/items/latte").status_code == 403
+
+
+def test_staff_of_another_shop_see_their_own(world: World) -> None:
+    world.parts.staff.add("oscar", "correct horse battery", shop=OTHER, role=Role.ADMIN)
+    order_id, review_id = _things(world)
+    with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as http:
+        http.post("/sign-in", data={"name": "oscar", "password": "correct horse battery"})
+        assert http.get(f"/review/{review_id}").status_code == 404
+        assert http.get(f"/review/{review_id}/audio").status_code == 404
+        assert http.get(f"/orders/{order_id}").status_code == 404
+        assert review_id not in http.get("/review").text
+
+
+def test_open_is_for_this_machine_alone(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"listens on 0\.0\.0\.0"):
+        bootstrap(Settings(home=tmp_path, open=True, api_host="0.0.0.0"))
+    with running(tmp_path, open=True, page_shop="") as world, httpx.Client(base_url=world.url) as anybody:
+        assert anybody.get(f"/orders/{_things(world)[0]}").status_code == 200
+        assert anybody.get("/v1/orders", headers={"Authorization": "Bearer x"}).status_code == 401
+
+
+def test_no_credential_is_for_every_shop() -> None:
+    for shop in ("*", ""):
+        with pytest.raises(ValueError, match="one shop"):
+            Access(shop, "key:x", frozenset())
+
+
+def test_scopes_stand_in_the_openapi_document(world: World) -> None:
+    document = world.http.get("/openapi.json", headers=world.bearing("ada")).json()
+    for path, methods, scopes in declared(world.server._app):
+        if path.startswith("/v1/"):
+            for method in methods:
+                assert document["paths"][path][method.lower()]["security"] == [{"key": sorted(scopes)}]

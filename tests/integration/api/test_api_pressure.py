@@ -1,0 +1,186 @@
+"""Too much waits: who is refused, with what, and who is let through all the same."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.sql.database import Database
+from schemas.lifecycle import Event
+from services.api.gate import pressure
+from services.storage.orders.load import Load, LoadStore
+from services.storage.orders.store import OrderStore
+from tests.integration import api_world
+from tests.integration.api_world import MENU, World, expect_problem, running, wav
+from tests.waiting import until
+
+lone_world = api_world.lone_world
+TEXT = {"transcript": "a latte", "menu": MENU["id"]}
+
+
+@pytest.fixture
+def small(tmp_path: Path, database_url: str) -> Iterator[World]:
+    """Three orders of one client may wait, five in all."""
+    with running(tmp_path, database_url, client_backlog=3, visitor_backlog=3, max_backlog=5) as world:
+        yield world
+
+
+def post(world: World, client: str = "ann", key: str | None = None) -> httpx.Response:
+    headers = world.bearing(client) | ({"Idempotency-Key": key} if key else {})
+    return world.http.post("/v1/orders", json=TEXT, headers=headers)
+
+
+def test_a_client_with_too_many_waiting_is_refused(small: World) -> None:
+    orders = [post(small).json()["id"] for _ in range(3)]
+    refused = post(small)
+    found = expect_problem(refused, 429, "too_many_orders")
+    assert found["retryable"]
+    assert found["detail"].startswith("3 orders from here are waiting already")
+    # Nothing was finished yet, so there is no measured throughput to go by.
+    assert 12 <= int(refused.headers["retry-after"]) <= 18
+    assert post(small, "bob").status_code == 202
+    small.parts.orders.cancel(orders[0])
+    until(lambda: post(small).status_code == 202)
+    expect_problem(post(small), 429, "too_many_orders")
+
+
+def test_too_many_of_all_clients_together(small: World) -> None:
+    for number in range(5):
+        assert post(small, f"client {number}").status_code == 202
+    refused = post(small, "one more")
+    assert expect_problem(refused, 503, "overloaded")["retryable"]
+    assert int(refused.headers["retry-after"]) > 2
+    shown = small.http.get("/metrics").text
+    assert "saycart_orders_waiting 5.0" in small.http.get("/metrics/database").text
+    assert 'saycart_orders_refused_total{code="overloaded"} 1.0' in shown
+    assert 'saycart_orders_refused_total{code="too_many_orders"} 0.0' in shown
+
+
+def test_a_repeat_of_an_accepted_key_is_answered_all_the_same(small: World) -> None:
+    first = post(small, key="k").json()["id"]
+    for _ in range(2):
+        post(small)
+    repeat = post(small, key="k")
+    assert repeat.status_code == 202
+    assert repeat.json()["id"] == first
+    expect_problem(post(small, key="another"), 429, "too_many_orders")
+    # Keys are each client's own.
+    for _ in range(2):
+        assert post(small, "bob").status_code == 202
+    expect_problem(post(small, "carl", key="k"), 503, "overloaded")
+
+
+def test_the_body_is_not_waited_for(small: World) -> None:
+    for _ in range(3):
+        post(small)
+    head = (
+        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"
+        b"Content-Type: multipart/form-data; boundary=B\r\n" + small.line("ann") + b"\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", small.port), timeout=10) as line:
+        line.sendall(head)
+        assert b" 429 " in line.recv(65_536).split(b"\r\n")[0]
+    assert small.recordings == []
+
+
+def test_a_page_says_it_in_words(small: World) -> None:
+    sentence = {"transcript": "a large latte", "menu": MENU["id"]}
+    for _ in range(3):
+        assert small.http.post("/orders", data=sentence).status_code == 303
+    for answer in (
+        small.http.post("/orders", data=sentence),
+        small.http.post("/orders", files={"audio": wav()}, data={"menu": MENU["id"]}),
+    ):
+        assert answer.status_code == 429
+        assert "3 orders from here are waiting already; try again in" in answer.text
+        assert "Nothing was stored; wait, then send it again." in answer.text
+        assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_zero_means_any_number(tmp_path: Path) -> None:
+    with running(tmp_path, client_backlog=0, visitor_backlog=0, shop_backlog=0, max_backlog=0) as world:
+        world.parts.load = LoadStore(Database("postgresql://127.0.0.1:1/none"))  # asked by nobody
+        for _ in range(4):
+            assert post(world).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("waiting", "left", "low", "high"),
+    [
+        (120, 60, 48, 72),  # one a second: half of 120 in a minute
+        (2000, 6000, 8, 12),
+        (3, 6000, 1, 1),  # never less than a second
+        (100_000, 1, 600, 600),  # nor more than ten minutes
+        (50, 0, 12, 18),  # nothing measured
+    ],
+)
+def test_the_wait_follows_backlog_and_throughput(waiting: int, left: int, low: int, high: int) -> None:
+    seen = {pressure.wait_s(Load(waiting, left=left)) for _ in range(200)}
+    assert low <= min(seen) <= max(seen) <= high
+    assert len(seen) > 1 or low == high, "all would come back at once"
+
+
+def test_what_is_counted(small: World) -> None:
+    orders = [post(small, client).json()["id"] for client in ("ann", "ann", "bob")]
+    small.advance(orders[1], Event.DOUBTED, reasons=())
+    counted = small.parts.load.load()
+    assert (counted.waiting, counted.left) == (2, 1)
+    assert sorted(counted.by_client.values()) == [1, 1]
+    assert counted.per_second == pytest.approx(1 / 60)
+
+
+def test_a_key_in_flight_is_a_409_until_its_request_ends(
+    lone_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, entered = threading.Event(), threading.Event()
+    create: Callable[..., Any] = OrderStore.create
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        entered.set()
+        assert go.wait(20)
+        return create(*args, **kwargs)
+
+    monkeypatch.setattr(OrderStore, "create", slow)
+    answers: list[httpx.Response] = []
+    first = threading.Thread(target=lambda: answers.append(post(lone_world, key="k")))
+    first.start()
+    assert entered.wait(10)
+    refused = post(lone_world, key="k")
+    assert expect_problem(refused, 409, "idempotency_in_flight")["retryable"]
+    assert refused.headers["retry-after"] == "1"
+    monkeypatch.undo()
+    # The same key of another client is another key.
+    assert post(lone_world, "bob", key="k").status_code == 202
+    go.set()
+    first.join(20)
+    repeat = post(lone_world, key="k")
+    assert repeat.json()["id"] == answers[0].json()["id"]
+    assert repeat.headers["idempotency-replayed"] == "true"
+
+
+def test_a_key_is_free_again_after_a_refusal_and_after_a_client_that_left(lone_world: World) -> None:
+    headers = {"Idempotency-Key": "k"}
+    bad = lone_world.http.post("/v1/orders", json={"transcript": "x", "menu": "nowhere"}, headers=headers)
+    expect_problem(bad, 422, "unknown_menu")
+    head = (
+        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\nContent-Length: 900\r\n"
+        b"Content-Type: application/json\r\n" + lone_world.line() + b"\r\n{"
+    )
+    with socket.create_connection(("127.0.0.1", lone_world.port), timeout=10) as line:
+        line.sendall(head)
+
+        def held() -> bool:
+            return lone_world.http.post("/v1/orders", json=TEXT, headers=headers).status_code == 409
+
+        # Seen from outside only as a refusal; a request before that would take the key for itself.
+        state = lone_world.server._app.state.pressure
+        until(lambda: state._keys)
+        assert held()
+    until(lambda: not state._keys)
+    assert lone_world.http.post("/v1/orders", json=TEXT, headers=headers).status_code == 202

@@ -1,0 +1,348 @@
+"""What goes wrong on our side or around a call, and what the API says of itself."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.blobs.folder import FolderWriter
+from infra.sql.database import Database, DatabaseUnavailable
+from schemas.errors import EngineUnavailable, StorageUnavailable
+from services.api.problems import TITLES
+from services.bootstrap import Container
+from services.storage.base.records import OrderRecord
+from services.storage.orders.store import OrderStore
+from services.storage.people.api_keys import KeyStore
+from services.storage.shops.menus import MenuStore
+from tests.integration import api_world
+from tests.integration.api_world import MENU, World, expect_problem, running, wav
+
+world, own_world, lone_world = api_world.world, api_world.own_world, api_world.lone_world
+
+TEXT = {"transcript": "a latte", "menu": MENU["id"]}
+NOWHERE = "postgresql://127.0.0.1:1/none"
+
+
+def upload(world: World, **headers: str) -> httpx.Response:
+    return world.http.post("/v1/orders", files={"audio": ("a", wav())}, headers=headers)
+
+
+def test_addresses_and_methods_that_do_not_exist(world: World) -> None:
+    expect_problem(world.http.get("/v2/orders"), 404, "not_found")
+    expect_problem(world.http.get("/v1/orders/"), 404, "not_found")
+    answer = world.http.delete("/v1/orders")
+    expect_problem(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/orders/ord_none", "/v1/reviews/rev_none", "/v1/menus/none", "/v1/schema/cart.json?menu=none"],
+)
+def test_things_that_do_not_exist(world: World, path: str) -> None:
+    expect_problem(world.http.get(path), 404, "not_found")
+
+
+def test_odd_addresses(world: World) -> None:
+    expect_problem(world.http.get("/v1/orders/a%00b"), 400, "malformed_body")
+    expect_problem(world.http.get("/v1/orders?cursor=%00"), 400, "malformed_body")
+    expect_problem(world.http.get("/v1/orders/%F0%9F%A5%AF"), 404, "not_found")
+    expect_problem(world.http.get("/v1/orders/%ff%fe"), 404, "not_found")
+    found = expect_problem(world.http.get("/v1/orders?limit=1000"), 422, "invalid_input")
+    assert found["errors"][0]["pointer"] == "/query/limit"
+
+
+def test_request_ids_are_kept_where_they_are_sane(world: World) -> None:
+    given = {"X-Request-ID": "shop-17:2026-11-21"}
+    assert world.http.get("/livez", headers=given).headers["x-request-id"] == given["X-Request-ID"]
+    for bad in ("short", "x" * 65, "with space in it", "quote\"'<script>"):
+        answer = world.http.get("/livez", headers={"X-Request-ID": bad})
+        assert answer.headers["x-request-id"] != bad
+        assert len(answer.headers["x-request-id"]) == 32
+
+
+def test_a_fault_of_ours_tells_nothing(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("password=hunter2 at /srv/secret.py")
+
+    monkeypatch.setattr(OrderStore, "page", broken)
+    answer = lone_world.http.get("/v1/orders")
+    expect_problem(answer, 500, "internal")
+    assert "hunter2" not in answer.text
+    assert "secret" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert lone_world.http.get("/livez").status_code == 200
+
+
+def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
+    away = Database(NOWHERE)
+    assert own_world.http.get("/metrics/database").status_code == 200
+    own_world.parts.database, own_world.parts.orders = away, OrderStore(away, "main")
+    for answer in (upload(own_world), own_world.http.post("/v1/orders", json=TEXT)):
+        found = expect_problem(answer, 503, "storage_unavailable")
+        assert found["retryable"]
+        assert int(answer.headers["retry-after"]) >= 1
+        assert "127.0.0.1" not in answer.text
+    assert own_world.recordings == []
+    own_world.parts.menus = MenuStore(away, "main")
+    expect_problem(upload(own_world), 503, "storage_unavailable")
+    assert own_world.recordings == []
+    expect_problem(own_world.http.get("/v1/orders"), 503, "storage_unavailable")
+    own_world.parts.keys = KeyStore(away, "main")
+    expect_problem(own_world.http.get("/v1/orders"), 503, "storage_unavailable")
+    shown = own_world.http.get("/metrics/database")
+    assert shown.status_code == 200
+    assert "saycart_database_up 0.0" in shown.text
+    assert "saycart_orders" not in shown.text
+    away.close()
+
+
+def test_a_commit_whose_end_is_unknown_keeps_no_recording(
+    lone_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create: Any = OrderStore.create
+
+    def cut_off(*args: Any, **kwargs: Any) -> tuple[OrderRecord, bool]:
+        create(*args, **kwargs)
+        raise StorageUnavailable("the connection broke while it committed")
+
+    monkeypatch.setattr(OrderStore, "create", cut_off)
+    expect_problem(upload(lone_world), 503, "storage_unavailable")
+    assert lone_world.recordings == []
+
+
+@pytest.mark.parametrize("at", ["write", "sync"])
+def test_a_full_disk_is_507_and_leaves_nothing(
+    lone_world: World, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def write(self: FolderWriter, _: bytes) -> None:
+        with self._or_discard():
+            full()
+
+    if at == "sync":
+        monkeypatch.setattr(os, "fsync", full)
+    else:
+        monkeypatch.setattr(FolderWriter, "write", write)
+    answer = upload(lone_world)
+    assert expect_problem(answer, 507, "storage_full")["retryable"]
+    assert "retry-after" in answer.headers
+    assert lone_world.recordings == []
+    assert sum(lone_world.parts.orders.counts().values()) == 0
+    monkeypatch.undo()
+    assert upload(lone_world).status_code == 202
+
+
+def test_another_disk_failure_is_503(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    expect_problem(upload(lone_world), 503, "storage_unavailable")
+    assert lone_world.recordings == []
+
+
+def test_a_decoder_that_is_away_is_503(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: Any) -> None:
+        raise EngineUnavailable("connection to 10.0.0.7 refused")
+
+    monkeypatch.setattr(lone_world.parts, "check_menu", away)
+    answer = lone_world.http.put(f"/v1/menus/{MENU['id']}", json=MENU)
+    expect_problem(answer, 503, "engine_unavailable")
+    assert "10.0.0.7" not in answer.text
+
+
+def test_another_sites_page_can_not_place_orders(world: World) -> None:
+    expect_problem(upload(world, **{"Sec-Fetch-Site": "cross-site"}), 403, "cross_site")
+    assert upload(world, **{"Sec-Fetch-Site": "same-origin"}).status_code == 202
+    preflight = world.http.options("/v1/orders", headers={"Origin": "https://evil.example"})
+    assert "access-control-allow-origin" not in preflight.headers
+
+
+def test_health_and_metrics(own_world: World) -> None:
+    own_world.text()
+    assert own_world.http.get("/livez").json() == {"status": "ok"}
+    ready = own_world.http.get("/readyz")
+    assert ready.status_code == 200
+    assert ready.json()["checks"] == {"database": "ok", "queue": "ok", "decoder": "ok"}
+    assert ready.json()["status"] == "ok"
+    for part in ("queue", "decoder"):
+        own_world.parts.readiness = {"database": "ok", "queue": "ok", "decoder": "ok", part: "no answer"}
+        degraded = own_world.http.get("/readyz")
+        assert degraded.status_code == 200, "it takes orders, as every other replica does"
+        assert degraded.json()["status"] == "degraded"
+        assert degraded.json()["checks"][part] == "no answer"
+    own_world.parts.readiness = {"database": "no answer", "queue": "ok", "decoder": "ok"}
+    unready = own_world.http.get("/readyz")
+    assert (unready.status_code, unready.json()["status"]) == (503, "unready")
+    own_world.parts.readiness = {"database": "ok", "queue": "ok", "decoder": "ok"}
+    own_world.server._app.state.draining = True
+    assert own_world.http.get("/readyz").status_code == 503
+    own_world.server._app.state.draining = False
+    own_world.http.get("/v1/orders/ord_none")
+    shown = own_world.http.get("/metrics").text + own_world.http.get("/metrics/database").text
+    assert 'saycart_orders{state="transcribed"} 1.0' in shown
+    assert 'saycart_orders{state="completed"} 0.0' in shown
+    assert 'saycart_webhooks{state="dead"} 0.0' in shown
+    template = 'method="GET",route="/v1/orders/{order_id}",status="404"'
+    assert f"saycart_http_requests_total{{{template}}} 1.0" in shown
+    assert "ord_none" not in shown
+
+
+def test_the_docs_load_nothing_from_elsewhere(world: World) -> None:
+    page = world.http.get("/docs")
+    assert page.status_code == 200
+    assert "/v1/orders/{order_id}/cancel" in page.text
+    assert "<script" not in page.text
+    assert "http" not in page.text.replace("http-equiv", "").replace("HTTP", "")
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+
+
+def test_every_problem_type_has_its_page(world: World) -> None:
+    for code, title in TITLES.items():
+        page = world.http.get(f"/problems/{code}")
+        assert page.status_code == 200
+        assert title.split("'")[0] in page.text
+    expect_problem(world.http.get("/problems/no-such"), 404, "not_found")
+
+
+def test_a_wrong_method_is_told_every_right_one(world: World) -> None:
+    for path, allowed in (
+        ("/v1/orders", "GET, POST"),
+        ("/v1/menus/x", "GET, PUT"),
+        ("/v1/orders/x/data", "DELETE"),
+        ("/livez", "GET"),
+    ):
+        answer = world.http.request("PATCH", path)
+        expect_problem(answer, 405, "method_not_allowed")
+        assert answer.headers["allow"] == allowed
+
+
+def test_programs_need_not_say_where_they_come_from(world: World) -> None:
+    with httpx.Client(base_url=world.url) as http:
+        assert http.delete("/livez").status_code == 405
+        assert http.post("/sign-in").status_code == 403
+        assert http.delete("/livez", headers={"Origin": "http://evil.test"}).status_code == 403
+
+
+def test_no_caller_sets_how_much_is_read(world: World) -> None:
+    sent = b'{"id": "' + b"x" * 1_100_000 + b'"}'
+    answer = world.http.put(
+        "/v1/menus/x?limit=100000000", content=sent, headers={"Content-Type": "application/json"}
+    )
+    expect_problem(answer, 413, "body_too_large")
+
+
+def test_the_document_says_what_each_call_refuses(world: World) -> None:
+    calls = world.http.get("/openapi.json").json()["paths"]
+    asked = calls["/v1/orders/{order_id}/answer"]["post"]["responses"]
+    assert set(asked) == {
+        *("200", "400", "401", "403", "404", "409", "413", "415", "422", "429", "503"),
+        "default",
+    }
+    for status, answer in asked.items():
+        told = answer["content"]
+        assert list(told) == ["application/json" if status == "200" else "application/problem+json"]
+    assert {"404", "413", "401"}.isdisjoint(calls["/livez"]["get"]["responses"])
+    prices = world.http.get("/openapi.json").json()["components"]["schemas"]["Item"]["properties"]["prices"]
+    assert prices["anyOf"][0]["additionalProperties"] is False
+
+
+def test_the_openapi_document_is_whole(world: World) -> None:
+    document = world.http.get("/openapi.json").json()
+    listed = {f"{method.upper()} {path}" for path, calls in document["paths"].items() for method in calls}
+    assert {
+        "POST /v1/orders",
+        "GET /v1/orders",
+        "GET /v1/orders/{order_id}",
+        "GET /v1/orders/{order_id}/audio",
+        "GET /v1/orders/{order_id}/events",
+        "DELETE /v1/orders/{order_id}/data",
+        "POST /v1/customers/erase",
+        "POST /v1/customers/export",
+        "POST /v1/orders/{order_id}/cancel",
+        "POST /v1/orders/{order_id}/link",
+        "POST /v1/orders/{order_id}/answer",
+        "GET /v1/reviews",
+        "GET /v1/reviews/{review_id}",
+        "POST /v1/reviews/{review_id}/claim",
+        "POST /v1/reviews/{review_id}/release",
+        "POST /v1/reviews/{review_id}/renew",
+        "POST /v1/reviews/{review_id}/decision",
+        "GET /v1/menus",
+        "GET /v1/menus/{menu_id}",
+        "PUT /v1/menus/{menu_id}",
+        "GET /v1/masked",
+        "GET /v1/masked/{name}",
+        "POST /v1/masked/{name}",
+        *("GET /v1/webhooks", "POST /v1/webhooks", "GET /v1/webhooks/{webhook_id}"),
+        *("PATCH /v1/webhooks/{webhook_id}", "DELETE /v1/webhooks/{webhook_id}"),
+        *("POST /v1/webhooks/{webhook_id}/rotate", "POST /v1/webhooks/{webhook_id}/test"),
+        *("GET /v1/keys", "POST /v1/keys", "POST /v1/keys/{key_id}/rotate", "POST /v1/keys/{key_id}/revoke"),
+        "GET /v1/schema/cart.json",
+        "GET /livez",
+        "GET /readyz",
+        "GET /metrics",
+        "GET /metrics/database",
+    } == listed
+    names = document["components"]["schemas"]
+
+    def references(node: Any) -> set[str]:
+        if isinstance(node, dict):
+            own = {node["$ref"]} if isinstance(node.get("$ref"), str) else set()
+            return own.union(*(references(value) for value in node.values()))
+        return set().union(*(references(value) for value in node)) if isinstance(node, list) else set()
+
+    assert {ref.rpartition("/")[2] for ref in references(document)} <= set(names)
+    assert "HTTPValidationError" not in names
+    confidence = names["CartLine"]["properties"]["field_confidence"]
+    assert (confidence["type"], confidence["additionalProperties"]) == ("object", {"type": "number"})
+    assert "field_confidence" not in names["CartLine"]["required"]
+    submit = document["paths"]["/v1/orders"]["post"]["requestBody"]["content"]
+    assert set(submit) == {"multipart/form-data", "application/json"}
+
+
+def test_the_real_container_without_redis_and_decoder(tmp_path: Path) -> None:
+    redis_url = "redis://127.0.0.1:1/0"
+    with running(tmp_path, container=Container, redis_url=redis_url) as real:
+        assert upload(real).status_code == 202
+        ready = real.http.get("/readyz")
+        assert ready.status_code == 200, "an order is accepted, as above"
+        assert ready.json()["status"] == "degraded"
+        checks = ready.json()["checks"]
+        assert checks["database"] == "ok"
+        assert checks["queue"] != "ok"
+        assert checks["decoder"] != "ok"
+
+
+def test_a_decoder_that_hangs_delays_no_probe(tmp_path: Path) -> None:
+    """An orchestrator waits for a second, and takes what did not answer for a replica that is ill."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as silent:
+        at = f"127.0.0.1:{silent.getsockname()[1]}"
+        with running(
+            tmp_path, container=Container, redis_url=f"redis://{at}/0", llm_url=f"http://{at}"
+        ) as real:
+            for _ in range(3):
+                assert real.http.get("/readyz", timeout=1).json()["status"] == "degraded"
+
+
+def test_with_the_database_away_it_is_unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(tmp_path, container=Container, redis_url="redis://127.0.0.1:1/0") as real:
+
+        def away() -> None:
+            raise DatabaseUnavailable
+
+        monkeypatch.setattr(real.parts.database, "ping", away)
+        answer = real.http.get("/readyz")
+        assert (answer.status_code, answer.json()["status"]) == (503, "unready")
+        assert answer.json()["checks"]["database"] == "no answer"

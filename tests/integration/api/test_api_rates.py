@@ -1,0 +1,272 @@
+"""Limits a minute over HTTP: who is refused, with what, and who behind the same address is not."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.settings import Settings
+from schemas.shops.access import Role, Scope
+from schemas.shops.audit import Actor
+from tests.clock import in_one_minute
+from tests.credentials import header_for
+from tests.integration.api_world import MENU, World, expect_problem, running, wav
+
+BY = Actor("tests")
+TEXT = {"transcript": "a latte", "menu": MENU["id"]}
+WRONG = {"Authorization": f"Bearer saycart_0000000000_{'A' * 43}"}
+HOME, ELSEWHERE = "127.0.0.1", "127.0.0.2"
+
+
+@contextmanager
+def limited(home: Path, **settings: Any) -> Iterator[World]:
+    """An API with these limits, in a minute that does not turn meanwhile."""
+    with running(home, **settings) as world:
+        in_one_minute()
+        yield world
+
+
+def browser(world: World, address: str = HOME, **more: Any) -> httpx.Client:
+    """A browser's client that comes from this address, without a key."""
+    transport = httpx.HTTPTransport(local_address=address)
+    return httpx.Client(base_url=world.url, transport=transport, headers={"Origin": world.url}, **more)
+
+
+def together(ask: Any, times: int) -> Counter[int]:
+    """The answers to as many requests at once."""
+    with ThreadPoolExecutor(16) as pool:
+        return Counter(answer.status_code for answer in pool.map(lambda _: ask(), range(times)))
+
+
+def limited_of(world: World) -> dict[str, int]:
+    """What /metrics tells of refusals."""
+    lines = world.http.get("/metrics", headers=world.bearing("scraper")).text.splitlines()
+    found = [line for line in lines if line.startswith("saycart_requests_limited_total{")]
+    return {line.split('"')[1]: int(float(line.rpartition(" ")[2])) for line in found}
+
+
+def test_a_key_and_those_it_was_rotated_to(tmp_path: Path) -> None:
+    with limited(tmp_path, key_requests_per_minute=30) as world:
+        ann = header_for(world.parts.database)
+        (key,) = [key for key in world.parts.keys.list() if key.id in ann["Authorization"]]
+        _, token = world.parts.keys.rotate(key.id, 60, by=BY)
+        new = {"Authorization": f"Bearer {token}"}
+        assert together(lambda: world.http.get("/v1/menus", headers=ann), 20) == {200: 20}
+        assert together(lambda: world.http.get("/v1/menus", headers=new), 20) == {200: 10, 429: 10}
+        refused = world.http.post("/v1/orders", json=TEXT, headers=ann)
+        found = expect_problem(refused, 429, "too_many_requests")
+        assert found["retryable"]
+        wait_s = int(refused.headers["retry-after"])
+        assert 1 <= wait_s <= 63
+        assert refused.headers["ratelimit-policy"] == '"key";q=30;w=60'
+        assert refused.headers["ratelimit"] == f'"key";r=0;t={wait_s}'
+        assert world.http.get("/v1/menus").status_code == 200, "another key of the shop"
+        assert world.http.get("/problems/too_many_requests").status_code == 200
+        assert limited_of(world)["key"] == 11
+
+
+def test_a_shop_is_limited_and_no_other_shop(tmp_path: Path) -> None:
+    with limited(tmp_path, shop_requests_per_minute=20) as world:
+        world.parts.shops.add("other", "The other shop", by=BY)
+        other = header_for(world.parts.database, person="eve", shop="other")
+        keys = [header_for(world.parts.database) for _ in range(3)]
+        got = Counter[int]()
+        for key in keys:
+            got += together(lambda key=key: world.http.get("/v1/menus", headers=key), 10)
+        assert got == {200: 20, 429: 10}
+        assert world.http.get("/v1/menus", headers=other).status_code == 200
+
+
+def test_no_key_counts_for_the_address_alone(tmp_path: Path) -> None:
+    with limited(tmp_path, address_requests_per_minute=10) as world, browser(world) as anybody:
+        assert together(lambda: anybody.get("/v1/orders"), 25) == {401: 10, 429: 15}
+        for probe in ("/livez", "/readyz"):
+            assert together(lambda probe=probe: anybody.get(probe), 25) == {200: 25}
+        assert world.http.get("/v1/orders").status_code == 200, "a key behind the same address"
+        shown = anybody.get("/")
+        assert shown.status_code == 429
+        assert shown.headers["content-type"].startswith("text/html")
+        assert "Too many requests came from this address without a key; try again in" in shown.text
+        assert anybody.get("/sign-in").status_code == 429
+        with browser(world, ELSEWHERE) as other:
+            assert other.get("/").status_code == 200
+        assert limited_of(world)["address"] == 17
+
+
+@pytest.fixture
+def guessed(tmp_path: Path) -> Iterator[World]:
+    with limited(tmp_path, bad_keys_per_minute=5, address_requests_per_minute=5) as world:
+        yield world
+
+
+def test_wrong_keys_count_for_their_address_and_right_ones_pass(guessed: World) -> None:
+    with browser(guessed) as guesser:
+        assert together(lambda: guesser.get("/v1/orders", headers=WRONG), 20) == {401: 5, 429: 15}
+        refused = guesser.get("/v1/orders", headers=WRONG)
+        assert refused.headers["ratelimit-policy"] == '"bad_key";q=5;w=60'
+        # Also one that was never seen before, and while the guessing goes on.
+        fresh = header_for(guessed.parts.database)
+        with ThreadPoolExecutor(8) as pool:
+            guesses = [pool.submit(guesser.get, "/v1/orders", headers=WRONG) for _ in range(60)]
+            assert guesser.get("/v1/orders", headers=fresh).status_code == 200
+            assert together(lambda: guesser.get("/v1/orders", headers=fresh), 20) == {200: 20}
+            assert {guess.result().status_code for guess in guesses} == {429}
+        assert guesser.get("/").status_code == 200, "wrong keys are counted apart"
+    with browser(guessed, ELSEWHERE) as other:
+        assert other.get("/v1/orders", headers=WRONG).status_code == 401
+
+
+def test_a_key_that_was_revoked_is_a_wrong_one(guessed: World) -> None:
+    ann = header_for(guessed.parts.database, Scope.ORDERS_READ)
+    assert guessed.http.get("/v1/orders", headers=ann).status_code == 200
+    (key,) = [key for key in guessed.parts.keys.list() if key.id in ann["Authorization"]]
+    guessed.parts.keys.revoke(key.id, by=BY)
+    answers = [guessed.http.get("/v1/orders", headers=ann).status_code for _ in range(8)]
+    assert answers == [401] * 5 + [429] * 3
+
+
+@pytest.mark.parametrize("cookie", ["saycart_page", "saycart_session"])
+def test_an_invented_cookie_buys_nothing(guessed: World, cookie: str) -> None:
+    with browser(guessed) as anybody:
+        answers = [
+            anybody.get("/", headers={"Cookie": f"{cookie}={number:020}"}).status_code for number in range(9)
+        ]
+        assert answers == [200] * 5 + [429] * 4
+        stolen = anybody.get("/orders/ord_x", headers={"Cookie": "saycart_order=forged"})
+        assert stolen.status_code == 429
+
+
+def ordered(world: World, client: httpx.Client) -> str:
+    made = client.post("/orders", data=TEXT)
+    assert made.status_code == 303, made.text
+    return str(made.headers["location"])
+
+
+def test_customers_who_ordered_are_counted_by_their_order(tmp_path: Path) -> None:
+    """One customer who reloads without end shuts out nobody behind the same address, and is limited."""
+    with (
+        limited(tmp_path, address_requests_per_minute=20, order_requests_per_minute=8) as world,
+        browser(world) as greedy,
+        browser(world) as honest,
+        browser(world, ELSEWHERE) as friend,
+    ):
+        hers, his = ordered(world, greedy), ordered(world, honest)
+        assert together(lambda: greedy.get(hers), 30) == {200: 8, 429: 22}
+        assert greedy.get(f"{hers}/events").status_code == 429
+        assert [honest.get(his).status_code for _ in range(8)] == [200] * 8
+        assert honest.get("/").status_code == 200
+        # Whoever else holds that order shares its limit, wherever they are.
+        assert friend.get(world.link(hers.rpartition("/")[2])).status_code == 429
+        # Without the right to an order it is the address that counts.
+        friend.cookies.clear()
+        assert together(lambda: friend.get(hers), 30) == {404: 20, 429: 10}
+        assert limited_of(world)["order"] == 24
+
+
+def test_a_kiosk_has_a_limit_of_its_own(tmp_path: Path) -> None:
+    with limited(tmp_path, address_requests_per_minute=6, page_requests_per_minute=4) as world:
+        page = world.parts.keys.add_page("main", "kiosk", by=BY)
+        with browser(world) as kiosk, browser(world) as anybody, browser(world, ELSEWHERE) as other:
+            assert kiosk.get(f"/at/{page.id}").status_code == 303
+            assert together(lambda: anybody.get("/"), 10) == {200: 5, 429: 5}
+            assert [kiosk.get("/").status_code for _ in range(6)] == [200] * 4 + [429] * 2
+            # The page's key is public: who else uses it, elsewhere, takes nothing from the kiosk.
+            assert other.get("/", headers={"Cookie": f"saycart_page={page.id}"}).status_code == 200
+
+
+def test_staff_are_counted_in_person(tmp_path: Path) -> None:
+    with limited(tmp_path, key_requests_per_minute=12, address_requests_per_minute=4) as world:
+        world.parts.staff.add("Ann", "correct horse battery", role=Role.MANAGER, by=BY)
+        with browser(world) as ann, browser(world) as anybody:
+            entered = ann.post("/sign-in", data={"name": "Ann", "password": "correct horse battery"})
+            assert entered.status_code == 303
+            assert together(lambda: anybody.get("/review"), 6) == {303: 3, 429: 3}
+            assert together(lambda: ann.get("/review/stats"), 15) == {200: 12, 429: 3}
+            assert ann.get("/").status_code == 429, "her own page is no way around it"
+
+
+@pytest.fixture
+def weighed(tmp_path: Path) -> Iterator[World]:
+    """100 kB a minute of a key, 50 kB of an address."""
+    with limited(tmp_path, key_bytes_per_minute=100_000, address_bytes_per_minute=50_000) as world:
+        yield world
+
+
+def test_bytes_of_a_key(weighed: World) -> None:
+    sound = {"audio": wav(1.2)}  # 38 kB
+    for _ in range(2):
+        assert weighed.http.post("/v1/orders", files=sound).status_code == 202
+    refused = weighed.http.post("/v1/orders", files=sound)
+    expect_problem(refused, 429, "too_many_requests")
+    assert refused.headers["ratelimit-policy"] == '"key_bytes";q=100000;qu="content-bytes";w=60'
+    assert len(weighed.recordings) == 2
+    bob = weighed.bearing("bob")
+    assert weighed.http.post("/v1/orders", files=sound, headers=bob).status_code == 202
+    assert weighed.http.post("/v1/orders", json=TEXT).status_code == 202, "what fits still passes"
+
+
+def test_what_was_announced_is_refused_before_it_is_sent_and_costs_nothing(weighed: World) -> None:
+    head = (
+        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n"
+        b"Content-Type: multipart/form-data; boundary=B\r\n" + weighed.line("ann") + b"\r\n"
+    )
+    for _ in range(3):
+        with socket.create_connection((HOME, weighed.port), timeout=10) as line:
+            line.sendall(head % 90_000)
+            line.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                line.recv(100)
+    ann = weighed.bearing("ann")
+    assert weighed.http.post("/v1/orders", files={"audio": wav(2)}, headers=ann).status_code == 202
+    with socket.create_connection((HOME, weighed.port), timeout=10) as line:
+        line.sendall(head % 60_000)
+        assert b" 429 " in line.recv(65_536).split(b"\r\n")[0]
+    assert len(weighed.recordings) == 1
+
+
+def test_bytes_without_a_length_are_counted_as_they_come(weighed: World) -> None:
+    def chunks(number: int) -> Iterator[bytes]:
+        yield b'--B\r\nContent-Disposition: form-data; name="audio"\r\n\r\n' + wav(0.1)
+        for _ in range(number):
+            yield b"\0" * 10_000
+
+    kind = {"Content-Type": "multipart/form-data; boundary=B"}
+    refused = weighed.http.post("/v1/orders", content=chunks(20), headers=kind)
+    expect_problem(refused, 429, "too_many_requests")
+    assert weighed.recordings == []
+
+
+def test_bytes_of_a_page_count_for_its_address(weighed: World) -> None:
+    with browser(weighed) as anybody, browser(weighed, ELSEWHERE) as other:
+        sent = {"files": {"audio": wav(1.2)}, "data": {"menu": MENU["id"]}}
+        assert anybody.post("/orders", **sent).status_code == 303
+        refused = anybody.post("/orders", **sent)
+        assert refused.status_code == 429
+        assert "Too much data came from this address; try again in" in refused.text
+        assert other.post("/orders", **sent).status_code == 303
+        assert weighed.http.post("/v1/orders", files={"audio": wav(1.2)}).status_code == 202
+
+
+def test_the_defaults_leave_an_order_page_alone(tmp_path: Path) -> None:
+    """Sixty customers behind one address, each of whom opens the page, orders, and looks ten times."""
+    defaults = Settings()
+    kept = {name: getattr(defaults, name) for name in Settings.model_fields if name.endswith("_per_minute")}
+    with limited(tmp_path, **kept, address_backlog=0, pages_backlog=0) as world:
+
+        def visit() -> httpx.Response:
+            with browser(world) as customer:
+                customer.get("/").raise_for_status()
+                where = ordered(world, customer)
+                for _ in range(9):
+                    customer.get(where).raise_for_status()
+                return customer.get(where)
+
+        assert together(visit, 60) == {200: 60}

@@ -1,0 +1,107 @@
+"""Renewal and the second person over `/v1/reviews`, and what the pages refuse without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from schemas.cart import CartDraft
+from schemas.lifecycle import Event
+from schemas.shops.access import Role
+from services.web.staff.staff import COOKIE, csrf_of
+from tests.integration.api_world import World, expect_problem, running
+
+LATTE = {"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1, "size": "L"}
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with running(tmp_path_factory.mktemp("rules"), second_review_above=500) as shared:
+        yield shared
+
+
+def act(world: World, review_id: str, call: str, /, **body: Any) -> httpx.Response:
+    who = world.bearing(body.pop("reviewer", "ada"))
+    return world.http.post(f"/v1/reviews/{review_id}/{call}", json=body, headers=who)
+
+
+def proposed(world: World) -> str:
+    """An order of a large latte, $5.50, in review; the review's id."""
+    order_id = world.text()["id"]
+    world.advance(order_id, Event.DOUBTED, draft=CartDraft.model_validate({"lines": [LATTE]}))
+    return str(world.http.get(f"/v1/orders/{order_id}").json()["review"]["id"])
+
+
+def test_renewing_a_live_claim_only(world: World) -> None:
+    review_id = proposed(world)
+    expect_problem(act(world, review_id, "renew", reviewer="ada"), 409, "conflict")
+    held = act(world, review_id, "claim", reviewer="ada").json()
+    renewed = act(world, review_id, "renew", reviewer="ada").json()
+    assert renewed["version"] == held["version"]
+    assert renewed["lease_until"] > held["lease_until"]
+    found = expect_problem(act(world, review_id, "renew", reviewer="bob"), 409, "conflict")
+    assert found["review"]["claimed_by"] == "ada"
+    expect_problem(act(world, "rev_none", "renew", reviewer="ada"), 404, "not_found")
+
+
+def test_a_dear_order_waits_for_a_second_person(world: World) -> None:
+    review_id = proposed(world)
+
+    def approve(who: str) -> dict[str, Any]:
+        version = act(world, review_id, "claim", reviewer=who).json()["version"]
+        answer = act(world, review_id, "decision", reviewer=who, version=version, action="approve")
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    first = approve("ada")
+    assert (first["status"], first["order"]["status"]) == ("open", "needs_review")
+    assert (first["standing"]["by"], first["standing"]["action"]) == ("ada", "approve")
+    assert first["standing"]["cart"]["lines"][0]["sku"] == "latte"
+    expect_problem(act(world, review_id, "claim", reviewer="ada"), 409, "conflict")
+    second = approve("bob")
+    assert (second["status"], second["decided_by"], second["order"]["status"]) == (
+        "decided",
+        "bob",
+        "completed",
+    )
+
+
+@pytest.fixture(scope="module")
+def staff(world: World) -> Iterator[httpx.Client]:
+    """A signed-in client that sends the session's CSRF token."""
+    world.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
+    with httpx.Client(base_url=world.url, timeout=40, headers={"Origin": world.url}) as http:
+        http.post("/sign-in", data={"name": "Ann", "password": PASSWORD})
+        http.headers["X-CSRF-Token"] = csrf_of(http.cookies[COOKIE])
+        yield http
+
+
+@pytest.mark.parametrize("end", ["nan", "inf", "-1", "x", "0.1"])
+def test_playback_from_nowhere_is_not_recorded(world: World, staff: httpx.Client, end: str) -> None:
+    review_id = proposed(world)
+    answer = staff.post(f"/review/{review_id}/played", data={"start_s": "0.5", "end_s": end})
+    assert answer.status_code == 422
+    assert world.parts.review_log.of(review_id) == []
+    assert staff.post(f"/review/{review_id}/played", data={"start_s": "0.5", "end_s": ""}).status_code == 204
+
+
+def test_a_form_without_version_or_reason_is_refused(world: World, staff: httpx.Client) -> None:
+    review_id = proposed(world)
+    staff.post(f"/review/{review_id}/claim")
+    for fields in (
+        {"action": "reject", "version": "2"},
+        {"action": "accept"},
+        {"action": "accept", "version": "x"},
+    ):
+        assert staff.post(f"/review/{review_id}/decide", data=fields).status_code == 422
+    assert world.parts.reviews.get(review_id).status == "claimed"
+
+
+def test_reviews_that_do_not_exist_are_a_page(staff: httpx.Client) -> None:
+    answer = staff.get("/review/rev_none")
+    assert answer.status_code == 404
+    assert "text/html" in answer.headers["content-type"]

@@ -1,0 +1,210 @@
+"""Uploads that must be refused: each with its problem, as early as it shows, and with nothing kept."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration import api_world
+from tests.integration.api_world import MENU, World, expect_problem, running, wav
+from tests.waiting import until
+
+world = api_world.world
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(world: World) -> Iterator[None]:
+    """No refusal of this file may leave an order or a file."""
+    orders, files = sum(world.parts.orders.counts().values()), set(world.recordings)
+    yield
+    until(lambda: set(world.recordings) == files)
+    assert sum(world.parts.orders.counts().values()) == orders
+
+
+def post(world: World, content: bytes, **fields: str) -> Any:
+    return world.http.post("/v1/orders", files={"audio": ("order.wav", content, "audio/wav")}, data=fields)
+
+
+def raw(world: World, body: bytes, content_type: str = "multipart/form-data; boundary=B") -> Any:
+    return world.http.post("/v1/orders", content=body, headers={"Content-Type": content_type})
+
+
+def part(name: str, value: bytes, more: str = "") -> bytes:
+    return f'--B\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'.encode() + value + b"\r\n"
+
+
+def test_an_empty_recording(world: World) -> None:
+    found = expect_problem(post(world, b""), 422, "audio_empty")
+    assert found["errors"][0]["pointer"] == "/audio"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"this is no recording, whatever its name says\n" * 200,
+        b"x",
+        b"ffconcat version 1.0\nfile /etc/passwd\n",
+        b"#EXTM3U\n#EXT-X-TARGETDURATION:10\nhttp://localhost/a.ts\n",
+        b"RIFF\x24\0\0\0AVI LIST" + b"\0" * 100,
+        b"%PDF-1.7" + b"\0" * 10_000,
+    ],
+)
+def test_what_is_no_audio(world: World, content: bytes) -> None:
+    expect_problem(post(world, content), 415, "unsupported_audio")
+
+
+def test_too_large_by_its_declared_length(world: World) -> None:
+    expect_problem(post(world, wav() + b"\0" * 1_100_000), 413, "audio_too_large")
+
+
+def test_fifty_megabytes_in_chunks_are_refused_early(world: World) -> None:
+    head = (
+        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+        b"Content-Type: multipart/form-data; boundary=B\r\n" + world.line() + b"\r\n"
+    )
+    first = part("audio", wav())[:-2]
+    zeros = b"\0" * 65_536
+    with socket.create_connection(("127.0.0.1", world.port)) as line:
+        line.sendall(head + f"{len(first):x}\r\n".encode() + first + b"\r\n")
+        sent = 0
+        while sent < 50_000_000 and not select.select([line], [], [], 0)[0]:
+            line.sendall(f"{len(zeros):x}\r\n".encode() + zeros + b"\r\n")
+            sent += len(zeros)
+            time.sleep(0.01)  # a busy machine needs a moment to answer
+        answer = line.recv(65_536)
+    assert b" 413 " in answer.split(b"\r\n")[0]
+    assert b"/problems/audio_too_large" in answer
+    assert sent < 10_000_000
+
+
+def test_unknown_menu_and_wrong_language(world: World) -> None:
+    found = expect_problem(post(world, wav(), menu="nowhere"), 422, "unknown_menu")
+    assert found["errors"][0]["pointer"] == "/menu"
+    text = world.http.post("/v1/orders", json={"transcript": "a latte", "menu": "nowhere"})
+    expect_problem(text, 422, "unknown_menu")
+    found = expect_problem(post(world, wav(), menu=MENU["id"], language="de"), 422, "invalid_input")
+    assert found["errors"][0]["pointer"] == "/language"
+
+
+@pytest.mark.parametrize(
+    "metadata", ["{", "[1]", "null", '{"a": NaN}', '{"a": 1e999}', r'{"a": "\u0000"}', r'{"a": "\ud800"}']
+)
+def test_metadata_that_is_no_json_object(world: World, metadata: str) -> None:
+    found = expect_problem(post(world, wav(), metadata=metadata), 422, "invalid_input")
+    assert found["errors"][0]["pointer"] == "/metadata"
+
+
+def test_metadata_nested_out_of_reach(world: World) -> None:
+    expect_problem(post(world, wav(), metadata='{"a":' + "[" * 3900 + "]" * 3900 + "}"), 422, "invalid_input")
+
+
+def test_fields_over_their_caps_unknown_or_twice(world: World) -> None:
+    for fields, place in (
+        ({"metadata": "x" * 9_000}, "/metadata"),
+        ({"menu": "x" * 300}, "/menu"),
+        ({"price": "0"}, "/price"),
+    ):
+        assert (
+            expect_problem(post(world, wav(), **fields), 422, "invalid_input")["errors"][0]["pointer"]
+            == place
+        )
+    twice = part("audio", wav()) + part("audio", wav()) + b"--B--\r\n"
+    assert expect_problem(raw(world, twice), 422, "invalid_input")["errors"][0]["pointer"] == "/audio"
+    not_text = part("audio", wav()) + part("menu", b"\xff\xfe") + b"--B--\r\n"
+    assert expect_problem(raw(world, not_text), 422, "invalid_input")["errors"][0]["pointer"] == "/menu"
+
+
+def test_a_missing_recording(world: World) -> None:
+    found = expect_problem(raw(world, part("menu", b"corner-cafe") + b"--B--\r\n"), 422, "invalid_input")
+    assert found["errors"] == [{"pointer": "/audio", "detail": "is missing"}]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"no multipart at all",
+        part("audio", wav()),  # no closing boundary: cut off
+        part("audio", wav())[:400],
+        b"--B\r\nContent-Type: audio/wav\r\n\r\nx\r\n--B--\r\n",
+        b"--B\r\nContent-Disposition form-data\r\n\r\nx\r\n--B--\r\n",
+        b"--B\r\n" + b"X-Long: " + b"x" * 20_000 + b"\r\n\r\nx\r\n--B--\r\n",
+        part("audio", wav(), '\r\nContent-Transfer-Encoding: base64"') + b"--B--\r\n",
+    ],
+)
+def test_broken_multipart(world: World, body: bytes) -> None:
+    expect_problem(raw(world, body), 400, "malformed_body")
+
+
+@pytest.mark.parametrize(
+    "content_type", ["multipart/form-data", f"multipart/form-data; boundary={'x' * 300}"]
+)
+def test_a_boundary_that_is_missing_or_endless(world: World, content_type: str) -> None:
+    expect_problem(raw(world, b"--x--", content_type), 400, "malformed_body")
+
+
+@pytest.mark.parametrize("content_type", ["", "text/plain", "audio/wav", "application/x-www-form-urlencoded"])
+def test_other_content_types(world: World, content_type: str) -> None:
+    expect_problem(raw(world, b"x", content_type), 415, "unsupported_media_type")
+
+
+def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
+    before, orders = set(world.recordings), world.http.get("/v1/orders").json()
+    head = (
+        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"
+        b"Content-Type: multipart/form-data; boundary=B\r\n" + world.line() + b"\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", world.port)) as line:
+        line.sendall(head + part("audio", wav())[:-2] + b"\0" * 300_000)
+        # The recording is on disk while it arrives, not gathered in memory first.
+        until(lambda: any(f.stat().st_size > 100_000 for f in set(world.recordings) - before))
+    until(lambda: set(world.recordings) == before)
+    assert world.http.get("/v1/orders").json() == orders
+
+
+def test_a_client_that_dawdles_is_cut_off(tmp_path: Path) -> None:
+    def slowly() -> Iterator[bytes]:
+        yield part("audio", wav())[:-2]
+        time.sleep(1)
+        yield b"\r\n--B--\r\n"
+
+    with running(tmp_path, body_most_s=0.3) as world:
+        answer = world.http.post(
+            "/v1/orders", content=slowly(), headers={"Content-Type": "multipart/form-data; boundary=B"}
+        )
+        expect_problem(answer, 408, "upload_too_slow")
+        assert world.recordings == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "pointer"),
+    [
+        ({"menu": MENU["id"]}, "/transcript"),
+        ({"transcript": "", "menu": MENU["id"]}, "/transcript"),
+        ({"transcript": "x" * 2001, "menu": MENU["id"]}, "/transcript"),
+        ({"transcript": "x"}, "/menu"),
+        ({"transcript": "x", "menu": MENU["id"], "price": 0}, "/price"),
+        ({"transcript": "x", "menu": MENU["id"], "metadata": []}, "/metadata"),
+    ],
+)
+def test_transcripts_with_bad_fields(world: World, sent: dict[str, Any], pointer: str) -> None:
+    found = expect_problem(world.http.post("/v1/orders", json=sent), 422, "invalid_input")
+    assert [error["pointer"] for error in found["errors"]] == [pointer]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff\xfe\xfa", b'{"transcript": NaN}', b'{"transcript": "a\\u0000b"}', b"[" * 100_000],
+)
+def test_broken_json(world: World, body: bytes) -> None:
+    expect_problem(raw(world, body, "application/json"), 400, "malformed_body")
+
+
+def test_json_over_its_cap(world: World) -> None:
+    expect_problem(raw(world, b'"' + b"x" * 1_000_001 + b'"', "application/json"), 413, "body_too_large")

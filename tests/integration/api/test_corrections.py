@@ -1,0 +1,171 @@
+"""What staff corrected comes out as rows that `saycart eval` reads, as aliases, and as figures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from infra.settings import REPOSITORY
+from infra.sql.database import Database
+from schemas.cart import CartDraft
+from schemas.corrections import corrections
+from schemas.lifecycle import Event
+from schemas.menu import Menu
+from schemas.review import ReviewDecision, ReviewReason
+from services.checks.price import price_cart
+from services.evaluation.corrections import aliases, gold_rows
+from services.evaluation.run import read_gold
+from services.pipeline.review import settle
+from services.storage.base.records import Outcome
+from services.storage.counts.tallies import TallyStore
+from services.storage.reviews.log import ReviewLog
+from services.web.staff.stats import figures
+from tests.stand_ins import CAFE, TESTER, Works, speech
+
+SAID = "um two large flat whites with oat milk and a muffin please"
+FLAT = {"kind": "not_on_menu", "heard": "two large flat whites with oat milk", "quantity": 2}
+MUFFIN = {"kind": "item", "heard": "a muffin", "sku": "muffin", "quantity": 1}
+LATTE = {
+    "kind": "item", "heard": FLAT["heard"], "sku": "latte", "quantity": 2, "size": "L",
+    "options": [{"group": "milk", "id": "oat"}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def works(database: Database, tmp_path: Path) -> Works:
+    return Works(database, BlobFolder(tmp_path / "recordings"))
+
+
+def settled(
+    works: Works, action: str, lines: list[dict[str, Any]] | None = None, *, spoken: bool = True
+) -> str:
+    """An order that the machine proposed as flat whites that nobody has, and that a person settled."""
+    order_id = works.spoken() if spoken else works.typed(SAID)
+    heard = speech(SAID)
+    order = works.orders.get(order_id)
+    if spoken:
+        order = works.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
+    draft = CartDraft.model_validate({"lines": [FLAT, MUFFIN]})
+    cart = price_cart(draft, CAFE, 1, heard, [])
+    order = works.orders.commit(order, Outcome(Event.SETTLED, draft=draft, cart=cart))
+    works.orders.commit(order, Outcome(Event.DOUBTED, reasons=(ReviewReason.NOT_ON_MENU,)))
+    review = works.reviews.by_order(order_id)
+    assert review is not None
+    held = works.reviews.claim(review.id, "ann", 60)
+    decision = ReviewDecision.model_validate(
+        {"reviewer": "ann", "version": held.version, "action": action, "reason": "no"}
+        | ({"cart": {"lines": lines}} if lines is not None else {})
+    )
+    outcome = settle(works.orders.get(order_id), decision, "ann", works.menus.get("trap-cafe"))
+    works.reviews.decide(
+        review.id,
+        reviewer="ann",
+        version=held.version,
+        action=action,
+        reason="no",
+        outcome=outcome,
+        by=TESTER,
+    )
+    return order_id
+
+
+def test_corrections_are_gold_rows_that_eval_reads(works: Works, tmp_path: Path) -> None:
+    spoken = settled(works, "correct", [LATTE, MUFFIN])
+    typed = settled(works, "correct", [MUFFIN], spoken=False)
+    settled(works, "reject")
+    rows = {row["id"]: row for row in gold_rows(ReviewLog(works.database, "main").settled())}
+    assert set(rows) == {spoken, typed}
+    assert rows[spoken]["utterance"] == SAID
+    assert rows[spoken]["cart"]["lines"] == [
+        {"sku": "latte", "quantity": 2, "size": "L",
+         "options": [{"group": "milk", "id": "oat", "amount": "normal", "count": 1}]},
+        {"sku": "muffin", "quantity": 1, "size": None, "options": []},
+    ]  # fmt: skip
+    assert (tmp_path / "recordings" / rows[spoken]["audio"]).read_bytes() == b"RIFF"
+    assert "audio" not in rows[typed]
+    file = tmp_path / "gold.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
+    assert [row["id"] for row in read_gold(file)] == list(rows)
+
+
+def test_words_for_another_item_are_proposed_and_counted(works: Works) -> None:
+    for lines in ([LATTE, MUFFIN], [LATTE], [LATTE | {"sku": "coffee", "size": "S", "options": []}]):
+        settled(works, "correct", lines)
+    settled(works, "reject")
+    found = aliases(ReviewLog(works.database, "main").settled(), lambda _: CAFE)
+    assert found == [
+        {"menu": "trap-cafe", "sku": "latte", "alias": "flat whites", "count": 2},
+        {"menu": "trap-cafe", "sku": "coffee", "alias": "flat whites oat milk", "count": 1},
+    ]
+
+
+def test_what_the_menu_knows_by_now_is_not_proposed(works: Works) -> None:
+    settled(works, "correct", [LATTE, MUFFIN])
+    document = CAFE.model_dump(mode="json")
+    document["items"][0]["aliases"] = ["Flat Whites"]
+    newer = Menu.parse(document)
+    assert aliases(ReviewLog(works.database, "main").settled(), lambda _: newer) == []
+
+
+def test_figures_of_what_was_settled(works: Works) -> None:
+    nothing = figures(TallyStore(works.database).decided("main", 24))
+    assert (nothing.settled, nothing.agreement, nothing.wait_s, nothing.people) == (0, None, None, [])
+    settled(works, "correct", [LATTE, MUFFIN])
+    settled(works, "correct", [LATTE | {"quantity": 3}])
+    settled(works, "reject")
+    shown = figures(TallyStore(works.database).decided("main", 24))
+    assert (shown.settled, shown.actions, shown.agreement) == (3, {"correct": 2, "reject": 1}, 0.0)
+    assert dict(shown.corrections) == {
+        # Not in the customer's words: what is counted can't be erased.
+        "something that is not on the menu → latte": 2,
+        "blueberry muffin taken off": 1,
+    }
+    assert shown.people == [("ann", 3)]
+
+
+def test_each_kind_of_correction_has_its_words() -> None:
+    def cart(*lines: dict[str, Any]) -> Any:
+        return price_cart(CartDraft.model_validate({"lines": lines}), CAFE, 1, speech(SAID), [])
+
+    other = LATTE | {"size": "M", "quantity": 1, "options": [
+        {"group": "milk", "id": "soy"}, {"group": "syrup", "id": "vanilla", "amount": "extra"}]}  # fmt: skip
+    before = LATTE | {"options": [*LATTE["options"], {"group": "syrup", "id": "vanilla"}]}
+    assert list(corrections(cart(before), cart(other, MUFFIN))) == [
+        "another size of latte",
+        "another number of latte",
+        "without oat milk",
+        "with soy milk",
+        "another amount of vanilla",
+        "blueberry muffin added",
+    ]
+    assert list(corrections(None, cart(MUFFIN))) == []
+
+
+def test_the_command_writes_both_files(works: Works, database_url: str, tmp_path: Path) -> None:
+    settled(works, "correct", [LATTE, MUFFIN])
+    out, names = tmp_path / "gold.jsonl", tmp_path / "aliases.jsonl"
+    command = [
+        sys.executable,
+        "-m",
+        "services.cli.main",
+        "reviews",
+        "export",
+        "--out",
+        out,
+        "--aliases",
+        names,
+    ]
+    environment = {"DATABASE_URL": database_url, "SAYCART_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 corrected of 1 settled orders" in done.stdout
+    assert len(read_gold(out)) == 1
+    assert json.loads(names.read_text())["alias"] == "flat whites"

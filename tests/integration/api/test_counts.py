@@ -1,0 +1,53 @@
+"""What went wrong is counted by kind: a stage that failed apart from a cart that is doubtful."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from infra.sql.database import Database
+from schemas.cart import CartDraft
+from schemas.errors import DecodeTruncated
+from schemas.lifecycle import State
+from tests.stand_ins import AWAY, RIGHT, ScriptedDecoder, Works
+
+
+@pytest.fixture
+def world(database: Database, tmp_path: Path) -> Works:
+    return Works(database, BlobFolder(tmp_path / "blobs"))
+
+
+def test_failures_findings_and_reasons_are_counted_apart(world: Works) -> None:
+    world.decoder.script = [DecodeTruncated("finish_reason 'length'")]
+    world.until_settled(world.typed())
+    world.decoder.script = [CartDraft(lines=())]
+    world.until_settled(world.typed())
+    counts = world.orders.code_counts()
+    assert counts["failure", "decode_truncated"] == 1
+    assert ("finding", "decode_truncated") not in counts
+    assert counts["finding", "empty_cart"] == 1
+    assert counts["reason", "decode_truncated"] == 1
+    assert counts["reason", "blocking_finding"] == 1
+
+
+def test_outages_and_the_alternative_decoder_are_counted(world: Works) -> None:
+    world.decoder.script = [AWAY]
+    world.fallback = ScriptedDecoder([RIGHT])
+    assert world.until_settled(world.typed()).state is State.COMPLETED
+    assert world.orders.code_counts()["failure", "engine_unavailable"] == 2
+    happened = world.orders.event_counts()
+    assert happened["decoded_elsewhere"] == 1
+    assert happened["retry"] == 2
+    assert "decoded" not in happened
+
+
+def test_an_embedded_start_frees_what_dead_workers_held(world: Works) -> None:
+    order_id = world.typed()
+    held = world.orders.claim(order_id, State.TRANSCRIBED, owner="dead", lease_s=900)
+    assert held is not None
+    assert world.orders.due(limit=9, idle_s=0) == []
+    assert world.orders.free_leases() == 1
+    assert world.orders.due(limit=9, idle_s=0) == [(order_id, State.TRANSCRIBED)]
+    assert world.until_settled(order_id).state is State.COMPLETED

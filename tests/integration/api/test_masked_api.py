@@ -1,0 +1,311 @@
+"""`/v1/masked` over real HTTP, with a decode server that says what a test wants: answers, errors, limits."""
+
+# ruff: noqa: F811  (fixtures of masked_world.py, asked for by name)
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from infra.settings import REPOSITORY, Settings
+from schemas.errors import InputError
+from schemas.masked import MAX_TEXT_CHARS, MaskedAnswer, MaskedRequest
+from schemas.shops.access import ROLE_SCOPES, Role, Scope
+from services.api.routes import masked as route
+from services.bootstrap import check_tasks
+from services.masked.registry import registered
+from services.workers.stack import Stack, as_environment
+from tests.integration.api_world import World, expect_problem, running
+from tests.integration.masked_world import (  # noqa: F401
+    GOOD,
+    IN_FLIGHT,
+    REFUSED,
+    SAID,
+    TASKS,
+    held,
+    says,
+    server,
+    shared,
+    world,
+)
+from tests.masked_tasks import TICKET
+from tests.staged_server import Answer, StagedServer, completion, is_probe
+from tests.waiting import until
+
+
+def ask(world: World, name: str = "ticket", **body: Any) -> Any:
+    return world.http.post(f"/v1/masked/{name}", json={"text": SAID, **body})
+
+
+def metric(world: World, name: str, **labels: str) -> float:
+    text = world.http.get("/metrics").text
+    wanted = [f'{label}="{value}"' for label, value in labels.items()]
+    lines = [line for line in text.splitlines() if line.startswith(name) and all(w in line for w in wanted)]
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line[len(name)] in "{ ")
+
+
+def test_what_there_is(world: World) -> None:
+    found = world.http.get("/v1/masked").json()["tasks"]
+    assert [(task["name"], task["form"]) for task in found] == [("ticket", "json"), ("word", "grammar")]
+    ticket = world.http.get("/v1/masked/ticket").json()
+    assert ticket == found[0]
+    assert ticket["version"] == TICKET.output.version
+    assert ticket["schema"]["properties"]["priority"]["enum"] == ["low", "medium", "high"]
+    assert ticket["about"] == TICKET.about
+    assert found[1]["schema"] is None
+    expect_problem(world.http.get("/v1/masked/tickets"), 404, "unknown_task")
+
+
+def test_managers_and_admins_hold_the_scope() -> None:
+    held = {role for role, scopes in ROLE_SCOPES.items() if Scope.MASKED in scopes}
+    assert held == {Role.MANAGER, Role.ADMIN}
+
+
+def test_an_answer(world: World, server: StagedServer) -> None:
+    answer = ask(world)
+    assert answer.status_code == 200, answer.text
+    seconds = answer.json()["engine"].pop("seconds")
+    assert answer.json() | {"engine": {}} == {
+        "task": "ticket",
+        "version": TICKET.output.version,
+        "answer": {"priority": "high", "needs_human": True, "note": "Mrs. Abernathy"},
+        "probability": None,
+        "engine": {},
+    }
+    assert answer.json()["engine"].items() >= {"prompt_tokens": 11, "completion_tokens": 22}.items()
+    assert 0 <= seconds < 5
+    (body,) = [body for body in server.bodies if not is_probe(body)]
+    assert body["messages"] == TICKET.messages(SAID)
+    assert body["grammar"] == TICKET.output.mask.lark
+    says(server, completion("yes"))
+    assert ask(world, "word").json()["answer"] == "yes"
+
+
+def test_how_it_is_drawn(world: World, server: StagedServer) -> None:
+    ask(world)
+    says(server, completion(GOOD))
+    assert ask(world, temperature=0.7, seed=5, score=True).json()["probability"] is None, "it can't tell"
+    (body,) = server.bodies
+    assert (body["temperature"], body["seed"], body["logprobs"]) == (0.7, 5, True)
+
+
+FAILURES: dict[str, tuple[Answer, int, str, bool]] = {
+    "cut off": (completion(GOOD[:20], "length"), 502, "decode_truncated", False),
+    "outside the mask": (completion("Sure! high"), 502, "decode_invalid", False),
+    "refused by its rules": (completion(REFUSED), 422, "answer_refused", False),
+    "away": ((503, b"loading"), 503, "engine_unavailable", True),
+    "set up wrongly": ((400, b"no such field"), 502, "engine_misconfigured", False),
+}
+
+
+@pytest.mark.parametrize("what", FAILURES)
+def test_a_failure_is_a_problem_of_its_own_and_is_counted_as_such(
+    world: World, server: StagedServer, what: str
+) -> None:
+    answer, status, code, again = FAILURES[what]
+    ask(world)  # the server is known
+    before = metric(world, "saycart_masked_seconds_count", task="ticket", outcome=code)
+    says(server, answer)
+    found = ask(world)
+    problem = expect_problem(found, status, code)
+    assert problem["retryable"] == again
+    assert ("retry-after" in found.headers) == again
+    assert "Abernathy" not in found.text
+    assert metric(world, "saycart_masked_seconds_count", task="ticket", outcome=code) == before + 1
+    if code == "answer_refused":
+        assert problem["errors"] == [{"pointer": "/", "detail": "Value error, nobody looks at …"}]
+
+
+def test_without_a_decode_server_it_is_503(tmp_path: Path) -> None:
+    with running(tmp_path, masked_tasks=TASKS) as alone:
+        problem = expect_problem(ask(alone), 503, "engine_unavailable")
+        assert "SAYCART_LLM_URL" in problem["hint"]
+
+
+BAD: dict[str, Any] = {
+    "/text": [{}, {"text": ""}, {"text": 5}, {"text": "a" * (MAX_TEXT_CHARS + 1)}],
+    "/temperature": [
+        {"text": "a", "temperature": 2.1},
+        {"text": "a", "temperature": -1},
+        {"text": "a", "temperature": "1"},
+    ],
+    "/seed": [
+        {"text": "a", "seed": -1},
+        {"text": "a", "seed": 2**31},
+        {"text": "a", "seed": 0.5},
+        {"text": "a", "seed": False},
+    ],
+    "/score": [{"text": "a", "score": 1}, {"text": "a", "score": "yes"}],
+    "/menu": [{"text": "a", "menu": "b"}],
+}
+
+
+@pytest.mark.parametrize(("pointer", "body"), [(p, body) for p, bodies in BAD.items() for body in bodies])
+def test_a_bad_field_is_named(world: World, server: StagedServer, pointer: str, body: Any) -> None:
+    problem = expect_problem(world.http.post("/v1/masked/ticket", json=body), 422, "invalid_input")
+    assert [error["pointer"] for error in problem["errors"]] == [pointer]
+    assert server.bodies == []
+
+
+def test_a_body_has_a_bound(world: World, server: StagedServer) -> None:
+    expect_problem(ask(world, "ticket", more="a" * route.MAX_BODY_BYTES), 413, "body_too_large")
+    # The longest text in its longest spelling fits.
+    longest = json.dumps({"text": "🍵" * MAX_TEXT_CHARS}).encode()
+    header = {"Content-Type": "application/json"}
+    assert world.http.post("/v1/masked/ticket", content=longest, headers=header).status_code == 200
+
+
+def test_only_so_many_are_in_hand_and_nobody_else_waits(world: World, server: StagedServer) -> None:
+    ask(world)
+    came, go_on = held(server)
+    with ThreadPoolExecutor(IN_FLIGHT) as pool:
+        calls = [pool.submit(ask, world) for _ in range(IN_FLIGHT)]
+        for _ in calls:
+            assert came.acquire(timeout=10)
+        assert metric(world, "saycart_masked_busy") == metric(world, "saycart_masked_limit") == IN_FLIGHT
+        refused = ask(world)
+        expect_problem(refused, 503, "masked_busy")
+        assert int(refused.headers["retry-after"]) >= 1
+        assert world.text("a latte")["id"], "orders are taken meanwhile"
+        go_on.set()
+        assert [call.result(20).status_code for call in calls] == [200] * IN_FLIGHT
+    assert ask(world).status_code == 200
+    assert metric(world, "saycart_masked_busy") == 0
+
+
+def test_a_client_that_leaves_calls_its_decode_off(world: World, server: StagedServer) -> None:
+    ask(world)
+    came, go_on = held(server)
+    server.gone.clear()
+    counted = {"task": "ticket", "outcome": "decode_cancelled"}
+    before = metric(world, "saycart_masked_seconds_count", **counted)
+    body = json.dumps({"text": SAID}).encode()
+    with socket.create_connection(("127.0.0.1", world.port), 20) as line:
+        line.sendall(
+            b"POST /v1/masked/ticket HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            + world.line()
+            + f"Content-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        assert came.acquire(timeout=10)
+        assert not server.gone.is_set()
+    assert server.gone.wait(10), "the server was left to decode for nobody"
+    go_on.set()
+    until(lambda: metric(world, "saycart_masked_seconds_count", **counted) == before + 1)
+    until(lambda: metric(world, "saycart_masked_busy") == 0)
+
+
+def test_a_call_ends_in_its_time(tmp_path: Path, server: StagedServer) -> None:
+    with running(tmp_path, llm_url=server.url, masked_tasks=TASKS, masked_timeout_s=0.3) as hasty:
+        came, go_on = held(server)
+        began = time.monotonic()
+        expect_problem(ask(hasty), 503, "engine_unavailable")
+        assert time.monotonic() - began < 15
+        assert came.acquire(timeout=1)
+        go_on.set()
+
+
+def test_nothing_is_stored_and_no_text_is_logged(
+    world: World, server: StagedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    orders = world.http.get("/v1/orders").json()
+    files = world.recordings
+    capsys.readouterr()
+    before = structlog.get_config()["wrapper_class"]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(0))
+    try:
+        for answer in (GOOD, REFUSED, "Abernathy"):
+            says(server, completion(answer))
+            ask(world)
+    finally:
+        structlog.configure(wrapper_class=before)
+    logged = capsys.readouterr().out
+    assert "masked.answered" in logged
+    assert "answer_refused" in logged
+    assert "decode_invalid" in logged
+    assert "abernathy" not in logged.lower()
+    assert world.http.get("/v1/orders").json() == orders
+    assert world.recordings == files
+
+
+def test_calls_and_tokens_are_counted_by_task(world: World, server: StagedServer) -> None:
+    def counted() -> tuple[float, float]:
+        return (
+            metric(world, "saycart_masked_seconds_count", task="ticket", outcome="done"),
+            metric(world, "saycart_masked_tokens_total", task="ticket", kind="completion"),
+        )
+
+    calls, tokens = counted()
+    ask(world)
+    assert counted() == (calls + 1, tokens + 22)
+    assert "tickets" not in world.http.get("/metrics").text, "what anybody may write is no label"
+
+
+def test_the_shown_examples_are_right(world: World) -> None:
+    call = world.http.get("/openapi.json").json()["paths"]["/v1/masked/{name}"]["post"]
+    assert call["security"] == [{"key": ["masked"]}]
+    body = call["requestBody"]["content"]["application/json"]
+    assert body["schema"] == {"$ref": "#/components/schemas/MaskedRequest"}
+    MaskedRequest.model_validate(body["example"])
+    answer = call["responses"]["200"]["content"]["application/json"]
+    assert answer["schema"] == {"$ref": "#/components/schemas/MaskedAnswer"}
+    MaskedAnswer.model_validate(answer["example"])
+    page = world.http.get("/docs").text
+    assert "The checkout is down" in page
+    assert "&quot;needs_human&quot;: true" in page
+
+
+NOT_LOADED: dict[str, tuple[str, str]] = {
+    "no module": ("no.such.module:TASKS", "no.such.module:TASKS can't be loaded: ModuleNotFoundError"),
+    "no attribute": ("tests.masked_tasks:NONE", "tests.masked_tasks:NONE can't be loaded: AttributeError"),
+    "no attribute named": ("tests.masked_tasks", "'tests.masked_tasks', which is no module:attribute"),
+    "no tasks": ("tests.masked_tasks:NOT_TASKS", "tests.masked_tasks:NOT_TASKS holds no tasks, but dict"),
+    "no list": ("tests.masked_tasks:Ticket", "holds no tasks"),
+    "two of a name": (f"{TASKS},{TASKS}", "Two tasks have the name 'ticket'"),
+    "can't be masked": ("tests.open_tasks:TASKS", "tests.open_tasks:TASKS: /text: a text without an end"),
+}
+
+
+@pytest.mark.parametrize("what", NOT_LOADED)
+def test_tasks_that_can_not_be_loaded_are_told_by_setting_and_place(what: str) -> None:
+    named, words = NOT_LOADED[what]
+    with pytest.raises(InputError) as caught:
+        registered(named)
+    assert caught.value.detail.startswith("SAYCART_MASKED_TASKS")
+    assert words in caught.value.detail
+    assert caught.value.hint
+
+
+def test_places_are_put_together() -> None:
+    assert list(registered(f" {TASKS} , ")) == ["ticket", "word"]
+    assert list(registered("")) == []
+    default = Settings.model_fields["masked_tasks"].default
+    assert all(task.about for task in registered(default).values())
+
+
+def test_nothing_starts_over_tasks_that_can_not_be_loaded(tmp_path: Path) -> None:
+    wanted = Settings(home=tmp_path, masked_tasks="no.such:TASKS")
+    with pytest.raises(InputError, match="SAYCART_MASKED_TASKS"):
+        Stack(wanted).start()
+    assert not (tmp_path / "run").exists(), "nothing was begun"
+    check_tasks(Settings(home=tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-m", "services.api"],
+        cwd=REPOSITORY,
+        env=as_environment(wanted),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "SAYCART_MASKED_TASKS: no.such:TASKS can't be loaded" in done.stderr
+    assert "PYTHONPATH" in done.stderr

@@ -1,0 +1,58 @@
+"""Lists of menus over HTTP: what they show, and that many menus are a list to choose from."""
+
+from __future__ import annotations
+
+import re
+
+from schemas.menu import Menu
+from services.web.customers.customer import LINKED
+from tests.integration import api_world
+from tests.integration.api_world import MENU, World, wav
+from tests.stand_ins import TESTER
+
+own_world = api_world.own_world
+
+
+def add(world: World, count: int) -> None:
+    for number in range(count):
+        cake = {"sku": "cake", "name": f"cake {number}", "price": 1, "available": False}
+        document = {**MENU, "id": f"cafe-{number}", "name": f"Cafe {number}", "items": [*MENU["items"], cake]}
+        world.parts.menus.put(Menu.parse(document), by=TESTER)
+
+
+def test_lists_show_headers(own_world: World) -> None:
+    add(own_world, 2)
+    listed = own_world.http.get("/v1/menus").json()["menus"]
+    assert [(menu["id"], menu["items"], menu["currency"]) for menu in listed] == [
+        ("cafe-0", 3, "USD"), ("cafe-1", 3, "USD"), (MENU["id"], 2, "USD"),
+    ]  # fmt: skip
+    for menu in listed:
+        assert (
+            own_world.http.get(f"/v1/menus/{menu['id']}").headers["etag"].endswith(f'{menu["digest"][:16]}"')
+        )
+    page = own_world.http.get("/menu").text
+    assert page.count("1 sold out") == 2
+    assert "3 items, USD, en" in page
+
+
+def test_a_few_menus_are_links_and_many_are_a_list(own_world: World) -> None:
+    add(own_world, LINKED - 1)
+    page = own_world.http.get("/").text
+    assert len(re.findall(r'<a href="/\?menu=', page)) == LINKED
+    assert "<select" not in page
+    assert "two cake" not in page
+    assert "two latte" in page, "an item of the first menu"
+    add(own_world, LINKED + 3)
+    page = own_world.http.get("/?menu=cafe-14").text
+    assert len(re.findall("<option", page)) == LINKED + 4
+    assert '<option value="cafe-14" selected>Cafe 14</option>' in page
+    assert 'data-menu="cafe-14"' in page
+
+
+def test_one_menu_needs_no_name_and_of_many_ten_are_named(own_world: World) -> None:
+    sent = {"audio": ("order.wav", wav())}
+    assert own_world.http.post("/v1/orders", files=sent).status_code == 202
+    add(own_world, 20)
+    refused = own_world.http.post("/v1/orders", files=sent)
+    assert refused.status_code == 422
+    assert len(re.findall(r"cafe-\d+", refused.json()["errors"][0]["detail"])) == 10

@@ -1,0 +1,309 @@
+"""Whose name a request carries, from which page it comes, and whether it came by https; over real sockets."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.settings import Settings
+from schemas.shops.access import Role
+from services.api.gate.origin import Own, authority
+from tests.integration import api_world
+from tests.integration.api_world import MENU, World, running
+
+world = api_world.world
+
+PASSWORD = "correct horse battery"
+HOME = "https://order.example"
+ORDER = json.dumps({"transcript": "a latte", "menu": MENU["id"]})
+FORM = "transcript=a+latte&menu=corner-cafe"
+
+
+def say(world: World, head: str, body: str = "") -> tuple[int, dict[str, str], str]:
+    """Send these very lines and close: status, headers in lower case, body."""
+    own = [f"Authorization: {world.people['ada']['Authorization']}", f"Content-Length: {len(body)}"]
+    data = "\r\n".join([*head.strip().splitlines(), *own, "", body])
+    with socket.create_connection(("127.0.0.1", world.port), timeout=10) as line:
+        line.sendall(data.encode("latin-1"))
+        answer = line.makefile("rb")
+        status = int(answer.readline().split()[1])
+        headers = dict[str, str]()
+        while text := answer.readline().decode("latin-1").strip():
+            name, _, value = text.partition(":")
+            headers[name.lower()] = value.strip()
+        return status, headers, answer.read(int(headers.get("content-length", 0))).decode()
+
+
+def get(world: World, *hosts: str, target: str = "/v1/menus", version: str = "1.1") -> tuple[int, str]:
+    status, _, body = say(world, "\n".join([f"GET {target} HTTP/{version}", *(f"Host: {h}" for h in hosts)]))
+    return status, body
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "LOCALHOST:80", "localhost.", "127.0.0.1:8420", "127.9.9.9", "[::1]:1", "[0:0::0:1]"],
+)
+def test_loopback_names_are_ours(world: World, host: str) -> None:
+    assert get(world, host)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example", "evil.example:8420", "localhost.evil.example", "127.0.0.1.evil.example",
+        "192.168.1.1", "[::2]", "[fe80::1]:8420", "testserver", "xn--lcalhost-54a", "localhostx",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("target", ["/v1/menus", "/", "/metrics", "/docs", "/static/none", "/readyz"])
+def test_other_names_are_not(world: World, host: str, target: str) -> None:
+    status, body = get(world, host, target=target)
+    assert status == 421
+    assert json.loads(body)["code"] == "misdirected"
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        (), ("localhost", "localhost"), ("localhost", "evil.example"), ("",), ("a@localhost",),
+        ("localhost:x",), ("localhost:99999",), ("localhost/evil",), ("local host",), ("[::1",),
+        ("[::1%25lo]",), ("..",), ("localhost, evil.example",), (".",), ("l\xf6calhost",),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_request_names_one_host(world: World, hosts: tuple[str, ...], version: str) -> None:
+    assert get(world, *hosts, version=version)[0] == 400
+
+
+@pytest.mark.parametrize(
+    "target", ["http://evil.example/v1/menus", "http://localhost/v1/menus", "*", "localhost:80"]
+)
+def test_a_target_is_a_path(world: World, target: str) -> None:
+    assert get(world, "localhost", target=target)[0] == 400
+
+
+def test_a_probe_may_ask_by_address(world: World) -> None:
+    assert get(world, "10.1.2.3:8420", target="/livez") == (200, '{"status":"ok"}')
+
+
+def test_hosts_that_are_named_and_the_public_one(tmp_path: Path) -> None:
+    with running(tmp_path, hosts="till.local, 192.168.7.7,[fd00::7]", public_url=HOME) as named:
+        for host in (
+            "till.local",
+            "TILL.local.:99",
+            "192.168.7.7:1",
+            "[fd00:0::7]",
+            "order.example",
+            "localhost",
+        ):
+            assert get(named, host)[0] == 200, host
+        for host in ("till.local.evil", "192.168.7.8", "example"):
+            assert get(named, host)[0] == 421, host
+
+
+def test_any_host_only_when_said(tmp_path: Path) -> None:
+    with running(tmp_path, hosts="*") as open_to_all:
+        assert get(open_to_all, "evil.example")[0] == 200
+        assert get(open_to_all)[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "variable"),
+    [
+        ("hosts", "a b", "SAYCART_HOSTS"),
+        ("hosts", "http://a", "SAYCART_HOSTS"),
+        ("public_url", "order.example", "SAYCART_PUBLIC_URL"),
+        ("public_url", "ftp://order.example", "SAYCART_PUBLIC_URL"),
+        ("public_url", "https://", "SAYCART_PUBLIC_URL"),
+        ("proxies", "*", "SAYCART_PROXIES"),
+        ("proxies", "proxy.local", "SAYCART_PROXIES"),
+    ],
+)
+def test_what_can_not_be_read_ends_the_start(tmp_path: Path, field: str, value: str, variable: str) -> None:
+    with pytest.raises(ValueError, match=variable), running(tmp_path, **{field: value}):
+        pass
+
+
+def test_authorities() -> None:
+    assert authority("Shop.Example.:80") == ("shop.example", 80)
+    assert authority("[::FFFF:127.0.0.1]") == ("127.0.0.1", None)
+    assert authority("a:") == ("a", None)
+
+
+PAGE, API = "/orders", "/v1/orders"
+OURS = "http://127.0.0.1:{port}"
+
+
+def post(world: World, path: str, *headers: str, host: str = "127.0.0.1:{port}") -> int:
+    kind, body = ("application/json", ORDER) if path == API else ("application/x-www-form-urlencoded", FORM)
+    lines = [f"POST {path} HTTP/1.1", f"Host: {host}", f"Content-Type: {kind}", *headers]
+    status, _, answer = say(world, "\n".join(lines).replace("{port}", str(world.port)), body)
+    if status == 403:
+        assert "cross_site" in answer or "<html" in answer
+    return status
+
+
+@pytest.mark.parametrize("path", [PAGE, API])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("Sec-Fetch-Site: same-origin",),
+        ("Sec-Fetch-Site: none",),
+        # A proxy may have changed the Host; the browser has not been fooled.
+        ("Sec-Fetch-Site: same-origin", "Origin: https://order.example"),
+        (f"Origin: {OURS}",),
+        (f"Referer: {OURS}/review?x=https://evil.example",),
+        (f"Origin: {OURS}", "Referer: https://evil.example/"),
+    ],
+)
+def test_our_own_pages_may(world: World, path: str, headers: tuple[str, ...]) -> None:
+    assert post(world, path, *headers) in (202, 303)
+
+
+@pytest.mark.parametrize("path", [PAGE, API])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("Sec-Fetch-Site: cross-site",),
+        ("Sec-Fetch-Site: same-site",),
+        ("Sec-Fetch-Site: SAME-ORIGIN",),
+        ("Sec-Fetch-Site:",),
+        ("Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"),
+        ("Sec-Fetch-Site: cross-site", f"Origin: {OURS}"),
+        ("Origin: null",),
+        ("Origin: https://evil.example",),
+        ("Origin: http://127.0.0.1",),  # another port is another origin
+        ("Origin: https://127.0.0.1:1",),
+        ("Origin: http://localhost:{port}",),
+        ("Origin: http://127.0.0.1:{port}@evil.example",),
+        ("Origin: http://127.0.0.1:{port}.evil.example",),
+        ("Origin: file://",),
+        ("Origin:",),
+        (f"Origin: {OURS}", "Origin: https://evil.example"),
+        ("Origin: https://evil.example", f"Referer: {OURS}/"),
+        ("Referer: https://evil.example/http://127.0.0.1:{port}/",),
+        ("Referer: http://[broken/",),
+    ],
+)
+def test_other_pages_may_not(world: World, path: str, headers: tuple[str, ...]) -> None:
+    before = sum(world.parts.orders.counts().values())
+    assert post(world, path, *headers) == 403
+    assert sum(world.parts.orders.counts().values()) == before
+
+
+def test_a_program_need_say_nothing_to_the_api_alone(world: World) -> None:
+    assert post(world, API) == 202
+    assert post(world, PAGE) == 403
+    assert post(world, "/sign-in") == 403
+    assert say(world, "GET / HTTP/1.1\nHost: localhost")[0] == 200
+
+
+def test_a_proxy_that_ends_tls_unknown_to_us(world: World) -> None:
+    """It keeps the Host, and nobody said that it is to be believed."""
+    assert post(world, PAGE, "Origin: https://localhost", host="localhost") == 303
+    assert post(world, PAGE, "Origin: https://localhost:444", host="localhost") == 403
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Known to browsers by https; with a proxy at the far end of loopback alone, which we can't come from."""
+    home = tmp_path_factory.mktemp("public")
+    with running(home, public_url=HOME, proxies="10.0.0.0/8, fd00::/8, 127.0.0.9") as found:
+        found.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
+        yield found
+
+
+def test_the_public_address_is_our_origin(public: World) -> None:
+    assert post(public, PAGE, f"Origin: {HOME}") == 303  # whatever Host the proxy sends
+    assert post(public, PAGE, f"Origin: {HOME}", host="order.example") == 303
+    assert post(public, PAGE, f"Origin: {HOME}:443", host="order.example") == 303
+    assert post(public, PAGE, "Origin: http://order.example", host="order.example") == 403
+    assert post(public, PAGE, f"Origin: {HOME}.evil", host="order.example") == 403
+
+
+def signed_in(world: World, source: str = "127.0.0.1", **headers: str) -> httpx.Response:
+    """Signed in from one of this machine's loopback addresses."""
+    transport = httpx.HTTPTransport(local_address=source)
+    with httpx.Client(base_url=world.url, transport=transport) as http:
+        sent = {"Origin": world.url} | {name.replace("_", "-"): value for name, value in headers.items()}
+        return http.post("/sign-in", data={"name": "Ann", "password": PASSWORD}, headers=sent)
+
+
+def secure(answer: httpx.Response) -> bool:
+    assert answer.status_code == 303, answer.text
+    return "; Secure" in answer.headers["set-cookie"]
+
+
+def test_the_public_address_makes_cookies_secure(public: World) -> None:
+    assert secure(signed_in(public, Origin=HOME, Host="order.example"))
+    assert secure(signed_in(public, Origin=HOME))
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Behind a proxy at 127.0.0.9."""
+    with running(tmp_path_factory.mktemp("behind"), proxies="127.0.0.9") as found:
+        found.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
+        yield found
+
+
+FORWARDED = {"X_Forwarded_Proto": "https", "X_Forwarded_For": "203.0.113.7"}
+
+
+def test_the_proxy_is_believed_and_others_are_not(behind: World) -> None:
+    proxied = {"Origin": behind.url.replace("http:", "https:")}
+    believed = signed_in(behind, "127.0.0.9", **FORWARDED, **proxied)
+    assert secure(believed)
+    assert believed.headers["strict-transport-security"]
+    for source in ("127.0.0.1", "127.0.0.8"):
+        spoofed = signed_in(behind, source, **FORWARDED)
+        assert not secure(spoofed)
+        assert "strict-transport-security" not in spoofed.headers
+    assert not secure(signed_in(behind, "127.0.0.9", X_Forwarded_For="203.0.113.7"))
+
+
+def test_nobody_is_believed_unless_said(world: World) -> None:
+    world.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
+    assert not secure(signed_in(world, **FORWARDED))
+
+
+def test_hsts_is_sent_to_the_public_name_alone(public: World) -> None:
+    def hsts(host: str) -> str | None:
+        return say(public, f"GET /livez HTTP/1.1\nHost: {host}")[1].get("strict-transport-security")
+
+    assert hsts("order.example") == "max-age=31536000"
+    assert hsts("127.0.0.1") is None
+
+
+def test_the_address_that_limits_count_is_not_the_spoofed_one(tmp_path: Path) -> None:
+    with running(tmp_path, proxies="127.0.0.9", address_waits=1) as behind:
+        order_id = behind.text()["id"]
+
+        def streams(source: str, *forwarded: str) -> list[int]:
+            found = []
+            transport = httpx.HTTPTransport(local_address=source)
+            with httpx.Client(base_url=behind.url, transport=transport, headers=behind.people["ada"]) as http:
+                held: list[Any] = []
+                for address in forwarded:
+                    ask = http.build_request(
+                        "GET", f"/v1/orders/{order_id}/events", headers={"X-Forwarded-For": address}
+                    )
+                    held.append(http.send(ask, stream=True))
+                    found.append(held[-1].status_code)
+                for one in held:
+                    one.close()
+            return found
+
+        assert streams("127.0.0.1", "203.0.113.1", "203.0.113.2") == [200, 429]
+        assert streams("127.0.0.9", "203.0.113.1", "203.0.113.2", "9.9.9.9, 203.0.113.2") == [200, 200, 429]
+
+
+def test_defaults_are_strict() -> None:
+    own = Own.of(Settings())
+    assert own.hosts == frozenset({"127.0.0.1"})
+    assert own.public is None

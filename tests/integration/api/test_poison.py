@@ -1,0 +1,319 @@
+"""Orders and messages that are poison, at every stage and path: each ends, and takes nothing with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from infra.blobs.folder import BlobFolder
+from infra.sql.database import Database
+from infra.webhooks import Answer, Signer, Target
+from schemas.errors import StorageUnavailable
+from schemas.lifecycle import Event, State
+from schemas.menu import Menu
+from schemas.review import ReviewReason
+from services.pipeline import stages
+from services.pipeline.flow import FLOW
+from services.pipeline.runner import Runner
+from services.reading.effort import ORDER_STEPS, budget, charge
+from services.storage.base.records import NewOrder, OrderRecord, Outcome
+from services.storage.orders.store import OrderStore
+from services.storage.outbox.endpoint_ways import Ways
+from services.storage.outbox.store import Outbox
+from services.workers.courier import Courier, Patience
+from tests.integration import api_world
+from tests.integration.api_world import World
+from tests.integration.storage.test_outbox import ALL, completed, proposed_and_confirmed
+from tests.stand_ins import ATTEMPTS, AWAY, RIGHT, TESTER, Works, speech
+
+own_world = api_world.own_world
+
+TEAS = Menu.parse(
+    {
+        "id": "trap-cafe",
+        "name": "Tea and tea",
+        "currency": "USD",
+        "items": [{"sku": f"t{n}", "name": " ".join(["tea"] * n), "price": 100} for n in range(1, 21)],
+    }
+)
+TEA = ("tea " * 500).strip()
+# What the release before let in: over pydantic's 255 levels, and over what Python reads.
+DEEP, DEEPER = ('{"a":' * n + "{}" + "}" * n for n in (256, 5_000))
+
+
+@pytest.fixture
+def works(database: Database, tmp_path: Path) -> Iterator[Works]:
+    before = structlog.get_config()
+    structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
+    yield Works(database, BlobFolder(tmp_path / "blobs"))
+    structlog.configure(**before)
+
+
+def poison(database: Database, table: str, key: str, **columns: str) -> None:
+    """Write JSON into a row as no call of ours would."""
+    with database.everywhere().write() as session:
+        for column, text in columns.items():
+            session.connection().exec_driver_sql(f"UPDATE {table} SET {column} = '{text}' WHERE id = '{key}'")
+
+
+# --- Too much to read -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spoken", [False, True], ids=["text", "recording"])
+def test_too_much_to_read_goes_to_a_human_once(works: Works, spoken: bool) -> None:
+    works.menus.put(TEAS, by=TESTER)
+    works.transcriber.script = [speech(TEA)]
+    works.second = works.fallback = None
+    works.skip_settled = True
+    new = NewOrder("trap-cafe", 2, "en", transcript=None if spoken else speech(TEA))
+    if spoken:
+        with works.blobs.open() as writer:
+            writer.write(b"RIFF")
+            new = NewOrder("trap-cafe", 2, "en", audio_key=writer.commit(), audio_format="wav")
+    order_id = works.orders.create(new)[0].id
+    assert works.runner().run(order_id, "transcribe" if spoken else "read") is State.IN_REVIEW
+    order = works.orders.get(order_id)
+    assert works.reasons(order_id) == {ReviewReason.TOO_MUCH_TO_READ}
+    assert [finding.code for finding in order.findings] == ["too_much_to_read"]
+    assert "steps" in str(order.findings[0].detail)
+    assert order.transcript is not None
+    assert order.transcript.text == TEA, "whoever takes it by hand has its words"
+    assert works.types(order_id) == ["received"] + ["transcribed"] * (not spoken) + ["doubted"]
+    assert works.decoder.asked == []
+    assert works.bell.rung == []
+    counts = works.orders.code_counts()
+    assert counts["finding", "too_much_to_read"] == counts["reason", "too_much_to_read"] == 1
+    assert not [code for kind, code in counts if kind == "failure"]
+
+
+@pytest.mark.parametrize("stage", ["decode", "validate"])
+def test_too_much_is_no_failure_at_a_later_stage_either(
+    works: Works, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """The evidence of another release may have to be worked out anew."""
+    order_id = works.to_decode()
+    works.decoder.script = [AWAY] if stage == "decode" else [RIGHT]
+    works.fallback = works.decoder
+
+    def too_much(*_: Any) -> None:
+        with budget(ORDER_STEPS, "this"):
+            charge(ORDER_STEPS + 1)
+
+    if stage == "validate":
+        works.decoder.meanwhile = lambda: monkeypatch.setattr(stages, "evidence_of", too_much)
+    else:
+        monkeypatch.setattr(stages, "evidence_of", too_much)
+    works.until_settled(order_id)
+    assert works.reasons(order_id) == {ReviewReason.TOO_MUCH_TO_READ}
+    assert not [code for kind, code in works.orders.code_counts() if kind == "failure"]
+
+
+# --- Faults that stay, at each stage --------------------------------------------------------------------
+
+
+def order_at(works: Works, state: State) -> str:
+    """An order that waits for the stage of `state`."""
+    if state is State.RECEIVED:
+        return works.spoken()
+    order = works.orders.get(works.typed())
+    events = {State.READ: [Event.READ], State.DECODED: [Event.SETTLED]}.get(state, [])
+    for event in events:
+        order = works.orders.commit(order, Outcome(event, draft=RIGHT))
+    return order.id
+
+
+@pytest.mark.parametrize("state", FLOW)
+def test_a_stage_that_fails_each_time_ends_with_a_human(
+    works: Works, monkeypatch: pytest.MonkeyPatch, state: State
+) -> None:
+    order_id = order_at(works, state)
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("each time")
+
+    for name in ("hear", "to_keep", "evidence_of"):
+        monkeypatch.setattr(stages, name, broken)
+    works.until_settled(order_id)
+    assert works.reasons(order_id) <= {ReviewReason.STAGE_FAILED, ReviewReason.DECODER_UNAVAILABLE}
+    assert works.types(order_id).count("retry") == ATTEMPTS - 1
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, refused: Callable[[Outcome], bool], error: Exception) -> None:
+    commit = OrderStore.commit
+
+    def maybe(self: OrderStore, order: OrderRecord, outcome: Outcome, **more: Any) -> OrderRecord:
+        if refused(outcome):
+            raise error
+        return commit(self, order, outcome, **more)
+
+    monkeypatch.setattr(OrderStore, "commit", maybe)
+
+
+@pytest.mark.parametrize("state", FLOW)
+@pytest.mark.parametrize("whatever", [False, True], ids=["its result", "whatever it is"])
+def test_a_result_that_storage_refuses_each_time_ends(
+    works: Works, monkeypatch: pytest.MonkeyPatch, state: State, whatever: bool
+) -> None:
+    order_id = order_at(works, state)
+    refusing(
+        monkeypatch, lambda outcome: whatever or outcome.event is not Event.DOUBTED, ValueError("poison")
+    )
+    order = works.until_settled(order_id)
+    assert works.types(order_id).count("retry") == ATTEMPTS - 1
+    if whatever:
+        assert order.state is State.FAILED
+        assert order.error is not None
+        assert (order.error.code, order.error.stage) == ("internal", FLOW[state].name)
+        assert works.types(order_id)[-1] == "broke"
+    else:
+        assert works.reasons(order_id) == {ReviewReason.STAGE_FAILED}
+    assert (order.attempt, order.lease_owner) == (0, None)
+
+
+def test_a_result_that_is_refused_after_a_cancellation_is_dropped(
+    works: Works, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order_id = works.to_decode()
+    works.decoder.meanwhile = lambda: works.orders.cancel(order_id)
+    refusing(monkeypatch, lambda _: True, ValueError("poison"))
+    assert works.runner().run(order_id, "decode") is None
+    assert works.orders.get(order_id).state is State.CANCELLED
+
+
+def test_a_database_that_is_away_ends_nothing(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
+    order_id = works.to_decode()
+    refusing(monkeypatch, lambda _: True, StorageUnavailable("away"))
+    monkeypatch.setattr(Runner, "_patience_s", 0.0)
+    for _ in range(ATTEMPTS + 2):
+        works.runner().run(order_id, "decode")
+        assert works.orders.get(order_id).state is State.READ
+        works.drop_lease(order_id)
+
+
+def test_an_alternative_decoder_that_kills_its_workers_is_not_asked_for_ever(works: Works) -> None:
+    works.fallback = works.decoder
+    order_id = works.to_decode()
+    for _ in range(2 * ATTEMPTS):
+        assert works.orders.claim(order_id, State.READ, owner="dead", lease_s=60) is not None
+        works.drop_lease(order_id)
+    assert works.runner().run(order_id, "decode") is State.IN_REVIEW
+    assert works.reasons(order_id) == {ReviewReason.DECODER_UNAVAILABLE}
+    assert works.decoder.asked == []
+
+
+# --- Rows of an older release ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stored", [DEEP, DEEPER], ids=["deep", "deeper than Python reads"])
+def test_a_poisoned_row_takes_no_page_and_no_call_with_it(own_world: World, stored: str) -> None:
+    honest = own_world.text("a latte", metadata={"table": 7})["id"]
+    bad = own_world.text("a bagel")["id"]
+    poison(own_world.parts.database, "orders", bad, metadata=stored)
+    page = own_world.http.get("/v1/orders")
+    assert page.status_code == 200, page.text
+    shown = {order["id"]: order["metadata"] for order in page.json()["orders"]}
+    assert shown == {honest: {"table": 7}, bad: None}
+    assert own_world.http.get(f"/v1/orders/{bad}").json()["transcript"]["text"] == "a bagel"
+    cancelled = own_world.http.post(f"/v1/orders/{bad}/cancel")
+    assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
+    history = own_world.http.get(f"/v1/orders/{bad}/events")
+    assert history.status_code == 200
+    assert history.text.count("event: ") == 3
+
+
+def test_a_row_of_what_no_release_wrote_is_shown_without_it(own_world: World) -> None:
+    order_id, review_id = own_world.doubted()
+    junk = json.dumps({"no": "such thing"})
+    columns = {"cart": junk, "error": junk, "findings": f"[{junk}]", "reasons": '["no_such_reason"]'}
+    poison(own_world.parts.database, "orders", order_id, engine=DEEP, transcript=junk, **columns)
+    poison(own_world.parts.database, "reviews", review_id, proposed=junk, reasons='["no_such_reason"]')
+    order = own_world.http.get(f"/v1/orders/{order_id}").json()
+    assert [order[name] for name in ("cart", "error", "transcript", "findings")] == [None, None, None, []]
+    assert own_world.http.get("/v1/orders").status_code == 200
+    assert own_world.http.get("/v1/reviews").json()["reviews"][0]["reasons"] == []
+    assert own_world.http.get(f"/v1/reviews/{review_id}").status_code == 200
+
+
+@pytest.mark.parametrize("stored", [DEEP, DEEPER], ids=["deep", "deeper"])
+def test_a_poisoned_row_goes_through_the_pipeline_and_tells_the_shop(
+    works: Works, database: Database, stored: str
+) -> None:
+    works.orders = OrderStore(database, "main", ALL)
+    order_id = works.typed()
+    poison(database, "orders", order_id, metadata=stored, draft='{"lines": 7}', evidence='{"reader": []}')
+    order = works.until_settled(order_id)
+    assert order.state is State.COMPLETED
+    (message,) = Outbox(database).list(dead=False, limit=9)
+    assert message.type == "order.completed"
+    assert message.payload["data"]["metadata"] is None
+
+
+# --- Messages to the shop -------------------------------------------------------------------------------
+
+
+def courier(database: Database, post: Callable[[str, str], Answer], attempts: int = 3) -> Courier:
+    ways = Ways(database, Target("https://till.example", Signer("whsec_" + "A" * 40)), "off")
+    patience = Patience(attempts, 0.0, 0.0)
+    return Courier(Outbox(database), lambda _, key, body: post(key, body), ways, patience, owner="test")
+
+
+def delivered(database: Database, made: Courier) -> int:
+    """Deliver what is due until nothing is; how many attempts it took."""
+    for attempts in range(100):
+        due = Outbox(database).claim(owner="test", limit=9, lease_s=60)
+        if not due:
+            return attempts
+        for message in due:
+            made.deliver(message)
+    raise AssertionError("it never ended")
+
+
+def test_a_fault_of_ours_at_each_delivery_ends_the_message_and_lets_the_next_through(
+    database: Database,
+) -> None:
+    orders = OrderStore(database, "main", ALL)
+    order = proposed_and_confirmed(orders)
+    first = Outbox(database).list(dead=False, limit=1)[0].id
+    sent: list[str] = []
+
+    def post(message_id: str, body: str) -> Answer:
+        if message_id == first:
+            raise RuntimeError("each time")
+        sent.append(json.loads(body)["type"])
+        return Answer(204, "")
+
+    assert delivered(database, courier(database, post)) == 4
+    (dead,) = Outbox(database).list(dead=True, limit=9)
+    assert (dead.id, dead.order_id, dead.attempt) == (first, order.id, 3)
+    assert "RuntimeError" in str(dead.last_error)
+    assert sent == ["order.completed"]
+
+
+def test_a_message_that_cannot_be_read_is_dead_and_holds_up_nobody(database: Database) -> None:
+    orders = OrderStore(database, "main", ALL)
+    completed(orders)
+    bad = Outbox(database).list(dead=False, limit=1)[0].id
+    poison(database, "outbox", bad, payload=DEEPER)
+    completed(orders)
+    sent: list[str] = []
+
+    def post(message_id: str, _: str) -> Answer:
+        sent.append(message_id)
+        return Answer(204, "")
+
+    delivered(database, courier(database, post))
+    assert [message.id for message in Outbox(database).list(dead=True, limit=9)] == [bad]
+    assert len(sent) == 1
+
+
+def test_a_message_that_kills_its_couriers_ends(database: Database) -> None:
+    completed(OrderStore(database, "main", ALL))
+    for _ in range(3):
+        assert Outbox(database).claim(owner="dead", limit=1, lease_s=0.0)
+    assert delivered(database, courier(database, lambda *_: Answer(204, ""))) == 1
+    assert len(Outbox(database).list(dead=True, limit=9)) == 1

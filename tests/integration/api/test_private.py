@@ -1,0 +1,232 @@
+"""What a stack writes is closed to the other users of the machine: real processes, started with umask 0."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from infra.private import narrow
+from infra.processes.ports import any_free
+from infra.redis.server import EmbeddedRedis
+from infra.settings import Settings
+from services.workers.stack import as_environment
+from services.workers.worker import celery_argv
+from tests.credentials import header_at
+from tests.integration.api_world import MENU, wav
+from tests.waiting import until
+
+# As a shell with `umask 0` starts them: what closes the files is our own doing.
+OPEN = 0
+SUPERVISED = '''
+import sys
+from pathlib import Path
+from infra.processes.child import Child
+from infra.redis.server import EmbeddedRedis
+from infra.processes.ports import PortBook
+from infra.private import keep_private
+from infra.processes.supervisor import Supervisor
+from tests.credentials import header_at
+home = Path(sys.argv[1])
+keep_private()  # as `Stack.start` does
+code = """import os, sys, time
+open(sys.argv[1], 'w'); os.mkdir(sys.argv[1] + '.d'); print('up', flush=True); time.sleep(60)"""
+file = home / "run" / "written"
+port = PortBook(home / "ports.json").port("redis")
+server = EmbeddedRedis(home / "redis", port, home / "logs" / "redis.log")
+writer = Child("writer", (sys.executable, "-c", code, str(file)),
+               home / "logs" / "writer.log", file.with_name("written.d").exists)
+supervisor = Supervisor(home)
+supervisor.start([server.child(), writer])
+import redis
+with redis.Redis.from_url(server.url) as client:
+    client.rpush("queue", "x")
+supervisor.stop()
+'''
+STARTED_S = 90.0
+
+
+def wider(home: Path) -> list[str]:
+    """Whatever another user could touch if the home were open: paths with their modes."""
+    found = []
+    for path in [home, *home.rglob("*")]:
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:  # a journal that its owner removed since it was listed
+            continue
+        if mode & 0o077 and not stat.S_ISLNK(mode):
+            found.append(f"{stat.filemode(mode)} {path.relative_to(home)}")
+    return found
+
+
+def modes(home: Path) -> set[str]:
+    return {stat.filemode(path.stat().st_mode) for path in [home, *home.rglob("*")]}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "made" / "home"
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(argv: list[str] | tuple[str, ...], config: Settings, **more: str) -> subprocess.Popen[bytes]:
+        with (tmp_path / "output").open("ab") as output:
+            process = subprocess.Popen(
+                argv,
+                env={**os.environ, **as_environment(config), **more},
+                umask=OPEN,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.terminate()
+    for process in started:
+        process.wait(30)
+
+
+def test_what_all_parts_write_is_their_users_alone(
+    home: Path, tmp_path: Path, start: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    server = EmbeddedRedis(tmp_path / "redis", any_free(), tmp_path / "redis.log")
+    config = Settings(
+        home=home, api_port=any_free(), redis_url=server.url, llm_url="http://127.0.0.1:9", reader="off"
+    )
+    start(server.child().argv, config)
+    until(server.answers, STARTED_S)
+    start([sys.executable, "-m", "services.api"], config)
+    url = f"http://127.0.0.1:{config.api_port}"
+
+    def alive() -> bool:
+        try:
+            return httpx.get(f"{url}/livez", trust_env=False).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    until(alive, STARTED_S)
+    ready = home / "run"
+    ready.mkdir(mode=0o700)
+    start([sys.executable, "-m", "services.workers.sweeper"], config, SAYCART_READY_FILE=str(ready / "s"))
+    start(celery_argv("read", "read,validate", 1, "INFO"), config, SAYCART_READY_FILE=str(ready / "w"))
+    with httpx.Client(base_url=url, headers=header_at(config.database), trust_env=False) as http:
+        assert http.put(f"/v1/menus/{MENU['id']}", json=MENU).status_code in (200, 201)
+        assert http.post("/v1/orders", files={"audio": ("a", wav())}).status_code == 202
+    until(lambda: (ready / "w").exists() and (ready / "s").exists(), STARTED_S)
+    done = subprocess.run(
+        [sys.executable, "-m", "services.cli.main", "staff", "add", "ann", "--password-stdin"],
+        input=b"a long enough password",
+        env={**os.environ, **as_environment(config)},
+        umask=OPEN,
+        check=False,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in home.iterdir()}
+    assert {"saycart.db", "saycart.db-wal", "saycart.db-shm", "recordings", "run"} <= names
+    assert [path for path in (home / "recordings").glob("??/*") if path.is_file()]
+    assert wider(home) == []
+    assert modes(home) == {"drwx------", "-rw-------"}
+
+
+def test_the_first_command_on_a_new_home_closes_it_too(home: Path) -> None:
+    """Before any stack has run there."""
+    done = subprocess.run(
+        [sys.executable, "-m", "services.cli.main", "staff", "list"],
+        env={**os.environ, **as_environment(Settings(home=home))},
+        umask=OPEN,
+        check=False,
+        capture_output=True,
+    )
+    assert home.is_dir(), done.stderr
+    assert wider(home) == []
+
+
+def test_what_the_supervisor_starts_inherits_it(home: Path) -> None:
+    """Redis, logs, ports, passwords, records, and whatever a child makes that knows nothing of it."""
+    done = subprocess.run(
+        [sys.executable, "-c", SUPERVISED, home], umask=OPEN, check=False, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    names = {str(path.relative_to(home)) for path in home.rglob("*")}
+    assert {
+        "redis/password", "redis/operator", "redis/redis.conf", "redis/appendonly.aof", "ports.json",
+        "logs/redis.log", "logs/writer.log", "run/written", "run/written.d",
+    } <= names  # fmt: skip
+    assert wider(home) == []
+
+
+def opened(home: Path) -> dict[str, int]:
+    """A home as an earlier release with umask 022 left it; every file with its mode."""
+    names = (
+        "recordings/ab/" + "ab" * 16, "recordings/tmp/half", "redis/password", "logs/api.log",
+        "run/children.json", "saycart.db", "saycart.db-wal", "ports.json", "notes/mine.txt",
+    )  # fmt: skip
+    for name in names:
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    for path in [home, *home.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return {str(path.relative_to(home)): path.stat().st_mode for path in home.rglob("*")}
+
+
+def test_a_home_that_was_open_is_closed_and_it_is_said(home: Path) -> None:
+    before = opened(home)
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from pathlib import Path; from infra.private import narrow;"
+         " from infra.observability.telemetry import configure_logging;"
+         " configure_logging('INFO', as_json=True);"
+         " print(narrow(Path(sys.argv[1])), narrow(Path(sys.argv[1])))", home],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    ours = [name for name in before if not name.startswith("notes")]
+    assert done.stdout.split() == [str(len(ours) + 1), "0"]
+    (said,) = [json.loads(line) for line in done.stderr.splitlines()]
+    assert (said["event"], said["changed"]) == ("home.narrowed", len(ours) + 1)
+    left = [line.split()[-1] for line in wider(home)]
+    assert left == ["notes", "notes/mine.txt"], "what is not ours stays, behind a closed door"
+
+
+def test_the_api_closes_an_open_home_when_it_starts(
+    home: Path, start: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    """As the first on a volume, in containers; the stack does the same before it."""
+    opened(home)
+    (home / "saycart.db").unlink()
+    (home / "saycart.db-wal").unlink()
+    config = Settings(home=home, api_port=any_free(), redis_url="redis://127.0.0.1:1/0")
+    start([sys.executable, "-m", "services.api"], config)
+    until(lambda: not [line for line in wider(home) if "notes" not in line], STARTED_S)
+
+
+def test_links_and_shared_folders_are_left_alone(tmp_path: Path) -> None:
+    home, outside = tmp_path / "home", tmp_path / "outside"
+    for folder in (home, outside):
+        folder.mkdir()
+    (outside / "file").write_text("x")
+    (outside / "file").chmod(0o644)
+    outside.chmod(0o755)
+    (home / "recordings").symlink_to(outside)
+    (home / "saycart.db").symlink_to(outside / "file")
+    home.chmod(0o755)
+    assert narrow(home) == 1
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o755
+    assert stat.S_IMODE((outside / "file").stat().st_mode) == 0o644
+    home.chmod(0o1777)
+    assert narrow(home) == 0
+    assert stat.S_IMODE(home.stat().st_mode) == 0o1777, "a /tmp stays everybody's"
+    assert narrow(tmp_path / "nowhere") == 0

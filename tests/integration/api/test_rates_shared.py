@@ -1,0 +1,165 @@
+"""Limits that several processes count together in a Redis, and what is counted when that one is away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import redis
+
+from infra import rates
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Supervisor
+from infra.rates import Counts
+from infra.redis.server import EmbeddedRedis, binary
+from tests.clock import in_one_minute
+from tests.integration import api_world
+from tests.integration.api_world import World, running
+from tests.waiting import until
+
+
+class Shared:
+    """The wheel's server as an operator's own would be: with a password, and scripts allowed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port, self.folder = any_free(), folder
+        self.url = f"redis://:secret@127.0.0.1:{self.port}/0"
+        self.start()
+
+    def start(self) -> None:
+        words = (
+            f"--port {self.port} --bind 127.0.0.1 --requirepass secret --appendonly no --dir {self.folder}"
+        )
+        self.process = subprocess.Popen(
+            [str(binary()), *words.split(), "--save", ""], stdout=subprocess.DEVNULL
+        )
+        until(self.answers, 10)
+
+    def answers(self) -> bool:
+        try:
+            with redis.Redis.from_url(self.url) as client:
+                return bool(client.ping())
+        except redis.RedisError:
+            return False
+
+    def stop(self) -> None:
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[Shared]:
+    server = Shared(tmp_path)
+    yield server
+    server.stop()
+
+
+def hits(counts: Counts, number: int, most: int = 50) -> list[bool]:
+    async def together() -> list[bool]:
+        try:
+            return list(await asyncio.gather(*(counts.hit(most, "key", "k") for _ in range(number))))
+        finally:
+            await counts.close()
+
+    return asyncio.run(together())
+
+
+def test_two_processes_count_together_and_at_once(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "PATIENCE_S", 2.0)  # eighty at once, and no connection yet
+
+    async def steps() -> None:
+        one, other = Counts(shared.url), Counts(shared.url)
+        asked = [counts.hit(50, "key", "k") for _ in range(40) for counts in (one, other)]
+        assert sum(await asyncio.gather(*asked)) == 50
+        assert not await other.fits(50, "key", "k")
+        assert await other.fits(50, "key", "another")
+        left = await one.left(50, "key", "k")
+        assert left.remaining == 0
+        assert 50 < left.wait_s <= 62
+        await one.close()
+        await other.close()
+
+    asyncio.run(steps())
+
+
+def test_a_redis_that_does_not_answer_is_waited_for_once(shared: Shared) -> None:
+    """Stopped, it takes connections and says nothing: worse than one that is gone."""
+
+    async def steps() -> None:
+        in_one_minute()
+        counts = Counts(shared.url)
+        assert await counts.hit(3, "key", "k")
+        os.kill(shared.process.pid, signal.SIGSTOP)
+        began = time.monotonic()
+        assert [await counts.hit(3, "key", "k") for _ in range(5)] == [True] * 3 + [False] * 2
+        assert time.monotonic() - began < 4 * rates.PATIENCE_S
+        os.kill(shared.process.pid, signal.SIGCONT)
+        while counts._away:
+            await asyncio.sleep(0.05)
+        # It had counted one before, and the one that it did not answer in time.
+        assert [await counts.hit(3, "key", "k") for _ in range(3)] == [True, False, False]
+        await counts.close()
+
+    asyncio.run(asyncio.wait_for(steps(), 30))
+
+
+def test_one_that_may_run_no_scripts_is_no_help(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    server = EmbeddedRedis(tmp_path / "redis", any_free(), tmp_path / "redis.log")
+    supervisor = Supervisor(tmp_path)
+    supervisor.start([server.child()])
+    in_one_minute()
+    try:
+        assert sum(hits(Counts(server.url), 20, most=10)) == 10
+    finally:
+        supervisor.stop()
+    assert capfd.readouterr().out.count("rates.counted_here") == 1
+
+
+@pytest.fixture
+def world(tmp_path: Path, shared: Shared) -> Iterator[World]:
+    with running(tmp_path / "home", limits_url=shared.url, key_requests_per_minute=40) as world:
+        yield world
+
+
+def test_orders_are_taken_while_it_dies_and_after(
+    world: World, shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rates, "AGAIN_S", 0.2)
+    in_one_minute()
+    assert world.text()["status"]
+    with redis.Redis.from_url(shared.url) as client:
+        assert client.keys(), "nothing was counted there"
+    shared.stop()
+    began = time.monotonic()
+    answers = [
+        world.http.post("/v1/orders", json={"transcript": "a latte", "menu": api_world.MENU["id"]})
+        for _ in range(42)
+    ]
+    assert time.monotonic() - began < 20
+    assert [answer.status_code for answer in answers] == [202] * 40 + [429] * 2, "each process for itself"
+    shared.start()
+    rates_ = world.server._app.state.rates
+    until(lambda: rates_._counts._away is None, 10)
+    assert world.http.get("/v1/menus").status_code == 200
+    with redis.Redis.from_url(shared.url) as client:
+        assert any(b"key:" in key for key in client.scan_iter())
+
+
+def test_two_apis_share_a_limit(world: World, tmp_path: Path) -> None:
+    in_one_minute()
+    home = {"home": tmp_path / "home", "limits_url": world.parts.settings.limits_url}
+    with running(**home, key_requests_per_minute=40) as other:
+        answers = [
+            httpx.get(f"{at}/v1/menus", headers=world.bearing("ada")).status_code
+            for _ in range(25)
+            for at in (world.url, other.url)
+        ]
+    assert answers.count(200) == 40
+    assert answers.count(429) == 10

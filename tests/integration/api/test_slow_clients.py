@@ -1,0 +1,394 @@
+"""Clients that send slowly, read slowly, or come in crowds are ended; honest ones beside them are served.
+
+Real sockets, with limits set low. A slow client that is not ended hangs its test until the timeout.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.addresses import counted_as
+from schemas.lifecycle import Event
+from services.api.gate import guard
+from tests.integration.api_world import MENU, World, expect_problem, running, wav
+from tests.waiting import until
+
+HANGS_S = 15.0
+CROWD = 40
+KEY = b"X-Key: in its place\r\n"  # see `keyed`
+HEAD = b"POST %s HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n" + KEY + b"Content-Type: %s\r\n"
+JSON, FORM, UPLOAD = (
+    b"application/json",
+    b"application/x-www-form-urlencoded",
+    b"multipart/form-data; boundary=B",
+)
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """An API with little patience."""
+    home = tmp_path_factory.mktemp("strict")
+    little = {"head_s": 0.6, "body_s": 0.6, "body_rate": 20_000, "body_most_s": 2.0}
+    free = {"client_backlog": 0, "visitor_backlog": 0, "address_backlog": 0, "shop_backlog": 0}
+    with running(home, **free, **little) as world:
+        yield world
+
+
+def door(world: World) -> guard.Door:
+    found: guard.Door = world.server.config.door  # type: ignore[attr-defined]
+    return found
+
+
+def keyed(world: World, data: bytes) -> bytes:
+    """With a key of this world: what is slow is refused for that alone."""
+    return data.replace(KEY, world.line())
+
+
+def connected(world: World, source: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection(("127.0.0.1", world.port), HANGS_S, source_address=(source, 0))
+
+
+def drip(line: socket.socket, data: bytes, each: int = 1, pause_s: float = 0.05) -> bytes:
+    """Send bit by bit until all is sent or the server has had enough; what it answered until it closed."""
+    done = threading.Event()
+
+    def send() -> None:
+        try:
+            for at in range(0, len(data), each):
+                line.sendall(data[at : at + each])
+                if done.wait(pause_s):
+                    return
+        except OSError:
+            pass
+
+    sender = threading.Thread(target=send, daemon=True)
+    sender.start()
+    try:
+        return heard(line)
+    finally:
+        done.set()
+        sender.join()
+        line.close()
+
+
+def heard(line: socket.socket) -> bytes:
+    """All until the end; a reset is an end too, a timeout is none."""
+    got = b""
+    try:
+        while data := line.recv(65_536):
+            got += data
+    except ConnectionError:
+        pass
+    return got
+
+
+def ask(line: socket.socket, data: bytes) -> bytes:
+    """One whole answer, on a connection that may be kept."""
+    line.sendall(data)
+    got = b""
+    while b"\r\n\r\n" not in got:
+        more = line.recv(65_536)
+        assert more, got
+        got += more
+    head, _, body = got.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    while len(body) < length:
+        body += line.recv(65_536)
+    return head + b"\r\n\r\n" + body
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1]) if answer else 0
+
+
+def problem(answer: bytes) -> Any:
+    return json.loads(answer.partition(b"\r\n\r\n")[2])
+
+
+@contextmanager
+def honest(world: World) -> Iterator[None]:
+    """Others order and look all the while, and are answered."""
+    stop, seen, faults = threading.Event(), [0], list[str]()
+
+    def go() -> None:
+        while not stop.is_set():
+            try:
+                made = world.text()
+                assert world.http.get(f"/v1/orders/{made['id']}").status_code == 200
+                seen[0] += 1
+            except Exception as error:  # told at the end, in the test's own thread
+                faults.append(repr(error))
+            stop.wait(0.02)
+
+    thread = threading.Thread(target=go)
+    thread.start()
+    try:
+        yield
+        # However long that takes on a busy machine: to be served is what is asked, not how fast.
+        until(lambda: seen[0] > 3 or faults)
+    finally:
+        stop.set()
+        thread.join()
+    assert not faults
+    assert seen[0] > 3
+
+
+RECORDING = (
+    b'Content-Length: 900000\r\n\r\n--B\r\nContent-Disposition: form-data; name="audio"\r\n\r\n'
+) + wav(1)
+SLOW: dict[str, tuple[bytes, int]] = {
+    "nothing": (b"", 0),
+    "a head": (b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Pad: " + b"a" * 4000, 408),
+    "json": (HEAD % (b"/v1/orders", JSON) + b"Content-Length: 9000\r\n\r\n" + b"{" + b" " * 8000, 408),
+    "chunks": (
+        HEAD % (b"/v1/orders", JSON) + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\n \r\n" * 900,
+        408,
+    ),
+    "a page's form": (
+        HEAD % (b"/orders", FORM) + b"Content-Length: 9000\r\n\r\ntranscript=" + b"a" * 8000,
+        408,
+    ),
+    "sign-in": (HEAD % (b"/sign-in", FORM) + b"Content-Length: 9000\r\n\r\nname=" + b"a" * 8000, 408),
+    "an upload": (HEAD % (b"/v1/orders", UPLOAD) + RECORDING, 408),
+    "an upload of a page": (HEAD % (b"/orders", UPLOAD) + RECORDING, 408),
+}
+
+
+@pytest.mark.parametrize("kind", SLOW)
+def test_a_slow_crowd_is_ended_and_others_are_served(strict: World, kind: str) -> None:
+    data, expected = keyed(strict, SLOW[kind][0]), SLOW[kind][1]
+    # The head at once, where it is the body that dawdles.
+    at_once = data.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if b"\r\n\r\n" in data and b"Host" in data else b""
+    kept = set(strict.recordings)
+
+    def client(_: int) -> bytes:
+        line = connected(strict)
+        line.sendall(at_once)
+        return drip(line, data[len(at_once) :])
+
+    with honest(strict), ThreadPoolExecutor(CROWD) as pool:
+        began = time.monotonic()
+        answers = list(pool.map(client, range(CROWD)))
+        assert time.monotonic() - began < HANGS_S
+    assert {status(answer) for answer in answers} == {expected}
+    if expected == 408:
+        assert {problem(a)["code"] for a in answers if b"json" in a} <= {"head_too_slow", "upload_too_slow"}
+    until(lambda: set(strict.recordings) == kept)
+
+
+def test_a_kept_connection_has_a_deadline_for_each_head(strict: World) -> None:
+    with connected(strict) as line:
+        assert status(ask(line, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 200
+        assert status(drip(line, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 4000)) == 408
+
+
+def test_an_idle_kept_connection_is_served_later(strict: World) -> None:
+    """The time for a head begins with its first byte; idle connections have uvicorn's own time."""
+    with connected(strict) as line:
+        for _ in range(2):
+            assert status(ask(line, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 200
+            time.sleep(1.0)
+
+
+def test_a_body_at_a_fair_pace_has_more_time(strict: World) -> None:
+    """Slower than `body_s` alone allows, but at twice the rate."""
+    body = json.dumps({"transcript": "a latte", "menu": MENU["id"]}).encode() + b" " * 50_000
+
+    def steadily() -> Iterator[bytes]:
+        for at in range(0, len(body), 4000):
+            yield body[at : at + 4000]
+            time.sleep(0.09)
+
+    sent = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+    answer = strict.http.post("/v1/orders", content=steadily(), headers=sent)
+    assert answer.status_code == 202, answer.text
+
+
+def test_no_body_takes_longer_than_the_most(strict: World) -> None:
+    """At whatever pace: here fast enough for its rate, and without an end."""
+    with connected(strict) as line:
+        line.sendall(keyed(strict, HEAD % (b"/v1/orders", JSON)) + b"Content-Length: 990000\r\n\r\n")
+        began = time.monotonic()
+        answer = drip(line, b" " * 990_000, each=8_000, pause_s=0.1)
+        assert status(answer) == 408
+        assert 1.5 < time.monotonic() - began < 8
+
+
+def test_a_get_takes_no_body(strict: World) -> None:
+    order_id = strict.text()["id"]
+    for path in (f"/v1/orders/{order_id}/events", f"/v1/orders/{order_id}?wait=20", "/livez"):
+        for framing in (b"Content-Length: 10", b"Transfer-Encoding: chunked", b"Content-Length: 99999999999"):
+            with connected(strict) as line:
+                head = b"GET %s HTTP/1.1\r\nHost: localhost\r\n%s%s\r\n\r\n"
+                line.sendall(head % (path.encode(), strict.line(), framing))
+                assert status(heard(line)) == 400
+
+
+def test_a_body_that_nobody_awaits_ends(strict: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answered before it came (404), a body may not go on for ever."""
+    monkeypatch.setattr(guard, "LINGER_S", 0.5)
+    with connected(strict) as line:
+        line.sendall(HEAD % (b"/v1/nothing", JSON) + b"Content-Length: 900000\r\n\r\n")
+        assert status(drip(line, b" " * 900)) == 404
+    assert door(strict).ended["body after its answer"] == 1
+
+
+def test_an_answered_body_that_does_come_keeps_the_connection(strict: World) -> None:
+    with connected(strict) as line:
+        assert status(ask(line, HEAD % (b"/v1/nothing", JSON) + b"Content-Length: 4\r\n\r\n")) == 404
+        line.sendall(b"    GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert status(heard(line)) == 200
+
+
+def test_a_body_of_crumbs_is_cut_off(strict: World) -> None:
+    """A million chunks of one byte each took 8 s of a core, in steps of most of a second."""
+    head = keyed(strict, HEAD % (b"/v1/orders", JSON)) + b"Transfer-Encoding: chunked\r\n\r\n"
+    with honest(strict), connected(strict) as line:
+        assert ask(line, head.replace(b"orders", b"nothing") + b"4\r\n    \r\n0\r\n\r\n").startswith(
+            b"HTTP/1.1 404"
+        )
+        with suppress(ConnectionError):
+            line.sendall(head)
+            for _ in range(100):
+                line.sendall(b"1\r\n \r\n" * 9_900)
+        assert status(heard(line)) == 0
+    assert door(strict).ended["body in crumbs"] == 1
+
+
+def test_an_answer_that_is_not_read_is_ended(strict: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "UNREAD_S", 0.5)
+    recording = wav(20)  # 640 kB, many times over: more than the kernel takes for us
+    posted = strict.http.post("/v1/orders", files={"audio": recording}).json()["id"]
+    line = socket.socket()
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    line.connect(("127.0.0.1", strict.port))
+    with line:
+        whole = b"GET /v1/orders/%s/audio HTTP/1.1\r\nHost: localhost\r\n%s\r\n"
+        line.sendall(whole % (posted.encode(), strict.line()) * 12)
+        until(lambda: door(strict).ended["answer not read"] == 1, HANGS_S)
+
+
+def test_connections_of_one_address_are_bounded(tmp_path: Path) -> None:
+    with running(tmp_path, address_connections=5) as world, ExitStack() as held:
+        world.http.close()
+        until(lambda: not door(world).open)
+        lines = [held.enter_context(connected(world, "127.0.0.2")) for _ in range(5)]
+        until(lambda: door(world).open["127.0.0.2"] == 5)
+        with connected(world, "127.0.0.2") as one_more:
+            answer = heard(one_more)
+            assert status(answer) == 503
+            assert problem(answer)["code"] == "too_many_connections"
+            assert b"Retry-After: " in answer
+        # Others are served, and so are those that are in.
+        for line in (lines[0], held.enter_context(connected(world, "127.0.0.3"))):
+            assert status(ask(line, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 200
+        # A flood is not even told, and leaves nothing.
+        flood = [held.enter_context(connected(world, "127.0.0.2")) for _ in range(60)]
+        assert {status(heard(line)) for line in flood} <= {503, 0}
+        until(lambda: door(world).open["127.0.0.2"] == 5)
+        lines[1].close()
+        until(lambda: door(world).open["127.0.0.2"] == 4)
+        with connected(world, "127.0.0.2") as line:
+            assert status(ask(line, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 200
+        with httpx.Client(base_url=world.url, headers=world.people["ada"]) as http:
+            assert (
+                'saycart_connections_ended_total{reason="too many connections"}' in http.get("/metrics").text
+            )
+
+
+def test_a_trusted_proxys_connections_are_not_counted(tmp_path: Path) -> None:
+    with running(tmp_path, address_connections=2, proxies="127.0.0.9") as world, ExitStack() as held:
+        for _ in range(6):
+            line = held.enter_context(connected(world, "127.0.0.9"))
+            assert status(ask(line, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 200
+        assert "127.0.0.9" not in door(world).open
+
+
+Follow = Callable[..., int]
+
+
+@contextmanager
+def following(world: World) -> Iterator[Follow]:
+    """Open event streams that stay open; each call gives its status."""
+    key = world.people["ada"]
+    with ExitStack() as held:
+
+        def follow(order_id: str, source: str = "127.0.0.1") -> int:
+            http = held.enter_context(
+                httpx.Client(
+                    base_url=world.url, headers=key, transport=httpx.HTTPTransport(local_address=source)
+                )
+            )
+            answer = http.send(http.build_request("GET", f"/v1/orders/{order_id}/events"), stream=True)
+            held.callback(answer.close)
+            if answer.status_code != 200:
+                answer.read()
+                expect_problem(answer, 429, "too_many_waiting")
+                assert int(answer.headers["retry-after"]) > 0
+            return answer.status_code
+
+        yield follow
+
+
+def seats(world: World) -> dict[Any, int]:
+    return dict(world.server._app.state.seats._taken)
+
+
+def test_streams_of_one_address_are_bounded(tmp_path: Path) -> None:
+    with running(tmp_path, address_waits=3) as world:
+        orders = [world.text()["id"] for _ in range(5)]
+        with following(world) as follow:
+            assert [follow(order_id) for order_id in orders] == [200, 200, 200, 429, 429]
+            assert follow(orders[0], "127.0.0.2") == 200
+            expect_problem(world.http.get(f"/v1/orders/{orders[0]}?wait=5"), 429, "too_many_waiting")
+            assert world.http.get(f"/v1/orders/{orders[0]}").status_code == 200
+        until(lambda: not seats(world))
+        assert world.http.get(f"/v1/orders/{orders[0]}?wait=0.1").status_code == 200
+        until(lambda: not seats(world))
+
+
+def test_streams_of_one_order_and_of_all_are_bounded(tmp_path: Path) -> None:
+    with running(tmp_path, order_waits=2, max_waits=3) as world:
+        one, other = world.text()["id"], world.text()["id"]
+        with following(world) as follow:
+            assert [follow(one, f"127.0.0.{n}") for n in (2, 3, 4)] == [200, 200, 429]
+            assert [follow(other, f"127.0.0.{n}") for n in (2, 3)] == [200, 429]
+        until(lambda: not seats(world))
+
+
+def test_a_seat_is_free_when_its_order_ends(tmp_path: Path) -> None:
+    with running(tmp_path, order_waits=1) as world:
+        order_id = world.text()["id"]
+        with following(world) as follow:
+            assert follow(order_id) == 200
+            assert follow(order_id, "127.0.0.2") == 429
+            world.advance(order_id, Event.BROKE)
+            until(lambda: not seats(world))
+        assert world.http.get("/v1/orders/ord_none/events").status_code == 404
+        assert not seats(world)
+
+
+@pytest.mark.parametrize(
+    ("host", "key"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("testclient", "testclient"),
+    ],
+)
+def test_whom_a_limit_counts_as_one(host: str, key: str) -> None:
+    assert counted_as(host) == key

@@ -1,0 +1,366 @@
+"""Recordings of every accepted container, whole, cut off and hostile, through the real decoding child."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from schemas.errors import (
+    AudioDamaged,
+    AudioTooCostly,
+    AudioTooLarge,
+    AudioTooLong,
+    EngineUnavailable,
+    SaycartError,
+    UnsupportedAudio,
+)
+from services.engines.recognition import audio, audio_child, audio_parent
+from services.engines.recognition.audio import RATE, DecodeLimits, decode, read
+from services.engines.recognition.containers import Container
+from tests.waiting import until
+
+SECONDS = 2.5
+KINDS = {
+    "pcm.wav": ("wav", "pcm_s16le", 44_100),
+    "float.wav": ("wav", "pcm_f32le", 48_000),
+    "law.wav": ("wav", "pcm_mulaw", 8_000),
+    "t.flac": ("flac", "flac", 16_000),
+    "opus.ogg": ("ogg", "libopus", 48_000),
+    "t.mp3": ("mp3", "libmp3lame", 24_000),
+    "t.m4a": ("ipod", "aac", 44_100),
+    "t.webm": ("webm", "libopus", 48_000),
+    "t.mkv": ("matroska", "flac", 16_000),
+}
+LIVE = {  # as browsers' recorders write: a pipe, no seeking back to fill in lengths
+    "live.webm": ("webm", "libopus", 48_000, {"live": "1"}),
+    "live.ogg": ("ogg", "libopus", 48_000, {"page_duration": "100000"}),
+    "live.wav": ("wav", "pcm_s16le", 48_000, {}),
+    "live.mp4": ("mp4", "aac", 48_000, {"movflags": "frag_keyframe+empty_moov+default_base_moof"}),
+}
+
+
+class Pipe:
+    """A file to write that can't seek."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("wb")
+
+    def write(self, data: bytes) -> int:
+        return self.file.write(data)
+
+
+def record(
+    target: Path | Pipe,
+    form: str,
+    codec: str,
+    rate: int,
+    options: dict[str, str] | None = None,
+    *,
+    seconds: float = SECONDS,
+    silent: bool = False,
+) -> None:
+    """Encode a gliding tone (or silence), mono, second by second, so that hours fit into memory."""
+    file = str(target) if isinstance(target, Path) else target
+    with av.open(file, "w", format=form, options=options or {}) as container:
+        stream = container.add_stream(codec, rate=rate, layout="mono")
+        total = round(seconds * rate)
+        for at in range(0, total, rate):
+            t = np.arange(at, min(at + rate, total)) / rate
+            wave = np.zeros_like(t) if silent else 8000 * np.sin(2 * np.pi * (300 + 100 * t) * t)
+            frame = av.AudioFrame.from_ndarray(wave.astype(np.int16)[None], format="s16", layout="mono")
+            frame.sample_rate, frame.pts = rate, at
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+
+
+@pytest.fixture(scope="module")
+def tones(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tones")
+    for name, (form, codec, rate) in KINDS.items():
+        record(folder / name, form, codec, rate)
+    for name, (form, codec, rate, options) in LIVE.items():
+        pipe = Pipe(folder / name)
+        record(pipe, form, codec, rate, options)
+        pipe.file.close()
+    return folder
+
+
+def hear(path: Path, limits: DecodeLimits | None = None) -> audio.Samples:
+    """What comes before a recogniser listens."""
+    return read(path, limits or DecodeLimits())
+
+
+@pytest.mark.parametrize("name", [*KINDS, *LIVE])
+def test_whole_recordings_are_decoded(tones: Path, name: str) -> None:
+    samples = hear(tones / name)
+    assert samples.dtype == np.float32
+    assert samples.ndim == 1
+    assert samples.size / RATE == pytest.approx(SECONDS, abs=0.1)
+    assert 0.15 < float(np.abs(samples[RATE // 2 :]).max()) < 0.35  # 8000 of 32768
+
+
+@pytest.mark.parametrize("kept", [0.6, 0.93])
+@pytest.mark.parametrize("name", [name for name in (*KINDS, *LIVE) if name != "live.wav"])
+def test_a_cut_off_upload_is_refused(tones: Path, tmp_path: Path, name: str, kept: float) -> None:
+    whole = (tones / name).read_bytes()
+    cut = tmp_path / "order"
+    cut.write_bytes(whole[: int(len(whole) * kept)])
+    with pytest.raises(AudioDamaged):
+        hear(cut)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"ffconcat version 1.0\nfile /etc/hostname\n",
+        b"#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n",
+        b"a large latte and two muffins, please\n" * 50,
+        os.urandom(50_000),
+    ],
+    ids=["empty", "ffconcat", "hls", "text", "random"],
+)
+def test_what_is_not_audio_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "order.wav"
+    file.write_bytes(content)
+    with pytest.raises(UnsupportedAudio):
+        hear(file)
+
+
+@pytest.mark.parametrize("container", list(Container))
+def test_text_under_a_forced_demuxer_opens_nothing(tmp_path: Path, container: Container) -> None:
+    secret = tmp_path / "secret.flac"
+    record(secret, "flac", "flac", 16_000)
+    file = tmp_path / "order.wav"
+    file.write_text(f"ffconcat version 1.0\nfile {secret}\n")
+    with pytest.raises(AudioDamaged):
+        decode(file, container, DecodeLimits())
+
+
+@pytest.mark.parametrize(("form", "codec", "rate"), [("flac", "flac", 8_000), ("ogg", "libopus", 48_000)])
+def test_hours_of_silence_end_soon(tmp_path: Path, form: str, codec: str, rate: int) -> None:
+    file = tmp_path / "order"
+    seconds = 7200 if form == "flac" else 900  # encoding two hours of Opus takes longer than the test may
+    record(file, form, codec, rate, seconds=seconds, silent=True)
+    began = time.monotonic()
+    with pytest.raises(AudioTooLong, match="longer than 60 s"):
+        hear(file)
+    assert time.monotonic() - began < 15
+
+
+def test_exactly_the_limit_is_taken(tones: Path) -> None:
+    assert hear(tones / "pcm.wav", DecodeLimits(max_audio_s=SECONDS + 0.01)).size
+    with pytest.raises(AudioTooLong):
+        hear(tones / "pcm.wav", DecodeLimits(max_audio_s=SECONDS - 0.1))
+
+
+def test_too_many_bytes_are_not_even_opened(tones: Path) -> None:
+    with pytest.raises(AudioTooLarge):
+        hear(tones / "pcm.wav", DecodeLimits(max_bytes=1000))
+
+
+def wav_header(*, rate: int, channels: int, bits: int, size: int, tag: int = 1) -> bytes:
+    align = channels * bits // 8 & 0xFFFF
+    numbers = [tag.to_bytes(2, "little"), channels.to_bytes(2, "little"), rate.to_bytes(4, "little")]
+    numbers += [(rate * align & 0xFFFFFFFF).to_bytes(4, "little"), align.to_bytes(2, "little")]
+    fmt = b"fmt \x10\0\0\0" + b"".join(numbers) + bits.to_bytes(2, "little")
+    return b"RIFF\xff\xff\xff\xffWAVE" + fmt + b"data" + size.to_bytes(4, "little")
+
+
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "huge declared data": lambda: wav_header(rate=16_000, channels=1, bits=16, size=0x7FFE0000) + bytes(2000),
+    "65535 channels": lambda: wav_header(rate=16_000, channels=65_535, bits=16, size=0) + bytes(200_000),
+    "4 GHz": lambda: wav_header(rate=0xFFFFFFFF, channels=1, bits=16, size=0) + bytes(2000),
+    "no samples": lambda: wav_header(rate=16_000, channels=1, bits=16, size=0),
+    "rate 0": lambda: wav_header(rate=0, channels=1, bits=16, size=0) + bytes(2000),
+    "huge Matroska element": lambda: (
+        b"\x1a\x45\xdf\xa3\x87\x42\x82\x84webm\x18\x53\x80\x67\x01" + b"\xfe" * 9000
+    ),
+    "endless MP4 box": lambda: b"\0\0\0\x10ftypM4A \0\0\0\0\0\0\0\x01moov\x7f" + b"\xff" * 9000,
+    "Ogg of nothing": lambda: b"OggS\0\x02" + bytes(20) + b"\x01\x13OpusHead\x01\xff" + bytes(9),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_headers_hurt_no_one(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "order"
+    file.write_bytes(HOSTILE[name]())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises((AudioDamaged, UnsupportedAudio)):
+        hear(file)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KiB
+
+
+def test_a_codec_that_no_recorder_uses_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "order.wav"
+    record(file, "wav", "adpcm_g726", 8_000)
+    with pytest.raises(SaycartError) as refusal:
+        hear(file)
+    assert refusal.value.code in ("unsupported_audio", "audio_damaged")
+
+
+def test_floats_that_are_no_sound_are_tamed(tmp_path: Path) -> None:
+    wild = np.tile(np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 0.5], np.float32), 1000)
+    file = tmp_path / "order.wav"
+    file.write_bytes(wav_header(rate=RATE, channels=1, bits=32, size=wild.nbytes, tag=3) + wild.tobytes())
+    samples = hear(file)
+    assert np.isfinite(samples).all()
+    assert float(np.abs(samples).max()) <= 1.0
+
+
+@pytest.fixture
+def child_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Have the child do something once it is confined, before it decodes."""
+
+    source = Path(audio_child.__file__).read_text()
+
+    def tampered(code: str) -> None:
+        before = "    room = int("
+        assert source.count(before) == 1
+        program = tmp_path / "child.py"
+        program.write_text(source.replace(before, f"    {code}\n{before}"))
+        monkeypatch.setattr(audio_child, "__file__", str(program))
+        audio_parent.end()
+
+    yield tampered
+    audio_parent.end()
+
+
+def test_memory_is_limited(tones: Path) -> None:
+    """Too little for the libraries alone: the child fails, the order may be tried again."""
+    with pytest.raises((AudioTooCostly, AudioDamaged, EngineUnavailable)):
+        hear(tones / "pcm.wav", DecodeLimits(memory_bytes=40_000_000))
+
+
+def test_a_slow_machine_is_not_the_recordings_fault(tones: Path, child_that: Callable[[str], None]) -> None:
+    child_that("import time; time.sleep(60)")
+    began = time.monotonic()
+    with pytest.raises(EngineUnavailable, match="took longer"):
+        hear(tones / "pcm.wav", DecodeLimits(child_s=0.4))
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("os.kill(os.getpid(), 11)", AudioDamaged),
+        ("os.kill(os.getpid(), 6)", AudioDamaged),
+        ("os.kill(os.getpid(), 24)", AudioTooCostly),  # SIGXCPU
+        ("os.kill(os.getpid(), 9)", EngineUnavailable),
+        ("raise SystemExit(1)", EngineUnavailable),
+        ("os.kill(os.getppid(), 9)", EngineUnavailable),
+        ("[sys.stdout.buffer.write(bytes(1 << 20)) for _ in range(100)]", AudioTooLong),
+    ],
+)
+def test_how_the_child_ends(
+    tones: Path, child_that: Callable[[str], None], code: str, error: type[SaycartError]
+) -> None:
+    child_that(code)
+    with pytest.raises(error):
+        hear(tones / "pcm.wav")
+
+
+@pytest.mark.parametrize(
+    "test",
+    ["'SAYCART_LLM_API_KEY' in os.environ", "'PATH' in os.environ", "os.getcwd() != '/'"],
+)
+def test_the_child_has_no_secrets(
+    tones: Path, child_that: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, test: str
+) -> None:
+    monkeypatch.setenv("SAYCART_LLM_API_KEY", "secret")
+    child_that(f"os._exit(9 if {test} else 12)")
+    with pytest.raises(AudioDamaged):
+        hear(tones / "pcm.wav")
+
+
+def test_the_child_is_confined(tones: Path, child_that: Callable[[str], None]) -> None:
+    """Its own limits, whatever its parent's are, and no way to its parent but its exit status."""
+    tests = (
+        "resource.getrlimit(resource.RLIMIT_AS) == (500_000_000, 500_000_000)",
+        "resource.getrlimit(resource.RLIMIT_CPU) == (3, 4)",
+        "resource.getrlimit(resource.RLIMIT_NOFILE) == (3, 3)",
+        "resource.getrlimit(resource.RLIMIT_FSIZE) == (0, 0)",
+        "resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)",
+        "resource.getrusage(resource.RUSAGE_SELF).ru_utime < 0.5",
+        "not any(stat.S_ISSOCK(os.fstat(n).st_mode) for n in range(2))",
+        "closed(range(3, 256))",
+    )
+    for test in tests:
+        child_that(
+            "import errno, stat;"
+            " closed = lambda numbers: all(not readable(n) for n in numbers);"
+            " readable = lambda n: os.path.exists(f'/proc/self/fd/{n}');"
+            f" os._exit(12 if {test} else 9)"
+        )
+        with pytest.raises(AudioDamaged, match="no audio"):
+            hear(tones / "pcm.wav", DecodeLimits(memory_bytes=500_000_000, child_s=7))
+
+
+def test_one_broken_recording_leaves_the_next_one_alone(tones: Path, tmp_path: Path) -> None:
+    """A child that is stopped, killed or used up by its file is nothing to the recording after it."""
+    whole = hear(tones / "pcm.wav")
+    broken = tmp_path / "order"
+    broken.write_bytes(HOSTILE["huge declared data"]())
+    for limits in (DecodeLimits(), DecodeLimits(child_s=0.001), DecodeLimits(memory_bytes=40_000_000)):
+        with pytest.raises(SaycartError):
+            hear(broken, limits)
+        assert np.array_equal(hear(tones / "pcm.wav"), whole)
+
+
+def test_no_parent_outlives_its_owner(tones: Path) -> None:
+    """A worker that is killed leaves none behind: their socket ends with it."""
+    script = (
+        "import os, sys; from pathlib import Path\n"
+        "from services.engines.recognition import audio, audio_parent\n"
+        f"audio.read(Path({str(tones / 'pcm.wav')!r}), audio.DecodeLimits())\n"
+        "print(audio_parent._parent._process.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    owner = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=False)
+    assert owner.returncode == -9
+    until(lambda: not Path(f"/proc/{int(owner.stdout)}").exists(), 10)
+
+
+def test_a_forked_process_has_a_parent_of_its_own(tones: Path) -> None:
+    """Two that share a socket would get each other's answers."""
+    hear(tones / "pcm.wav")
+    mine = audio_parent._parent
+    assert mine is not None
+    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
+        given = [(tones / name, DecodeLimits()) for name in ("pcm.wav", "t.flac") * 4]
+        found = list(pool.map(read, *zip(*given, strict=True)))
+    assert all(samples.size / RATE == pytest.approx(SECONDS, abs=0.1) for samples in found)
+    hear(tones / "pcm.wav")
+    assert audio_parent._parent is mine
+
+
+def test_children_come_from_one_parent_and_each_decodes_one_recording(
+    tones: Path, child_that: Callable[[str], None]
+) -> None:
+    child_that(
+        "os.write(1, b''.join(n.to_bytes(4, sys.byteorder) for n in (os.getpid(), os.getppid())));"
+        " os._exit(0)"
+    )
+    # Small integers are denormal floats, which come through as they are.
+    told = [decode(tones / "pcm.wav", Container.WAV, DecodeLimits()).view(np.int32) for _ in range(3)]
+    assert len({int(child) for child, _ in told}) == 3
+    assert len({int(parent) for _, parent in told}) == 1
+
+
+def test_the_child_can_open_nothing(tmp_path: Path, child_that: Callable[[str], None]) -> None:
+    """With its descriptors used up, the decoder itself can't reach a file, even if it is taken over."""
+    child_that('open("/etc/hostname")')
+    file = tmp_path / "order.flac"
+    record(file, "flac", "flac", 16_000)
+    with pytest.raises(EngineUnavailable, match="status 1"):
+        hear(file)

@@ -1,0 +1,149 @@
+"""Recordings made to burn the transcriber: each is refused once, soon, and for good."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from infra.settings import Settings
+from infra.sql.database import Database
+from schemas.errors import AudioDamaged, AudioRefused, AudioTooCostly, AudioTooLong
+from schemas.lifecycle import State
+from schemas.transcript import Transcript
+from services.engines.ports import Recording
+from services.engines.recognition import audio, audio_child, audio_parent
+from services.engines.recognition.audio import RATE, DecodeLimits
+from services.engines.recognition.containers import Container
+from services.engines.recognition.declared import read_declared
+from services.pipeline.runner import Runner
+from services.storage.base.records import NewOrder
+from tests import hostile_audio
+from tests.stand_ins import Works
+
+# What a refusal may take on a busy machine, under half of what one try used to.
+SOON_S = 9.0
+COSTLY: dict[str, tuple[Callable[[], bytes], type[AudioRefused]]] = {
+    "mono and stereo by turns": (lambda: hostile_audio.alternating_channels(50_000), AudioTooCostly),
+    "two rates by turns": (lambda: hostile_audio.alternating_rates(50_000), AudioTooCostly),
+    "a promise of days": (
+        lambda: hostile_audio.flac([hostile_audio.flac_frame(0)], total=(1 << 36) - 1),
+        AudioDamaged,
+    ),
+    "a minute and a second in tiny frames": (lambda: hostile_audio.tiny_frames(61_000), AudioTooLong),
+    "overlapping MP4 tracks": (lambda: hostile_audio.overlapping_tracks(100_000), AudioRefused),
+    "deep MP4 boxes": (lambda: hostile_audio.nested_boxes(2_000), AudioRefused),
+    "deep WebM segments": (lambda: hostile_audio.nested_elements(100_000), AudioRefused),
+    "a number of a megabyte": (lambda: hostile_audio.huge_number(1 << 20, 50_000), AudioRefused),
+}
+
+
+class Ears:
+    """A `Transcriber` that only has the recording decoded, for real; counts how often."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def load(self) -> None: ...
+
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
+        self.asked += 1
+        return Transcript(text="", confidence=float(recording.samples.size < 0))
+
+
+@pytest.mark.parametrize("name", COSTLY)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_the_order_ends_once_and_soon(database: Database, tmp_path: Path, name: str) -> None:
+    content, error = COSTLY[name]
+    data = content()
+    world, ears, limits = Works(database, BlobFolder(tmp_path / "blobs")), Ears(), DecodeLimits()
+    with world.blobs.open() as writer:
+        writer.write(data)
+        key = writer.commit()
+    new = NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format="flac")
+    order_id = world.orders.create(new)[0].id
+    tools = replace(
+        world.runner().tools,
+        transcriber=lambda: ears,
+        decode_audio=lambda path: audio.read(path, limits),
+    )
+    runner = Runner(world.orders, world.bell, tools, "worker-1", attempts=4, lease_s=60)
+    began = time.monotonic()
+    assert runner.run(order_id, "transcribe") is State.FAILED
+    assert time.monotonic() - began < SOON_S
+    order = world.orders.get(order_id)
+    assert order.error is not None
+    assert order.error.code == error.code or error is AudioRefused, order.error
+    assert world.types(order_id) == ["received", "broke"]
+    assert (ears.asked, world.bell.rung) == (1, [])
+
+
+def test_small_frames_of_one_form_are_a_recording(tmp_path: Path) -> None:
+    """Odd, but whole: two seconds in two thousand frames."""
+    file = tmp_path / "order"
+    file.write_bytes(hostile_audio.tiny_frames(2_000))
+    assert audio.read(file, DecodeLimits()).size == 2 * RATE
+
+
+def test_a_chain_of_recordings_is_still_one(tmp_path: Path) -> None:
+    """Each link may have a form of its own, and there are never many."""
+    file = tmp_path / "order"
+    frames = (
+        hostile_audio.flac_frame(n, channels=1 + n // 100 % 2) for n in range(100 * (audio_child.FORMS - 1))
+    )
+    file.write_bytes(hostile_audio.flac(frames))
+    assert audio.read(file, DecodeLimits()).size >= RATE
+
+
+@pytest.fixture
+def spinning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Children that compute for ever once they are confined, as a decoder does that a file has caught."""
+    source, before = Path(audio_child.__file__).read_text(), "    room = int("
+    assert source.count(before) == 1
+    program = tmp_path / "child.py"
+    program.write_text(source.replace(before, f"    while True: pass\n{before}"))
+    monkeypatch.setattr(audio_child, "__file__", str(program))
+    audio_parent.end()
+    yield
+    audio_parent.end()
+
+
+@pytest.mark.usefixtures("spinning")
+@pytest.mark.parametrize("limits", [DecodeLimits(child_s=20, cpu_s=1), DecodeLimits(child_s=4, cpu_s=60)])
+def test_time_that_a_recording_burns_is_its_own_fault(tmp_path: Path, limits: DecodeLimits) -> None:
+    """The limit of CPU time comes first, whatever the settings say, so that the verdict is final."""
+    file = tmp_path / "order"
+    file.write_bytes(hostile_audio.tiny_frames(100))
+    with pytest.raises(AudioTooCostly, match="more time"):
+        audio.read(file, limits)
+
+
+def test_cpu_seconds_are_well_under_the_wall_seconds() -> None:
+    shipped = Settings(home=Path(os.devnull))
+    limits = DecodeLimits(child_s=shipped.decode_child_s, cpu_s=shipped.decode_child_cpu_s)
+    assert limits == DecodeLimits(), "two places, one default"
+    assert limits.whole_cpu_s <= limits.child_s / 4
+    assert [DecodeLimits(child_s=20, cpu_s=cpu).whole_cpu_s for cpu in (0.1, 3.9, 30)] == [1, 3, 10]
+
+
+@pytest.mark.parametrize(
+    ("container", "content"),
+    [
+        (Container.M4A, lambda: hostile_audio.overlapping_tracks(100_000)),
+        (Container.WEBM, lambda: hostile_audio.huge_number(2 << 20, 50_000)),
+        (Container.WEBM, lambda: hostile_audio.nested_elements(100_000)),
+    ],
+)
+def test_reading_what_is_declared_takes_time_by_the_size_alone(
+    container: Container, content: Callable[[], bytes]
+) -> None:
+    """It runs in the worker itself, under no limit but the stage's."""
+    data = content()
+    began = time.process_time()
+    read_declared(data, container)
+    assert time.process_time() - began < 3

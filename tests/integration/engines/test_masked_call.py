@@ -1,0 +1,231 @@
+"""One masked call against a real HTTP server: what each kind is sent, and what becomes of an answer."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from schemas.errors import (
+    AnswerRefused,
+    DecodeCancelled,
+    DecodeInvalid,
+    DecodeTruncated,
+    EngineError,
+    EngineMisconfigured,
+    EngineUnavailable,
+    UnmaskableSchema,
+)
+from services.engines.decoding.completion import MOST_ASKED
+from services.engines.decoding.decoder import PROBE_WORD
+from services.engines.decoding.servers import Servers
+from services.engines.ports import Sampling
+from services.masked.bounds import Bounds
+from services.masked.call import answer, masked
+from services.masked.output import output_type
+from tests.masked_tasks import TICKET, WORD, Ticket
+from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
+
+GOOD = '{"priority":"high","needs_human":true,"note":"call Mrs. Abernathy"}'
+REFUSED = '{"priority":"high","needs_human":false,"note":"call Mrs. Abernathy"}'
+CHAT = TICKET.messages("Nobody can pay!")
+DIALECTS = ["llama.cpp", "vllm"]
+
+
+class Book(BaseModel):
+    """Its longest answer is longer than a context."""
+
+    text: Annotated[str, Field(max_length=9_000)]
+
+
+@pytest.fixture
+def server() -> Iterator[StagedServer]:
+    with staged_server(lambda body: completion(GOOD)) as staged:
+        yield staged
+
+
+def test_an_answer_is_a_model(server: StagedServer) -> None:
+    ticket = masked(Ticket, CHAT, engine=server.decoder())
+    assert ticket == Ticket(priority="high", needs_human=True, note="call Mrs. Abernathy")
+    found = answer(TICKET.output, CHAT, engine=server.decoder())
+    assert found.value == ticket
+    assert found.completed.text == GOOD
+    assert (found.completed.prompt_tokens, found.completed.completion_tokens) == (11, 22)
+    assert found.completed.grammar == TICKET.output.version
+    assert found.probability is None, "nobody asked for it"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_request_carries_chat_mask_and_bound(server: StagedServer, dialect: str) -> None:
+    masked(Ticket, CHAT, engine=server.decoder(dialect))
+    (body,) = server.bodies
+    lark = output_type(Ticket).mask.lark
+    assert body["messages"] == CHAT
+    assert body["max_tokens"] > output_type(Ticket).mask.longest
+    assert (body["model"], body["temperature"]) == ("qwen", 0)
+    assert body.get("grammar") == (lark if dialect == "llama.cpp" else None)
+    assert body.get("structured_outputs") == ({"grammar": lark} if dialect == "vllm" else None)
+    assert not {"seed", "stream", "logprobs", "return_token_ids"} & set(body)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_draw_has_its_temperature_and_seed(server: StagedServer, dialect: str) -> None:
+    masked(Ticket, CHAT, engine=server.decoder(dialect), sampling=Sampling(0.7, 42))
+    assert (server.bodies[0]["temperature"], server.bodies[0]["seed"]) == (0.7, 42)
+
+
+def test_vllm_is_not_asked_for_more_than_a_context(server: StagedServer) -> None:
+    """It refuses such a request (400), however short the answer would be; llama.cpp does not."""
+    server.answer = lambda body: completion('{"text":"short"}')
+    assert output_type(Book).mask.longest > MOST_ASKED
+    for dialect in DIALECTS:
+        masked(Book, CHAT, engine=server.decoder(dialect))
+    llama, vllm = server.bodies
+    assert llama["max_tokens"] > output_type(Book).mask.longest
+    assert "max_tokens" not in vllm
+
+
+ANSWERS: dict[str, tuple[Answer, type[EngineError]]] = {
+    "cut off": (completion(GOOD[:30], "length"), DecodeTruncated),
+    "cut off though it looks whole": (completion(GOOD, "length"), DecodeTruncated),
+    "half that says it is whole": (completion(GOOD[:30]), DecodeInvalid),
+    "in a fence": (completion(f"```json\n{GOOD}\n```"), DecodeInvalid),
+    "with spaces": (completion(json.dumps(json.loads(GOOD))), DecodeInvalid),
+    "a word that is not open": (completion(GOOD.replace("high", "urgent")), DecodeInvalid),
+    "nothing": (completion(None), DecodeInvalid),
+    "refused by its own rule": (completion(REFUSED), AnswerRefused),
+    "a fault": ((500, b"boom"), EngineUnavailable),
+    "a bad request": ((400, b"no such field"), EngineMisconfigured),
+    "no completion": ((200, b"{}"), EngineUnavailable),
+}
+
+
+@pytest.mark.parametrize("what", ANSWERS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_any_other_answer_is_an_error_of_its_own(server: StagedServer, what: str, dialect: str) -> None:
+    """Form (cut off, outside the mask) apart from meaning (the model's own rules); nothing is asked twice,
+    and no word of an answer is in what is logged."""
+    text, error = ANSWERS[what]
+    server.answer = lambda body: text
+    with pytest.raises(EngineError) as caught:
+        masked(Ticket, CHAT, engine=server.decoder(dialect))
+    assert type(caught.value) is error
+    assert caught.value.retryable == (error is EngineUnavailable)
+    assert len(server.bodies) == 1
+    assert "Abernathy" not in caught.value.detail
+
+
+def test_a_grammar_that_is_no_json(server: StagedServer) -> None:
+    server.answer = lambda body: completion("no")
+    assert answer(WORD.output, CHAT, engine=server.decoder()).value == "no"
+    server.answer = lambda body: completion("maybe")
+    with pytest.raises(AnswerRefused):
+        answer(WORD.output, CHAT, engine=server.decoder())
+    server.answer = lambda body: completion("perhaps")
+    with pytest.raises(DecodeInvalid):
+        answer(WORD.output, CHAT, engine=server.decoder())
+
+
+def test_what_can_not_be_masked_is_never_asked(server: StagedServer) -> None:
+    class Letter(BaseModel):
+        text: str
+
+    with pytest.raises(UnmaskableSchema, match="/text: a text without an end"):
+        masked(Letter, CHAT, engine=server.decoder())
+    assert server.bodies == []
+    server.answer = lambda body: completion('{"text":"dear"}')
+    bounded = output_type(Letter, Bounds(text=4))
+    assert answer(bounded, CHAT, engine=server.decoder()).value == Letter(text="dear")
+
+
+def test_a_call_that_is_called_off_lets_the_server_go(server: StagedServer) -> None:
+    begun, called_off = threading.Event(), threading.Event()
+
+    def slow(body: dict[str, Any]) -> Answer:
+        begun.set()
+        server.gone.wait(20)
+        return completion(GOOD)
+
+    server.answer = slow
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(masked, Ticket, CHAT, engine=server.decoder(), called_off=called_off)
+        assert begun.wait(20)
+        called_off.set()
+        with pytest.raises(DecodeCancelled):
+            work.result(20)
+    assert server.gone.wait(5), "the server was left to decode for nobody"
+
+
+def test_a_call_has_a_time_of_its_own(server: StagedServer) -> None:
+    def slow(body: dict[str, Any]) -> Answer:
+        server.gone.wait(20)
+        return completion(GOOD)
+
+    server.answer = slow
+    with pytest.raises(EngineUnavailable, match=r"within 0\.2 s"):
+        masked(Ticket, CHAT, engine=server.decoder(timeout_s=60), timeout_s=0.2)
+    assert server.gone.wait(5)
+
+
+def llama_scores(body: dict[str, Any]) -> Answer:
+    """As llama.cpp tells them: `"high"` with a half, against its own choice; all else is sure."""
+    tokens = []
+    for at, piece in enumerate(('{"priority":', '"high"', GOOD.removeprefix('{"priority":"high"'))):
+        top = at if piece != '"high"' else 99
+        one = {"id": at, "token": piece, "logprob": math.log(0.5) if top == 99 else 0.0}
+        tokens.append(one | {"top_logprobs": [{"id": top}]})
+    document = json.loads(completion(GOOD)[1])
+    document["choices"][0]["logprobs"] = {"content": tokens}
+    return 200, json.dumps(document).encode()
+
+
+def vllm_scores(body: dict[str, Any]) -> Answer:
+    """As vLLM tells them: by a second request, for prompt and answer together."""
+    pieces = ('{"priority":', '"high"', GOOD.removeprefix('{"priority":"high"'))
+    if "prompt" in body:
+        told = [
+            {
+                str(at): {
+                    "logprob": math.log(0.5) if at == 1 else 0.0,
+                    "rank": 1 + (at == 1),
+                    "decoded_token": piece,
+                }
+            }
+            for at, piece in enumerate(pieces)
+        ]
+        return 200, json.dumps({"choices": [{"prompt_logprobs": [None, *told]}]}).encode()
+    document = json.loads(completion(GOOD, prompt_token_ids=[7])[1])
+    document["choices"][0]["token_ids"] = [0, 1, 2]
+    return 200, json.dumps(document).encode()
+
+
+@pytest.mark.parametrize(("dialect", "scores"), [("llama.cpp", llama_scores), ("vllm", vllm_scores)])
+def test_fields_are_scored_without_the_mask(server: StagedServer, dialect: str, scores: Any) -> None:
+    server.answer = scores
+    found = answer(TICKET.output, CHAT, engine=server.decoder(dialect), score=True)
+    assert found.probability is not None
+    assert found.probability["/priority"] == pytest.approx(0.5)
+    assert found.completed.scored is not None
+    assert found.completed.scored.overruled == {"/priority": 1}
+    assert ("logprobs" if dialect == "llama.cpp" else "return_token_ids") in server.bodies[0]
+
+
+def test_an_answer_that_can_not_be_scored_is_still_an_answer(server: StagedServer) -> None:
+    found = answer(TICKET.output, CHAT, engine=server.decoder(), score=True)
+    assert (found.value.priority, found.probability) == ("high", None)
+
+
+def test_several_servers_stand_in_for_each_other(server: StagedServer) -> None:
+    """A server is proved before its first answer; one that is away is not waited for."""
+    server.answer = lambda body: completion(PROBE_WORD if is_probe(body) else GOOD)
+    with staged_server(lambda body: (503, b"")) as away:
+        servers = Servers([away.decoder(timeout_s=5.0), server.decoder(timeout_s=5.0)], patience_s=5.0)
+        for _ in range(2):
+            assert masked(Ticket, CHAT, engine=servers).priority == "high"
+    assert sum(map(is_probe, server.bodies)) == 1

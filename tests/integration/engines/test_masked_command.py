@@ -1,0 +1,92 @@
+"""`saycart masked`, against a running API and without one."""
+
+# ruff: noqa: F811  (fixtures of masked_world.py, asked for by name)
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from typer.testing import CliRunner
+
+from infra.settings import settings
+from services.cli.main import app
+from tests.integration.api_world import World
+from tests.integration.masked_world import REFUSED, SAID, TASKS, held, says, server, shared, world  # noqa: F401
+from tests.staged_server import StagedServer, completion
+
+
+@pytest.fixture
+def command(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """`saycart masked`, with the key and at the address of the running API."""
+    monkeypatch.setenv("SAYCART_KEY", world.people["ada"]["Authorization"].removeprefix("Bearer "))
+    settings.cache_clear()
+    yield lambda *words: CliRunner().invoke(
+        app, ["masked", *words, "--url", world.url], env={"COLUMNS": "200"}
+    )
+    settings.cache_clear()
+
+
+def test_the_command_lists_shows_and_asks(command: Any, server: StagedServer) -> None:
+    listed = command().stdout
+    assert "ticket" in listed
+    assert "Yes, no or maybe" in listed
+    assert json.loads(command("ticket").stdout)["schema"]["properties"]["priority"]
+    assert json.loads(command("--json").stdout)["tasks"][1]["name"] == "word"
+    shown = command("ticket", SAID).stdout
+    assert '"priority": "high"' in shown
+    assert "22 tokens" in shown
+    whole = json.loads(command("ticket", SAID, "--json", "--temperature", "0.5", "--seed", "3").stdout)
+    assert whole["answer"]["needs_human"] is True
+    assert (server.bodies[-1]["temperature"], server.bodies[-1]["seed"]) == (0.5, 3)
+
+
+def test_the_command_tells_an_error_in_words(command: Any, server: StagedServer) -> None:
+    says(server, completion(REFUSED))
+    refused = command("ticket", SAID)
+    assert refused.exit_code == 1
+    assert "422" in refused.stderr
+    assert "/: Value error, nobody looks at …" in refused.stderr
+    unknown = command("tickets", SAID)
+    assert unknown.exit_code == 1
+    assert "ticket, word" in unknown.stderr
+    assert command("ticket", "").exit_code == 1
+
+
+def test_the_command_waits_no_longer_than_the_call_may_take_and_says_so(
+    command: Any, server: StagedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came, go_on = held(server)
+    monkeypatch.setattr("services.cli.commands.masked.BESIDE_S", -settings().masked_timeout_s + 0.3)
+    late = command("ticket", SAID)
+    assert came.acquire(timeout=1)
+    go_on.set()
+    assert late.exit_code == 1
+    assert "did not answer" in late.stderr
+    assert "Traceback" not in late.stderr
+
+
+def test_the_command_answers_without_a_stack(
+    server: StagedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("HOME", tmp_path), ("LLM_URL", server.url), ("MASKED_TASKS", TASKS)):
+        monkeypatch.setenv(f"SAYCART_{name}", str(value))
+    settings.cache_clear()
+    before = structlog.get_config()["wrapper_class"]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(0))
+    try:
+        here = CliRunner().invoke(app, ["masked", "--here", "ticket", SAID, "--json"])
+        assert json.loads(here.stdout)["answer"]["priority"] == "high", "logs are not in it"
+        assert "masked.answered" in here.stderr
+        assert "word" in CliRunner().invoke(app, ["masked", "--here"]).stdout
+        monkeypatch.setenv("SAYCART_MASKED_TASKS", "no.such:TASKS")
+        settings.cache_clear()
+        fault = CliRunner().invoke(app, ["masked", "--here"])
+        assert fault.exit_code == 1
+        assert "SAYCART_MASKED_TASKS: no.such:TASKS" in fault.stderr
+    finally:
+        structlog.configure(wrapper_class=before)
+        settings.cache_clear()

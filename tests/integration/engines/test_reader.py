@@ -1,0 +1,79 @@
+"""The learned reader on a real llama.cpp server: its adapter is at work for its requests and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from infra.settings import Settings, settings
+from infra.weights.models import ModelError, resolve
+from schemas.compare import canonical
+from schemas.menu import Menu
+from services.bootstrap import Container
+from services.engines.servers.embedded import decode_server
+from services.reading.order import read_order
+from services.training.notation import read_menu
+
+ROOT = Path(__file__).parents[3]
+# Small, so that its prompt is read in a few seconds.
+MENU: Menu = read_menu(ROOT / "tests/told/taught/b/big-earls-burgers.menu")
+
+
+@pytest.fixture(scope="module")
+def config() -> Iterator[Settings]:
+    here = settings()
+    try:
+        resolve(here.llm_model, here.models_dir)
+    except ModelError:
+        pytest.skip("the default weights are not here: saycart models fetch")
+    with decode_server(here.model_copy(update={"llm_url": "", "reader": "all"})) as running:
+        yield running
+
+
+def test_an_order_is_read_with_the_probability_that_the_model_gives_it(config: Settings) -> None:
+    found = Container(config).decoder.read(read_order("two cheeseburgers, one with no pickles", MENU, 1))
+    assert found is not None
+    cheeseburger = next(item.sku for item in MENU.items if item.name == "Cheeseburger")
+    pickles = next((g.id, o.id) for g in MENU.option_groups for o in g.options if "ickle" in o.name)
+    without = {"group": pickles[0], "id": pickles[1], "amount": "none", "count": 1}
+    one = {"kind": "item", "sku": cheeseburger, "quantity": 1, "size": None}
+    assert canonical(list(found.lines)) == canonical([one, {**one, "options": [without]}])
+    assert found.overruled == 0
+    assert -1.0 < found.logprob <= 0.0
+    assert found.completion_tokens > 5
+
+
+def test_a_wish_off_the_menu_has_a_way_out(config: Settings) -> None:
+    found = Container(config).decoder.read(read_order("a bicycle please", MENU, 1))
+    assert found is not None
+    assert [line["kind"] for line in found.lines] == ["not_on_menu"]
+
+
+def test_other_requests_go_to_the_base_as_it_is(config: Settings) -> None:
+    chat = [{"role": "user", "content": "Say the word: hello"}]
+    body = {"messages": chat, "temperature": 0, "max_tokens": 8, "cache_prompt": False}
+    body |= {"logprobs": True, "top_logprobs": 1}
+
+    def first(**more: object) -> float:
+        url, key = f"{config.llm_url}/v1/chat/completions", {"Authorization": f"Bearer {config.llm_api_key}"}
+        answer = httpx.post(url, json=body | more, headers=key, timeout=60).json()
+        return float(answer["choices"][0]["logprobs"]["content"][0]["logprob"])
+
+    plain, adapted = first(), first(lora=[{"id": 0, "scale": 1.0}])
+    assert abs(plain - adapted) > 0.01
+    assert first() == pytest.approx(plain, abs=1e-4)
+
+
+def test_a_server_without_the_adapter_has_no_reader(config: Settings) -> None:
+    with decode_server(config.model_copy(update={"llm_url": "", "reader": "off"})) as bare:
+        asking = bare.model_copy(update={"reader": "all"})
+        assert Container(asking).decoder.read(read_order("a cheeseburger", MENU, 1)) is None
+
+
+def test_a_model_without_an_adapter_is_not_asked(config: Settings) -> None:
+    other = config.model_copy(update={"llm_model": "smollm2-135m-instruct-q4_1.gguf"})
+    assert Container(other).tools.reader == "off"
+    assert Container(config).tools.reader == "all"

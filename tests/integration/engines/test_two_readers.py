@@ -1,0 +1,100 @@
+"""Orders that the learned reader reads too: what both come to is what the order becomes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from infra.sql.database import Database
+from schemas.compare import canonical_draft
+from schemas.errors import EngineUnavailable
+from schemas.lifecycle import State
+from services.engines.ports import Reading
+from services.engines.reader.short_form import Names
+from tests.stand_ins import AWAY, CAFE, RIGHT, ScriptedDecoder, Works
+
+NAMES = Names(CAFE)
+SAME = NAMES.write(RIGHT.model_dump(mode="json")["lines"])
+OTHER = SAME.replace("1 ", "2 ", 1)
+# Nothing here that a rule knows, so the reader's cart is the only one.
+STRANGE = "the usual for the tall fellow by the window"
+
+
+def reading(text: str, probability: float) -> Reading:
+    lines = tuple(NAMES.read(text))
+    return Reading(lines, text, math.log(probability), 0, "stand-in:orders", 20, 9, 18, 0.1)
+
+
+@pytest.fixture
+def world(database: Database, tmp_path: Path) -> Works:
+    made = Works(database, BlobFolder(tmp_path / "blobs"))
+    made.skip_settled, made.reader = True, "all"
+    return made
+
+
+def test_a_settled_order_that_both_read_alike_completes(world: Works) -> None:
+    world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
+    order = world.until_settled(world.typed())
+    assert order.state is State.COMPLETED
+    assert order.draft is not None
+    assert canonical_draft(order.draft) == canonical_draft(RIGHT)
+    assert order.engine["reader"] == {"text": SAME, "probability": 0.5, "verdict": "agreed"}
+    assert world.types(order.id) == ["received", "transcribed", "read", "decoded", "accepted"]
+
+
+def test_a_settled_order_that_they_read_differently_goes_to_a_human_with_the_likelier(world: Works) -> None:
+    world.decoder = ScriptedDecoder([AWAY], reading=reading(OTHER, 0.99))
+    order = world.until_settled(world.typed())
+    assert order.state is State.IN_REVIEW
+    assert "readers_differ" in {finding.code for finding in order.findings}
+    assert order.draft is not None
+    assert order.draft.lines[0].quantity == 2
+
+
+@pytest.mark.parametrize(("probability", "state"), [(0.99, State.COMPLETED), (0.9, State.IN_REVIEW)])
+def test_what_no_rule_can_read_completes_where_the_reader_is_sure(
+    world: Works, probability: float, state: State
+) -> None:
+    world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, probability))
+    order = world.until_settled(world.typed(STRANGE))
+    assert order.state is state
+    assert order.draft is not None
+    assert canonical_draft(order.draft) == canonical_draft(RIGHT)
+    assert ("reading_unsure" in {f.code for f in order.findings}) is (state is State.IN_REVIEW)
+    assert all(line.heard in STRANGE for line in order.draft.lines)
+
+
+def test_a_wish_off_the_menu_goes_to_a_human_however_sure_the_reader_is(world: Works) -> None:
+    world.decoder = ScriptedDecoder([AWAY], reading=reading("1 ?", 1.0))
+    order = world.until_settled(world.typed(STRANGE))
+    assert order.state is State.IN_REVIEW
+    assert "not_on_menu" in {finding.code for finding in order.findings}
+
+
+def test_open_orders_alone_are_read_where_that_is_set(world: Works) -> None:
+    world.reader = "open"
+    world.decoder = ScriptedDecoder([AWAY], reading=reading(OTHER, 0.99))
+    settled = world.until_settled(world.typed())
+    assert settled.engine == {"decoder": "none: settled"}
+    strange = world.until_settled(world.typed(STRANGE))
+    assert strange.engine["reader"]["verdict"] == "vouched"
+
+
+def test_a_server_without_a_reader_leaves_all_as_it_was(world: Works) -> None:
+    world.decoder = ScriptedDecoder([RIGHT])
+    settled = world.until_settled(world.typed())
+    assert settled.state is State.COMPLETED
+    assert settled.engine["decoder"] == "none: settled"
+    assert world.decoder.asked == []
+
+
+def test_a_server_that_is_away_settles_nothing(world: Works) -> None:
+    class Away(ScriptedDecoder):
+        def read(self, *_asked: object) -> Reading | None:
+            raise EngineUnavailable("The decode server did not answer")
+
+    world.decoder = Away([AWAY])
+    assert world.until_settled(world.typed()).state is State.IN_REVIEW

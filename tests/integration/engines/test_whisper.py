@@ -1,0 +1,243 @@
+"""The real recogniser on silence, noise and the shipped samples."""
+
+from __future__ import annotations
+
+import json
+import wave
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+from faster_whisper import WhisperModel
+from faster_whisper.audio import decode_audio
+
+from infra.blobs.folder import BlobFolder
+from infra.settings import REPOSITORY, Settings, settings
+from infra.sql.database import Database
+from infra.weights.models import resolve
+from schemas.errors import AudioDamaged, EngineMisconfigured, UnsupportedAudio
+from services.bootstrap import bootstrap
+from services.engines.ports import Recording
+from services.engines.recognition import audio_parent
+from services.engines.recognition.audio import DecodeLimits, read
+from services.engines.recognition.confidence import agreement, is_measured
+from services.engines.recognition.whisper import Encoded, WhisperTranscriber
+from services.hearing.second_hearing import hear
+from services.hearing.second_recogniser import SURE, with_witness
+from services.pipeline import stages
+from tests.stand_ins import TESTER, Works, sample_menu
+
+pytestmark = pytest.mark.models
+
+MODEL, SECOND = "faster-whisper-base", "faster-whisper-tiny.en"
+RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
+RATE = 16_000
+TIME = np.arange(4 * RATE) / RATE
+
+
+@pytest.fixture(scope="module")
+def ears() -> WhisperTranscriber:
+    return WhisperTranscriber(resolve(MODEL, settings().models_dir), name=MODEL)
+
+
+@pytest.fixture(scope="module")
+def second() -> WhisperTranscriber:
+    return WhisperTranscriber(resolve(SECOND, settings().models_dir), name=SECOND)
+
+
+def made_in(home: Path) -> Database:
+    database = Database(Settings(home=home).database)
+    database.migrate()
+    return database
+
+
+def stored(file: Path) -> Recording:
+    return Recording(file, lambda path: read(path, DecodeLimits()))
+
+
+def save(path: Path, samples: np.ndarray) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+        file.writeframes((np.clip(samples, -1, 1) * 32_767).astype("<i2").tobytes())
+    return path
+
+
+def noise(level: float) -> np.ndarray:
+    return level * np.random.default_rng(3).standard_normal(TIME.size)
+
+
+def hum(hertz: int) -> np.ndarray:
+    return sum(0.3 / k * np.sin(2 * np.pi * hertz * k * TIME) for k in (1, 2, 3, 5))
+
+
+NOTHING = {
+    "silence": np.zeros(TIME.size),
+    "a click's length": np.zeros(160),
+    "hiss": noise(0.005),
+    "white noise": noise(0.3),
+    "mains hum": hum(50),
+    # The voice detector takes this one for speech, and the model answers "I'm sorry, I'm sorry, ...".
+    "transformer hum": hum(120),
+    "rumble": np.cumsum(noise(0.001)),
+    "a tune": 0.3 * np.sin(2 * np.pi * np.repeat([262, 330, 392, 523, 392, 330, 262, 196], RATE // 2) * TIME),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_no_order_is_invented(ears: WhisperTranscriber, tmp_path: Path, name: str) -> None:
+    heard = ears.transcribe(stored(save(tmp_path / "order.wav", NOTHING[name])), "en")
+    assert heard.nothing_was_said, heard.text
+    assert heard.confidence == 0
+    assert heard.words == ()
+    assert heard.duration_s == pytest.approx(NOTHING[name].size / RATE)
+
+
+def samples() -> list[dict[str, str]]:
+    gold = RECORDINGS / "gold.jsonl"
+    rows = [json.loads(line) for line in gold.read_text().splitlines()] if gold.exists() else []
+    return [row for row in rows if row.get("expect") == "accept" and row.get("audio")][:2]
+
+
+def test_samples_are_heard(ears: WhisperTranscriber) -> None:
+    assert samples(), "the shipped recordings are missing"
+    for row in samples():
+        heard = ears.transcribe(stored(RECORDINGS / row["audio"]), "en-US")
+        assert heard.text == " ".join(word.text for word in heard.words)
+        assert 0.5 < heard.confidence <= 1
+        assert heard.language == "en"
+        assert is_measured(heard.source)
+        starts = [word.start_s for word in heard.words]
+        assert starts == sorted(starts)
+        assert all(word.start_s <= word.end_s <= (heard.duration_s or 0) + 0.5 for word in heard.words)
+        said = {word.strip(",.?!").casefold() for word in row["utterance"].split()}
+        got = {word.text.strip(",.?!").casefold() for word in heard.words}
+        assert len(said & got) >= 0.7 * len(said), heard.text
+        span = " ".join(heard.text.split()[2:5])
+        assert heard.words_of(span)
+
+
+def test_a_second_hearing_adds_nothing_outside_the_first(ears: WhisperTranscriber) -> None:
+    row = samples()[0]
+    recording = stored(RECORDINGS / row["audio"])
+    first = ears.transcribe(recording, "en")
+    again = ears.hear_again(recording, first, ("latte", "oat milk", "blueberry muffin"))
+    assert {"latte", "oat", "milk"} <= {word.text.strip(",.?!").casefold() for word in again.words}
+    assert again.text == " ".join(word.text for word in again.words)
+    assert again.confidence == first.confidence
+    # Made shorter, the first hearing bounds what the second may add.
+    half = first.model_copy(update={"words": first.words[: len(first.words) // 2]})
+    short = ears.hear_again(recording, half, ("latte", "oat milk"))
+    assert 0 < len(short.words) < len(again.words)
+    assert short.words[-1].end_s <= half.words[-1].end_s + 0.3
+
+
+@pytest.mark.parametrize(("snr", "agreed"), [(5, True), (0, False)])
+def test_a_second_recogniser_bears_out_what_it_hears_too(
+    ears: WhisperTranscriber, second: WhisperTranscriber, tmp_path: Path, snr: int, agreed: bool
+) -> None:
+    """Two cappuccinos and a muffin in hiss, which the first recogniser hears rightly and is unsure of."""
+    clean = decode_audio(str(RECORDINGS / "hc-02.flac"), RATE)
+    hiss = np.random.default_rng(3).standard_normal(clean.size)
+    mixed = clean + hiss * np.sqrt(np.mean(clean**2) / np.mean(hiss**2) / 10 ** (snr / 10))
+    recording = stored(save(tmp_path / "order.wav", mixed / np.abs(mixed).max()))
+    menu = sample_menu("harbor-coffee")
+    found = hear(recording, "en", menu, 1, ears)
+    heard = found.transcript
+    assert heard.confidence < SURE
+    transcript = with_witness(recording, found, menu, 1, lambda: second, agreement).transcript
+    assert transcript.witness
+    assert (transcript.text, transcript.agreed) == (heard.text, agreed)
+    share = agreement(ears.key("en"), second.key("en"))
+    assert share is not None
+    assert transcript.confidence == (max(heard.confidence, share) if agreed else heard.confidence)
+
+
+@pytest.mark.parametrize("sample", ["hc-04.flac", "hc-12.flac"], ids=["second recogniser", "second hearing"])
+def test_an_order_is_decoded_once_however_often_it_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: str
+) -> None:
+    """One child of the decoding parent, and one look at the model for each window of 30 s."""
+    children, hearings = Mock(wraps=audio_parent.run), Mock(wraps=WhisperModel.transcribe)
+    monkeypatch.setattr(audio_parent, "run", children)
+    monkeypatch.setattr(WhisperModel, "transcribe", lambda *given, **more: hearings(*given, **more))
+    works = Works(made_in(tmp_path), BlobFolder(tmp_path / "blobs"))
+    works.menus.put(sample_menu("harbor-coffee"), by=TESTER)
+    parts = bootstrap(Settings(home=tmp_path))
+    tools = replace(
+        parts.tools,
+        recording=lambda _key: nullcontext(RECORDINGS / sample),
+        menu=lambda shop, menu_id, version: works.menus.of(shop).get(menu_id, version),
+    )
+    order = replace(works.orders.get(works.spoken()), menu_id="harbor-coffee")
+    outcome = stages.transcribe(order, tools)
+    assert outcome.transcript is not None
+    assert hearings.call_count == 2, "this sample is heard twice"
+    assert children.call_count == 1
+
+
+def test_a_window_that_was_encoded_is_not_encoded_again() -> None:
+    encoded: list[np.ndarray] = []
+
+    def encode(features: np.ndarray) -> object:
+        encoded.append(features)
+        return object()
+
+    window, other = np.ones((80, 3000), np.float32), np.ones((80, 3000), np.float32)
+    remembering = Encoded(encode)
+    first = remembering(window)
+    other[79, 2999] = 0.5
+    assert remembering(window.copy()) is first
+    assert remembering(other) is not first
+    assert remembering(window) is first
+    window[0, 0] = 0  # what is known must not change with its owner's array
+    assert remembering(window) is not first
+    assert len(encoded) == 3
+    remembering.forget()
+    assert remembering(other) is not first
+    assert len(encoded) == 4
+
+
+def test_a_worker_has_both_recognisers_before_its_first_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = Mock(wraps=WhisperModel.__init__)
+    monkeypatch.setattr(WhisperModel, "__init__", lambda *given, **more: loaded(*given, **more))
+    parts = bootstrap(Settings(home=tmp_path))
+    parts.load_hearing()
+    assert loaded.call_count == 2
+    for ears in (parts.transcriber, parts.second_transcriber):
+        assert ears is not None
+        assert ears.transcribe(stored(RECORDINGS / "hc-01.flac"), "en").text
+    assert loaded.call_count == 2, "the orders found them there"
+
+
+def test_a_cut_off_order_is_not_heard(ears: WhisperTranscriber, tmp_path: Path) -> None:
+    whole = (RECORDINGS / samples()[0]["audio"]).read_bytes()
+    cut = tmp_path / "order.flac"
+    cut.write_bytes(whole[: len(whole) * 6 // 10])
+    with pytest.raises(AudioDamaged):
+        ears.transcribe(stored(cut), "en")
+
+
+def test_what_is_not_audio_is_refused(ears: WhisperTranscriber, tmp_path: Path) -> None:
+    text = tmp_path / "order.wav"
+    text.write_text("a large latte, please")
+    with pytest.raises(UnsupportedAudio):
+        ears.transcribe(stored(text), "en")
+
+
+def test_a_language_that_the_model_lacks_is_a_matter_of_settings(
+    ears: WhisperTranscriber, tmp_path: Path
+) -> None:
+    with pytest.raises(EngineMisconfigured, match="does not hear"):
+        ears.transcribe(stored(save(tmp_path / "order.wav", noise(0.1))), "xx")
+
+
+def test_weights_that_are_none_say_so(tmp_path: Path) -> None:
+    with pytest.raises(EngineMisconfigured, match="can't be loaded"):
+        WhisperTranscriber(str(tmp_path), name="empty").load()

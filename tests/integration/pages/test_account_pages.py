@@ -1,0 +1,277 @@
+"""One's own account over HTTP: setting the second step up, signing in with it, sessions and the password."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from infra.settings import settings
+from services.cli.main import app
+from services.storage.audit.log import AuditLog
+from services.storage.people import attempts
+from services.storage.people.attempts import CODES, NARROW
+from services.web.staff.staff import COOKIE
+from tests.integration import api_world
+from tests.integration.api_world import World, running
+from tests.integration.signing import PASSWORD, cheap, code_at, csrf_in
+
+lone_world = api_world.lone_world
+
+NEW = "another long one"
+
+
+@pytest.fixture
+def world(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    cheap(monkeypatch)
+    monkeypatch.setattr(attempts, "FIRST_WAIT_S", 300)
+    lone_world.parts.staff.add("Ann", PASSWORD)
+    sign_in(lone_world.http)
+    return lone_world
+
+
+@pytest.fixture
+def strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """As `world`, where everybody needs a second step."""
+    cheap(monkeypatch)
+    with running(tmp_path, staff_totp="required") as world:
+        world.parts.staff.add("Ann", PASSWORD)
+        sign_in(world.http)
+        yield world
+
+
+@pytest.fixture
+def other(world: World) -> Iterator[httpx.Client]:
+    """Another browser, in which nobody signed in yet."""
+    with httpx.Client(base_url=world.url, timeout=40, headers={"Origin": world.url}) as http:
+        yield http
+
+
+def sign_in(http: httpx.Client, password: str = PASSWORD, next: str = "/review") -> httpx.Response:
+    return http.post("/sign-in", data={"name": "Ann", "password": password, "next": next})
+
+
+def act(http: httpx.Client, path: str, **fields: str) -> httpx.Response:
+    """Send a form of the account's pages, with the session's token."""
+    csrf = csrf_in(http.get("/account", follow_redirects=True))
+    return http.post(f"/account/{path}", data={"csrf": csrf, **fields})
+
+
+def secret_in(page: httpx.Response) -> str:
+    found = re.search(r'class="secret">([A-Z2-7 ]+)<', page.text)
+    assert found is not None, page.text
+    return found[1].replace(" ", "")
+
+
+def enrol(world: World) -> tuple[str, list[str]]:
+    """Set the second step up; its secret and the recovery codes."""
+    begun = act(world.http, "second-step", current=PASSWORD)
+    assert (begun.status_code, begun.headers["location"]) == (303, "/account/second-step")
+    secret = secret_in(world.http.get("/account/second-step"))
+    done = act(world.http, "second-step/confirm", code=code_at(world.parts.database, secret, -1))
+    assert done.status_code == 200, done.text
+    codes = re.findall(r"<li><code>([a-z2-7-]{19})</code>", done.text)
+    assert len(codes) == 10
+    return secret, codes
+
+
+def test_enrolling_and_signing_in_with_a_code(world: World, other: httpx.Client) -> None:
+    secret, codes = enrol(world)
+    page = world.http.get("/account").text
+    assert "10 recovery codes left" in page
+    assert secret not in page
+    assert codes[0] not in page
+    assert world.http.get("/account/second-step").status_code == 303
+    # The password alone opens nothing, and says where to go on.
+    half = sign_in(other, next="/review/stats")
+    assert half.headers["location"] == "/sign-in/code?next=%2Freview%2Fstats"
+    assert COOKIE not in other.cookies
+    step = half.headers["set-cookie"]
+    for mark in ("saycart_step=", "HttpOnly", "SameSite=strict", "Max-Age=300"):
+        assert mark in step
+    assert other.get("/review").status_code == 303
+    assert 'value="/review/stats"' in other.get(half.headers["location"]).text
+    wrong = other.post("/sign-in/code", data={"code": "000000", "next": "/review/stats"})
+    assert wrong.status_code == 401
+    assert "not right" in wrong.text
+    right = {"code": code_at(world.parts.database, secret), "next": "/review/stats"}
+    done = other.post("/sign-in/code", data=right)
+    assert (done.status_code, done.headers["location"]) == (303, "/review/stats")
+    assert other.get("/review").status_code == 200
+    # Replayed, by whoever looked over the shoulder and has the password too.
+    with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as thief:
+        sign_in(thief)
+        assert thief.post("/sign-in/code", data=right).status_code == 401
+        assert thief.post("/sign-in/code", data={"code": codes[3]}).status_code == 303
+        assert (
+            thief.post("/sign-in/code", data={"code": codes[3]}).headers["location"].startswith("/sign-in?")
+        )
+    told = [one for one in AuditLog(world.parts.database).entries() if one.object_type == "account"]
+    assert [one.action for one in told] == ["account.added", "second_step.on", "recovery_code.used"]
+    assert {(one.actor, one.address) for one in told[1:]} == {("staff:Ann", "127.0.0.1")}
+    assert all(one.request_id for one in told[1:])
+
+
+def test_guessing_at_codes_has_to_wait(world: World, other: httpx.Client) -> None:
+    secret, _ = enrol(world)
+    sign_in(other)
+    for _ in range(CODES.free):
+        assert other.post("/sign-in/code", data={"code": "000000"}).status_code == 401
+    right = {"code": code_at(world.parts.database, secret)}
+    answer = other.post("/sign-in/code", data=right)
+    assert answer.status_code == 429
+    assert int(answer.headers["retry-after"]) > 0
+    # Its owner is known here, and comes in.
+    sign_in(world.http)
+    assert world.http.post("/sign-in/code", data=right).headers["location"] == "/review"
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "0" * 43])
+def test_a_code_without_the_first_step_is_worth_nothing(
+    world: World, other: httpx.Client, cookie: str
+) -> None:
+    secret, _ = enrol(world)
+    if cookie:
+        other.cookies.set("saycart_step", cookie)
+    assert other.get("/sign-in/code").headers["location"] == "/sign-in?next=%2Freview&late=1"
+    answer = other.post("/sign-in/code", data={"code": code_at(world.parts.database, secret)})
+    assert answer.headers["location"] == "/sign-in?next=%2Freview&late=1"
+    assert COOKIE not in other.cookies
+    assert "took too long" in other.get("/sign-in?late=1").text
+
+
+def test_the_qr_code_breaks_no_policy(world: World) -> None:
+    act(world.http, "second-step", current=PASSWORD)
+    answer = world.http.get("/account/second-step")
+    drawn = re.search(r"<svg.*?</svg>", answer.text, re.DOTALL)
+    assert drawn is not None
+    assert "style=" not in drawn[0]
+    assert "unsafe-inline" not in answer.headers["content-security-policy"]
+    assert answer.headers["cache-control"] == "no-store"
+    assert secret_in(answer) not in str(answer.url)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "password", "sessions/end", "sign-out-everywhere", "second-step", "second-step/confirm",
+        "second-step/codes", "second-step/off",
+    ],
+)  # fmt: skip
+def test_every_change_needs_a_session_and_its_token(world: World, other: httpx.Client, path: str) -> None:
+    fields = {"current": PASSWORD, "new": NEW, "again": NEW, "code": "000000"}
+    assert world.http.post(f"/account/{path}", data=fields).status_code == 403
+    assert other.post(f"/account/{path}", data=fields).headers["location"].startswith("/sign-in")
+    assert world.http.get("/account").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["password", "second-step", "second-step/codes", "second-step/off"])
+def test_what_lasts_longer_than_a_session_needs_the_password(world: World, path: str) -> None:
+    answer = act(world.http, path, current="a wrong guess", new=NEW, again=NEW)
+    assert answer.status_code == 422
+    assert "not your present password" in answer.text
+    for _ in range(NARROW.free - 1):
+        act(world.http, path, current="a wrong guess", new=NEW, again=NEW)
+    answer = act(world.http, path, current=PASSWORD, new=NEW, again=NEW)
+    assert answer.status_code == 429
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def test_changing_the_password_ends_the_others(world: World, other: httpx.Client) -> None:
+    sign_in(other)
+    unlike = act(world.http, "password", current=PASSWORD, new=NEW, again=NEW + "r")
+    assert (unlike.status_code, "typed the same" in unlike.text) == (422, True)
+    short = act(world.http, "password", current=PASSWORD, new="short", again="short")
+    assert (short.status_code, "10 to 200" in short.text) == (422, True)
+    done = act(world.http, "password", current=PASSWORD, new=NEW, again=NEW)
+    assert done.headers["location"] == "/account?done=password"
+    assert "every other session is ended" in world.http.get("/account?done=password").text
+    assert other.get("/review").status_code == 303
+    assert sign_in(other).status_code == 401
+    assert sign_in(other, NEW).status_code == 303
+
+
+def test_sessions_are_shown_and_ended(world: World, other: httpx.Client) -> None:
+    other.headers["user-agent"] = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0) Version/18.0 Safari/604.1"
+    sign_in(other)
+    page = world.http.get("/account").text
+    assert "Safari on iPhone" in page
+    assert "from 127.0.0.1" in page
+    (shown,) = re.findall(r'name="session" value="(ses_\w+)"', page)
+    assert act(world.http, "sessions/end", session=shown).headers["location"] == "/account?done=ended"
+    assert other.get("/review").status_code == 303
+    assert world.http.get("/review").status_code == 200
+
+
+def test_nobody_ends_the_sessions_of_others(world: World, other: httpx.Client) -> None:
+    world.parts.staff.add("Bob", PASSWORD)
+    other.post("/sign-in", data={"name": "Bob", "password": PASSWORD})
+    bob = next(one for one in world.parts.staff.list() if one.name == "Bob")
+    (session,) = world.parts.sessions.list(bob.id, 3600)
+    act(world.http, "sessions/end", session=session.id)
+    assert other.get("/review").status_code == 200
+
+
+def test_signing_out_everywhere(world: World, other: httpx.Client) -> None:
+    sign_in(other)
+    assert act(world.http, "sign-out-everywhere").headers["location"] == "/sign-in"
+    for http in (world.http, other):
+        assert http.get("/review").status_code == 303
+    assert COOKIE not in world.http.cookies
+
+
+def test_new_recovery_codes_and_turning_it_off(world: World, other: httpx.Client) -> None:
+    _, codes = enrol(world)
+    renewed = act(world.http, "second-step/codes", current=PASSWORD)
+    fresh = re.findall(r"<li><code>([a-z2-7-]{19})</code>", renewed.text)
+    assert len(fresh) == 10
+    assert not set(fresh) & set(codes)
+    off = act(world.http, "second-step/off", current=PASSWORD)
+    assert off.headers["location"] == "/account?done=off"
+    assert sign_in(other).headers["location"] == "/review"
+
+
+def test_where_it_is_required_it_comes_before_anything_else(strict: World) -> None:
+    for path in ("/review", "/review/stats", "/account", "/menu/corner-cafe/edit"):
+        answer = strict.http.get(path)
+        if answer.status_code != 404:
+            assert (answer.status_code, answer.headers["location"]) == (303, "/account/second-step"), path
+    # To pages that are open to all they are a stranger.
+    assert "Ann" not in strict.http.get("/menu").text
+    assert "Everybody here signs in with a code" in strict.http.get("/account/second-step").text
+    csrf = {"csrf": csrf_in(strict.http.get("/account/second-step"))}
+    for path in ("/review/next", "/account/password", "/account/sign-out-everywhere"):
+        assert strict.http.post(path, data=csrf).headers["location"] == "/account/second-step"
+    enrol(strict)
+    assert strict.http.get("/review").status_code == 200
+    kept = act(strict.http, "second-step/off", current=PASSWORD)
+    assert (kept.status_code, "Everybody here" in kept.text) == (409, True)
+
+
+def test_who_must_enrol_may_leave(strict: World) -> None:
+    csrf = csrf_in(strict.http.get("/account/second-step"))
+    assert strict.http.post("/sign-out", data={"csrf": csrf}).headers["location"] == "/sign-in"
+    assert COOKIE not in strict.http.cookies
+
+
+def test_the_command_line_signs_out_and_resets(
+    world: World, other: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SAYCART_HOME", str(world.parts.settings.home))
+    settings.cache_clear()
+    try:
+        enrol(world)
+        assert re.search(r"Ann .* on", CliRunner().invoke(app, ["staff", "list"]).output)
+        done = CliRunner().invoke(app, ["staff", "sign-out", "Ann"])
+        assert (done.exit_code, done.output) == (0, "Ann is signed out everywhere\n")
+        assert world.http.get("/review").status_code == 303
+        assert CliRunner().invoke(app, ["staff", "totp-reset", "Ann"]).exit_code == 0
+        assert sign_in(other).headers["location"] == "/review"
+        for command in ("sign-out", "totp-reset"):
+            assert CliRunner().invoke(app, ["staff", command, "nobody"]).exit_code == 1
+    finally:
+        settings.cache_clear()

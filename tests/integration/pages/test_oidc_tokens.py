@@ -1,0 +1,199 @@
+"""What a provider, or somebody in its place, may answer over HTTP. Its tokens: `test_oidc_token.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from urllib.parse import parse_qs, urlsplit
+
+import flask
+import pytest
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+
+from infra import oidc
+from infra.oidc import NotBelieved, Provider, ProviderAway, ProviderBusy, Registration, Told, new_attempt
+from tests.oidc_provider import CLIENT, Claims, OidcProvider, oidc_provider
+
+BACK = "http://127.0.0.1:8420/sign-in/oidc/callback"
+OTHER = RSAKey.generate_key(2048, {"kid": "other"})
+
+
+@pytest.fixture(scope="module")
+def at_work() -> Iterator[OidcProvider]:
+    with oidc_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def there(at_work: OidcProvider) -> OidcProvider:
+    at_work.honest()
+    return at_work
+
+
+def ours(there: OidcProvider, **named: str) -> Provider:
+    return Provider(Registration(there.url, CLIENT["oidc_client_id"], CLIENT["oidc_client_secret"], **named))
+
+
+def sign_in(there: OidcProvider, ours_: Provider | None = None) -> Told:
+    """The whole flow without the API around it."""
+
+    async def flow() -> Told:
+        us, token = ours_ or ours(there), new_attempt()
+        back = there.consent(await us.address(token, BACK), "ann-1")
+        return await us.told(token, BACK, parse_qs(urlsplit(back).query)["code"][0])
+
+    return asyncio.run(flow())
+
+
+def test_an_honest_token_is_believed(there: OidcProvider) -> None:
+    told = sign_in(there)
+    assert (told.claims["sub"], told.claims["iss"], told.claims["aud"]) == ("ann-1", there.url, ["saycart"])
+    assert "id_token" not in repr(told)
+
+
+def test_a_token_of_another_sign_in_is_not(there: OidcProvider) -> None:
+    there.lie = lambda claims: {**claims, "nonce": "another"}
+    with pytest.raises(NotBelieved, match="nonce"):
+        sign_in(there)
+
+
+def test_new_keys_are_fetched_for_a_token_that_they_signed(
+    there: OidcProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    us = ours(there)
+    sign_in(there, us)
+    there.sign = lambda claims, _: jwt.encode({"alg": "RS256", "kid": "other"}, claims, OTHER)
+    there.keys = lambda told: {"keys": [*told["keys"], OTHER.as_dict(private=False)]}
+    with pytest.raises(NotBelieved, match="does not name"):
+        sign_in(there, us)
+    assert there.count("/jwks") == 1, "not so soon again"
+    monkeypatch.setattr(oidc, "NEW_KEYS_S", 0.0)
+    assert sign_in(there, us).claims["sub"] == "ann-1"
+    assert (there.count("/jwks"), there.count("/.well-known/openid-configuration")) == (2, 1)
+
+
+def text(body: str | bytes, status: int = 200, **headers: str) -> Callable[[], flask.Response]:
+    def answer() -> flask.Response:
+        return flask.make_response(body, status, {"content-type": "application/json", **headers})
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        text("<html>"),
+        text("[]"),
+        text("[" * 100_000),
+        text(" " * (oidc.MAX_BYTES + 1)),
+        text("", 302, location="http://127.0.0.1:1/elsewhere"),
+        text("{}", 500),
+        text(gzip.compress(json.dumps({"issuer": "x" * 1_000_000}).encode()), **{"content-encoding": "gzip"}),
+        text(b"\xff\xfe{}"),
+    ],
+)
+def test_odd_documents_are_no_answer(there: OidcProvider, answer: Callable[[], flask.Response]) -> None:
+    there.answers["/.well-known/openid-configuration"] = answer
+    with pytest.raises(ProviderAway):
+        asyncio.run(ours(there).address(new_attempt(), BACK))
+
+
+def test_odd_keys_are_no_answer(there: OidcProvider) -> None:
+    there.answers["/jwks"] = text("<html>")
+    with pytest.raises(ProviderAway):
+        sign_in(there)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"issuer": "https://evil.example"},
+        {"issuer": None},
+        {"authorization_endpoint": "javascript:alert(1)"},
+        {"authorization_endpoint": "http://evil.example/authorize"},
+        {"token_endpoint": None},
+        {"token_endpoint": "http://169.254.169.254/latest"},
+        {"jwks_uri": "file:///etc/passwd"},
+        {"jwks_uri": "https://[::1"},
+    ],
+)
+def test_a_provider_that_names_another_or_no_safe_place(there: OidcProvider, lie: Claims) -> None:
+    there.metadata |= lie
+    with pytest.raises(ProviderAway):
+        asyncio.run(ours(there).address(new_attempt(), BACK))
+
+
+def test_answers_of_the_token_endpoint_that_are_none(there: OidcProvider) -> None:
+    for answer in (text('{"access_token": "x"}'), text('{"id_token": 7}'), text('{"error": "<b>"}', 400)):
+        there.answers["/oauth2/token"] = answer
+        with pytest.raises(NotBelieved) as refused:
+            sign_in(there)
+        assert "<b>" not in str(refused.value)
+
+
+def test_one_that_drips_or_is_not_there_is_given_up(
+    there: OidcProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dripping() -> flask.Response:
+        def drops() -> Iterator[bytes]:
+            for _ in range(40):
+                yield b" "
+                time.sleep(0.05)
+
+        return flask.Response(drops(), mimetype="application/json")
+
+    monkeypatch.setattr(oidc, "TOTAL_S", 0.3)
+    there.answers["/.well-known/openid-configuration"] = dripping
+    begun = time.monotonic()
+    with pytest.raises(ProviderAway, match="TimeoutError"):
+        sign_in(there)
+    assert time.monotonic() - begun < 2, "each byte would begin a timeout of httpx anew"
+    with pytest.raises(ProviderAway, match="ConnectError"):
+        asyncio.run(Provider(Registration("http://127.0.0.1:1", "saycart")).address(new_attempt(), BACK))
+
+
+def test_so_many_at_once_and_no_more(there: OidcProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oidc, "AT_ONCE", 0)
+    with pytest.raises(ProviderBusy):
+        sign_in(there)
+
+
+@pytest.mark.parametrize(
+    ("secret", "takes", "shown"),
+    [
+        ("", ["none"], (False, None)),
+        ("s3cret+", ["client_secret_post"], (False, "s3cret+")),
+        ("s3cret+", ["client_secret_post", "client_secret_basic"], (True, None)),
+        ("s3cret+", None, (True, None)),
+    ],
+)
+def test_the_secret_goes_where_the_provider_takes_it(
+    there: OidcProvider, secret: str, takes: list[str] | None, shown: tuple[bool, str | None]
+) -> None:
+    there.metadata["token_endpoint_auth_methods_supported"] = takes
+    there.answers["/oauth2/token"] = text("{}", 400)  # this one takes no public clients
+    with pytest.raises(NotBelieved):
+        sign_in(there, Provider(Registration(there.url, "saycart", secret)))
+    (asked,) = (one for one in there.asked if one.path == "/oauth2/token")
+    assert (asked.client.startswith("Basic "), asked.fields.get("client_secret")) == shown
+    assert asked.client in ("", "Basic " + b64encode(b"saycart:s3cret%2B").decode())
+
+
+@pytest.mark.parametrize(
+    ("issuer", "client"),
+    [
+        ("http://login.example", "saycart"),
+        ("login.example", "saycart"),
+        ("https://login.example?x=1", "saycart"),
+        ("https://login.example", ""),
+        ("https://", "saycart"),
+    ],
+)
+def test_a_registration_that_can_not_be(issuer: str, client: str) -> None:
+    with pytest.raises(ValueError, match=r"issuer|client id"):
+        Registration(issuer, client)

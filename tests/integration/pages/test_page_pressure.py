@@ -1,0 +1,122 @@
+"""Orders that pile up from pages: whose, and who is still let in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from infra.settings import Settings
+from schemas.lifecycle import WAITING
+from schemas.shops.audit import Actor
+from services.api.gate.pressure import page_client
+from services.storage.base.records import NewOrder
+from services.storage.orders.store import OrderStore
+from tests.integration.api_world import MENU, World, running
+
+SENTENCE = {"transcript": "a large latte", "menu": MENU["id"]}
+BY = Actor("tests")
+
+
+@contextmanager
+def visitor(world: World, address: str) -> Iterator[httpx.Client]:
+    """A browser that opened the order page from this address."""
+    transport = httpx.HTTPTransport(local_address=address)
+    headers = {"Origin": world.url}
+    with httpx.Client(base_url=world.url, transport=transport, headers=headers, timeout=20) as client:
+        assert client.get("/").status_code == 200
+        yield client
+
+
+def place(client: httpx.Client) -> int:
+    return client.post("/orders", data=SENTENCE).status_code
+
+
+def flood(world: World, address: str, orders: int) -> list[int]:
+    """Anonymous orders that keep no cookie, so that each seems to be another browser."""
+    transport = httpx.HTTPTransport(local_address=address)
+    with httpx.Client(base_url=world.url, transport=transport, headers={"Origin": world.url}) as client:
+        answers = []
+        for _ in range(orders):
+            answers.append(place(client))
+            client.cookies.clear()
+        return answers
+
+
+def test_a_hundred_anonymous_orders_shut_out_their_own_address_alone(tmp_path: Path) -> None:
+    with running(tmp_path) as world:
+        answers = flood(world, "127.0.0.9", 100)
+        assert answers == [303] * 30 + [429] * 70
+        for address in ("127.0.0.1", "127.0.0.2", "127.0.0.3"):
+            with visitor(world, address) as honest:
+                assert place(honest) == 303
+        assert world.http.post("/v1/orders", json=SENTENCE).status_code == 202
+
+
+def test_one_browser_leaves_room_to_the_others_of_its_address(tmp_path: Path) -> None:
+    """A shop's network, or a hotel's: the one who sends without end is told to wait, the rest order."""
+    with (
+        running(tmp_path) as world,
+        visitor(world, "127.0.0.1") as greedy,
+        visitor(world, "127.0.0.1") as calm,
+    ):
+        assert [place(greedy) for _ in range(25)] == [303] * 10 + [429] * 15
+        assert [place(calm) for _ in range(3)] == [303] * 3
+
+
+def test_a_page_key_has_room_of_its_own_at_the_same_address(tmp_path: Path) -> None:
+    with running(tmp_path, address_backlog=5) as world, visitor(world, "127.0.0.1") as kiosk:
+        key = world.parts.keys.add_page("main", "kiosk", by=BY)
+        assert kiosk.get(f"/at/{key.id}").status_code == 303
+        assert flood(world, "127.0.0.1", 8) == [303] * 5 + [429] * 3
+        assert [place(kiosk) for _ in range(6)] == [303] * 5 + [429]
+
+
+def test_pages_leave_the_rest_of_a_shops_room_to_its_keys(tmp_path: Path) -> None:
+    """From however many addresses: the tills go on, and pages of other shops."""
+    with running(tmp_path, pages_backlog=12, shop_backlog=15, address_backlog=3) as world:
+        answers = [place for number in range(2, 9) for place in flood(world, f"127.0.0.{number}", 4)]
+        assert answers.count(303) == 12
+        with visitor(world, "127.0.0.1") as late:
+            assert place(late) == 429
+            world.parts.shops.add("other", "The other shop", by=BY)
+            world.parts.menus.of("other").put(world.parts.menus.get(MENU["id"]).menu, by=BY)
+            late.get(f"/at/{world.parts.keys.add_page('other', 'kiosk', by=BY).id}")
+            assert place(late) == 303
+        tills = [world.http.post("/v1/orders", json=SENTENCE).status_code for _ in range(4)]
+        assert tills == [202] * 3 + [429]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "2001:db8::", "unknown"])
+def test_orders_that_wait_are_counted_by_what_the_database_has(tmp_path: Path, address: str) -> None:
+    """After a restart the counts are those of before."""
+    with running(tmp_path) as world:
+        store = OrderStore(world.parts.database, "main")
+        menu = world.parts.menus.get(MENU["id"])
+        for number in range(3):
+            client = page_client("page:k", address, f"v{number % 2}")
+            new = NewOrder(
+                menu_id=menu.menu.id,
+                menu_version=menu.version,
+                language="en",
+                client=client,
+                audio_key=f"{number}",
+            )
+            order, _ = store.create(new)
+            assert order.state in WAITING
+        pressure = world.server._app.state.pressure
+        assert world.http.post("/v1/orders", json=SENTENCE).status_code == 202  # looks
+        counted = pressure._waiting
+        assert counted["visitor", "main", page_client("page:k", address, "v0")] == 2
+        assert counted["place", "main", f"page:page:k/{address}"] == 3
+        assert counted["pages", "main", ""] == 3
+        assert counted["shop", "main", ""] == counted["all", "", ""] == 4
+
+
+def test_the_pages_share_is_less_than_the_shops() -> None:
+    wanted = Settings()
+    assert wanted.visitor_backlog < wanted.address_backlog < wanted.pages_backlog < wanted.shop_backlog
+    assert wanted.shop_backlog < wanted.max_backlog

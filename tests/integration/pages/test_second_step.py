@@ -1,0 +1,276 @@
+"""The second step in storage: enrolment, codes that count once, recovery codes. On both databases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from infra.sql.database import Database
+from schemas.errors import Conflict, InputError, NotFound, TooManyAttempts
+from schemas.shops.audit import Actor
+from schemas.shops.staff import Entered, Halfway, StaffSession, Visit
+from services.storage.audit.log import AuditLog
+from services.storage.people import attempts
+from services.storage.people.attempts import CODES, CODES_WIDE
+from services.storage.people.second_step import RECOVERY_CODES, SecondSteps
+from services.storage.people.sessions import SessionStore
+from services.storage.people.sign_in import SignIns
+from services.storage.people.staff import StaffStore
+from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap, code_at
+
+
+class Ann:
+    """An account, and what its owner does."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.steps, self.sign_ins, self.sessions = (
+            SecondSteps(database), SignIns(database), SessionStore(database),
+        )  # fmt: skip
+        StaffStore(database).add("Ann", PASSWORD)
+        got = self.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S)
+        assert isinstance(got, Entered)
+        self.token, self.device = got.token, got.device
+        self.secret = ""
+
+    @property
+    def session(self) -> StaffSession:
+        found = self.sessions.of(self.token, HOUR_S)
+        assert found is not None
+        return found
+
+    def code(self, steps: int = 0) -> str:
+        return code_at(self.database, self.secret, steps)
+
+    def begin(self) -> None:
+        self.steps.begin(self.session)
+        self.secret = self.steps.secret(self.session) or ""
+        assert self.secret
+
+    def enrol(self) -> list[str]:
+        self.begin()
+        # The half minute before: those of now and of the next one are for signing in.
+        return self.steps.confirm(self.session, self.code(-1))
+
+    def halfway(self, visit: Visit = HERE) -> str:
+        got = self.sign_ins.by_password("Ann", PASSWORD, visit, HOUR_S)
+        assert isinstance(got, Halfway)
+        return got.token
+
+    def enter(self, code: str, visit: Visit = HERE) -> Entered | None:
+        return self.sign_ins.by_code(self.halfway(visit), code, visit, HOUR_S)
+
+
+@pytest.fixture
+def ann(database: Database, monkeypatch: pytest.MonkeyPatch) -> Ann:
+    cheap(monkeypatch)
+    monkeypatch.setattr(attempts, "FIRST_WAIT_S", 300)
+    return Ann(database)
+
+
+def test_enrolment_needs_the_first_code(ann: Ann) -> None:
+    with pytest.raises(InputError):
+        ann.steps.confirm(ann.session, "123456")
+    ann.begin()
+    for wrong in ("", "12345", code_at(ann.database, ann.secret, 5), "abcdef", "１２３４５６", "é"):
+        with pytest.raises(InputError):
+            ann.steps.confirm(ann.session, wrong)
+    assert ann.session.second_step is False
+    got = ann.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S)
+    assert isinstance(got, Entered)
+    typed = ann.code()
+    codes = ann.steps.confirm(ann.session, f" {typed[:3]} {typed[3:]}")
+    assert len(set(codes)) == RECOVERY_CODES == ann.steps.codes_left(ann.session.staff_id)
+    assert ann.session.second_step is True
+    assert StaffStore(ann.database).list()[0].second_step is True
+    # The session that came without a code is over, and the one that confirmed goes on.
+    assert ann.sessions.of(got.token, HOUR_S) is None
+    for again in (ann.steps.begin, lambda by: ann.steps.confirm(by, ann.code(1))):
+        with pytest.raises(Conflict):
+            again(ann.session)
+
+
+def test_only_the_session_that_began_sees_the_secret(ann: Ann) -> None:
+    ann.begin()
+    got = ann.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S)
+    assert isinstance(got, Entered)
+    other = ann.sessions.of(got.token, HOUR_S)
+    assert other is not None
+    assert ann.steps.secret(other) is None
+    with pytest.raises(InputError):
+        ann.steps.confirm(other, ann.code())
+    ann.steps.confirm(ann.session, ann.code())
+    assert ann.steps.secret(ann.session) is None
+
+
+def test_a_password_alone_opens_nothing(ann: Ann) -> None:
+    ann.enrol()
+    token = ann.halfway()
+    assert ann.sessions.of(token, HOUR_S) is None
+    assert ann.sign_ins.by_code(token, "000000", HERE, HOUR_S) is None
+    assert ann.sign_ins.halfway(token) == "Ann"
+    entered = ann.sign_ins.by_code(token, ann.code(), HERE, HOUR_S)
+    assert entered is not None
+    assert ann.sessions.of(entered.token, HOUR_S) is not None
+    # The first step is used up.
+    assert ann.sign_ins.halfway(token) is None
+    with pytest.raises(NotFound):
+        ann.sign_ins.by_code(token, ann.code(1), HERE, HOUR_S)
+
+
+def test_a_code_counts_once_and_none_before_it(ann: Ann) -> None:
+    ann.enrol()
+    used = ann.code()
+    assert ann.enter(used) is not None
+    assert ann.enter(used) is None
+    assert ann.enter(ann.code(-1)) is None
+    assert ann.enter(ann.code(1)) is not None
+    assert ann.enter(ann.code(2)) is None  # not yet good
+
+
+def test_the_code_that_confirmed_is_used_up(ann: Ann) -> None:
+    ann.begin()
+    first = ann.code()
+    ann.steps.confirm(ann.session, first)
+    assert ann.enter(first) is None
+
+
+@pytest.mark.parametrize("kind", ["phone", "recovery"])
+def test_one_code_in_many_hands_lets_one_in(ann: Ann, race: Any, kind: str) -> None:
+    codes = ann.enrol()
+    code = ann.code() if kind == "phone" else codes[0]
+    visits = [Visit(f"192.0.2.{n}") for n in range(8)]
+    tokens = [ann.halfway(visit) for visit in visits]
+    ends = race(8, lambda n: ann.sign_ins.by_code(tokens[n], code, visits[n], HOUR_S))
+    assert Counter(type(end) for end in ends) == {Entered: 1, type(None): 7}
+
+
+def test_one_first_step_lets_one_in(ann: Ann, race: Any) -> None:
+    codes = ann.enrol()
+    token = ann.halfway()
+    ends = race(5, lambda n: ann.sign_ins.by_code(token, codes[n], HERE, HOUR_S))
+    assert sum(isinstance(end, Entered) for end in ends) == 1
+
+
+def test_recovery_codes_count_once_and_are_stored_hashed(ann: Ann) -> None:
+    codes = ann.enrol()
+    with ann.database.read() as session:
+        stored = str([*session.execute(text("SELECT * FROM staff_recovery_codes"))])
+    for code in codes:
+        assert code not in stored
+        assert code.replace("-", "") not in stored
+    assert ann.enter(codes[0].upper().replace("-", " ")) is not None
+    assert ann.enter(codes[0]) is None
+    assert ann.steps.codes_left(ann.session.staff_id) == RECOVERY_CODES - 1
+    renewed = ann.steps.renew_codes(ann.session.staff_id)
+    assert ann.enter(codes[1]) is None
+    assert ann.enter(renewed[1]) is not None
+
+
+def test_codes_are_limited_as_passwords_are(ann: Ann) -> None:
+    ann.enrol()
+    token = ann.halfway()
+    for _ in range(CODES.free):
+        assert ann.sign_ins.by_code(token, "000000", HERE, HOUR_S) is None
+    with pytest.raises(TooManyAttempts):
+        ann.sign_ins.by_code(token, ann.code(), HERE, HOUR_S)
+    # Nor does the password, which is right each time, buy more of them.
+    with pytest.raises(TooManyAttempts):
+        ann.enter(ann.code())
+    # Its owner comes in from the browser that is known.
+    assert ann.enter(ann.code(), Visit(HERE.address, device=ann.device)) is not None
+
+
+def test_codes_from_many_addresses_are_limited_by_name(ann: Ann) -> None:
+    ann.enrol()
+    for number in range(CODES_WIDE.free):
+        assert ann.enter("000000", Visit(f"198.51.100.{number}")) is None
+    with pytest.raises(TooManyAttempts):
+        ann.enter(ann.code(), Visit("198.51.100.99"))
+    assert ann.enter(ann.code(), Visit("203.0.113.7", device=ann.device)) is not None
+
+
+def test_a_first_step_ends(ann: Ann) -> None:
+    ann.enrol()
+    staff = StaffStore(ann.database)
+    for end in (lambda: staff.set_password("Ann", PASSWORD), lambda: ann.sessions.end_named("Ann")):
+        token = ann.halfway()
+        end()
+        assert ann.sign_ins.halfway(token) is None
+    token = ann.halfway()
+    with ann.database.write() as session:
+        session.execute(text("UPDATE staff_challenges SET expires_at = '2020-01-01 00:00:00+00:00'"))
+    with pytest.raises(NotFound):
+        ann.sign_ins.by_code(token, ann.code(), HERE, HOUR_S)
+    token = ann.halfway()
+    staff.disable("Ann")
+    assert ann.sign_ins.halfway(token) is None
+
+
+def test_a_reset_takes_the_second_step_and_the_sessions(ann: Ann) -> None:
+    ann.enrol()
+    ann.steps.reset("Ann")
+    assert ann.sessions.of(ann.token, HOUR_S) is None
+    assert isinstance(ann.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S), Entered)
+    with ann.database.read() as session:
+        for table in ("staff_totp", "staff_recovery_codes"):
+            assert session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
+    with pytest.raises(NotFound):
+        ann.steps.reset("nobody")
+
+
+def test_turned_off_the_password_is_enough(ann: Ann) -> None:
+    ann.enrol()
+    ann.steps.off(ann.session.staff_id)
+    assert ann.session.second_step is False
+    assert isinstance(ann.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S), Entered)
+    with pytest.raises(Conflict):
+        ann.steps.renew_codes(ann.session.staff_id)
+
+
+def test_an_open_session_proves_itself_by_the_password(ann: Ann) -> None:
+    assert ann.sign_ins.proves(ann.session, PASSWORD)
+    for _ in range(attempts.NARROW.free):
+        assert not ann.sign_ins.proves(ann.session, "a wrong guess")
+    with pytest.raises(TooManyAttempts):
+        ann.sign_ins.proves(ann.session, PASSWORD)
+    # Whoever sits at a stolen session keeps nobody else out.
+    assert isinstance(ann.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S), Entered)
+
+
+def test_no_list_shows_the_secret(ann: Ann) -> None:
+    ann.enrol()
+    shown = repr(StaffStore(ann.database).list()) + repr(ann.sessions.list(ann.session.staff_id, HOUR_S))
+    assert ann.secret not in shown
+
+
+def test_the_audit_log_has_each_turn_and_no_code(ann: Ann) -> None:
+    """Wrong codes and those of the phone are no acts on the account: a used recovery code is."""
+    by, codes = Actor("staff:Ann", "10.0.0.7"), ann.enrol()
+    assert ann.enter(codes[0]) is not None
+    assert ann.enter(codes[0]) is None
+    assert ann.enter(ann.code()) is not None
+    renewed = ann.steps.renew_codes(ann.session.staff_id, by=by)
+    ann.steps.off(ann.session.staff_id, by=by)
+    ann.steps.off(ann.session.staff_id, by=by)  # there is none, so nothing was done
+    ann.enrol()
+    ann.steps.reset("Ann", by=Actor("operator:root"))
+    log = AuditLog(ann.database)
+    told = [(one.action, one.actor, one.after) for one in log.entries() if one.action != "account.added"]
+    assert told == [
+        ("second_step.on", "unknown", '{"recovery_codes":10}'),
+        ("recovery_code.used", "staff:Ann", '{"recovery_codes":9}'),
+        ("recovery_codes.made", "staff:Ann", '{"recovery_codes":10}'),
+        ("second_step.off", "staff:Ann", None),
+        ("second_step.on", "unknown", '{"recovery_codes":10}'),
+        ("second_step.reset", "operator:root", '{"had_one":true}'),
+    ]
+    assert {(one.object_type, one.object_id) for one in log.entries()} == {("account", "Ann")}
+    assert [verdict.fault for verdict in log.verify()] == [None]
+    with ann.database.read() as session:
+        kept = str(session.execute(text("SELECT * FROM audit_log")).all())
+    for hidden in (ann.secret, *codes, *renewed):
+        assert hidden not in kept

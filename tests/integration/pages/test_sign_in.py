@@ -1,0 +1,324 @@
+"""Attempts to sign in: who has to wait, who need not, and how many are hashed at once. On both databases."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from argon2 import PasswordHasher
+from sqlalchemy import text
+
+from infra import passwords
+from infra.addresses import counted_as
+from infra.passwords import AT_ONCE, KNOWN_LINE, LINE
+from infra.sql.database import Database
+from schemas.errors import SignInBusy, TooManyAttempts
+from schemas.shops.staff import Entered, Visit
+from services.storage.base.tables_staff import SignInRow
+from services.storage.people import attempts
+from services.storage.people.attempts import BY_NAME, CODES, FORGET_S, NARROW, WIDE, Attempts
+from services.storage.people.sign_in import SignIns
+from services.storage.people.staff import StaffStore
+from tests.integration.signing import HERE, HOUR_S, PASSWORD, Counting, cheap
+from tests.waiting import until
+
+WRONG = "a wrong guess"
+
+
+@pytest.fixture(autouse=True)
+def hasher(monkeypatch: pytest.MonkeyPatch) -> Counting:
+    # Waits are compared, never waited for: a busy machine may take longer than the first.
+    monkeypatch.setattr(attempts, "FIRST_WAIT_S", 300)
+    return cheap(monkeypatch)
+
+
+@pytest.fixture
+def sign_ins(database: Database) -> SignIns:
+    StaffStore(database).add("Ann", PASSWORD)
+    return SignIns(database)
+
+
+def enter(sign_ins: SignIns, visit: Visit = HERE, name: str = "Ann") -> Entered:
+    got = sign_ins.by_password(name, PASSWORD, visit, HOUR_S)
+    assert isinstance(got, Entered)
+    return got
+
+
+def guess(sign_ins: SignIns, visit: Visit = HERE, name: str = "Ann", times: int = 1) -> None:
+    for _ in range(times):
+        assert sign_ins.by_password(name, WRONG, visit, HOUR_S) is None
+
+
+def rows(database: Database) -> int:
+    with database.read() as session:
+        return int(session.execute(text("SELECT count(*) FROM sign_in_attempts")).scalar_one())
+
+
+def from_many(sign_ins: SignIns, name: str = "Ann") -> None:
+    """Guess under one name, each time from another address, until strangers have to wait."""
+    for number in range(BY_NAME.free):
+        guess(sign_ins, Visit(f"198.51.100.{number}"), name)
+    with pytest.raises(TooManyAttempts):
+        sign_ins.by_password(name, PASSWORD, Visit("203.0.113.99"), HOUR_S)
+
+
+@pytest.mark.parametrize("name", ["Ann", "nobody"])
+def test_guessing_from_one_place_has_to_wait(sign_ins: SignIns, name: str) -> None:
+    guess(sign_ins, name=name, times=NARROW.free)
+    with pytest.raises(TooManyAttempts) as refused:
+        sign_ins.by_password(name, PASSWORD, HERE, HOUR_S)
+    assert 0 < refused.value.wait_s <= 300
+
+
+def test_who_guesses_from_one_place_keeps_nobody_out_elsewhere(sign_ins: SignIns) -> None:
+    """One guess a second under one name kept its owner out; here they come from a new device even."""
+    guess(sign_ins, times=NARROW.free)
+    for _ in range(3 * BY_NAME.free):
+        with pytest.raises(TooManyAttempts):
+            sign_ins.by_password("Ann", WRONG, HERE, HOUR_S)
+    assert enter(sign_ins, Visit("203.0.113.7"))
+
+
+def test_a_known_device_comes_in_while_many_addresses_guess(sign_ins: SignIns) -> None:
+    at_home = Visit("203.0.113.7", device=enter(sign_ins).device)
+    from_many(sign_ins)
+    entered = enter(sign_ins, at_home)
+    # Each sign-in brings a new token, and the one before it is worth nothing.
+    assert entered.device != at_home.device
+    with pytest.raises(TooManyAttempts):
+        sign_ins.by_password("Ann", PASSWORD, at_home, HOUR_S)
+    # From another place, such as the café's network where somebody has guessed before.
+    assert enter(sign_ins, Visit("198.51.100.1", device=entered.device))
+
+
+def test_a_known_device_comes_in_beside_one_who_guesses_from_the_same_address(sign_ins: SignIns) -> None:
+    known = Visit(HERE.address, device=enter(sign_ins).device)
+    guess(sign_ins, times=NARROW.free)
+    for number in range(WIDE.free - NARROW.free):
+        guess(sign_ins, name=f"nobody {number}")
+    with pytest.raises(TooManyAttempts):
+        sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S)
+    assert enter(sign_ins, known)
+
+
+def test_a_known_device_is_no_free_pass(sign_ins: SignIns, database: Database) -> None:
+    StaffStore(database).add("Bob", PASSWORD)
+    device = enter(sign_ins).device
+    guess(sign_ins, Visit("203.0.113.7", device=device), times=NARROW.free)
+    # Wherever it is carried to.
+    with pytest.raises(TooManyAttempts):
+        sign_ins.by_password("Ann", PASSWORD, Visit("203.0.113.8", device=device), HOUR_S)
+    # For another name it is a stranger's.
+    from_many(sign_ins, "Bob")
+    with pytest.raises(TooManyAttempts):
+        sign_ins.by_password("Bob", PASSWORD, Visit("203.0.113.9", device=device), HOUR_S)
+
+
+@pytest.mark.parametrize("device", ["x", "0" * 43, "'; --"])
+def test_an_invented_device_is_a_strangers(sign_ins: SignIns, device: str) -> None:
+    from_many(sign_ins)
+    with pytest.raises(TooManyAttempts):
+        sign_ins.by_password("Ann", PASSWORD, Visit("203.0.113.9", device=device), HOUR_S)
+
+
+def test_a_device_is_forgotten_in_time(sign_ins: SignIns, database: Database) -> None:
+    device = enter(sign_ins).device
+    with database.write() as session:
+        session.execute(text("UPDATE staff_devices SET used_at = '2020-01-01 00:00:00+00:00'"))
+    from_many(sign_ins)
+    with pytest.raises(TooManyAttempts):
+        sign_ins.by_password("Ann", PASSWORD, Visit("203.0.113.9", device=device), HOUR_S)
+
+
+def test_one_address_can_not_try_many_names(sign_ins: SignIns) -> None:
+    for number in range(WIDE.free):
+        guess(sign_ins, name=f"nobody {number}")
+    with pytest.raises(TooManyAttempts):
+        sign_ins.by_password("one more", WRONG, HERE, HOUR_S)
+
+
+def test_an_ipv6_network_is_one_place(sign_ins: SignIns) -> None:
+    for number in range(WIDE.free):
+        guess(sign_ins, Visit(f"2001:db8:0:7:{number:x}::1"), name=f"nobody {number}")
+    with pytest.raises(TooManyAttempts):
+        sign_ins.by_password("Ann", PASSWORD, Visit("2001:db8:0:7::ffff"), HOUR_S)
+    assert enter(sign_ins, Visit("2001:db8:0:8::1"))
+
+
+def test_an_account_of_ones_own_buys_no_guesses(sign_ins: SignIns, database: Database) -> None:
+    StaffStore(database).add("Bob", PASSWORD)
+    for number in range(WIDE.free):
+        guess(sign_ins, name=f"nobody {number}")
+        if number % 4 == 0:
+            enter(sign_ins, name="Bob")
+    with pytest.raises(TooManyAttempts):
+        sign_ins.by_password("Ann", WRONG, HERE, HOUR_S)
+
+
+def test_success_forgets_what_was_mistyped_there(sign_ins: SignIns, database: Database) -> None:
+    guess(sign_ins, times=NARROW.free - 1)
+    enter(sign_ins)
+    guess(sign_ins, times=NARROW.free - 1)
+    enter(sign_ins)
+    # Against address and name the eight count on, for a while.
+    assert rows(database) == 2
+
+
+def test_a_new_password_lets_strangers_try_again(sign_ins: SignIns, database: Database) -> None:
+    from_many(sign_ins)
+    StaffStore(database).set_password("Ann", "another long one")
+    found = sign_ins.by_password("Ann", "another long one", Visit("203.0.113.99"), HOUR_S)
+    assert isinstance(found, Entered)
+
+
+def test_guesses_side_by_side_are_counted_each(
+    sign_ins: SignIns, race: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passwords, "LINE", 100)
+    ends = race(12, lambda n: sign_ins.by_password("Ann", f"{WRONG} {n}", HERE, HOUR_S))
+    assert Counter(type(end) for end in ends) == {type(None): NARROW.free, TooManyAttempts: 7}
+
+
+def test_right_ones_side_by_side_leave_nothing_behind(
+    sign_ins: SignIns, race: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is taken back in one transaction is not written over by a count in another."""
+    monkeypatch.setattr(passwords, "LINE", 100)
+    monkeypatch.setattr(attempts, "NARROW", WIDE)
+    ends = race(12, lambda n: sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S))
+    assert {type(end) for end in ends} == {Entered}
+    assert rows(database) == 0
+
+
+def test_few_are_hashed_at_once_and_the_rest_are_told(
+    sign_ins: SignIns, race: Any, monkeypatch: pytest.MonkeyPatch, database: Database
+) -> None:
+    hasher = cheap(monkeypatch, pause_s=0.3)
+    ends = race(40, lambda n: sign_ins.by_password("Ann", WRONG, Visit(f"198.51.100.{n}"), HOUR_S))
+    told = Counter(type(end) for end in ends)
+    assert hasher.most == AT_ONCE
+    assert told[SignInBusy] >= 1
+    # By name strangers may guess so often; who was told to come again has not guessed.
+    assert told[type(None)] == hasher.all <= BY_NAME.free
+    with database.read() as session:
+        counted = session.execute(text("SELECT sum(attempts) FROM sign_in_attempts")).scalar_one()
+    assert counted == 3 * hasher.all
+
+
+def test_a_known_device_has_places_in_the_line_of_its_own(
+    sign_ins: SignIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever fills the line from many addresses under invented names does not keep staff out."""
+    device = enter(sign_ins).device
+    hasher = cheap(monkeypatch, pause_s=0.2)
+    with ThreadPoolExecutor(60) as pool:
+        crowd = [
+            pool.submit(sign_ins.by_password, f"nobody {n}", WRONG, Visit(f"198.51.100.{n}"), HOUR_S)
+            for n in range(60)
+        ]
+        until(lambda: passwords._TURNS._inside >= AT_ONCE + LINE, 30, every_s=0.005)
+        assert enter(sign_ins, Visit("203.0.113.7", device=device))
+    refused = sum(isinstance(one.exception(), SignInBusy) for one in crowd)
+    assert refused >= 1
+    assert hasher.most == AT_ONCE
+    assert passwords._TURNS._inside == 0
+
+
+def test_the_lines_bounds() -> None:
+    turns, held = passwords.Turns(), []
+    try:
+        for _ in range(AT_ONCE):
+            held.append(turns.one(known=False))
+            held[-1].__enter__()
+        turns._inside += LINE
+        with pytest.raises(passwords.PasswordsBusy), turns.one(known=False):
+            pass
+        turns._inside += KNOWN_LINE - LINE
+        with pytest.raises(passwords.PasswordsBusy), turns.one(known=True):
+            pass
+    finally:
+        for one in held:
+            one.__exit__(None, None, None)
+
+
+def test_an_attempt_that_waited_for_another_is_not_refused(sign_ins: SignIns, database: Database) -> None:
+    """It began before the one that it waited for was counted: that is no guess from the future."""
+    waiting_sql = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    key = attempts._key("address", HERE.address, "password")
+    with ThreadPoolExecutor(1) as pool:
+        with database.write() as session:
+            database.lock(session, f"sign-in:{key}")
+            attempt = pool.submit(sign_ins.by_password, "Ann", WRONG, HERE, HOUR_S)
+            # On SQLite it begins only when this transaction has ended.
+            until(lambda: database.is_sqlite or session.execute(waiting_sql).scalar_one(), 60)
+            session.add(SignInRow(key=key, attempts=1, last_at=database.now(session)))
+        assert attempt.result() is None
+
+
+def test_old_attempts_are_removed_and_nothing_typed_is_stored(sign_ins: SignIns, database: Database) -> None:
+    guess(sign_ins, name=PASSWORD)  # into the wrong field
+    with database.read() as session:
+        stored = str([*session.execute(text("SELECT * FROM sign_in_attempts"))])
+    assert PASSWORD not in stored
+    assert HERE.address not in stored
+    with database.write() as session:
+        session.execute(text("UPDATE sign_in_attempts SET last_at = '2020-01-01 00:00:00+00:00'"))
+    guess(sign_ins, Visit("203.0.113.7"), name="somebody else")
+    assert rows(database) == 3
+
+
+def test_attempts_are_forgiven_one_by_one(database: Database) -> None:
+    counts = Attempts(database)
+    for _ in range(NARROW.free):
+        counts.count("Ann", HERE.address)
+    with database.write() as session:
+        ago = database.now(session).timestamp() - NARROW.forgive_s
+        session.execute(text("UPDATE sign_in_attempts SET last_at = :at"), {"at": _stamp(ago)})
+    counts.count("Ann", HERE.address)
+    with pytest.raises(TooManyAttempts):
+        counts.count("Ann", HERE.address)
+
+
+def _stamp(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S.000000+00:00", time.gmtime(seconds))
+
+
+@pytest.mark.parametrize("limit", [NARROW, WIDE, BY_NAME, CODES])
+def test_waits_grow_to_a_bound_within_which_nothing_is_forgotten(
+    limit: attempts.Limit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "FIRST_WAIT_S", 2)
+    waits = [limit.wait_s(n) for n in range(1, limit.free + 40)]
+    assert waits[: limit.free - 1] == [0.0] * (limit.free - 1)
+    assert waits[limit.free - 1 : limit.free + 2] == [2.0, 4.0, 8.0]
+    assert waits == sorted(waits)
+    assert waits[-1] == limit.longest_s < FORGET_S
+    assert limit.left(limit.free, limit.forgive_s * limit.free) == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("local", "local"),
+        ("", ""),
+    ],
+)
+def test_what_counts_as_one_place(address: str, network: str) -> None:
+    assert counted_as(address) == network
+
+
+def test_the_decoy_costs_what_a_real_hash_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown name must take as long as a known one, from the first attempt on."""
+    monkeypatch.undo()
+    real, decoy = PasswordHasher().hash(PASSWORD), passwords._DECOY
+    assert decoy.split("$")[:4] == real.split("$")[:4]
+    assert len(decoy) == len(real)
+    assert passwords.verify_password(None, PASSWORD) is False
+    assert not PasswordHasher().check_needs_rehash(decoy)

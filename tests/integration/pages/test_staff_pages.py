@@ -1,0 +1,298 @@
+"""Signing in over HTTP: the cookies, the CSRF token, where one is sent, and the wait after guesses."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import update
+
+from infra import passwords
+from infra.passwords import AT_ONCE, LINE
+from schemas.shops.access import Role
+from schemas.shops.staff import StaffSession
+from services.storage.base.tables_staff import StaffSessionRow
+from services.storage.people import attempts
+from services.storage.people.attempts import NARROW
+from services.web.staff.staff import COOKIE, safe_next
+from services.web.staff.visits import DEVICE_COOKIE, browser_of
+from tests.integration import api_world
+from tests.integration.api_world import World, running
+from tests.integration.signing import PASSWORD, Counting, cheap
+from tests.integration.signing import csrf_in as token_in
+
+lone_world = api_world.lone_world
+
+
+@pytest.fixture
+def world(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    cheap(monkeypatch)
+    lone_world.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
+    return lone_world
+
+
+def sign_in(
+    world: World, name: str = "Ann", password: str = PASSWORD, next: str = "/review"
+) -> httpx.Response:
+    return world.http.post("/sign-in", data={"name": name, "password": password, "next": next})
+
+
+def test_a_page_for_staff_asks_to_sign_in_and_comes_back(world: World) -> None:
+    sent = world.http.get("/review/stats?days=7")
+    assert sent.status_code == 303
+    assert sent.headers["location"] == "/sign-in?next=%2Freview%2Fstats%3Fdays%3D7"
+    form = world.http.get(sent.headers["location"])
+    assert 'value="/review/stats?days=7"' in form.text
+    done = sign_in(world, next="/review/stats?days=7")
+    assert (done.status_code, done.headers["location"]) == (303, "/review/stats?days=7")
+    assert world.http.get("/review/stats?days=7").status_code == 200
+    assert world.http.get("/sign-in").status_code == 303
+
+
+def cookies_in(answer: httpx.Response) -> dict[str, str]:
+    """Each cookie that an answer sets, by its name, with its attributes."""
+    return {line.partition("=")[0]: line for line in answer.headers.get_list("set-cookie")}
+
+
+def test_the_cookies_are_out_of_reach_for_scripts(world: World) -> None:
+    found = cookies_in(sign_in(world))
+    session = found.pop(COOKIE)
+    for mark in ("HttpOnly", "SameSite=lax", "Path=/", "Max-Age=43200"):
+        assert mark in session
+    ((name, device),) = found.items()
+    assert name.startswith(DEVICE_COOKIE)
+    for mark in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age=15552000"):
+        assert mark in device
+    assert "Secure" not in session + device
+
+
+def test_over_https_only_this_very_host_can_set_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cheap(monkeypatch)
+    with (
+        running(tmp_path, proxies="127.0.0.1") as world,
+        httpx.Client(
+            base_url=world.url,
+            headers={"X-Forwarded-Proto": "https", "Origin": world.url.replace("http:", "https:")},
+        ) as http,
+    ):
+        world.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
+        found = cookies_in(http.post("/sign-in", data={"name": "Ann", "password": PASSWORD}))
+        assert {name.removeprefix("__Host-").partition("_")[0] for name in found} == {"saycart"}
+        for name, cookie in found.items():
+            assert name.startswith("__Host-")
+            assert "Secure" in cookie
+            assert "Path=/" in cookie
+            assert "Domain" not in cookie
+        token = found[f"__Host-{COOKIE}"].partition("=")[2].partition(";")[0]
+        http.cookies.clear()  # httpx keeps to Secure, and this hop is plain http
+        assert http.get("/review", headers={"Cookie": f"__Host-{COOKIE}={token}"}).status_code == 200
+        # What another host of the domain, or plain http, may have slipped in is not looked at.
+        assert http.get("/review", headers={"Cookie": f"{COOKIE}={token}"}).status_code == 303
+
+
+def test_each_sign_in_begins_a_session_of_its_own(world: World) -> None:
+    """A token that somebody planted before is worth nothing afterwards."""
+    planted = "0" * 43
+    world.http.cookies.set(COOKIE, planted)
+    sign_in(world)
+    first = cookies_in(sign_in(world))[COOKIE]
+    second = cookies_in(sign_in(world))[COOKIE]
+    assert len({first, second, planted}) == 3
+    # The session that this browser had before is over with the new one.
+    token = first.partition("=")[2].partition(";")[0]
+    answer = httpx.get(f"{world.url}/review", headers={"Cookie": f"{COOKIE}={token}"})
+    assert answer.status_code == 303
+
+
+def test_a_poll_keeps_no_session_alive(world: World) -> None:
+    sign_in(world)
+    (before,) = sessions(world)
+    old = before.used_at - timedelta(minutes=30)
+    with world.parts.database.everywhere().write() as session:
+        session.execute(update(StaffSessionRow).values(used_at=old))
+    poll = {"HX-Request": "true", "X-Saycart-Poll": "1"}
+    assert world.http.get("/review/queue", headers=poll).status_code == 200
+    assert sessions(world)[0].used_at == old
+    assert world.http.get("/review/queue").status_code == 200
+    assert sessions(world)[0].used_at > before.used_at
+    queue = world.http.get("/review").text
+    assert "X-Saycart-Poll" in queue
+
+
+def sessions(world: World) -> list[StaffSession]:
+    (ann,) = (one for one in world.parts.staff.list() if one.name == "Ann")
+    found: list[StaffSession] = world.parts.sessions.list(ann.id, 3600)
+    return found
+
+
+def test_htmx_is_sent_to_the_whole_page(world: World) -> None:
+    headers = {"HX-Request": "true", "HX-Current-URL": f"{world.url}/review"}
+    answer = world.http.get("/review/queue", headers=headers)
+    assert answer.status_code == 204
+    assert answer.headers["hx-redirect"] == "/sign-in?next=%2Freview"
+
+
+@pytest.mark.parametrize(("name", "password"), [("Ann", "a wrong guess"), ("nobody", PASSWORD), ("", "")])
+def test_a_wrong_name_and_a_wrong_password_look_alike(world: World, name: str, password: str) -> None:
+    answer = sign_in(world, name, password)
+    assert answer.status_code == 401
+    assert "Name or password is not right." in answer.text
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("name", ["Ann", "nobody"])
+def test_guessing_has_to_wait(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "FIRST_WAIT_S", 60)
+    for _ in range(NARROW.free):
+        assert "not right" in sign_in(world, name, "a wrong guess").text
+    answer = sign_in(world, name)
+    assert answer.status_code == 429
+    assert 0 < int(answer.headers["retry-after"]) <= 60
+    assert "Too many attempts" in answer.text
+    assert 'id="password"' in answer.text
+
+
+def test_a_browser_that_was_here_before_need_not_wait(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "FIRST_WAIT_S", 60)
+    sign_in(world)
+    with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as stranger:
+        guesses = [
+            stranger.post("/sign-in", data={"name": "Ann", "password": "a wrong guess"}).status_code
+            for _ in range(NARROW.free + 1)
+        ]
+    assert guesses == [401] * NARROW.free + [429]
+    assert sign_in(world).status_code == 303
+
+
+def test_a_burst_of_attempts_is_hashed_a_few_at_once_and_stops_nobody_else(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixty side by side took 2.2 GB, and every thread that serves the others."""
+    gate = threading.Event()
+
+    class Held(Counting):
+        def verify(self, stored: str, password: str) -> bool:
+            assert gate.wait(30)
+            return super().verify(stored, password)
+
+    held = Held()
+    monkeypatch.setattr(passwords, "_HASHER", held)
+
+    def attempt(number: int) -> httpx.Response:
+        data = {"name": f"nobody {number}", "password": PASSWORD}
+        return httpx.post(f"{world.url}/sign-in", data=data, headers={"Origin": world.url}, timeout=40)
+
+    with ThreadPoolExecutor(60) as pool:
+        burst = [pool.submit(attempt, number) for number in range(60)]
+        try:
+            api_world.until(lambda: sum(one.done() for one in burst) == 60 - AT_ONCE - LINE, 30)
+            # All of them wait for their hash now, and the rest has its answer.
+            assert world.http.get("/v1/menus", timeout=10).status_code == 200
+            assert httpx.get(f"{world.url}/sign-in", timeout=10).status_code == 200
+        finally:
+            gate.set()
+        answers = [one.result() for one in burst]
+    assert held.most <= AT_ONCE
+    assert Counter(answer.status_code for answer in answers) == {
+        401: AT_ONCE + LINE,
+        503: 60 - AT_ONCE - LINE,
+    }
+    busy = next(answer for answer in answers if answer.status_code == 503)
+    assert busy.headers["retry-after"] == "2"
+    assert "Too many are signing in" in busy.text
+
+
+@pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])
+def test_a_change_without_the_sessions_token_is_refused(world: World, token: str | None) -> None:
+    sign_in(world)
+    answer = world.http.post("/sign-out", data={"x": "y"} if token is None else {"csrf": token})
+    assert answer.status_code == 403
+    assert "load it again" in answer.text
+    assert world.http.get("/review").status_code == 200
+
+
+def test_another_sessions_token_does_not_do(world: World) -> None:
+    sign_in(world)
+    foreign = token_in(world.http.get("/review"))
+    world.http.cookies.clear()
+    sign_in(world)
+    assert token_in(world.http.get("/review")) != foreign
+    assert world.http.post("/sign-out", data={"csrf": foreign}).status_code == 403
+
+
+def test_signing_out_ends_the_session_in_the_database(world: World) -> None:
+    sign_in(world)
+    kept = world.http.cookies[COOKIE]
+    page = world.http.get("/review")
+    assert "Ann" in page.text
+    assert world.http.post("/sign-out", data={"csrf": token_in(page)}).status_code == 303
+    assert COOKIE not in world.http.cookies
+    world.http.cookies.set(COOKIE, kept)
+    assert world.http.get("/review").status_code == 303
+
+
+def test_a_disabled_account_is_out_with_its_next_click(world: World) -> None:
+    sign_in(world)
+    world.parts.staff.disable("Ann")
+    assert world.http.get("/review").status_code == 303
+
+
+def test_the_form_of_another_site_is_refused(world: World) -> None:
+    answer = world.http.post(
+        "/sign-in", data={"name": "Ann", "password": PASSWORD}, headers={"Sec-Fetch-Site": "cross-site"}
+    )
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "https://evil.example/",
+        "//evil.example",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "review",
+        "",
+        "/a\nb",
+    ],
+)
+def test_nobody_is_sent_to_another_site(wanted: str) -> None:
+    assert safe_next(wanted) == "/review"
+
+
+def test_paths_of_ours_are_kept() -> None:
+    assert safe_next("/menu/harbor-coffee?x=1") == "/menu/harbor-coffee?x=1"
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox on Linux"),
+        (
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 "
+            "Safari/537.36 Edg/140.0",
+            "Edge on Windows",
+        ),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+            "Version/18.0 Mobile/15E148 Safari/604.1",
+            "Safari on iPhone",
+        ),
+        (
+            "Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Mobile "
+            "Safari/537.36",
+            "Chrome on Android",
+        ),
+        ("python-httpx/0.28", "A program"),
+        ("<script>alert(1)</script>", "A program"),
+        ("", "A program"),
+    ],
+)
+def test_browsers_in_words(agent: str, words: str) -> None:
+    assert browser_of(agent) == words

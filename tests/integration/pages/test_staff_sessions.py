@@ -1,0 +1,179 @@
+"""Sessions of staff in storage: how they begin and end, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text, update
+
+from infra.passwords import hash_password
+from infra.sql.database import Database
+from schemas.errors import NotFound
+from schemas.shops.staff import Entered, StaffSession, Visit
+from services.storage.base.tables_staff import StaffSessionRow
+from services.storage.people.sessions import NOTED_EVERY_S, SessionStore, end_sessions, held
+from services.storage.people.sign_in import SignIns
+from services.storage.people.staff import StaffStore
+from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap
+from tests.waiting import until
+
+
+@pytest.fixture(autouse=True)
+def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    cheap(monkeypatch)
+
+
+@pytest.fixture
+def sessions(database: Database) -> SessionStore:
+    StaffStore(database).add("Ann", PASSWORD)
+    return SessionStore(database)
+
+
+def enter(database: Database, visit: Visit = HERE, lasting_s: float = HOUR_S) -> Entered:
+    got = SignIns(database).by_password("Ann", PASSWORD, visit, lasting_s)
+    assert isinstance(got, Entered)
+    return got
+
+
+def found(sessions: SessionStore, token: str, idle_s: float = HOUR_S, **more: bool) -> StaffSession:
+    session = sessions.of(token, idle_s, **more)
+    assert session is not None
+    return session
+
+
+def unused_for(database: Database, seconds: int) -> None:
+    """Put every session's last use so far back."""
+    with database.write() as session:
+        ago = database.now(session) - timedelta(seconds=seconds)
+        session.execute(update(StaffSessionRow).values(used_at=ago))
+
+
+def test_a_session_begins_and_ends(sessions: SessionStore, database: Database) -> None:
+    token = enter(database).token
+    session = found(sessions, token)
+    assert (session.name, session.address, session.browser) == ("Ann", "192.0.2.1", "Firefox on Linux")
+    assert session.second_step is False
+    assert sessions.of(token + "x", HOUR_S) is None
+    sessions.end(token)
+    assert sessions.of(token, HOUR_S) is None
+    sessions.end(token)
+
+
+def test_neither_password_nor_token_is_stored(sessions: SessionStore, database: Database) -> None:
+    entered = enter(database)
+    with database.read() as session:
+        rows = [
+            *session.execute(text("SELECT * FROM staff")),
+            *session.execute(text("SELECT * FROM staff_sessions")),
+            *session.execute(text("SELECT * FROM staff_devices")),
+        ]
+    assert len(rows) == 3
+    assert "$argon2id$" in str(rows)
+    for secret in (PASSWORD, entered.token, entered.device):
+        assert secret not in str(rows)
+
+
+def test_a_session_ends_by_itself(sessions: SessionStore, database: Database) -> None:
+    assert sessions.of(enter(database, lasting_s=0.0).token, HOUR_S) is None
+    enter(database)
+    with database.read() as session:
+        assert session.execute(text("SELECT count(*) FROM staff_sessions")).scalar_one() == 1
+
+
+def test_a_session_that_nobody_uses_ends(sessions: SessionStore, database: Database) -> None:
+    token = enter(database).token
+    unused_for(database, 3000)
+    found(sessions, token, used=False)
+    unused_for(database, 3601)
+    assert sessions.of(token, HOUR_S) is None
+    assert sessions.list(_ann(database), HOUR_S) == []
+
+
+def test_use_puts_the_end_off_and_a_poll_does_not(sessions: SessionStore, database: Database) -> None:
+    token = enter(database).token
+    unused_for(database, 3000)
+    before = found(sessions, token, used=False).used_at
+    assert found(sessions, token, used=False).used_at == before
+    found(sessions, token)
+    assert (found(sessions, token).used_at - before).total_seconds() >= 3000
+
+
+def test_use_is_noted_once_a_minute(sessions: SessionStore, database: Database) -> None:
+    token = enter(database).token
+    written: list[str] = []
+
+    def note(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("UPDATE"):
+            written.append(statement)
+
+    event.listen(database._engine, "before_cursor_execute", note)
+    try:
+        for _ in range(5):
+            found(sessions, token)
+        assert written == []
+        unused_for(database, int(NOTED_EVERY_S) + 1)
+        written.clear()
+        for _ in range(5):
+            found(sessions, token)
+        assert len(written) == 1
+    finally:
+        event.remove(database._engine, "before_cursor_execute", note)
+
+
+def test_ones_own_sessions_are_listed_and_ended(sessions: SessionStore, database: Database) -> None:
+    StaffStore(database).add("Bob", PASSWORD)
+    got = SignIns(database).by_password("Bob", PASSWORD, HERE, HOUR_S)
+    assert isinstance(got, Entered)
+    old, new = enter(database).token, enter(database, Visit("2001:db8::1", "Safari on iPhone")).token
+    listed = sessions.list(_ann(database), HOUR_S)
+    assert [one.browser for one in listed] == ["Safari on iPhone", "Firefox on Linux"]
+    assert {one.id for one in listed} == {found(sessions, old).id, found(sessions, new).id}
+    # Somebody else's can't be ended from here.
+    sessions.end_one(_ann(database), found(sessions, got.token).id)
+    found(sessions, got.token)
+    sessions.end_one(_ann(database), found(sessions, old).id)
+    assert sessions.of(old, HOUR_S) is None
+    found(sessions, new)
+
+
+def test_signing_out_everywhere_forgets_devices_too(sessions: SessionStore, database: Database) -> None:
+    entered, other = enter(database), enter(database)
+    sessions.end_all(_ann(database), but_device=entered.device)
+    assert sessions.of(entered.token, HOUR_S) is sessions.of(other.token, HOUR_S) is None
+    assert _devices(database) == 1
+    token = enter(database, Visit("192.0.2.1", device=entered.device)).token
+    sessions.end_named("Ann")
+    assert sessions.of(token, HOUR_S) is None
+    assert _devices(database) == 0
+    with pytest.raises(NotFound):
+        sessions.end_named("nobody")
+
+
+def test_no_session_begins_behind_the_back_of_a_new_password(
+    sessions: SessionStore, database: Database
+) -> None:
+    """Whoever signs in with the old password while a new one is being stored waits for it, and is out."""
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ThreadPoolExecutor(1) as pool:
+        with database.write() as session:
+            row = held(session, _ann(database))
+            row.password_hash = hash_password("another long one")
+            end_sessions(session, row.id)
+            session.flush()
+            attempt = pool.submit(SignIns(database).by_password, "Ann", PASSWORD, HERE, HOUR_S)
+            # On SQLite it begins only when this transaction has ended.
+            until(lambda: database.is_sqlite or attempt.done() or session.execute(waiting).scalar_one(), 60)
+        assert attempt.result() is None
+    assert sessions.list(_ann(database), HOUR_S) == []
+
+
+def _ann(database: Database) -> str:
+    return next(one.id for one in StaffStore(database).list() if one.name == "Ann")
+
+
+def _devices(database: Database) -> int:
+    with database.read() as session:
+        return int(session.execute(text("SELECT count(*) FROM staff_devices")).scalar_one())

@@ -1,0 +1,168 @@
+"""The audit log in storage, on SQLite and on PostgreSQL: append only, gapless, one with the act."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from contextlib import suppress
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.exc import IntegrityError
+
+from infra.sql.database import Database
+from schemas.errors import InputError
+from schemas.menu import Menu
+from schemas.shops.audit import GENESIS, Entry, digest_of
+from services.storage.audit import log as module
+from services.storage.audit.log import AuditLog, record
+from services.storage.base.changes import writing
+from services.storage.base.tables import AuditRow, MenuRow
+from services.storage.base.tables_staff import StaffRow
+from services.storage.people.staff import StaffStore
+from services.storage.shops.menus import MenuStore
+from tests.integration.api_world import MENU
+from tests.integration.audit_world import ANN, act, faults
+
+PASSWORD = "correct horse battery"
+
+
+def entries(database: Database) -> list[Entry]:
+    return list(AuditLog(database).entries())
+
+
+def test_an_entry_says_who_what_and_which(database: Database) -> None:
+    head = act(database, 7)
+    [entry] = entries(database)
+    assert (entry.shop_id, entry.seq, entry.previous) == ("main", 1, GENESIS)
+    assert (entry.actor, entry.address, entry.request_id) == (ANN.name, ANN.address, ANN.request_id)
+    assert (entry.action, entry.object_type, entry.object_id) == ("price.changed", "menu", "cafe-7")
+    assert json.loads(entry.before or "") == {"/items/tea/price": 300}
+    assert json.loads(entry.after or "") == {"/items/tea/price": 7}
+    assert AuditLog(database).heads() == [head]
+    assert entry.hash == head.hash
+
+
+_ANY = [
+    "UPDATE audit_log SET actor = 'staff:bob'",
+    "UPDATE audit_log SET actor = 'staff:bob' WHERE seq = 2",
+    "DELETE FROM audit_log",
+    "DELETE FROM audit_log WHERE seq = 3",
+    "INSERT INTO audit_log SELECT * FROM audit_log WHERE seq = 3 "
+    "ON CONFLICT (shop_id, seq) DO UPDATE SET actor = 'staff:bob'",
+    # A gap, and entries that follow nothing.
+    "INSERT INTO audit_log SELECT shop_id, 5, at, actor, address, request_id, action, object_type, "
+    "object_id, before, after, hash, hash FROM audit_log WHERE seq = 3",
+    "INSERT INTO audit_log SELECT shop_id, 4, at, actor, address, request_id, action, object_type, "
+    "object_id, before, after, previous, hash FROM audit_log WHERE seq = 3",
+    "INSERT INTO audit_log SELECT 'other', 1, at, actor, address, request_id, action, object_type, "
+    "object_id, before, after, previous, hash FROM audit_log WHERE seq = 3",
+]
+_REFUSED = [
+    *(("sqlite", statement) for statement in _ANY),
+    # It takes the old row away without asking the triggers of DELETE.
+    ("sqlite", "REPLACE INTO audit_log SELECT * FROM audit_log WHERE seq = 3"),
+    *(("postgresql", statement) for statement in _ANY),
+    ("postgresql", "TRUNCATE audit_log"),
+]
+
+
+@pytest.mark.parametrize(("database_url", "statement"), _REFUSED, indirect=["database_url"])
+def test_the_database_refuses_all_but_the_next_entry(database: Database, statement: str) -> None:
+    for number in range(3):
+        act(database, number)
+    before = entries(database)
+    with pytest.raises(IntegrityError, match="audit_log"), database.write() as session:
+        session.execute(text(statement))
+    assert entries(database) == before
+
+
+def test_an_entry_is_there_with_its_act_or_not_at_all(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    menus, staff = MenuStore(database, "main"), StaffStore(database)
+    # The act fails after the entry was written ...
+    with suppress(InputError), writing(database) as (session, now):
+        record(database, session, now, shop="main", by=ANN, action="key.added", about=("key", "k"))
+        raise InputError("the act failed")
+    assert entries(database) == []
+
+    # ... and the entry after the act.
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no entry")
+
+    monkeypatch.setattr("services.storage.audit.menus.record", broken)
+    monkeypatch.setattr("services.storage.people.staff.record", broken)
+    with pytest.raises(RuntimeError):
+        menus.put(Menu.parse(MENU), by=ANN)
+    with pytest.raises(RuntimeError):
+        staff.add("ann", PASSWORD, by=ANN)
+    with database.read() as session:
+        assert session.scalars(select(MenuRow.id)).all() == session.scalars(select(StaffRow.id)).all() == []
+
+
+def test_many_writers_leave_one_chain_without_gaps(database: Database, race: Any) -> None:
+    def some(thread: int) -> None:
+        for number in range(8):
+            act(database, number, shop="other" if thread % 4 == 3 else "main")
+
+    assert race(8, some) == [None] * 8
+    assert faults(database) == []
+    assert [(head.shop_id, head.seq) for head in AuditLog(database).heads()] == [("main", 48), ("other", 16)]
+
+
+def test_two_entries_of_one_transaction_follow_each_other(database: Database) -> None:
+    with writing(database) as (session, now):
+        for number in range(3):
+            record(
+                database, session, now, shop="main", by=ANN, action="key.added", about=("key", str(number))
+            )
+    assert [entry.object_id for entry in entries(database)] == ["0", "1", "2"]
+    assert faults(database) == []
+
+
+def test_what_is_listed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAGE", 2)  # pages that begin inside a chain
+    for number in range(5):
+        act(database, number)
+        act(database, number, shop="other")
+    with writing(database) as (session, now):
+        record(database, session, now, shop="main", by=ANN, action="menu.edited", about=("menu", "cafe"))
+    log = AuditLog(database)
+    assert [(e.shop_id, e.seq) for e in log.entries()] == [
+        *(("main", n) for n in range(1, 7)),
+        *(("other", n) for n in range(1, 6)),
+    ]
+    assert [e.seq for e in log.entries(shop="other")] == [1, 2, 3, 4, 5]
+    assert [e.action for e in log.entries(action="menu.edited")] == ["menu.edited"]
+    assert [e.action for e in log.newest(50, action="menu")] == ["menu.edited"]
+    assert not log.newest(50, action="men")
+    assert not log.newest(50, action="menu_")
+    newest = log.newest(2)
+    assert [e.action for e in newest] == ["price.changed", "menu.edited"]
+    assert len(log.newest(50, since=now)) >= 1
+    assert not log.newest(50, since=now + timedelta(seconds=60))
+
+
+def test_ten_thousand_entries_are_followed_in_little_memory(database: Database) -> None:
+    """Many more entries than a page; what is held meanwhile must not grow with them."""
+    act(database)
+    [first] = entries(database)
+    rows, last = [], first
+    for seq in range(2, 10_001):
+        last = replace(first, seq=seq, previous=last.hash, after='{"x":"' + "y" * 500 + '"}')
+        last = replace(last, hash=digest_of(last))
+        rows.append(asdict(last))
+    with database.write() as session:
+        for at in range(0, len(rows), 1000):
+            session.execute(AuditRow.__table__.insert(), rows[at : at + 1000])
+    del rows
+    tracemalloc.start()
+    [verdict] = AuditLog(database).verify()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (verdict.head.seq, verdict.head.hash, verdict.fault) == (10_000, last.hash, None)
+    assert most < 8e6, f"{most / 1e6:.0f} MB"  # all of them take over 12 MB

@@ -1,0 +1,276 @@
+"""What each act leaves in the audit log: in storage, by the API and the pages, and on the command line."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import Result
+from sqlalchemy import text
+from test_storage_review_rules import LIMIT, REFUSE, Desk, cart
+from typer.testing import CliRunner
+
+from infra.settings import REPOSITORY, Settings
+from infra.sql.database import Database
+from schemas.lifecycle import Event
+from schemas.menu import Menu
+from schemas.shops.access import Role
+from services.cli import client
+from services.cli.main import app
+from services.storage.audit.log import AuditLog, Verdict, record
+from services.storage.base.changes import writing
+from services.storage.base.records import Outcome
+from services.storage.people.staff import StaffStore
+from services.storage.shops.menus import MenuStore
+from tests.integration import api_world
+from tests.integration.api_world import MENU, World
+from tests.integration.audit_world import ANN, act, tamper
+
+lone_world = api_world.lone_world
+
+PASSWORD = "correct horse battery"
+
+
+def told(database: Database) -> list[tuple[str, str, Any, Any]]:
+    """Action, object, before and after of every entry."""
+    return [
+        (e.action, f"{e.object_type} {e.object_id}", _parsed(e.before), _parsed(e.after))
+        for e in AuditLog(database).entries()
+    ]
+
+
+def _parsed(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def dearer(**changes: Any) -> Menu:
+    document = json.loads(json.dumps(MENU))
+    document["items"][0] |= changes
+    return Menu.parse(document)
+
+
+def test_a_menu_is_told_by_what_differs(database: Database) -> None:
+    menus = MenuStore(database, "main")
+    first, _ = menus.put(Menu.parse(MENU), by=ANN)
+    menus.put(Menu.parse(MENU), by=ANN)  # says the same: no act
+    item = MENU["items"][0]
+    prices = {"prices": {size: 1 for size in item["prices"]}} if item.get("prices") else {"price": 1}
+    second, _ = menus.put(dearer(name="Renamed", **prices), by=ANN, after=1)
+    assert [t[:2] for t in told(database)] == [
+        ("menu.imported", f"menu {MENU['id']}"),
+        ("menu.edited", f"menu {MENU['id']}"),
+        ("price.changed", f"menu {MENU['id']}"),
+    ]
+    imported, edited, priced = told(database)
+    assert imported[2] is None
+    assert imported[3] == {
+        "version": 1, "digest": first.digest, "items": len(MENU["items"]), "currency": MENU["currency"],
+    }  # fmt: skip
+    here = f"/items/{item['sku']}"
+    assert edited[2] == {"version": 1, "digest": first.digest, f"{here}/name": item["name"]}
+    assert edited[3] == {"version": 2, "digest": second.digest, f"{here}/name": "Renamed"}
+    assert set(priced[3].values()) == {1, 2}
+    assert priced[2].keys() == priced[3].keys() - {"version"}
+
+
+def test_a_change_of_a_whole_menu_is_cut_and_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.storage.audit.menus.MAX_STEPS", 2)
+    menus = MenuStore(database, "main")
+    menus.put(Menu.parse(MENU), by=ANN)
+    document = json.loads(json.dumps(MENU))
+    document["items"] += [{"sku": f"new-{n}", "name": f"new thing {n}", "price": 100} for n in range(5)]
+    menus.put(Menu.parse(document), by=ANN)
+    _, (_, _, before, after) = told(database)
+    assert before.keys() == {"version", "digest"}
+    assert after["more"] == 3
+    assert after["/items/new-0"] == {"sku": "new-0", "name": "new thing 0", "price": 100}
+    assert "/items/new-2" not in after
+
+
+def test_accounts_are_told_and_passwords_are_not(database: Database) -> None:
+    staff = StaffStore(database)
+    staff.add("ann", PASSWORD, by=ANN)
+    staff.set_password("ann", PASSWORD + "!", by=ANN)
+    staff.disable("ann")
+    assert told(database) == [
+        ("account.added", "account ann", None, {"disabled": False, "role": "reviewer"}),
+        ("password.set", "account ann", None, None),
+        ("account.disabled", "account ann", {"disabled": False}, {"disabled": True}),
+    ]
+    assert [e.actor for e in AuditLog(database).entries()] == [ANN.name, ANN.name, "unknown"]
+    with database.read() as session:
+        rows = str(session.execute(text("SELECT * FROM audit_log")).all())
+    assert PASSWORD not in rows
+    assert "argon2" not in rows
+
+
+def decided(database: Database) -> str:
+    """A review that ann has decided: 5.00 were proposed, she wants 4.10."""
+    desk = Desk(database)
+    review_id = desk.doubt(500).id
+    desk.decide(review_id, "ann", Outcome(Event.APPROVED, cart=cart(410)))
+    return review_id
+
+
+def verdict(database: Database) -> Verdict:
+    [found] = AuditLog(database).verify()
+    return found
+
+
+def test_a_decision_is_told_without_the_cart(database: Database) -> None:
+    review_id = decided(database)
+    [(action, about, before, after)] = told(database)
+    assert (action, about) == ("review.decided", f"review {review_id}")
+    assert before == {"total": 500}
+    review = Desk(database).reviews.get(review_id)
+    assert len(after.pop("record")) == 64
+    assert after == {"decision": "correct", "reviewer": "ann", "order": review.order_id, "total": 410}
+    assert verdict(database).fault is None
+
+
+def test_both_who_decide_on_a_dear_order_are_told(database: Database) -> None:
+    desk = Desk(database)
+    review_id = desk.doubt(LIMIT + 1).id
+    desk.decide(review_id, "ann", REFUSE, "reject")
+    desk.decide(review_id, "bob", REFUSE, "reject")
+    assert [(t[0], t[3]["reviewer"], t[3]["total"]) for t in told(database)] == [
+        ("review.awaits_second", "ann", None),
+        ("review.decided", "bob", None),
+    ]
+    assert verdict(database).fault is None
+
+
+@pytest.mark.parametrize(
+    "change", ["actor = 'bob'", "reason = NULL", "detail = '{}'", "after = before", "action = 'played'"]
+)
+def test_a_changed_record_of_a_decision_is_found(database: Database, change: str) -> None:
+    decided(database)
+    review_id = decided(database)
+    with database.write() as session:
+        session.execute(
+            text(f"UPDATE review_records SET {change} WHERE action = 'decided' AND review_id = :id"),
+            {"id": review_id},
+        )
+    assert f"the record of {review_id} is not the one that entry 2" in str(verdict(database).fault)
+
+
+def test_an_erased_record_is_counted_and_breaks_nothing(database: Database) -> None:
+    review_id = decided(database)
+    with database.write() as session:
+        session.execute(text("DELETE FROM review_records"))
+    assert (verdict(database).fault, verdict(database).erased) == (None, 1)
+    # One of which something is left has to be told of by an entry of its own.
+    other = decided(database)
+    with database.write() as session:
+        session.execute(text("DELETE FROM review_records WHERE action = 'decided'"))
+    assert other in str(verdict(database).fault)
+    order_id = told(database)[1][3]["order"]
+    with writing(database) as (session, now):
+        record(database, session, now, shop="main", by=ANN, action="order.erased", about=("order", order_id))
+    assert (verdict(database).fault, verdict(database).erased) == (None, 2)
+    assert review_id != other
+
+
+def test_the_api_says_whose_request_it_was(lone_world: World) -> None:
+    document = dearer(name="Renamed").model_dump(mode="json", exclude_none=True)
+    headers = {"X-Request-ID": "a-request-of-mine"}
+    answer = lone_world.http.put(f"/v1/menus/{MENU['id']}", json=document, headers=headers)
+    assert answer.status_code == 201, answer.text
+    entry = list(lone_world.parts.audit.entries())[-1]
+    assert entry.action == "menu.imported"
+    token = lone_world.people["ada"]["Authorization"]
+    assert entry.actor == f"key:{token.split('_')[1]}"
+    assert (entry.address, entry.request_id) == ("127.0.0.1", "a-request-of-mine")
+
+
+def test_a_page_says_who_is_signed_in(lone_world: World) -> None:
+    lone_world.parts.staff.add("Ann", PASSWORD, by=ANN, role=Role.ADMIN)
+    with httpx.Client(
+        base_url=lone_world.url, headers={"Origin": lone_world.url}, trust_env=False, follow_redirects=True
+    ) as browser:
+        browser.post("/sign-in", data={"name": "Ann", "password": PASSWORD})
+        page = browser.get(f"/menu/{MENU['id']}").text
+        csrf = page.split('name="csrf" value="')[1].split('"')[0]
+        fields = {"csrf": csrf, "version": "1", "sku": MENU["items"][0]["sku"], "available": "no"}
+        assert browser.post(f"/menu/{MENU['id']}/available", data=fields).status_code == 200
+    entry = list(lone_world.parts.audit.entries())[-1]
+    assert (entry.action, entry.actor, entry.address) == ("menu.edited", "staff:Ann", "127.0.0.1")
+    assert _parsed(entry.after)[f"/items/{MENU['items'][0]['sku']}/available"] is False
+
+
+@pytest.fixture
+def saycart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) -> Callable[..., Result]:
+    """The command line over the database, in process."""
+    config = Settings(home=tmp_path / "home", database_url=database_url)
+    monkeypatch.setattr(client, "settings", lambda: config)
+    return lambda *words, **more: CliRunner().invoke(app, list(words), **more)
+
+
+def test_the_command_line_names_its_user(saycart: Any, database: Database) -> None:
+    added = saycart("staff", "add", "bob", "--password-stdin", input=PASSWORD + "\n")
+    assert added.exit_code == 0, added.output
+    [entry] = AuditLog(database).entries()
+    assert entry.action == "account.added"
+    assert entry.actor.startswith(f"operator:{getpass.getuser()} uid={os.getuid()}")
+
+
+def test_the_command_line_lists_and_verifies(saycart: Any, database: Database) -> None:
+    assert saycart("audit", "verify").stdout == "No entry yet\n"
+    for number in range(3):
+        act(database, number)
+    act(database, shop="other")
+    heads = saycart("audit", "head").stdout.split()
+    assert [head[:8] for head in heads] == ["main:3:" + heads[0][7], "other:1:"]
+    whole = saycart("audit", "verify", "--head", heads[0], "--head", heads[1])
+    assert (whole.exit_code, whole.stdout) == (0, "main: 3 entries, whole\nother: 1 entries, whole\n")
+
+    rows = [json.loads(line) for line in saycart("audit", "list", "--json").stdout.splitlines()]
+    assert [f"{row['shop_id']} {row['seq']}" for row in rows] == ["main 1", "main 2", "main 3", "other 1"]
+    assert rows[2]["hash"] == heads[0].split(":")[2]
+    wanted = ("--shop", "other", "--since", "1h", "--action", "price")
+    shown = saycart("audit", "list", *wanted, env={"COLUMNS": "250"})
+    assert shown.exit_code == 0, shown.output
+    assert "staff:ann" in shown.stdout
+    assert "other 1" in shown.stdout
+    assert "main" not in shown.stdout
+    for since in ("2000-01-01", "2000-01-01T10:00", "2000-01-01T10:00+02:00"):
+        assert saycart("audit", "list", "--json", "--since", since).stdout.count("\n") == 4
+    assert saycart("audit", "list", "--since", "tomorrow").exit_code == 1
+    assert saycart("audit", "verify", "--shop", "nowhere").exit_code == 1
+    assert saycart("audit", "verify", "--head", "main").exit_code == 1
+
+    tamper(database, "UPDATE audit_log SET actor = 'staff:bob' WHERE seq = 2")
+    broken = saycart("audit", "verify")
+    assert broken.exit_code == 1
+    assert "main: 1 entries, broken: entry 2 was changed" in broken.stdout
+    assert "other: 1 entries, whole" in broken.stdout
+    tamper(database, "DELETE FROM audit_log WHERE shop_id = 'main'")
+    cut = saycart("audit", "verify", "--head", heads[0])
+    assert cut.exit_code == 1
+    assert "entry 1 is missing: entry 3 was noted" in cut.stdout
+
+
+def test_the_script_in_the_documents_checks_what_is_listed(saycart: Any, database: Database) -> None:
+    for number in range(3):
+        act(database, number)
+    section = (REPOSITORY / "docs/operations.md").read_text().split("## Audit log")[1]
+    script = section.split("```python\n")[1].split("```")[0]
+    listed = saycart("audit", "list", "--json").stdout
+
+    def check(lines: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", script], input=lines, capture_output=True, text=True)
+
+    right = check(listed)
+    assert (right.returncode, right.stdout) == (0, saycart("audit", "head").stdout), right.stderr
+    assert "changed: " in check(listed.replace("staff:ann", "staff:bob")).stderr
+    assert "not the next: " in check("".join(listed.splitlines(keepends=True)[1:])).stderr

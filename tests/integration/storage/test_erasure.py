@@ -1,0 +1,334 @@
+"""What a customer said is gone everywhere once it is erased; what an order cost is not."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from typer.testing import CliRunner
+
+from infra.settings import Settings
+from schemas.errors import Conflict
+from schemas.lifecycle import State
+from schemas.shops.access import Scope
+from schemas.shops.audit import Actor
+from schemas.shops.webhook import WebhookMessage
+from services.bootstrap import bootstrap
+from services.cli import client
+from services.cli.main import app
+from services.storage.base.records import NewOrder
+from services.storage.orders.customers import CustomerStore
+from services.storage.privacy.erasure import ErasureStore
+from services.storage.privacy.retention import RetentionStore
+from tests.credentials import header_for
+from tests.integration.api_world import expect_problem, running, wav
+from tests.integration.marked import SAID, TELLS, WORD, Marked, age, places, sounds
+from tests.integration.signing import PASSWORD, cheap
+from tests.stand_ins import TESTER, speech
+
+WHERE = {
+    *(
+        f"orders.{name}"
+        for name in ("transcript", "evidence", "draft", "cart", "findings", "engine", "error", "metadata")
+    ),
+    "order_events.detail",
+    *(f"reviews.{name}" for name in ("proposed", "standing", "reason")),
+    *(f"review_records.{name}" for name in ("before", "after", "reason")),
+    *(f"outbox.{name}" for name in ("payload", "last_error")),
+    "idempotency.key",
+}
+
+
+@pytest.fixture
+def marked(tmp_path: Path, database_url: str) -> Iterator[Marked]:
+    with running(tmp_path, database_url, **TELLS) as world:
+        yield Marked.of(world)
+
+
+def lines_of(order: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the books need."""
+    kept = ("kind", "sku", "quantity", "size", "options", "unit_price", "line_total")
+    return [{name: line[name] for name in kept} for line in order["cart"]["lines"]]
+
+
+def test_after_erasing_the_word_stands_nowhere(marked: Marked) -> None:
+    world, made = marked.world, marked.all()
+    database, recordings = world.parts.database, world.parts.settings.blobs
+    assert places(database) == WHERE
+    assert len(sounds(recordings)) == 1
+    before = [world.http.get(f"/v1/orders/{order_id}").json() for order_id in made]
+    counted = world.parts.tallies.decided("main", 2)
+    for order_id, was in zip(made, before, strict=True):
+        answer = world.http.delete(f"/v1/orders/{order_id}/data")
+        assert answer.status_code == 200
+        assert answer.headers["etag"] != f'W/"{was["version"]}"'
+        order = answer.json()
+        assert (order["id"], order["status"], order["source"]) == (order_id, was["status"], was["source"])
+        assert (order["transcript"], order["metadata"], order["findings"]) == (None, None, [])
+        assert order["erased_at"] is not None
+        assert order["updated_at"] == was["updated_at"]
+        if was["cart"]:
+            assert lines_of(order) == lines_of(was)
+            assert order["cart"]["total"] == was["cart"]["total"]
+            assert [line["name"] for line in order["cart"]["lines"] if line["sku"]]
+    assert places(database) == set()
+    assert sounds(recordings) == []
+    assert world.recordings == []
+    (verdict,) = world.parts.audit.verify()
+    assert verdict.fault is None
+    # By two people each, what was corrected and what was read twice; by one, what had no cart and what stood.
+    assert verdict.erased == 6
+    again = world.parts.tallies.decided("main", 2)
+    assert (again.actions, again.people) == (counted.actions, counted.people)
+
+
+def test_it_is_told_in_the_audit_log_once(marked: Marked) -> None:
+    world, (order_id, *_) = marked.world, marked.all()
+    first = world.http.delete(f"/v1/orders/{order_id}/data").json()
+    assert world.http.delete(f"/v1/orders/{order_id}/data").json() == first, "twice is once"
+    (entry,) = world.parts.audit.newest(10, action="order.erased")
+    assert (entry.object_type, entry.object_id) == ("order", order_id)
+    assert entry.actor.startswith("key:")
+    assert json.loads(str(entry.after)) == {"recording": True}
+
+
+def test_everything_still_shows_an_erased_order(marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
+    cheap(monkeypatch)
+    world, made = marked.world, marked.all()
+    world.parts.staff.add("Zoe", PASSWORD)
+    reviews = {order_id: marked.works.reviews.by_order(order_id) for order_id in made}
+    for order_id in made:
+        world.http.delete(f"/v1/orders/{order_id}/data")
+    listed = world.http.get("/v1/orders").json()["orders"]
+    assert {order["id"] for order in listed} == set(made)
+    assert world.http.post("/sign-in", data={"name": "Zoe", "password": PASSWORD}).status_code == 303
+    for order_id in made:
+        expect_problem(
+            world.http.get(f"/v1/orders/{order_id}/audio"),
+            404,
+            "recording_removed" if order_id == made[0] else "not_found",
+        )
+        events = world.http.get(f"/v1/orders/{order_id}/events", headers={"Accept": "text/event-stream"})
+        assert events.status_code == 200
+        page = world.http.get(world.link(order_id), follow_redirects=True)
+        assert page.status_code == 200
+        assert "was erased" in page.text
+        assert "“”" not in page.text
+        review = reviews[order_id]
+        if review is None:
+            continue
+        assert world.http.get(f"/v1/reviews/{review.id}").json()["order"]["erased_at"]
+        shown = world.http.get(f"/review/{review.id}?after={review.id}")
+        assert shown.status_code == 200
+        assert "What was said was erased" in shown.text
+    for path in ("/review", "/review/stats", "/metrics", "/v1/reviews"):
+        assert world.http.get(path).status_code == 200, path
+    with pytest.raises(Conflict, match="erased"):
+        world.parts.orders.replay(made[3])
+
+
+def test_an_order_under_way_or_in_review_is_left_alone(marked: Marked) -> None:
+    world, order_id = marked.world, marked.submit()
+    for reached in (State.TRANSCRIBED, State.IN_REVIEW):
+        if reached is State.IN_REVIEW:
+            marked.works.until_settled(order_id)
+        before = world.http.get(f"/v1/orders/{order_id}").json()
+        assert marked.works.orders.get(order_id).state is reached
+        found = expect_problem(world.http.delete(f"/v1/orders/{order_id}/data"), 409, "conflict")
+        assert "Cancel it first" in found["hint"]
+        assert world.http.get(f"/v1/orders/{order_id}").json() == before
+    world.http.post(f"/v1/orders/{order_id}/cancel")
+    assert world.http.delete(f"/v1/orders/{order_id}/data").status_code == 200
+
+
+def test_only_the_shops_administrators_may(marked: Marked) -> None:
+    world, order_id = marked.world, marked.cancelled()
+    database = world.parts.database
+    world.parts.shops.add("other", "Other", by=TESTER)
+    named = {"key": "customer", "value": WORD}
+    calls = [("DELETE", f"/v1/orders/{order_id}/data", None)]
+    calls += [("POST", f"/v1/customers/{what}", named) for what in ("erase", "export")]  # type: ignore[list-item]
+    less = header_for(database, *(set(Scope) - {Scope.ADMIN}))
+    theirs = header_for(database, Scope.ADMIN, shop="other", person=None)
+    for method, path, body in calls:
+        expect_problem(world.http.request(method, path, json=body, headers=less), 403, "forbidden")
+    expect_problem(world.http.request(*calls[0][:2], headers=theirs), 404, "not_found")
+    assert world.http.post("/v1/customers/erase", json=named, headers=theirs).json() == {
+        "erased": [], "under_way": []
+    }  # fmt: skip
+    assert world.http.get(f"/v1/orders/{order_id}").json()["erased_at"] is None
+
+
+def test_a_customer_is_found_by_exactly_what_the_shop_wrote(marked: Marked) -> None:
+    world = marked.world
+    parts = world.parts
+    values: list[dict[str, Any]] = [
+        {"customer": 'a"b\\ü ☃%_'},
+        {"customer": 'a"b\\ü ☃%_', "more": {"deep": [1]}},
+        {"customer": 'A"b\\ü ☃%_'},
+        {"customer": 'a"b\\ü ☃%_ '},
+        {"other": 'a"b\\ü ☃%_'},
+        {"customer": {"customer": 'a"b\\ü ☃%_'}},
+        {"customer": ['a"b\\ü ☃%_']},
+        {"customer": 7},
+    ]
+    made = [world.text(metadata=value)["id"] for value in values]
+    world.text()
+    # What an earlier release may have stored, and PostgreSQL's operators of JSON can't read.
+    parts.orders.create(NewOrder("corner-cafe", 1, "en", transcript=speech(SAID), metadata={"x": "a\0b"}))
+    found = CustomerStore(parts.database, "main")
+    assert found.orders("customer", 'a"b\\ü ☃%_') == made[:2]
+    assert found.orders("customer", "7") == []
+    assert CustomerStore(parts.database, "other").orders("customer", 'a"b\\ü ☃%_') == []
+
+
+def test_a_customer_is_handed_out_and_then_erased(marked: Marked) -> None:
+    world, spoken, waiting = marked.world, marked.corrected_by_two(), marked.submit(key=2)
+    world.text(metadata={"customer": "somebody else"})
+    named = {"key": "customer", "value": WORD}
+    answer = world.http.post("/v1/customers/export", json=named)
+    assert answer.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == ["orders.jsonl", f"recordings/{spoken}.wav"]
+        rows = [json.loads(line) for line in archive.read("orders.jsonl").splitlines()]
+        assert rows == [world.http.get(f"/v1/orders/{one}").json() for one in (spoken, waiting)]
+        assert archive.read(f"recordings/{spoken}.wav") == wav() + WORD.encode()
+    answer = world.http.post("/v1/customers/erase", json=named)
+    assert answer.json() == {"erased": [spoken], "under_way": [waiting]}
+    world.http.post(f"/v1/orders/{waiting}/cancel")
+    assert world.http.post("/v1/customers/erase", json=named).json() == {"erased": [waiting], "under_way": []}
+    assert world.http.post("/v1/customers/erase", json=named).json() == {"erased": [], "under_way": []}
+    assert places(world.parts.database) == set()
+    empty = world.http.post("/v1/customers/export", json=named)
+    with zipfile.ZipFile(io.BytesIO(empty.content)) as archive:
+        assert archive.read("orders.jsonl") == b""
+
+
+def test_the_command_line_does_the_same(
+    marked: Marked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, order_id, waiting = marked.world, marked.corrected_by_two(), marked.submit(key=2)
+    config: Settings = world.parts.settings
+    monkeypatch.setattr(client, "settings", lambda: config)
+    monkeypatch.setattr(client, "bootstrap", bootstrap)
+
+    def run(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, list(words))
+        return done.exit_code, done.output
+
+    shown = [world.http.get(f"/v1/orders/{one}").json() for one in (order_id, waiting)]
+    out = tmp_path / "out"
+    code, said = run("export", "--metadata", f"customer={WORD}", "--out", str(out))
+    assert (code, "2 orders and 1 recordings" in said) == (0, True), said
+    assert [json.loads(line) for line in (out / "orders.jsonl").read_text().splitlines()] == shown
+    assert (out / "recordings" / f"{order_id}.wav").read_bytes() == wav() + WORD.encode()
+    assert run("erase")[0] == run("erase", order_id, "--metadata", "a=b")[0] == run("erase", "ord_x")[0] == 1
+    code, said = run("erase", order_id, waiting)
+    assert (code, "1 orders erased" in said, waiting in said) == (1, True, True), said
+    world.http.post(f"/v1/orders/{waiting}/cancel")
+    code, said = run("erase", "--metadata", f"customer={WORD}", "--shop", "main")
+    assert (code, "1 orders erased" in said) == (0, True), said
+    assert places(world.parts.database) == set()
+    assert sounds(config.blobs) == []
+    assert run("audit", "verify")[0] == 0
+    assert {
+        e.actor.split(" ")[0].partition(":")[0] for e in world.parts.audit.newest(9, action="order.erased")
+    } == {"operator"}
+
+
+def test_a_courier_on_its_way_writes_nothing_back(marked: Marked) -> None:
+    world, order_id = marked.world, marked.corrected_by_two()
+    outbox = world.parts.outbox
+    (message, *_) = [
+        one for one in outbox.claim(owner="c", limit=9, lease_s=0.01) if one.order_id == order_id
+    ]
+    world.http.delete(f"/v1/orders/{order_id}/data")
+    assert not outbox.failed(message, f"400: {WORD}", retry_in_s=None)
+    assert places(world.parts.database) == set()
+    (later, *_) = [one for one in outbox.claim(owner="c", limit=9, lease_s=60) if one.order_id == order_id]
+    assert later.id == message.id
+    assert (later.payload["type"], later.payload["data"]["order_id"]) == (message.type, order_id)
+    assert later.payload["data"]["metadata"] is None
+    WebhookMessage.model_validate(later.payload)
+    assert later.payload["data"].keys() == message.payload["data"].keys()
+
+
+def test_two_erase_at_once(marked: Marked, race: Any) -> None:
+    order_id = marked.corrected_by_two()
+    store = ErasureStore(marked.world.parts.database, "main")
+    found = race(4, lambda number: store.erase(order_id, by=Actor(f"operator:{number}")))
+    assert len({(one.version, one.erased_at) for one in found}) == 1, found
+    assert len(marked.world.parts.audit.newest(10, action="order.erased")) == 1
+    assert places(marked.world.parts.database) == set()
+
+
+def test_not_even_in_the_bytes_of_the_file(marked: Marked) -> None:
+    """SQLite leaves what is deleted where it was, unless it is told to write it over."""
+    database = marked.world.parts.database
+    if not database.is_sqlite:
+        pytest.skip("PostgreSQL keeps old rows until it vacuums: docs/operations.md")
+    file = Path(str(database.url.database))
+
+    def left() -> list[str]:
+        beside = (file, file.with_name(f"{file.name}-wal"))
+        return [one.name for one in beside if one.exists() and WORD.encode() in one.read_bytes()]
+
+    made = marked.all()
+    assert database.empty_log()
+    assert left() == [file.name]
+    for order_id in made:
+        marked.world.http.delete(f"/v1/orders/{order_id}/data")
+    assert database.empty_log()
+    assert left() == []
+    with database.read() as reading:
+        reading.connection().exec_driver_sql("SELECT count(*) FROM orders")
+        marked.submit(key=9)
+        assert not database.empty_log(), "it waits for nobody"
+
+
+COLUMNS = {
+    "orders": ("transcript", "evidence", "draft", "cart", "findings", "engine", "error", "metadata"),
+    "order_events": ("detail",),
+    "reviews": ("proposed", "standing"),
+    "review_records": ("before", "after", "detail"),
+    "outbox": ("payload",),
+}
+
+
+@pytest.mark.parametrize(
+    "poison",
+    [
+        f'"{WORD}"',
+        f'["{WORD}"]',
+        f'{{"lines": ["{WORD}"], "data": "{WORD}", "reader": ["{WORD}"]}}',
+        "unreadable",
+    ],
+)
+def test_what_has_another_shape_goes_too(marked: Marked, poison: str) -> None:
+    """An earlier release let in what ours can't read; it must keep neither its order nor the others."""
+    database, order_id = marked.world.parts.database, marked.corrected_by_two()
+    if poison == "unreadable" and database.is_sqlite:
+        poison = f'{{"cut off": "{WORD}'
+    elif poison == "unreadable":  # PostgreSQL takes only JSON
+        poison = f'{"[" * 5000}"{WORD}"{"]" * 5000}'
+    with database.write() as session:
+        for table, columns in COLUMNS.items():
+            for column in columns:
+                session.execute(text(f"UPDATE {table} SET {column} = :it"), {"it": poison})
+    age(database, 100)
+    store = RetentionStore(database, "main")
+    assert store.words(86_400.0) == 1
+    with database.read() as session:
+        for table, columns in COLUMNS.items():
+            for column in columns:
+                query = text(f"SELECT CAST({column} AS text) FROM {table}")
+                found = [value for value in session.scalars(query) if WORD in (value or "")]
+                assert found == [], f"{table}.{column}"
+    assert marked.world.http.get(f"/v1/orders/{order_id}").json()["erased_at"]

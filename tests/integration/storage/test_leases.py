@@ -1,0 +1,247 @@
+"""Leases, late results and outages of the database, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from infra.blobs.folder import BlobFolder
+from infra.sql.database import Database
+from schemas.errors import EngineUnavailable, StorageUnavailable
+from schemas.lifecycle import State
+from services.api.present import event as shown
+from services.api.present import nickname
+from services.pipeline import runner
+from services.pipeline.heartbeat import Heartbeat
+from services.pipeline.runner import Runner
+from services.storage.base.records import OrderRecord, Outcome
+from services.storage.orders.store import OrderStore
+from tests.stand_ins import AWAY, RIGHT, Works
+from tests.waiting import until
+
+GONE = StorageUnavailable("The database can't take it now")
+
+
+@pytest.fixture
+def world(database: Database, tmp_path: Path) -> Works:
+    return Works(database, BlobFolder(tmp_path / "blobs"))
+
+
+def held(world: Works, lease_s: float = 60) -> OrderRecord:
+    order = world.orders.claim(world.typed(), State.TRANSCRIBED, owner="h:1:2", lease_s=lease_s)
+    assert order is not None
+    return order
+
+
+def test_a_renewal_changes_the_lease_and_nothing_else(world: Works) -> None:
+    order = held(world, lease_s=5)
+    assert world.orders.renew(order, 600)
+    renewed = world.orders.get(order.id)
+    assert order.lease_until is not None
+    assert renewed.lease_until is not None
+    assert (renewed.lease_until - order.lease_until).total_seconds() > 500
+    assert replace(renewed, lease_until=order.lease_until) == order
+
+
+def test_an_order_that_moved_on_is_not_renewed(world: Works) -> None:
+    order = held(world)
+    assert not world.orders.renew(replace(order, lease_owner="h:1:3"), 60)
+    world.drop_lease(order.id)
+    assert world.orders.renew(order, 60), "a lapsed lease that nobody took is held again"
+    world.drop_lease(order.id)
+    assert world.orders.claim(order.id, State.TRANSCRIBED, owner="h:1:2", lease_s=60) is not None
+    assert not world.orders.renew(order, 60), "the same worker's next claim is another claim"
+    world.orders.cancel(order.id)
+    assert not world.orders.renew(order, 60)
+
+
+def test_fifty_claims_at_once_have_one_winner(world: Works, race: Callable[..., list[Any]]) -> None:
+    order_id = world.typed()
+    claims = race(50, lambda n: world.orders.claim(order_id, State.TRANSCRIBED, owner=f"w{n}", lease_s=60))
+    assert sum(isinstance(claim, OrderRecord) for claim in claims) == 1
+    assert claims.count(None) == 49
+
+
+@dataclass
+class Beats:
+    """`Leases` that says what is next in its script; the last entry stays."""
+
+    script: list[bool | Exception]
+    asked: int = 0
+
+    def renew(self, order: OrderRecord, lease_s: float) -> bool:
+        self.asked += 1
+        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+
+def test_a_heartbeat_outlives_the_databases_absence_and_any_fault(world: Works) -> None:
+    beats = Beats([GONE, ValueError("a fault of ours"), True])
+    with Heartbeat(beats, held(world), lease_s=0.03, limit_s=60) as beat:
+        until(lambda: beats.asked > 5)
+        assert not beat.lost.is_set()
+
+
+def test_a_heartbeat_ends_when_the_order_is_lost(world: Works) -> None:
+    beats = Beats([True, False])
+    with Heartbeat(beats, held(world), lease_s=0.03, limit_s=60) as beat:
+        until(beat.lost.is_set)
+        assert beats.asked == 2
+
+
+def test_a_hung_stage_loses_its_order_at_its_limit(world: Works) -> None:
+    order = held(world, lease_s=0.4)
+    with capture_logs() as logs, Heartbeat(world.orders, order, lease_s=0.4, limit_s=1.0):
+        until(lambda: "lease.stage_hangs" in [entry["event"] for entry in logs])
+        until(lambda: world.orders.claim(order.id, State.TRANSCRIBED, owner="next", lease_s=60))
+
+
+def test_a_stage_is_held_for_longer_than_its_lease(world: Works) -> None:
+    order_id = world.to_decode()
+    world.decoder.meanwhile = lambda: time.sleep(1.2)
+    assert replace(world.runner(), lease_s=0.4).run(order_id, "decode") is State.COMPLETED
+    assert world.orders.code_counts() == {}
+
+
+def test_dropped_results_and_extra_runs_are_counted(world: Works) -> None:
+    order_id = world.to_decode()
+
+    def overtaken() -> None:
+        world.decoder.meanwhile = lambda: None
+        world.drop_lease(order_id)
+        assert world.runner("fast").run(order_id, "decode") is State.COMPLETED
+
+    world.decoder.meanwhile = overtaken
+    assert world.runner("slow").run(order_id, "decode") is None
+    assert world.orders.code_counts() == {("dropped", "decode"): 1, ("extra_run", "decode"): 1}
+
+
+@dataclass
+class Faulty(OrderStore):
+    """The real store, which fails as its script says: `before` nothing was done, `after` it was done but
+    the answer is lost."""
+
+    script: dict[str, list[str]] = field(default_factory=dict)
+
+    def __init__(self, database: Database, **script: list[str]) -> None:
+        super().__init__(database, "main")
+        self.script = script
+
+    def _faulty(self, name: str, call: Callable[[], Any]) -> Any:
+        step = self.script[name].pop(0) if self.script.get(name) else ""
+        if step == "before":
+            raise GONE
+        done = call()
+        if step == "after":
+            raise GONE
+        return done
+
+    def claim(self, order_id: str, expected: State, *, owner: str, lease_s: float) -> OrderRecord | None:
+        return self._faulty(  # type: ignore[no-any-return]
+            "claim", lambda: OrderStore.claim(self, order_id, expected, owner=owner, lease_s=lease_s)
+        )
+
+    def commit(self, order: OrderRecord, outcome: Outcome, *, hold_s: float | None = None) -> OrderRecord:
+        return self._faulty(  # type: ignore[no-any-return]
+            "commit", lambda: OrderStore.commit(self, order, outcome, hold_s=hold_s)
+        )
+
+    def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
+        self._faulty("release", lambda: OrderStore.release(self, order, retry_in_s=retry_in_s, detail=detail))
+
+    def drop(self, order: OrderRecord) -> None:
+        self._faulty("drop", lambda: OrderStore.drop(self, order))
+
+
+def faulty(world: Works, lease_s: float = 60, **script: list[str]) -> Runner:
+    return replace(world.runner(), orders=Faulty(world.database, **script), lease_s=lease_s)
+
+
+@pytest.fixture(autouse=True)
+def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "AGAIN_S", 0.01)
+    monkeypatch.setattr(runner, "AGAIN_MOST_S", 0.02)
+
+
+@pytest.mark.parametrize("fails", [["before"], ["before"] * 5, ["after"], ["before", "after", "before"]])
+def test_a_result_is_stored_once_the_database_is_back(world: Works, fails: list[str]) -> None:
+    """Also when the first commit counted and only its answer was lost: what is
+    next is gone on with, or rung for, once."""
+    order_id = world.typed()
+    assert faulty(world, commit=[*fails]).run(order_id, "read") is State.READ
+    assert [state for _, state, _ in world.bell.rung] == [State.READ]
+    assert faulty(world, commit=[*fails]).run(order_id, "decode") is State.COMPLETED
+    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert len(world.decoder.asked) == 1
+    assert world.orders.code_counts() == {}
+
+
+def test_a_retry_is_stored_once_the_database_is_back(world: Works) -> None:
+    world.decoder.script = [AWAY]
+    order_id = world.to_decode()
+    assert faulty(world, release=["before"] * 3).run(order_id, "decode") is State.READ
+    assert world.types(order_id)[-1] == "retry"
+
+
+def test_a_result_that_can_not_be_stored_is_run_again_after_its_lease(world: Works) -> None:
+    order_id = world.to_decode()
+    assert faulty(world, lease_s=0.1, commit=["before"] * 999).run(order_id, "decode") is None
+    until(lambda: world.runner().run(order_id, "decode"))
+    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert world.orders.code_counts() == {("extra_run", "decode"): 1}
+
+
+def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
+    world: Works, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order_id = world.to_decode()
+    monkeypatch.setattr(runner, "CLAIM_PATIENCE_S", 0.1)
+    assert faulty(world, claim=["before"] * 999).run(order_id, "decode") is None
+    assert faulty(world, claim=["before", "before"]).run(order_id, "decode") is State.COMPLETED
+
+
+def test_a_drop_that_can_not_be_counted_fails_no_worker(world: Works) -> None:
+    order_id = world.to_decode()
+    world.decoder.meanwhile = lambda: world.orders.cancel(order_id)
+    assert faulty(world, drop=["before"]).run(order_id, "decode") is None
+
+
+def test_events_name_stage_attempt_and_worker(world: Works) -> None:
+    world.decoder.script = [EngineUnavailable("away"), RIGHT]
+    order_id = world.to_decode()
+    for _ in range(2):
+        world.make_due(order_id)
+        world.runner("host:1:2").run(order_id, "decode")
+    events = world.orders.events(order_id)
+    assert [(e.type, e.stage, e.attempt, e.worker) for e in events] == [
+        ("received", None, None, None),
+        ("transcribed", None, None, None),
+        ("read", "read", 1, "worker-1"),
+        ("retry", "decode", 1, "host:1:2"),
+        ("decoded", "decode", 2, "host:1:2"),
+        ("accepted", "validate", 1, "host:1:2"),
+    ]
+    by = [shown(event).by for event in events]
+    assert by[0] is None
+    assert by[4] is not None
+    assert by[4].model_dump() == {"stage": "decode", "attempt": 2, "worker": nickname("host:1:2")}
+
+
+def test_a_stopped_worker_gives_back_what_is_its_own(world: Works) -> None:
+    mine = held(world)
+    others = world.orders.claim(world.typed(), State.TRANSCRIBED, owner="h:12:2", lease_s=60)
+    assert others is not None
+    assert world.orders.release_all("h:1") == [(mine.id, State.TRANSCRIBED)]
+    free = world.orders.get(mine.id)
+    assert (free.lease_owner, free.lease_until, free.attempt) == (None, None, 0)
+    assert free.version == mine.version + 1
+    assert world.orders.get(others.id) == others
+    assert world.orders.code_counts() == {("extra_run", "read"): 1}

@@ -1,0 +1,295 @@
+"""The outbox in storage, on SQLite and on PostgreSQL: written with the move, claimed once, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from infra.settings import Settings
+from infra.sql.database import Database
+from schemas.cart import Cart, MenuRef
+from schemas.errors import NotFound, StaleState
+from schemas.lifecycle import Event
+from schemas.order import OrderError
+from schemas.shops.webhook import TYPES, WebhookMessage
+from schemas.transcript import Transcript
+from services.bootstrap import bootstrap
+from services.cli import client
+from services.cli.commands.webhooks import app
+from services.storage.base import changes
+from services.storage.base.records import NewOrder, OrderRecord, Outcome
+from services.storage.orders.store import OrderStore
+from services.storage.outbox.store import Message, Outbox
+from services.storage.reviews.store import ReviewStore
+from tests.stand_ins import TESTER
+
+ALL = frozenset(TYPES.values())
+CART = Cart(currency="USD", menu=MenuRef(id="cafe", version=1), lines=[], total=450)
+TYPED = NewOrder(
+    "cafe", 1, "en", transcript=Transcript(text="a latte", confidence=1.0), metadata={"table": 7}
+)
+
+
+@pytest.fixture
+def orders(database: Database) -> OrderStore:
+    return OrderStore(database, "main", ALL)
+
+
+@pytest.fixture
+def outbox(database: Database) -> Outbox:
+    return Outbox(database)
+
+
+def moved(orders: OrderStore, *events: Event) -> OrderRecord:
+    order, _ = orders.create(TYPED)
+    for event in events:
+        order = orders.commit(order, Outcome(event, cart=CART))
+    return order
+
+
+def completed(orders: OrderStore) -> OrderRecord:
+    return moved(orders, Event.SETTLED, Event.ACCEPTED)
+
+
+def proposed_and_confirmed(orders: OrderStore) -> OrderRecord:
+    """An order with two messages."""
+    return moved(orders, Event.SETTLED, Event.PROPOSED, Event.CONFIRMED)
+
+
+def claim(outbox: Outbox, limit: int = 10, lease_s: float = 60) -> list[Message]:
+    return outbox.claim(owner="courier-1", limit=limit, lease_s=lease_s)
+
+
+def test_a_completed_order_leaves_one_message_that_says_it_all(orders: OrderStore, outbox: Outbox) -> None:
+    order = completed(orders)
+    [message] = outbox.list(dead=False, limit=10)
+    told = WebhookMessage.model_validate(message.payload)
+    assert message.id.startswith("msg_")
+    assert (message.type, message.order_id, message.seq) == ("order.completed", order.id, order.version)
+    assert told.type == "order.completed"
+    assert told.timestamp == order.updated_at
+    assert told.data.model_dump() == {
+        "order_id": order.id,
+        "shop": "main",
+        "seq": order.version,
+        "status": "completed",
+        "menu": {"id": "cafe", "version": 1},
+        "cart": CART.model_dump(),
+        "metadata": {"table": 7},
+        "error": None,
+    }
+    assert message.payload["data"]["cart"] == CART.model_dump(mode="json"), "as the API shows it"
+    assert str(message.payload["timestamp"]).endswith("Z")
+
+
+def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database: Database) -> None:
+    proposed_and_confirmed(orders)
+    error = OrderError(code="invalid_input", message="no", hint="mend")
+    broken, _ = orders.create(TYPED)
+    orders.commit(broken, Outcome(Event.BROKE, error=error))
+    orders.cancel(moved(orders).id)
+    doubted = moved(orders, Event.DOUBTED)
+    reviews = ReviewStore(database, "main", ALL)
+    review = reviews.by_order(doubted.id)
+    assert review is not None
+    held = reviews.claim(review.id, "ann", 60)
+    reviews.decide(
+        review.id,
+        reviewer="ann",
+        version=held.version,
+        action="reject",
+        reason=None,
+        outcome=Outcome(Event.REFUSED),
+        by=TESTER,
+    )
+    answered = moved(orders, Event.DOUBTED)
+    orders.answer(answered, Outcome(Event.ANSWERED, cart=CART))
+    told = outbox.list(dead=False, limit=100)
+    assert sorted(message.type for message in told) == [
+        "order.cancelled",
+        "order.completed",
+        "order.completed",
+        "order.failed",
+        "order.needs_confirmation",
+        "order.needs_review",
+        "order.needs_review",
+        "order.rejected",
+    ]
+    failed = next(message for message in told if message.type == "order.failed")
+    assert failed.payload["data"]["error"] == error.model_dump(mode="json")
+
+
+def test_only_what_was_asked_for_is_written(database: Database, outbox: Outbox) -> None:
+    proposed_and_confirmed(OrderStore(database, "main"))
+    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0, "withdrawn": 0}
+    proposed_and_confirmed(OrderStore(database, "main", frozenset({"order.completed"})))
+    assert [message.type for message in outbox.list(dead=False, limit=10)] == ["order.completed"]
+
+
+def test_a_move_that_does_not_happen_leaves_no_message(
+    orders: OrderStore, outbox: Outbox, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = moved(orders, Event.SETTLED)
+    with pytest.raises(OSError, match="staged"):
+        _move_and_break(database, order)
+    assert orders.get(order.id) == order
+    orders.commit(order, Outcome(Event.DOUBTED))
+    with pytest.raises(StaleState):
+        orders.commit(order, Outcome(Event.ACCEPTED))
+    assert [message.type for message in outbox.list(dead=False, limit=10)] == ["order.needs_review"]
+    # And the other way round: no move without its message.
+    waiting = moved(orders, Event.SETTLED)
+    monkeypatch.setattr(changes, "tell", _broken)
+    with pytest.raises(OSError, match="staged"):
+        orders.commit(waiting, Outcome(Event.ACCEPTED))
+    assert orders.get(waiting.id) == waiting
+
+
+def _move_and_break(database: Database, order: OrderRecord) -> None:
+    with changes.writing(database) as (session, now):
+        changes.move(session, now, order, Event.ACCEPTED, tells=ALL)
+        raise OSError("staged")
+
+
+def _broken(*_: Any) -> None:
+    raise OSError("staged")
+
+
+def test_one_claim_wins_and_counts(
+    orders: OrderStore, database_url: str, race: Callable[..., list[Any]]
+) -> None:
+    ids = {completed(orders).id for _ in range(12)}
+    couriers = [Outbox(Database(database_url)) for _ in range(4)]
+    taken = [
+        message
+        for messages in race(4, lambda n: couriers[n].claim(owner=f"c{n}", limit=12, lease_s=60))
+        for message in messages
+    ]
+    assert len(taken) == len({message.id for message in taken}) == 12
+    assert {message.order_id for message in taken} == ids
+    assert {(message.attempt, message.version) for message in taken} == {(1, 2)}
+    for courier in couriers:
+        courier._database.close()
+
+
+def test_a_later_message_waits_for_the_earlier_ones_of_its_order(orders: OrderStore, outbox: Outbox) -> None:
+    order = proposed_and_confirmed(orders)
+    other = completed(orders)
+    first, another = claim(outbox)
+    assert (first.order_id, first.type) == (order.id, "order.needs_confirmation")
+    assert another.order_id == other.id, "orders do not wait for each other"
+    assert claim(outbox) == [], "held is not delivered"
+    assert outbox.failed(first, "answered 500", retry_in_s=3600)
+    assert claim(outbox) == [], "nor is put off"
+    outbox.replay([first.id])
+    [again] = claim(outbox)
+    assert outbox.delivered(again)
+    [second] = claim(outbox)
+    assert (second.order_id, second.type) == (order.id, "order.completed")
+    assert second.seq > first.seq
+
+
+def test_a_dead_message_lets_the_later_ones_go(orders: OrderStore, outbox: Outbox) -> None:
+    proposed_and_confirmed(orders)
+    [first] = claim(outbox)
+    assert outbox.failed(first, "answered 410", retry_in_s=None)
+    [second] = claim(outbox)
+    assert second.type == "order.completed"
+    [dead] = outbox.list(dead=True, limit=10)
+    assert (dead.id, dead.last_error) == (first.id, "answered 410")
+    assert outbox.counts() == {"delivered": 0, "waiting": 1, "dead": 1, "withdrawn": 0}
+
+
+def test_a_lapsed_lease_frees_it_and_the_late_result_is_dropped(orders: OrderStore, outbox: Outbox) -> None:
+    completed(orders)
+    [slow] = claim(outbox, lease_s=0)
+    [quick] = claim(outbox)
+    assert (quick.id, quick.attempt) == (slow.id, 2)
+    assert not outbox.failed(slow, "no answer", retry_in_s=None)
+    assert outbox.delivered(quick)
+    assert not outbox.delivered(slow)
+    assert outbox.counts() == {"delivered": 1, "waiting": 0, "dead": 0, "withdrawn": 0}
+
+
+def test_a_wait_is_kept_and_odd_words_are_stored(orders: OrderStore, outbox: Outbox) -> None:
+    completed(orders)
+    [message] = claim(outbox)
+    assert outbox.failed(message, "answered 500: \x00\x1b" + "x" * 1000, retry_in_s=30)
+    assert claim(outbox) == []
+    [waiting] = outbox.list(dead=False, limit=10)
+    assert waiting.next_attempt_at is not None
+    assert 25 < (waiting.next_attempt_at - waiting.created_at).total_seconds() < 60
+    assert waiting.last_error is not None
+    assert waiting.last_error.startswith("answered 500:   xxx")
+    assert len(waiting.last_error) == 300
+
+
+def test_replay_brings_back_what_died_or_was_delivered(orders: OrderStore, outbox: Outbox) -> None:
+    for _ in range(3):
+        completed(orders)
+    one, two, three = claim(outbox)
+    outbox.failed(one, "no", retry_in_s=None)
+    outbox.failed(two, "no", retry_in_s=None)
+    outbox.delivered(three)
+    with pytest.raises(NotFound, match="msg_none"):
+        outbox.replay([one.id, "msg_none"])
+    assert outbox.counts()["dead"] == 2, "all or nothing"
+    assert outbox.replay([three.id]) == [three.id]
+    assert outbox.replay() == sorted([one.id, two.id])
+    assert {(m.id, m.attempt) for m in claim(outbox)} == {(m.id, 1) for m in (one, two, three)}
+
+
+def test_only_old_delivered_messages_are_forgotten(orders: OrderStore, outbox: Outbox) -> None:
+    for _ in range(3):
+        completed(orders)
+    one, two, _ = claim(outbox)
+    outbox.delivered(one)
+    outbox.failed(two, "no", retry_in_s=None)
+    assert outbox.forget(3600) == 0
+    assert outbox.forget(-1) == 1
+    assert outbox.counts() == {"delivered": 0, "waiting": 1, "dead": 1, "withdrawn": 0}
+
+
+def test_the_command_line_lists_and_replays(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Settings(
+        home=tmp_path,
+        database_url=database_url,
+        webhook_url="https://till.example",
+        webhook_secret="whsec_" + "A" * 40,
+        webhook_events="order.cancelled",
+    )
+    monkeypatch.setattr(client, "settings", lambda: config)
+    monkeypatch.setenv("COLUMNS", "200")
+    box = bootstrap(config)
+    # Wired as the workers are: two orders with a message that is asked for, one without.
+    orders = OrderStore(box.database, "main", box.tells)
+    proposed_and_confirmed(orders)
+    orders.cancel(moved(orders).id)
+    moved(orders, Event.DOUBTED)
+    one, two = claim(box.outbox)
+    box.outbox.failed(one, "answered 500: [/nonsense]", retry_in_s=None)
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, list(words))
+        assert done.exception is None or isinstance(done.exception, SystemExit)
+        return done.output
+
+    listed = run("list", "--dead")
+    assert "answered 500: [/nonsense]" in listed
+    assert one.id in listed
+    assert two.id not in listed
+    assert "0 delivered, 1 waiting, 1 dead" in listed
+    assert two.id in run("list")
+    assert "Which messages?" in run("replay")
+    assert "Which messages?" in run("replay", "--dead", one.id)
+    assert "No message msg_none" in run("replay", "msg_none")
+    assert run("replay", "--dead") == f"{one.id} is due again\n"
+    assert run("replay", two.id) == f"{two.id} is due again\n"
+    assert box.outbox.counts() == {"delivered": 0, "waiting": 2, "dead": 0, "withdrawn": 0}
+    box.close()

@@ -1,0 +1,355 @@
+"""Recordings that nobody needs any more: gone at once, or by the sweeper after whatever went wrong."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import select, text
+
+from infra.blobs.folder import BlobFolder
+from infra.sql.database import Database
+from schemas.errors import AudioDamaged, AudioTooCostly, Conflict
+from schemas.lifecycle import Event, State
+from schemas.order import OrderError
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+from services.engines.ports import Recording
+from services.pipeline.flow import BY_NAME
+from services.storage.base.changes import let_go, reading, writing
+from services.storage.base.records import NewOrder
+from services.storage.base.tables import OrderRow, RemovalRow
+from services.workers import sweeper
+from services.workers.orphans import collect_orphans
+from tests.integration.api_world import World, expect_problem, own_world, wav
+from tests.stand_ins import Works
+
+own_world = own_world
+REFUSED = OrderError(code="audio_damaged", message="cut off", hint="Send it again.", stage="transcribe")
+
+
+@pytest.fixture
+def works(database: Database, tmp_path: Path) -> Works:
+    return Works(database, BlobFolder(tmp_path / "blobs"))
+
+
+def spoken(world: World) -> str:
+    answer = world.http.post("/v1/orders", files={"audio": ("a", wav())})
+    assert answer.status_code == 202
+    return str(answer.json()["id"])
+
+
+def waiting(database: Database) -> int:
+    """How many removals are written down."""
+    with reading(database.everywhere()) as session:
+        return len(session.scalars(select(RemovalRow.key)).all())
+
+
+def files(works: Works) -> list[Path]:
+    return [path for path in works.blobs._root.rglob("*") if path.is_file()]
+
+
+def test_a_cancelled_order_stays_and_its_recording_goes(own_world: World) -> None:
+    http, cancelled, kept = own_world.http, spoken(own_world), spoken(own_world)
+    heard = http.get(f"/v1/orders/{cancelled}/audio")
+    assert (heard.status_code, heard.content) == (200, wav())
+    assert "no-cache" in heard.headers["cache-control"], "a copy would outlive the recording"
+    assert len(own_world.recordings) == 2
+    order = http.post(f"/v1/orders/{cancelled}/cancel").json()
+    assert (order["status"], order["source"]) == ("cancelled", "audio")
+    assert len(own_world.recordings) == 1, "in the moment of the answer"
+    expect_problem(http.get(f"/v1/orders/{cancelled}/audio"), 404, "recording_removed")
+    assert http.get(f"/v1/orders/{cancelled}").json() == order
+    assert http.post(f"/v1/orders/{cancelled}/cancel").json() == order, "twice is once"
+    assert http.get(f"/v1/orders/{kept}/audio").content == wav()
+    page = http.get(own_world.link(cancelled), follow_redirects=True)
+    assert page.status_code == 200
+    assert "<audio" not in page.text
+    assert "<audio" in http.get(own_world.link(kept), follow_redirects=True).text
+    assert waiting(own_world.parts.database) == 0
+
+
+def test_taken_back_on_its_page_it_goes_too(own_world: World) -> None:
+    order = spoken(own_world)
+    own_world.http.get(own_world.link(order))
+    answer = own_world.http.post(f"/orders/{order}/again", headers={"Sec-Fetch-Site": "same-origin"})
+    assert answer.status_code == 303
+    assert own_world.recordings == []
+
+
+@pytest.mark.parametrize("error", [AudioDamaged("cut off"), AudioTooCostly("it burns")])
+def test_what_nobody_can_hear_is_not_kept(works: Works, error: Exception) -> None:
+    works.transcriber.script = [error]
+    order_id = works.spoken()
+    order = works.until_settled(order_id)
+    assert (order.state, order.audio_key, order.spoken) == (State.FAILED, None, True)
+    assert files(works) == []
+    assert waiting(works.database) == 0
+    with pytest.raises(Conflict, match="is gone"):
+        works.orders.replay(order_id)
+
+
+def test_what_a_human_may_still_want_is_kept(works: Works) -> None:
+    """In review it is listened to; a fault that is not the recording's may be mended and replayed."""
+    works.transcriber.script = [RuntimeError("a fault of ours")]
+    reviewed = works.spoken()
+    assert works.until_settled(reviewed).state is State.IN_REVIEW
+    assert works.orders.get(reviewed).reasons == (ReviewReason.STAGE_FAILED,)
+    assert len(files(works)) == 1
+    works.orders.cancel(reviewed)
+    works.remove_recording(reviewed)
+    assert files(works) == []
+
+
+def test_what_a_crash_left_is_found(own_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dead after the transaction: the row stands, and the next sweep removes the file."""
+    box, order = own_world.parts, spoken(own_world)
+    box.orders.cancel(order)
+    assert len(own_world.recordings) == 1
+    expect_problem(own_world.http.get(f"/v1/orders/{order}/audio"), 404, "recording_removed")
+    assert box.remove_recordings() == 1
+    assert (own_world.recordings, waiting(box.database)) == ([], 0)
+
+    # Dead after the file, before the row was taken away.
+    order = spoken(own_world)
+    key = box.orders.get(order).audio_key
+    box.orders.cancel(order)
+    box.blobs.delete(key)
+    assert box.remove_recordings() == 1
+    assert waiting(box.database) == 0
+
+    # A disk that refuses: the order is cancelled all the same, and the file goes when it lets it.
+    order, real = spoken(own_world), BlobFolder.delete
+
+    def refusing(self: BlobFolder, key: str) -> None:
+        raise PermissionError(key)
+
+    monkeypatch.setattr(BlobFolder, "delete", refusing)
+    assert own_world.http.post(f"/v1/orders/{order}/cancel").json()["status"] == "cancelled"
+    assert (len(own_world.recordings), waiting(box.database)) == (1, 1)
+    monkeypatch.setattr(BlobFolder, "delete", real)
+    assert box.remove_recordings() == 1
+    assert own_world.recordings == []
+
+
+def test_the_sweeper_removes_without_being_told(own_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_world.parts.orders.cancel(spoken(own_world))
+    box = own_world.parts
+    monkeypatch.setattr(sweeper, "settings", lambda: box.settings)
+    monkeypatch.setattr(sweeper, "bootstrap", lambda _: box)
+    # It would configure the logs of all tests that follow.
+    monkeypatch.setattr(sweeper, "configure_logging", lambda *_, **__: None)
+    monkeypatch.setattr(sweeper, "sweep", lambda *_: 0)  # no Redis here
+    monkeypatch.setattr(type(box), "close", lambda _: None)
+
+    class Once:
+        def wait(self, _seconds: float) -> bool:
+            return True
+
+    monkeypatch.setattr(sweeper, "StopSignal", Once)
+    sweeper.main()
+    monkeypatch.undo()
+    assert own_world.recordings == []
+
+
+def test_a_worker_that_reads_it_right_now_is_not_hurt(works: Works) -> None:
+    """The file may go before it is opened, while it is read, or after it was heard: its result is dropped."""
+    order_id, opened = works.spoken(), []
+
+    def cancelled_meanwhile() -> None:
+        key = works.orders.get(order_id).audio_key
+        assert key is not None
+        with works.blobs.path(key).open("rb") as reading_it:
+            works.orders.cancel(order_id)
+            works.remove_recording(order_id)
+            opened.append(reading_it.read())
+
+    hear = works.transcriber.transcribe
+
+    def interrupted(recording: Recording, language: str) -> Transcript:
+        cancelled_meanwhile()
+        return hear(recording, language)
+
+    works.transcriber.transcribe = interrupted  # type: ignore[method-assign]
+    assert works.runner().run(order_id, "transcribe") is None
+    assert opened == [b"RIFF"]
+    assert works.orders.get(order_id).state is State.CANCELLED
+    assert works.types(order_id) == ["received", "cancelled"]
+
+    # Claimed, but not opened yet.
+    works.transcriber.transcribe = hear  # type: ignore[method-assign]
+    order_id = works.spoken()
+    runner = works.runner()
+    claimed = works.orders.claim(order_id, State.RECEIVED, owner="worker-1", lease_s=60)
+    assert claimed is not None
+    works.orders.cancel(order_id)
+    works.remove_recording(order_id)
+    assert runner._run(BY_NAME["transcribe"], claimed) == (None, None)
+    assert works.types(order_id) == ["received", "cancelled"]
+
+
+def test_many_are_removed_in_pieces_and_one_that_is_stuck_holds_up_none(
+    works: Works, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.storage.privacy.removals.CHUNK", 7)
+    orders = [works.spoken() for _ in range(30)]
+    stuck = works.orders.get(orders[11]).audio_key
+    with writing(works.database) as (session, now):
+        for order_id in orders:
+            let_go(session, now, works.orders.get(order_id))
+        session.execute(text("UPDATE orders SET audio_key = NULL"))
+        session.add(RemovalRow(key="no/key", order_id="x", at=now))
+
+    def remove(key: str) -> None:
+        if key == stuck:
+            raise OSError("stuck")
+        works.blobs.delete(key)
+
+    assert works.removals.carry_out(remove) == 30
+    assert (len(files(works)), waiting(works.database)) == (1, 1)
+    assert works.removals.carry_out(works.blobs.delete) == 1
+    assert files(works) == []
+
+
+def test_an_order_that_moved_meanwhile_loses_nothing(works: Works, race: Callable[..., list[Any]]) -> None:
+    """Cancelled by many at once: one removal, no error; the others find it cancelled."""
+    order_id = works.spoken()
+
+    def cancel(_: int) -> int:
+        works.orders.cancel(order_id)
+        return works.remove_recording(order_id)
+
+    assert not [found for found in race(6, cancel) if isinstance(found, Exception)]
+    assert files(works) == []
+
+
+def test_listening_while_it_is_cancelled_gives_all_or_a_clear_answer(own_world: World) -> None:
+    def listen(order: str, cancelled: threading.Event) -> set[int]:
+        codes = set()
+        with httpx.Client(base_url=own_world.url, headers=own_world.people["ada"]) as http:
+            while not (codes and cancelled.is_set()):
+                answer = http.get(f"/v1/orders/{order}/audio")
+                assert answer.status_code != 200 or answer.content == wav()
+                codes.add(answer.status_code)
+        return codes
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(8):
+            order, cancelled = spoken(own_world), threading.Event()
+            heard = [pool.submit(listen, order, cancelled) for _ in range(2)]
+            own_world.http.post(f"/v1/orders/{order}/cancel")
+            cancelled.set()
+            # 503 between the look at the order and the look at the file.
+            assert set.union(*(codes.result(20) for codes in heard)) <= {200, 404, 503}
+
+
+def test_refused_uploads_leave_the_folder_as_it_was(own_world: World, race: Callable[..., list[Any]]) -> None:
+    """Many at once: too large, no audio, cut off in the middle, an unknown menu."""
+    root = own_world.parts.settings.blobs
+    sound = wav(5.0)
+    bodies: list[dict[str, Any]] = [
+        {"files": {"audio": ("a", wav(40.0))}},  # over the world's million bytes
+        {"files": {"audio": ("a", b"no audio" * 50_000)}},
+        {"files": {"audio": ("a", sound)}, "data": {"menu": "nowhere"}},
+        {"files": {"audio": ("a", sound)}, "data": {"metadata": "[1"}},
+        {"files": {"audio": ("a", sound)}, "data": {"surprise": "x"}},
+        {"content": b'--B\r\nContent-Disposition: form-data; name="audio"; filename="a"\r\n\r\n' + sound,
+         "headers": {"Content-Type": "multipart/form-data; boundary=B"}},
+    ]  # fmt: skip
+
+    def size() -> int:
+        return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+
+    def refuse(number: int) -> list[int]:
+        with httpx.Client(base_url=own_world.url, timeout=60, headers=own_world.people["ada"]) as http:
+            answers = []
+            for body in bodies[number % len(bodies) :] + bodies[: number % len(bodies)]:
+                try:
+                    answers.append(http.post("/v1/orders", **body).status_code)
+                except httpx.TransportError:
+                    answers.append(413)  # it hangs up on one that goes on sending
+            return answers
+
+    spoken(own_world)
+    before = size()
+    statuses = race(12, refuse)
+    assert all(isinstance(answers, list) and {*answers} <= {400, 413, 415, 422} for answers in statuses), (
+        statuses
+    )
+    assert size() == before
+    assert len(own_world.recordings) == 1
+
+
+def test_recordings_that_are_refused_later_leave_it_as_it_was_too(works: Works) -> None:
+    """The container is right, and nothing else: found out only by the worker."""
+    works.transcriber.script = [AudioDamaged("cut off")]
+    for _ in range(20):
+        works.until_settled(works.spoken())
+    assert (files(works), waiting(works.database)) == ([], 0)
+
+
+def test_what_an_earlier_release_kept_is_removed_after_the_update(empty_url: str, tmp_path: Path) -> None:
+    database = Database(empty_url)
+    try:
+        database.migrate("0007")
+        keys = {name: f"{n:032x}" for n, name in enumerate(("cancelled", "refused", "broken", "done"))}
+        row = (
+            "INSERT INTO orders (id, state, version, menu_id, menu_version, language, audio_key, "
+            "audio_format, findings, reasons, timings, engine, attempt, created_at, updated_at, "
+            "error) VALUES "
+            "(:id, :state, 2, 'm', 1, 'en', :key, 'wav', '[]', '[]', '{}', '{}', 0, "
+            "'2026-01-01 00:00:00+00:00', '2026-01-01 00:00:00+00:00', :error)"
+        )
+        states = {
+            "cancelled": ("cancelled", None),
+            "refused": ("failed", '{"code": "audio_damaged", "message": "m", "hint": "h", "stage": "t"}'),
+            "broken": ("failed", '{"code": "not_found", "message": "m", "hint": "h", "stage": "t"}'),
+            "done": ("completed", None),
+        }
+        with database.write() as session:
+            for name, (state, error) in states.items():
+                values = {"id": name, "state": state, "key": keys[name], "error": error}
+                session.execute(text(row), values)
+        database.migrate()
+        works = Works(database, BlobFolder(tmp_path / "blobs"))
+        removed: list[str] = []
+        assert works.removals.carry_out(removed.append) == 2
+        assert removed == [keys["cancelled"], keys["refused"]]
+        with reading(database.everywhere()) as session:
+            kept = {row.id: row.audio_key for row in session.execute(select(OrderRow.id, OrderRow.audio_key))}
+        assert kept == {"cancelled": None, "refused": None, "broken": keys["broken"], "done": keys["done"]}
+    finally:
+        database.close()
+
+
+def test_what_a_killed_api_left_half_written_is_cleared_while_all_runs(own_world: World) -> None:
+    """Not only at the next start, which is moments after the death: then it is too young to be sure of."""
+    box = own_world.parts
+    dead = box.settings.blobs / "tmp" / ("0" * 32)
+    dead.write_bytes(b"half")
+    collect_orphans(box)
+    assert dead.exists(), "its writer may be about to lock it"
+    os.utime(dead, (1, 1))
+    with box.blobs.open() as writer:
+        writer.write(b"alive")
+        os.utime(writer._tmp, (1, 1))
+        collect_orphans(box)
+        assert writer.commit() in {path.name for path in own_world.recordings}
+    assert not dead.exists()
+
+
+def test_only_what_is_over_lets_go(works: Works) -> None:
+    """Each state, by its own way there."""
+    order_id = works.spoken()
+    works.until_settled(order_id)
+    assert works.orders.get(order_id).state is State.COMPLETED
+    assert works.orders.get(order_id).audio_key is not None
+    other = works.orders.create(NewOrder("trap-cafe", 1, "en", audio_key="ab" * 16, audio_format="wav"))[0]
+    assert other.state is State.RECEIVED
+    assert (waiting(works.database), Event.CANCELLED.value in works.types(other.id)) == (0, False)

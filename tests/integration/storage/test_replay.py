@@ -1,0 +1,224 @@
+"""Replaying: an order that failed, or that a fault of ours put before a human, goes through again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from infra.blobs.folder import BlobFolder
+from infra.processes.ports import any_free
+from infra.settings import Settings
+from infra.sql.database import Database
+from schemas.errors import Conflict, DecodeTruncated, InputError, NotFound
+from schemas.lifecycle import Event, State
+from schemas.review import ReviewReason, Standing
+from services.checks.price import price_cart
+from services.cli import client
+from services.cli.main import app
+from services.storage.base.changes import writing
+from services.storage.base.records import Outcome
+from services.storage.base.tables import ReviewRow
+from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, TESTER, ScriptedDecoder, Works, speech
+
+
+@pytest.fixture
+def world(database: Database, tmp_path: Path) -> Works:
+    return Works(database, BlobFolder(tmp_path / "blobs"))
+
+
+def in_review(world: Works, *, spoken: bool = False) -> str:
+    """An order for which no decoder answered."""
+    world.decoder.script = [AWAY]
+    order_id = world.spoken() if spoken else world.typed()
+    assert world.until_settled(order_id).state is State.IN_REVIEW
+    world.decoder.script = [RIGHT]
+    return order_id
+
+
+def failed(world: Works) -> str:
+    world.transcriber.script = [InputError("This menu has no such version")]
+    order_id = world.spoken()
+    assert world.until_settled(order_id).state is State.FAILED
+    world.transcriber.script = [speech(SAID)]
+    return order_id
+
+
+def test_a_failed_order_is_heard_anew_and_completes(world: Works) -> None:
+    order_id = failed(world)
+    again = world.orders.replay(order_id)
+    assert (again.state, again.error, again.transcript, again.attempt) == (State.RECEIVED, None, None, 0)
+    assert world.until_settled(order_id).state is State.COMPLETED
+    assert world.types(order_id) == [
+        "received", "broke", "replayed_from_audio", "transcribed", "read", "decoded", "accepted",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("spoken", [True, False])
+def test_an_order_in_review_is_decoded_anew_from_its_words(world: Works, spoken: bool) -> None:
+    order_id = in_review(world, spoken=spoken)
+    again = world.orders.replay(order_id)
+    assert again.state is State.TRANSCRIBED
+    assert (again.draft, again.cart, again.findings, again.reasons) == (None, None, (), ())
+    review = world.reviews.by_order(order_id)
+    assert review is not None
+    assert review.status == "withdrawn"
+    heard = len(world.transcriber.heard)
+    assert world.until_settled(order_id).state is State.COMPLETED
+    assert len(world.transcriber.heard) == heard, "its transcript was there"
+    assert "replayed" in world.types(order_id)
+
+
+def test_an_order_without_words_is_heard_anew(world: Works) -> None:
+    world.transcriber.script = [speech("", confidence=0.0)]
+    order_id = world.spoken()
+    assert world.until_settled(order_id).state is State.IN_REVIEW
+    assert world.orders.replay(order_id).state is State.RECEIVED
+
+
+def test_doubted_again_it_is_the_same_review_with_fresh_reasons(world: Works) -> None:
+    order_id = in_review(world)
+    first = world.reviews.by_order(order_id)
+    assert first is not None
+    world.orders.replay(order_id)
+    world.decoder.script = [DecodeTruncated("cut")]
+    world.until_settled(order_id)
+    assert world.reasons(order_id) == {ReviewReason.DECODE_TRUNCATED}
+    again = world.reviews.by_order(order_id)
+    assert again is not None
+    assert again.id == first.id
+    assert again.version == first.version + 2
+    assert again.created_at > first.created_at
+    # And it can be settled as any other.
+    mine = world.reviews.claim(again.id, "ann", 60)
+    cart = price_cart(RIGHT, CAFE, 1, speech(SAID), [])
+    world.reviews.decide(
+        mine.id,
+        reviewer="ann",
+        version=mine.version,
+        action="correct",
+        reason=None,
+        outcome=Outcome(Event.APPROVED, draft=RIGHT, cart=cart),
+        by=TESTER,
+    )
+    assert world.orders.get(order_id).state is State.COMPLETED
+
+
+def test_what_a_person_is_at_is_left_alone(world: Works) -> None:
+    order_id = in_review(world)
+    review = world.reviews.by_order(order_id)
+    assert review is not None
+    world.reviews.claim(review.id, "ann", 60)
+    with pytest.raises(Conflict, match="reviewer is settling"):
+        world.orders.replay(order_id)
+    assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == []
+    world.reviews.release(review.id, "ann")
+    assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == [order_id]
+    # One person has decided, and a second is waited for.
+    standing = Standing.model_validate(
+        {"by": "ann", "at": "2026-01-01T00:00:00Z", "action": "reject", "reason": "x", "cart": None}
+    )
+    with writing(world.database) as (session, _):
+        row = session.get(ReviewRow, review.id)
+        assert row is not None
+        row.standing = standing.model_dump(mode="json")
+    with pytest.raises(Conflict, match="reviewer is settling"):
+        world.orders.replay(order_id)
+    # A claim that has lapsed holds nothing.
+    other = in_review(world)
+    lapsed = world.reviews.by_order(other)
+    assert lapsed is not None
+    world.reviews.claim(lapsed.id, "ann", 0)
+    assert world.orders.replay(other).state is State.TRANSCRIBED
+
+
+def test_elsewhere_nothing_is_replayed(world: Works) -> None:
+    waiting, done = world.typed(), world.typed()
+    world.until_settled(done)
+    cancelled = world.typed()
+    world.orders.cancel(cancelled)
+    for order_id, status in ((waiting, "processing"), (done, "completed"), (cancelled, "cancelled")):
+        with pytest.raises(Conflict, match=f"is {status}") as refused:
+            world.orders.replay(order_id)
+        assert "in error or in review" in refused.value.hint
+    with pytest.raises(NotFound):
+        world.orders.replay("ord_nobody")
+
+
+def test_the_late_result_of_the_first_life_is_dropped(world: Works) -> None:
+    """A worker that hangs while its order goes to review and is replayed must not write into the second."""
+    order_id = world.to_decode()
+    slow = world.orders.claim(order_id, State.READ, owner="slow", lease_s=60)
+    assert slow is not None
+    world.drop_lease(order_id)
+    world.decoder.script = [DecodeTruncated("cut"), RIGHT]
+    assert world.runner().run(order_id, "decode") is State.IN_REVIEW
+    world.orders.replay(order_id)
+    hung = world.runner("slow")
+    with pytest.raises(Exception, match="no longer"):
+        hung.orders.commit(slow, Outcome(Event.DECODED, draft=RIGHT))
+    assert world.orders.get(order_id).draft is None
+
+
+@pytest.fixture
+def command(world: Works, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """`saycart replay`, in process. Nobody answers at its Redis: the sweeper would ring."""
+    config = Settings(
+        home=tmp_path,
+        database_url=world.database.url.render_as_string(hide_password=False),
+        redis_url=f"redis://127.0.0.1:{any_free()}/0",
+    )
+    monkeypatch.setattr(client, "settings", lambda: config)
+    return lambda *words: CliRunner().invoke(app, ["replay", *words])
+
+
+def test_the_command_replays_and_tells(world: Works, command: Callable[..., Result]) -> None:
+    broken, done = failed(world), world.typed()
+    world.until_settled(done)
+    one = command(broken, done)
+    assert one.exit_code == 1, "one could not be replayed"
+    assert f"{broken}: again from received" in one.stdout
+    assert f"left {done}" in one.stdout
+    assert "1 of 2 orders replayed" in one.stdout
+    assert world.orders.get(broken).state is State.RECEIVED
+
+    again, doubted = failed(world), in_review(world)
+    assert "0 of 0" in command("--failed", "--since", "0s").stdout
+    all_failed = command("--failed", "--since", "2h")
+    assert (all_failed.exit_code, world.orders.get(again).state) == (0, State.RECEIVED)
+    because = command("--reviews-because", "decoder_unavailable")
+    assert because.exit_code == 0, because.stderr
+    assert world.orders.get(doubted).state is State.TRANSCRIBED
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "What should be replayed"),
+        (["ord_1", "--failed"], "What should be replayed"),
+        (["--failed", "--since", "soon"], "no length of time"),
+        (["--reviews-because", "not_on_menu"], "No replay because of 'not_on_menu'"),
+    ],
+)
+def test_the_command_refuses_what_it_can_not_mean(
+    command: Callable[..., Result], words: list[str], said: str
+) -> None:
+    done = command(*words)
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert "hint" in done.stderr
+
+
+def test_a_decoder_that_came_back_is_what_replays_are_for(world: Works) -> None:
+    """All orders of one outage, brought back by their reason."""
+    orders = [in_review(world) for _ in range(3)]
+    world.decoder = ScriptedDecoder([RIGHT])
+    assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == orders
+    for order_id in orders:
+        world.orders.replay(order_id)
+        assert world.until_settled(order_id).state is State.COMPLETED
+    assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == []

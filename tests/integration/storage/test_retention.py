@@ -1,0 +1,299 @@
+"""What a shop has kept for long enough goes by itself: recordings, then words, then whole orders."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, text
+from typer.testing import CliRunner
+
+from infra.settings import Settings
+from infra.sql.database import Database
+from schemas.errors import InputError, NotFound
+from schemas.lifecycle import Event, State
+from schemas.shops.retention import FOREVER, parse_days
+from services.cli import client
+from services.cli.main import app
+from services.storage.base.records import NewOrder, Outcome
+from services.storage.base.tables import (
+    CodeRow,
+    EventRow,
+    IdempotencyRow,
+    OrderRow,
+    OutboxRow,
+    ReviewRecordRow,
+    ReviewRow,
+    TallyMarkRow,
+)
+from services.storage.orders.store import OrderStore
+from services.storage.privacy import retention
+from services.storage.privacy.retention import RetentionStore
+from services.workers.keeping import keep
+from tests.integration.api_world import running
+from tests.integration.marked import TELLS, WORD, Marked, age, places
+from tests.plans import plans
+from tests.stand_ins import TESTER, speech
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def marked(tmp_path: Path, database_url: str) -> Iterator[Marked]:
+    with running(tmp_path, database_url, **TELLS) as world:
+        yield Marked.of(world)
+
+
+def rows(database: Database) -> dict[str, int]:
+    tables = (OrderRow, EventRow, CodeRow, ReviewRow, ReviewRecordRow, OutboxRow, IdempotencyRow)
+    with database.everywhere().read() as session:
+        return {
+            table.__tablename__: session.scalar(select(func.count()).select_from(table)) or 0
+            for table in tables
+        }
+
+
+def folded(database: Database) -> None:
+    """As if all that happened had been folded long ago; a day on, its mark stands a day later."""
+    with database.everywhere().write() as session:
+        now = database.now(session)
+        for name in ("history", "decided", "delivered"):
+            session.merge(TallyMarkRow(name=name, until=now))
+
+
+def done(marked: Marked) -> Counter[str]:
+    """What the sweeper has written down that it carried out."""
+    found = Counter[str]()
+    for entry in marked.world.parts.audit.newest(100, action="retention.carried_out"):
+        assert entry.actor == "system:sweeper"
+        found.update({what: n for what, n in json.loads(str(entry.after)).items() if isinstance(n, int)})
+    return found
+
+
+def test_each_goes_when_its_time_is_over(marked: Marked) -> None:
+    world, box, order_id = marked.world, marked.world.parts, marked.corrected_by_two()
+    database = box.database
+    assert not keep(box)
+    assert done(marked) == {}
+    before = world.http.get(f"/v1/orders/{order_id}").json()
+
+    age(database, 29)
+    keep(box)
+    assert done(marked) == {}
+    assert len(world.recordings) == 1
+
+    age(database, 2)
+    keep(box)
+    assert box.remove_recordings() == 1
+    assert world.recordings == []
+    after = world.http.get(f"/v1/orders/{order_id}").json()
+    for name in ("created_at", "updated_at"):
+        before.pop(name), after.pop(name)
+    assert after == before, "only the recording went"
+    assert done(marked) == {"recordings": 1}
+
+    age(database, 60)
+    keep(box)
+    assert places(database) == set()
+    order = world.http.get(f"/v1/orders/{order_id}").json()
+    assert order["erased_at"] is not None
+    assert order["cart"]["total"] == before["cart"]["total"]
+    assert done(marked) == {"recordings": 1, "transcripts": 1}
+    assert [v.fault for v in box.audit.verify()] == [None]
+
+    folded(database)
+    age(database, 640)
+    keep(box)
+    assert world.http.get(f"/v1/orders/{order_id}").status_code == 404
+    assert set(rows(database).values()) == {0}
+    assert done(marked) == {"recordings": 1, "transcripts": 1, "orders": 1}
+    (verdict,) = box.audit.verify()
+    assert (verdict.fault, verdict.erased) == (None, 2)
+    keep(box)
+    assert done(marked)["orders"] == 1, "nothing is left to do"
+
+
+def test_what_is_under_way_or_in_review_has_no_time(marked: Marked) -> None:
+    box, works = marked.world.parts, marked.works
+    waiting, reviewed = marked.submit(spoken=True, key=1), marked.submit(spoken=True, key=2)
+    assert works.until_settled(reviewed).state is State.IN_REVIEW
+    proposed, _ = works.orders.create(NewOrder("trap-cafe", 1, "en", transcript=speech(WORD), confirm=True))
+    with box.database.everywhere().write() as session:
+        session.execute(text("UPDATE orders SET state = 'proposed' WHERE id = :id"), {"id": proposed.id})
+    folded(box.database)
+    age(box.database, 4000)
+    before = (rows(box.database), places(box.database), len(marked.world.recordings))
+    assert not keep(box)
+    assert (rows(box.database), places(box.database), len(marked.world.recordings)) == before
+    assert done(marked) == {}
+    marked.world.http.post(f"/v1/orders/{waiting}/cancel")
+    assert not keep(box)
+    assert done(marked) == {}, "its time begins now"
+
+
+def test_shops_say_for_themselves(marked: Marked) -> None:
+    box, database = marked.world.parts, marked.world.parts.database
+    made = {}
+    for shop in ("short", "long", "main"):
+        if shop != "main":
+            box.shops.add(shop, shop, by=TESTER)
+        store = OrderStore(database, shop)
+        order, _ = store.create(NewOrder("x", 1, "en", transcript=speech(WORD), metadata={"a": WORD}))
+        store.cancel(order.id)
+        made[shop] = order.id
+    box.shops.keep("short", {"transcripts": 1, "orders": 3}, by=TESTER)
+    kept = box.shops.keep("long", {"transcripts": FOREVER, "orders": FOREVER}, by=TESTER).keeps
+    assert kept.shown() == {"recordings": "default", "transcripts": "forever", "orders": "forever"}
+
+    def erased() -> set[str]:
+        with database.everywhere().read() as session:
+            return set(session.scalars(select(OrderRow.id).where(OrderRow.erased_at.is_not(None))))
+
+    age(database, 2)
+    keep(box)
+    assert erased() == {made["short"]}
+    folded(database)
+    age(database, 100)
+    keep(box)
+    assert erased() == {made["main"]}
+    age(database, 1000)
+    keep(box)
+    with database.everywhere().read() as session:
+        assert list(session.scalars(select(OrderRow.id))) == [made["long"]]
+    (entry,) = box.audit.newest(5, shop="long", action="shop.keeps")
+    assert entry.before == '{"orders":"default","transcripts":"default"}'
+    assert entry.after == '{"orders":"forever","transcripts":"forever"}'
+    box.shops.keep("long", {"transcripts": None}, by=TESTER)
+    keep(box)
+    assert erased() == {made["long"]}
+
+
+def test_steps_are_small_and_one_that_dies_is_done_again(
+    marked: Marked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, works = marked.world.parts.database, marked.works
+    orders = [works.spoken() for _ in range(25)]
+    for order_id in orders:
+        works.orders.commit(works.orders.get(order_id), Outcome(Event.BROKE))
+    age(database, 4000)
+    folded(database)
+    store = RetentionStore(database, "main")
+    assert store.recordings(DAY, limit=10) == 10
+    assert len(list(marked.world.recordings)) == 25, "first it is written down"
+    assert marked.world.parts.remove_recordings() == 10
+
+    # Dead in the middle: nothing has happened, and the next finds the same.
+    before, entries = rows(database), done(marked)
+    for step, name in (
+        (store.recordings, "let_go"), (store.words, "wipe"), (store.orders, "_remove"),
+    ):  # fmt: skip
+        with monkeypatch.context() as patched:
+            real = getattr(retention, name)
+
+            def dies(*given: Any, real: Any = real) -> None:
+                real(*given)
+                raise KeyboardInterrupt
+
+            patched.setattr(retention, name, dies)
+            with pytest.raises(KeyboardInterrupt):
+                step(DAY, limit=10)
+    assert (rows(database), done(marked)) == (before, entries)
+    with database.everywhere().read() as session:
+        assert session.scalar(select(func.count()).where(OrderRow.audio_key.is_not(None))) == 15
+        assert session.scalar(select(func.count()).where(OrderRow.erased_at.is_not(None))) == 0
+    assert [store.words(DAY, limit=10) for _ in range(4)] == [10, 10, 5, 0]
+    assert marked.world.parts.remove_recordings() == 15, "what still had one lost it with its words"
+    assert marked.world.recordings == []
+    assert [store.orders(DAY, limit=10) for _ in range(4)] == [10, 10, 5, 0]
+    assert rows(database)["orders"] == 0
+
+
+def test_counts_stay_when_their_rows_go(marked: Marked) -> None:
+    """What was counted from rows is counted without them; and what is not folded yet does not go."""
+    box, works, database = marked.world.parts, marked.works, marked.world.parts.database
+    made = marked.all()
+    late = marked.submit(key=9)
+    held = works.orders.claim(late, State.TRANSCRIBED, owner="slow", lease_s=60)
+    assert held is not None
+    marked.world.http.post(f"/v1/orders/{late}/cancel")
+    works.orders.drop(held)
+    age(database, 4000)
+
+    def counts() -> tuple[Any, ...]:
+        states = works.orders.counts()
+        states.pop(State.FAILED)  # they are counted as they are
+        decided = dataclasses.asdict(box.tallies.decided("main", 3))
+        return states, works.orders.event_counts(), works.orders.code_counts(), decided
+
+    store = RetentionStore(database, "main")
+    assert store.orders(DAY) == 0, "nothing is folded yet"
+    assert rows(database)["orders"] == len(made) + 1
+    with database.everywhere().write() as session:
+        for table, column in ((EventRow, "at"), (ReviewRecordRow, "at"), (OutboxRow, "delivered_at")):
+            for row in session.scalars(select(table)):
+                at = getattr(row, column)
+                if at is not None:
+                    setattr(row, column, at - timedelta(minutes=3))
+    while box.tallies.fold():
+        pass
+    before = counts()
+    assert before[2]["dropped", "read"] == 1
+    assert store.orders(DAY) == len(made) + 1
+    assert set(rows(database).values()) == {0}
+    assert counts() == before
+    assert box.outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0, "withdrawn": 0}
+
+
+def test_what_it_looks_for_is_found_by_index(database: Database) -> None:
+    """At a million orders a look must not read them."""
+    store = RetentionStore(database, "main")
+    queries = (
+        (store._ended(retention.HAS_RECORDING, 10), False, "ix_orders_with_recording"),
+        (store._ended(retention.HAS_WORDS, 10), False, "ix_orders_with_words"),
+        (store._over(10), True, "ix_orders_shop_listing"),
+    )
+    with database.everywhere().read() as session:
+        now = database.now(session)
+        for query, came, index in queries:
+            whole = retention._before(query, now, DAY, came=came).with_only_columns(OrderRow.id)
+            compiled = whole.compile(
+                session.get_bind(), compile_kwargs={"literal_binds": True, "render_postcompile": True}
+            )
+            (plan,) = plans(session, [(str(compiled), ())])
+            assert index in plan, plan
+            assert "TEMP B-TREE" not in plan
+            assert "Sort" not in plan
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "1.5", "36501", "never", "", "1 day", "٣"])
+def test_what_could_be_taken_for_two_things_is_refused(given: str) -> None:
+    with pytest.raises(InputError):
+        parse_days(given)
+    with pytest.raises(ValueError, match="keep_orders_days"):
+        Settings(keep_orders_days=given)  # type: ignore[arg-type]
+
+
+def test_the_command_line_sets_and_shows(marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
+    box = marked.world.parts
+    monkeypatch.setattr(client, "settings", lambda: box.settings)
+
+    def run(*words: str) -> tuple[int, str]:
+        found = CliRunner().invoke(app, ["shops", *words])
+        return found.exit_code, found.output
+
+    assert run("set", "main")[0] == run("set", "main", "--keep-orders-days", "0")[0] == 1
+    assert run("set", "nobody", "--keep-orders-days", "9")[0] == 1
+    code, said = run("set", "main", "--keep-recordings-days", "14", "--keep-orders-days", "forever")
+    assert (code, said.strip()) == (0, "recordings: 14, transcripts: default, orders: forever")
+    assert run("set", "main", "--keep-recordings-days", "default")[1].startswith("recordings: default")
+    assert "forever" in run("list")[1]
+    with pytest.raises(NotFound):
+        box.shops.keep("nobody", {"orders": 1}, by=TESTER)
+    assert Settings(keep_orders_days="7").keep_orders_days == 7  # type: ignore[arg-type]
+    assert Settings(keep_orders_days="forever").keep_orders_days == "forever"

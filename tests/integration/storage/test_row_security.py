@@ -1,0 +1,377 @@
+"""PostgreSQL's own lock between shops, for a role that it holds: what a query that forgot its shop gets."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Column, Table, delete, func, insert, select, text, true, update
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.orm import Session
+from typer.testing import CliRunner
+
+from infra.settings import REPOSITORY, Settings
+from infra.sql import revisions
+from infra.sql.database import Database, UtcDateTime
+from infra.sql.revisions import TablesTooNew
+from infra.sql.row_security import EVERYWHERE
+from schemas.lifecycle import State
+from schemas.menu import Menu
+from services.cli.commands import doctor, migrate
+from services.cli.main import app
+from services.storage.base.table_base import Base
+from services.storage.shops.menus import MenuStore
+from services.storage.shops.store import ShopStore
+from services.workers.sweeper import fold
+from tests.credentials import header_at, header_for
+from tests.integration.api_world import MENU, World, running
+from tests.later_release import later_release
+from tests.pgbouncer import PROGRAM, PgBouncer
+from tests.postgresql import ROLE, PostgreSQL
+from tests.stand_ins import TESTER
+
+# Counts over all shops by codes of ours, and attempts to sign in by hashes: rows of nobody's.
+NOBODYS = {"oidc_flows", "sign_in_attempts", "tallies", "tally_marks"}
+TABLES = {name: table for name, table in Base.metadata.tables.items() if name not in NOBODYS}
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+COLUMNS = [column for table in TABLES.values() for column in table.columns]
+REFUSED = pytest.raises(ProgrammingError, match="violates row-level security policy")
+
+WITH_POOLER = pytest.mark.skipif(not PROGRAM, reason="no pgbouncer here: apt-get install pgbouncer")
+POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+
+
+def value(column: Column[Any], shop: str, number: int) -> Any:
+    if column.foreign_keys or (column.table.name, column.name) == ("removals", "order_id"):
+        target = next((key.column.table.name for key in column.foreign_keys), "orders")
+        return shop if target == "shops" else f"{target}-{shop}-1"
+    if isinstance(column.type, UtcDateTime):
+        return NOW
+    if column.name == "shop_id" or (column.table.name, column.name) == ("shops", "id"):
+        return shop
+    if column.name == "previous":
+        return "0" * 64
+    kinds: dict[type, Any] = {str: f"{column.table.name}-{shop}-{number}", int: 1, bool: False}
+    return kinds.get(column.type.python_type, {})
+
+
+def row(table: Table, shop: str, number: int = 1) -> dict[str, Any]:
+    """One of the shop's, whatever the table: a table that is new is tried without a word here."""
+    return {column.name: value(column, shop, number) for column in table.columns}
+
+
+@pytest.fixture(scope="module")
+def filled_url(postgresql: PostgreSQL) -> str:
+    """A database of this module's own, with a row for each of two shops in each table."""
+    url = postgresql.create("two_shops")
+    database = Database(url)
+    database.migrate()
+    with database.everywhere().write() as session:
+        for table in Base.metadata.sorted_tables:
+            if table.name in TABLES:
+                session.execute(insert(table), [row(table, shop) for shop in ("a", "b")])
+    database.close()
+    return url
+
+
+@pytest.fixture(scope="module")
+def bouncer(postgresql: PostgreSQL) -> Iterator[PgBouncer]:
+    made = PgBouncer(postgresql)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module", params=["direct", pytest.param("pooled", marks=WITH_POOLER)])
+def filled(request: pytest.FixtureRequest, filled_url: str) -> Iterator[Database]:
+    """That database, which says nothing; once through a pooler. Whoever writes takes it back."""
+    pooled = request.param == "pooled"
+    url = request.getfixturevalue("bouncer").url("two_shops") if pooled else filled_url
+    database = Database(url, pooled=pooled)
+    yield database
+    database.close()
+
+
+@contextmanager
+def taken_back(handle: Database) -> Iterator[Session]:
+    """A write transaction that does not count."""
+    with handle.write() as session:
+        yield session
+        session.rollback()
+
+
+def keys(database: Database, table: Table) -> set[tuple[Any, ...]]:
+    """Of all rows, as asked for in each of the three ways."""
+    query = select(*table.primary_key.columns)
+    found = []
+    for way in (database.read, database.write, database.glance):
+        with way() as session:
+            found.append({tuple(one) for one in session.execute(query)})
+    assert found[0] == found[1] == found[2]
+    return found[0]
+
+
+def key(table: Table, shop: str) -> tuple[Any, ...]:
+    return tuple(row(table, shop)[column.name] for column in table.primary_key.columns)
+
+
+def test_every_table_with_rows_of_shops_has_a_policy(filled: Database) -> None:
+    """New here? `add_policy` in the migration that makes it (`infra/migrations/steps.py`)."""
+    found = filled.row_security()
+    assert set(found.held) == set(TABLES)
+    assert (found.open, found.walks_past, found.fault) == ((), False, None)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_query_that_forgets_its_shop_gets_that_shops_rows(name: str, filled: Database) -> None:
+    table = TABLES[name]
+    assert keys(filled, table) == set(), "who says nothing sees nothing"
+    for shop in ("a", "b"):
+        assert keys(filled.bound(shop), table) == {key(table, shop)}
+    assert {key(table, "a"), key(table, "b")} <= keys(filled.everywhere(), table)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_writes_for_another_shop_are_refused(name: str, filled: Database) -> None:
+    table, mine = TABLES[name], filled.bound("a")
+    theirs = row(table, "b", 2) | ({"id": "c"} if name == "shops" else {})
+    for handle in (mine, filled):
+        with REFUSED, handle.write() as session:
+            session.execute(insert(table).values(theirs))
+    if name == "audit_log":  # where nothing is ever changed
+        return
+    first = next(iter(table.primary_key.columns))
+    with taken_back(mine) as session:
+        assert _rows(session, update(table).values({first: first})) == 1, "the other shop's is not there"
+    if "shop_id" in table.columns:
+        with REFUSED, mine.write() as session:
+            session.execute(update(table).values(shop_id="b"))
+    if not any(key.column.table is table for column in COLUMNS for key in column.foreign_keys):
+        with taken_back(mine) as session:
+            assert _rows(session, delete(table)) == 1
+    with taken_back(filled) as session:
+        assert _rows(session, delete(table)) == 0
+
+
+def _rows(session: Session, statement: Any) -> int:
+    return int(session.execute(statement).rowcount)  # type: ignore[attr-defined]
+
+
+def test_nothing_is_left_in_a_session(filled: Database) -> None:
+    query = select(func.count()).select_from(TABLES["orders"])
+    for _ in range(30):  # of two sessions behind a pooler, and of five without
+        with filled.bound("a").write() as session, filled.bound("b").glance() as other:
+            assert (session.scalar(query), other.scalar(query)) == (1, 1)
+        with filled.glance() as session:
+            assert session.scalar(query) == 0
+
+
+def test_a_handle_is_not_widened(filled: Database) -> None:
+    mine = filled.everywhere().bound("a")
+    for widen in (mine.everywhere, lambda: mine.bound("b"), lambda: filled.bound(EVERYWHERE)):
+        with pytest.raises(ValueError, match="bound to"):
+            widen()
+    assert mine.bound("a").url == filled.url
+
+
+def test_a_name_is_no_sql(filled: Database) -> None:
+    for name in ("a'; SET LOCAL saycart.shop = '*", "\\'; SELECT 1; --", "100%s"):
+        assert keys(filled.bound(name), TABLES["orders"]) == set()
+
+
+def test_values_reach_a_glance_as_they_are(filled: Database) -> None:
+    """They are written into the message by the driver."""
+    said = {"text": "100% 'é' \\ \" %s %(a)s ; --", "at": NOW, "none": None, "number": 7}
+    query = (
+        "SELECT CAST(:text AS text), CAST(:at AS timestamptz), CAST(:none AS text), CAST(:number AS int), '%'"
+    )
+    with filled.bound("a").glance() as session:
+        assert session.execute(text(query), said).one() == (*said.values(), "%")
+
+
+def test_naming_a_shop_costs_no_message(filled: Database) -> None:
+    """As libpq sends them: a line of its trace for each message that asks the server for something."""
+
+    alone = Database(filled.url.render_as_string(hide_password=False), pooled=filled.session_url is None)
+    with alone._engine.connect() as connection:  # the only one that there is
+        pgconn = connection.connection.driver_connection.pgconn  # type: ignore[union-attr]
+
+    def messages(handle: Database, way: str) -> int:
+        with tempfile.TemporaryFile("w+") as file:
+            pgconn.trace(file.fileno())
+            with getattr(handle, way)() as session:
+                session.execute(text("SELECT 1"))
+            pgconn.untrace()
+            file.seek(0)
+            return len(re.findall(r"\tF\t\d+\t(?:Query|Sync)", file.read()))
+
+    for way, sent in {"glance": 1, "read": 3, "write": 3}.items():
+        assert messages(alone.bound("a"), way) == messages(alone, way) == sent
+    alone.close()
+
+
+@pytest.fixture
+def careless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first lock is broken: no store adds its shop to a query, or looks whose a row is."""
+    from services.storage.orders import store as orders
+    from services.storage.people import api_keys
+    from services.storage.privacy import erasure
+    from services.storage.reviews import log as review_log
+    from services.storage.reviews import store as reviews
+    from services.storage.shops import menus
+
+    for module in (api_keys, erasure, menus, orders, review_log, reviews):
+        monkeypatch.setattr(module, "of_shop", lambda *_: true(), raising=False)
+        monkeypatch.setattr(module, "owned", lambda found, _: found, raising=False)
+
+
+@pytest.fixture
+def two(tmp_path: Path, database_url: str) -> Iterator[tuple[World, dict[str, str]]]:
+    """The API, and the headers of a second shop."""
+    with running(tmp_path, database_url) as world:
+        ShopStore(world.parts.database).add("b", "B", by=TESTER)
+        MenuStore(world.parts.database, "b").put(Menu.parse(MENU), by=TESTER)
+        yield world, dict(header_for(world.parts.database, person="bob", shop="b"))
+
+
+@POSTGRESQL
+def test_the_api_is_held_where_its_own_lock_is_broken(
+    two: tuple[World, dict[str, str]], careless: None
+) -> None:
+    world, other = two
+    order = world.text()
+    path = f"/v1/orders/{order['id']}"
+    assert world.http.get(path).status_code == 200
+    assert [one["id"] for one in world.http.get("/v1/orders").json()["orders"]] == [order["id"]]
+    assert world.http.get("/v1/orders", headers=other).json()["orders"] == []
+    for answer in (
+        world.http.get(path, headers=other),
+        world.http.get(f"{path}/events", headers=other),
+        world.http.post(f"{path}/cancel", headers=other),
+        world.http.post(f"{path}/erase", headers=other),
+    ):
+        assert answer.status_code in (404, 405), answer.text
+    assert world.http.get(path).json()["status"] == "processing"
+    assert world.http.post(f"{path}/cancel").status_code == 200
+
+
+@POSTGRESQL
+def test_a_chains_menus_are_read_by_its_shops_and_written_by_itself(database: Database) -> None:
+    shops = ShopStore(database)
+    shops.add("chain", "Chain", by=TESTER)
+    shops.add("one", "One", by=TESTER, menus_of="chain")
+    shops.add("stranger", "Stranger", by=TESTER)
+    MenuStore(database, "chain").put(Menu.parse(MENU), by=TESTER)
+    menus = TABLES["menus"]
+    assert MenuStore(database, "one").get(MENU["id"]).shop == "one"
+    shown = select(menus.c.shop_id).distinct().order_by(menus.c.shop_id)
+    for shop, seen in {"one": ["chain", "one"], "chain": ["chain"], "stranger": []}.items():
+        with database.bound(shop).read() as session:
+            assert session.scalars(shown).all() == seen
+    with database.bound("one").write() as session:
+        changed = session.execute(update(menus).values(name="x").where(menus.c.shop_id == "chain"))
+        assert changed.rowcount == 0  # type: ignore[attr-defined]
+    shops.follow("one", None, by=TESTER)
+    assert MenuStore(database, "one").get(MENU["id"], 1).menu == Menu.parse(MENU), "made of it for good"
+
+
+def test_a_role_that_walks_past_is_told_of(
+    postgresql: PostgreSQL, migrated_postgresql: str, tmp_path: Path
+) -> None:
+    for role, shown in (("saycart", f"policies of {len(TABLES)} tables"), ("postgres", "is a superuser")):
+        config = Settings(home=tmp_path, database_url=postgresql.url(migrated_postgresql, role))
+        (found,) = [check for check in doctor._database(config) if check[0] == "row security"]
+        assert shown in found[1]
+        assert bool(found[2]) == (role == "postgres")
+
+
+def test_the_role_of_the_docs_takes_orders(postgresql: PostgreSQL, tmp_path: Path) -> None:
+    """One that owns nothing, as operations.md makes it; the owner alone migrates."""
+    lines = re.search(
+        r"```sql\n(CREATE ROLE.*?)```", (REPOSITORY / "docs/operations.md").read_text(), re.DOTALL
+    )
+    assert lines
+    url = postgresql.create("granted")
+    with psycopg.connect(postgresql.url("granted", "postgres").replace("+psycopg", "")) as admin:
+        make, *grants = filter(None, lines[1].split(";\n"))
+        admin.execute(make)
+        admin.execute(f"SET ROLE {ROLE}")
+        for grant in grants:
+            admin.execute(grant)
+    owner = Database(url)
+    owner.migrate()
+    owner.close()
+    owned = header_at(url)
+    with running(tmp_path, postgresql.url("granted", "saycart_app")) as world:
+        assert world.parts.database.row_security().fault is None
+        order = world.text()
+        world.parts.orders.claim(order["id"], State.TRANSCRIBED, owner="w", lease_s=60)
+        assert world.http.post(f"/v1/orders/{order['id']}/cancel", headers=owned).status_code == 200
+        assert world.parts.retention("main").orders(0.0) == 0, "not before it is folded into the counts"
+        fold(world.parts)
+
+
+def saycart(url: str, home: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
+    monkeypatch.setattr(migrate, "settings", lambda: Settings(home=home, database_url=url))
+    done = CliRunner().invoke(app, ["migrate", *words])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_tables_of_the_release_before_are_locked_by_a_step_of_its_own(
+    postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names no shop: it goes on until the step is taken, and can't be started afterwards."""
+    url = postgresql.create(f"locked_{tmp_path.name}")
+    database, count = Database(url), select(func.count()).select_from(TABLES["shops"])
+
+    def seen() -> int:
+        with database.read() as session:
+            return int(session.scalar(count) or 0)
+
+    def starts_before() -> bool:
+        ours = revisions.known()
+        with monkeypatch.context() as patched:
+            patched.setattr(revisions, "known", lambda: ours[: ours.index("0017")])
+            try:
+                database.standing().check()
+            except TablesTooNew:
+                return False
+            return True
+
+    database.migrate("0016")
+    assert database.row_security().fault == ("the tables have no policies yet", "Run `saycart migrate`.")
+    database.migrate()
+    assert "not enforced on" in (database.row_security().fault or ("",))[0]
+    assert (seen(), starts_before()) == (1, True)
+    assert "19 tables changed" in saycart(url, tmp_path, monkeypatch, "--row-security", "on")
+    assert (seen(), starts_before(), database.row_security().fault) == (0, False, None)
+    assert "0 tables changed" in saycart(url, tmp_path, monkeypatch, "--row-security", "on")
+    saycart(url, tmp_path, monkeypatch, "--row-security", "off")
+    assert (seen(), starts_before()) == (1, True)
+    database.close()
+
+
+NEW_TABLE = """
+from infra.migrations.steps import add_policy
+op.create_table("badges", sa.Column("shop_id", sa.String), sa.Column("name", sa.String))
+add_policy("badges")
+op.execute("INSERT INTO badges VALUES ('a', 'x'), ('b', 'y')")
+op.execute("UPDATE badges SET name = 'z'")
+"""
+
+
+def test_a_later_table_is_locked_by_one_call(postgresql: PostgreSQL, tmp_path: Path) -> None:
+    database = Database(postgresql.create(f"later_{tmp_path.name}"))
+    with later_release(tmp_path, NEW_TABLE):
+        database.migrate()
+    for handle, shown in ((database, []), (database.bound("a"), [("a", "z")])):
+        with handle.read() as session:
+            assert session.execute(text("SELECT shop_id, name FROM badges")).all() == shown
+    database.close()

@@ -1,0 +1,111 @@
+"""Recordings on disk."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.blobs import folder as module
+from infra.blobs.folder import BlobFolder
+from infra.blobs.store import DiskFull, NotABlob
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> BlobFolder:
+    return BlobFolder(tmp_path / "recordings")
+
+
+def files(blobs: BlobFolder) -> list[Path]:
+    return [path for path in blobs._root.rglob("*") if path.is_file()]
+
+
+def test_what_was_written_is_there(blobs: BlobFolder) -> None:
+    with blobs.open() as writer:
+        writer.write(b"one ")
+        writer.write(b"two")
+        assert (writer.size, writer.sha256) == (7, hashlib.sha256(b"one two").hexdigest())
+        key = writer.commit()
+    writer.discard()
+    assert blobs.path(key).read_bytes() == b"one two"
+    assert blobs.path(key).parent.name == key[:2]
+    assert files(blobs) == [blobs.path(key)]
+    blobs.delete(key)
+    blobs.delete(key)
+    assert files(blobs) == []
+
+
+def test_what_was_not_committed_is_gone(blobs: BlobFolder) -> None:
+    with blobs.open() as writer:
+        writer.write(b"half")
+    with blobs.open() as writer:
+        writer.write(b"too large")
+        writer.discard()
+        writer.discard()
+    assert files(blobs) == []
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["", "..", "../../etc/passwd", "/etc/passwd", "a" * 31, "A" * 32, "a" * 32 + "\n", "a" * 31 + "/", "tmp"],
+)
+def test_only_our_keys_are_paths(blobs: BlobFolder, key: str) -> None:
+    for use in (blobs.path, blobs.delete):
+        with pytest.raises(NotABlob):
+            use(key)
+
+
+def test_leftovers_of_the_dead_are_cleared(blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from infra.blobs.folder import BlobFolder\n"
+        "w = BlobFolder(Path(sys.argv[1])).open(); w.write(b'x'); os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, blobs._root]).returncode == 9
+    living = blobs.open()
+    assert len(files(blobs)) == 2
+    BlobFolder(blobs._root)
+    assert len(files(blobs)) == 2, "young files are left alone, locked or not"
+    monkeypatch.setattr(module, "_YOUNG_S", -1)
+    BlobFolder(blobs._root)
+    assert len(files(blobs)) == 1, "the dead writer's file is gone, the living one's is not"
+    key = living.commit()
+    assert files(blobs) == [blobs.path(key)]
+
+
+@pytest.mark.parametrize("where", ["write", "fsync"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk(blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch, where: str, code: int) -> None:
+    def full(_handle: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    with blobs.open() as writer:
+        if where == "write":
+            real = writer._file
+            with real, open("/dev/full", "wb", buffering=0) as device:
+                writer._file = device
+                with pytest.raises(DiskFull):
+                    writer.write(b"x" * 10)
+        else:
+            monkeypatch.setattr(os, "fsync", full)
+            writer.write(b"x")
+            with pytest.raises(DiskFull):
+                writer.commit()
+        assert files(blobs) == []
+    monkeypatch.undo()
+    with blobs.open() as writer:
+        assert blobs.path(writer.commit()).read_bytes() == b""
+
+
+def test_other_errors_stay_what_they_are(blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_handle: object) -> None:
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with blobs.open() as writer, pytest.raises(OSError, match="broken"):
+        writer.commit()
+    assert files(blobs) == []

@@ -1,0 +1,190 @@
+"""Menu versions in storage, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+from sqlalchemy.engine import Engine
+
+from infra.sql.database import Database
+from schemas.errors import Conflict, NotFound
+from schemas.menu import Menu
+from schemas.transcript import Transcript
+from services.storage.base.records import MenuHeader, NewOrder
+from services.storage.orders.store import OrderStore
+from services.storage.shops import menus as module
+from services.storage.shops.menus import MenuStore, Versions
+from tests.stand_ins import TESTER
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    """What is sent to this database within the block, without what begins and ends a transaction."""
+    sent: list[str] = []
+
+    def note(connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if connection.engine.url == database.url and not statement.startswith("BEGIN"):
+            sent.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def menu(price: int = 300, menu_id: str = "cafe") -> Menu:
+    return Menu.parse(
+        {
+            "id": menu_id,
+            "name": "Café 東",
+            "currency": "USD",
+            "sizes": [
+                {"id": "S", "name": "small"},
+                {"id": "L", "name": "large"},
+                {"id": "A", "name": "tiny"},
+            ],
+            "items": [{"sku": "tea", "name": "tea", "prices": {"S": price, "L": 500, "A": 100}}],
+        }
+    )
+
+
+@pytest.fixture
+def menus(database: Database) -> MenuStore:
+    return MenuStore(database, "main")
+
+
+def test_each_change_is_a_version(menus: MenuStore, database: Database) -> None:
+    first, created = menus.put(menu(), by=TESTER)
+    assert created
+    assert (first.version, first.menu) == (1, menu())
+    assert menus.put(menu(), by=TESTER) == (first, False)
+    second, created = menus.put(menu(310), by=TESTER)
+    assert (second.version, created) == (2, True)
+    assert second.digest != first.digest
+    # Back to what it was is a change like any other: version 1 is not the newest.
+    assert menus.put(menu(), by=TESTER)[0].version == 3
+
+    for store in (menus, MenuStore(database, "main")):
+        assert store.get("cafe").version == 3
+        assert store.get("cafe", 1) == first
+        assert store.get("cafe", 2) == second
+    menus.put(menu(menu_id="bar"), by=TESTER)
+    assert [(found.id, found.version) for found in menus.headers()] == [("bar", 1), ("cafe", 3)]
+    assert [found.id for found in menus.headers(limit=1)] == ["bar"]
+
+
+def test_an_edit_of_an_old_version_stores_nothing(menus: MenuStore) -> None:
+    assert menus.put(menu(), after=0, by=TESTER)[0].version == 1
+    assert menus.put(menu(310), after=1, by=TESTER)[0].version == 2
+    with pytest.raises(Conflict, match="newer version"):
+        menus.put(menu(320), after=1, by=TESTER)
+    assert [found.version for found in menus.versions("cafe", limit=9)] == [2, 1]
+    assert [found.version for found in menus.versions("cafe", limit=1)] == [2]
+    assert menus.versions("bar", limit=9) == []
+
+
+def test_menus_come_by_their_newest_orders_and_then_their_import(
+    database: Database, menus: MenuStore
+) -> None:
+    for name in ("first", "second", "third", "fourth", "fifth"):
+        menus.put(menu(menu_id=name), by=TESTER)
+    menus.put(menu(310, menu_id="second"), by=TESTER)
+    orders = OrderStore(database, "main")
+    for name in ("fourth", "second", "fourth", "third", "second"):
+        orders.create(NewOrder(name, 1, "en", transcript=Transcript(text="tea", confidence=1.0)))
+    found = [(used.menu.id, used.version) for used in menus.lately_used(9)]
+    assert found == [("second", 2), ("third", 1), ("fourth", 1), ("fifth", 1), ("first", 1)]
+    assert [used.menu.id for used in menus.lately_used(2)] == ["second", "third"]
+    assert menus.lately_used(0) == []
+
+
+def test_sizes_keep_their_order(menus: MenuStore, database: Database) -> None:
+    menus.put(menu(), by=TESTER)
+    assert MenuStore(database, "main").get("cafe").menu.items[0].size_ids == ("S", "L", "A")
+
+
+@pytest.mark.parametrize("version", [None, 0, 2, -1, 2**70])
+def test_unknown_menus(menus: MenuStore, version: int | None) -> None:
+    menus.put(menu(), by=TESTER)
+    with pytest.raises(NotFound):
+        menus.get("none", version)
+    if version is not None:
+        with pytest.raises(NotFound):
+            menus.get("cafe", version)
+
+
+def test_a_header_says_what_its_document_says(menus: MenuStore) -> None:
+    stored, _ = menus.put(menu(), by=TESTER)
+    [header] = menus.headers()
+    assert header == stored.header
+    assert (header.name, header.currency, header.language) == ("Café 東", "USD", "en")
+    assert (header.items, header.sold_out) == (1, 0)
+    document = menu().model_dump(mode="json")
+    document["items"].append({"sku": "cake", "name": "cake", "price": 1, "available": False})
+    menus.put(Menu.parse(document), by=TESTER)
+    [header] = menus.headers()
+    assert (header.version, header.items, header.sold_out) == (2, 2, 1)
+
+
+def test_menus_are_listed_and_found_without_a_document(menus: MenuStore, database: Database) -> None:
+    for number in range(3):
+        menus.put(menu(menu_id=f"cafe-{number}"), by=TESTER)
+    menus.get("cafe-1")
+    with statements(database) as sent:
+        assert len(menus.headers()) == 3
+        assert menus.get("cafe-1").version == 1
+    # The headers, whether a chain has newer ones, and the number of one menu's newest version.
+    assert len(sent) == 3
+    assert not [statement for statement in sent if "document" in statement]
+
+
+def test_menus_of_older_versions_get_their_headers(empty_url: str) -> None:
+    old = Database(empty_url)
+    old.migrate("0004")
+    tea = menu().model_dump(mode="json")
+    cake = {"sku": "cake", "name": "cake", "price": 1, "available": False}
+    documents = {("a", 1): tea, ("a", 2): tea | {"items": [*tea["items"], cake], "currency": "EUR"}}
+    with old.write() as session:
+        for (name, version), document in documents.items():
+            row = {"id": name, "version": version, "document": json.dumps(document)}
+            insert = (
+                "INSERT INTO menus VALUES (:id, :version, 'd', 'Café 東', :document, '2026-01-01 00:00:00')"
+            )
+            session.execute(text(insert), row)
+    old.migrate()
+    store = MenuStore(old, "main")
+    assert [store.get("a", version).header.items for version in (1, 2)] == [1, 2]
+    [header] = store.headers()
+    assert header == MenuHeader("a", 2, "d", "Café 東", "EUR", "en", 2, 1, header.created_at)
+    with old.read() as session:
+        assert session.execute(text("SELECT items, sold_out FROM menus WHERE version = 1")).one() == (1, 0)
+    old.close()
+
+
+def test_versions_under_concurrent_puts(menus: MenuStore, race: Any) -> None:
+    stored = race(12, lambda number: menus.put(menu(100 + number), by=TESTER))
+    assert sorted(version.version for version, _ in stored) == list(range(1, 13))
+    for version, _ in stored:
+        assert menus.get("cafe", version.version).menu == version.menu
+    stored = race(8, lambda _n: menus.put(menu(999), by=TESTER))
+    assert {version.version for version, _ in stored} == {13}
+    assert sum(created for _, created in stored) == 1
+
+
+def test_what_is_remembered_is_bounded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "written_bytes", lambda menu: 10)
+    menus = MenuStore(database, "main", Versions(3 * 10 * module._TIMES))
+    for price in range(6):
+        menus.put(menu(price), by=TESTER)
+    for version in (1, 2, 3, 1, 4, 5):
+        assert menus.get("cafe", version).menu == menu(version - 1)
+    assert [version for _, _, version in menus._versions._known._kept] == [1, 4, 5]
+    # Remembered versions need no database.
+    monkeypatch.setattr(module, "glancing", None)
+    assert menus.get("cafe", 4).version == 4

@@ -1,0 +1,352 @@
+"""Orders in storage, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from infra.sql.database import Database
+from schemas.cart import Cart, CartDraft, Finding, MenuRef, Severity
+from schemas.errors import Conflict, IdempotencyMismatch, InputError, NotFound, StaleState
+from schemas.lifecycle import TERMINAL, TRANSITIONS, WAITING, Event, State
+from schemas.order import OrderError
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript, Word
+from services.storage.base.records import Idempotency, NewOrder, OrderRecord, Outcome
+from services.storage.orders.store import OrderStore
+from services.storage.reviews.store import ReviewStore
+
+SPOKEN = NewOrder("cafe", 1, "en", audio_key="ab" * 16, audio_format="flac", metadata={"table": 7})
+HEARD = Transcript(
+    text="a latte", confidence=0.9, words=(Word(text="a", start_s=0, end_s=0.1, probability=0.9),)
+)
+TYPED = NewOrder("cafe", 1, "en", transcript=HEARD)
+CART = Cart(currency="USD", menu=MenuRef(id="cafe", version=1), lines=[], total=450)
+FINDING = Finding(code="size_assumed", severity=Severity.INFO, message="said no size")
+PATHS: dict[State, tuple[Event, ...]] = {
+    State.RECEIVED: (),
+    State.TRANSCRIBED: (Event.TRANSCRIBED,),
+    State.READ: (Event.TRANSCRIBED, Event.READ),
+    State.DECODED: (Event.TRANSCRIBED, Event.READ, Event.DECODED),
+    State.PROPOSED: (Event.TRANSCRIBED, Event.SETTLED, Event.PROPOSED),
+    State.IN_REVIEW: (Event.DOUBTED,),
+    State.COMPLETED: (Event.TRANSCRIBED, Event.SETTLED, Event.ACCEPTED),
+    State.REJECTED: (Event.DOUBTED, Event.REFUSED),
+    State.FAILED: (Event.BROKE,),
+    State.CANCELLED: (Event.CANCELLED,),
+}
+
+
+@pytest.fixture
+def orders(database: Database) -> OrderStore:
+    return OrderStore(database, "main")
+
+
+def order_in(orders: OrderStore, state: State) -> OrderRecord:
+    order, _ = orders.create(SPOKEN)
+    for event in PATHS[state]:
+        order = orders.commit(order, Outcome(event))
+    assert order.state is state
+    return order
+
+
+def claimed(orders: OrderStore, state: State = State.TRANSCRIBED, lease_s: float = 60) -> OrderRecord:
+    order = orders.claim(order_in(orders, state).id, state, owner="w1", lease_s=lease_s)
+    assert order is not None
+    return order
+
+
+def test_what_was_stored_comes_back(orders: OrderStore) -> None:
+    spoken, created = orders.create(SPOKEN)
+    assert created
+    assert spoken == orders.get(spoken.id)
+    assert (spoken.state, spoken.version, spoken.attempt) == (State.RECEIVED, 1, 0)
+    assert (spoken.metadata, spoken.audio_key, spoken.transcript) == ({"table": 7}, "ab" * 16, None)
+    assert str(spoken.created_at.tzinfo) == "UTC"
+
+    typed, _ = orders.create(TYPED)
+    assert typed == orders.get(typed.id)
+    assert (typed.state, typed.transcript) == (State.TRANSCRIBED, HEARD)
+    assert [event.type for event in orders.events(typed.id)] == ["received", "transcribed"]
+    assert typed.id > spoken.id
+
+
+def test_an_order_needs_something_to_hear_or_read(orders: OrderStore) -> None:
+    with pytest.raises(InputError):
+        orders.create(NewOrder("cafe", 1, "en"))
+    order, _ = orders.create(SPOKEN, order_id="ord_mine")
+    assert order.id == "ord_mine"
+    with pytest.raises(Conflict):
+        orders.create(SPOKEN, order_id="ord_mine")
+
+
+@pytest.mark.parametrize("order_id", ["ord_none", "", "x" * 5000, "é'\"; --"])
+def test_unknown_ids(orders: OrderStore, order_id: str) -> None:
+    with pytest.raises(NotFound):
+        orders.get(order_id)
+    with pytest.raises(NotFound):
+        orders.cancel(order_id)
+    assert orders.claim(order_id, State.RECEIVED, owner="w", lease_s=1) is None
+    assert orders.events(order_id, after=2**80) == []
+
+
+def test_a_nul_is_the_callers_mistake(orders: OrderStore) -> None:
+    with pytest.raises(InputError):  # NotFound on SQLite; PostgreSQL can't even ask
+        orders.get("ord_\0")
+
+
+def test_every_move_of_the_table_and_no_other(orders: OrderStore) -> None:
+    for state, event in itertools.product(PATHS, Event):
+        order = order_in(orders, state)
+        history = orders.events(order.id)
+        if (state, event) in TRANSITIONS:
+            moved = orders.commit(order, Outcome(event, detail={"why": "test"}))
+            assert moved.state is TRANSITIONS[state, event]
+            assert moved == orders.get(order.id)
+            assert moved.version == order.version + 1
+            last = orders.events(order.id, after=history[-1].seq)
+            assert [(e.type, e.state, e.detail) for e in last] == [
+                (event.value, moved.state, {"why": "test"})
+            ]
+        else:
+            with pytest.raises(StaleState):
+                orders.commit(order, Outcome(event))
+            assert orders.get(order.id) == order
+            assert orders.events(order.id) == history
+
+
+def test_commit_fills_merges_and_gives_the_lease_back(orders: OrderStore) -> None:
+    order = claimed(orders, State.RECEIVED)
+    assert (order.attempt, order.lease_owner) == (1, "w1")
+    heard = Outcome(Event.TRANSCRIBED, transcript=HEARD, timings={"transcribe": 1.5}, engine={"asr": "base"})
+    order = orders.commit(order, heard)
+    assert (order.attempt, order.lease_owner, order.lease_until, order.next_attempt_at) == (
+        0,
+        None,
+        None,
+        None,
+    )
+    order = orders.commit(
+        order,
+        Outcome(
+            Event.SETTLED,
+            draft=CartDraft(lines=()),
+            cart=CART,
+            findings=(FINDING,),
+            error=OrderError(code="c", message="m", hint="h"),
+            timings={"decode": 2.5},
+            engine={"llm": "q"},
+        ),
+    )
+    assert order == orders.get(order.id)
+    assert (order.transcript, order.draft, order.cart) == (HEARD, CartDraft(lines=()), CART)
+    assert (order.timings, order.engine) == ({"transcribe": 1.5, "decode": 2.5}, {"asr": "base", "llm": "q"})
+    # What the next stage leaves None stays; an empty tuple is a finding too: there are none.
+    order = orders.commit(order, Outcome(Event.DOUBTED, findings=()))
+    assert (order.findings, order.cart) == ((), CART)
+
+
+def test_a_commit_may_hold_the_order_for_what_is_at_hand(orders: OrderStore) -> None:
+    order = orders.commit(claimed(orders, State.RECEIVED, lease_s=5), Outcome(Event.TRANSCRIBED), hold_s=600)
+    assert (order.state, order.attempt, order.lease_owner) == (State.TRANSCRIBED, 1, "w1")
+    assert order.lease_until is not None
+    assert (order.lease_until - order.updated_at).total_seconds() == 600
+    assert orders.claim(order.id, order.state, owner="w2", lease_s=60) is None
+    assert orders.renew(order, 900)
+    assert orders.commit(order, Outcome(Event.READ)).lease_owner is None
+
+
+def test_a_stale_commit_is_refused(orders: OrderStore) -> None:
+    late = claimed(orders, lease_s=0)
+    again = orders.claim(late.id, late.state, owner="w2", lease_s=60)
+    assert again is not None
+    assert (again.attempt, again.lease_owner) == (2, "w2")
+    for act in (
+        lambda: orders.commit(late, Outcome(Event.SETTLED, draft=CartDraft(lines=()))),
+        lambda: orders.release(late, retry_in_s=0, detail={}),
+        lambda: orders.commit(replace(again, state=State.RECEIVED), Outcome(Event.TRANSCRIBED)),
+    ):
+        with pytest.raises(StaleState):
+            act()
+    assert orders.get(late.id) == again
+    assert orders.commit(again, Outcome(Event.SETTLED)).state is State.DECODED
+
+
+def test_one_of_sixteen_claims_wins(orders: OrderStore, race: Any) -> None:
+    order, _ = orders.create(TYPED)
+    won = race(16, lambda n: orders.claim(order.id, State.TRANSCRIBED, owner=f"w{n}", lease_s=60))
+    assert [type(result) for result in won if result] == [OrderRecord]
+    assert orders.get(order.id).attempt == 1
+
+
+def test_one_of_sixteen_commits_wins(orders: OrderStore, race: Any) -> None:
+    order = claimed(orders)
+    ends = race(16, lambda n: orders.commit(order, Outcome(Event.DOUBTED if n % 2 else Event.DECODED)))
+    assert Counter(type(end) for end in ends) == {OrderRecord: 1, StaleState: 15}
+    assert len(orders.events(order.id)) == 3
+
+
+def test_a_claim_waits_for_its_time(orders: OrderStore) -> None:
+    order = claimed(orders)
+    assert orders.claim(order.id, State.TRANSCRIBED, owner="w2", lease_s=60) is None
+    orders.release(order, retry_in_s=60, detail={"code": "engine_unavailable"})
+    waiting = orders.get(order.id)
+    assert (waiting.attempt, waiting.lease_owner) == (1, None)
+    assert waiting.next_attempt_at is not None
+    assert 59 < (waiting.next_attempt_at - waiting.updated_at).total_seconds() < 61
+    assert orders.claim(order.id, State.TRANSCRIBED, owner="w2", lease_s=60) is None
+    assert orders.due(limit=9, idle_s=0) == []
+    assert [(e.type, e.detail) for e in orders.events(order.id)][-1] == (
+        "retry",
+        {"code": "engine_unavailable"},
+    )
+
+    orders.release(waiting, retry_in_s=0, detail={})
+    assert orders.claim(order.id, State.DECODED, owner="w2", lease_s=60) is None
+    again = orders.claim(order.id, State.TRANSCRIBED, owner="w2", lease_s=60)
+    assert again is not None
+    assert again.attempt == 2
+
+
+def test_due_finds_what_nobody_holds(orders: OrderStore) -> None:
+    waiting = [order_in(orders, state).id for state in State if state in WAITING]
+    claimed(orders)
+    lapsed = claimed(orders, lease_s=0).id
+    for state in PATHS:
+        if state not in WAITING:
+            order_in(orders, state)
+    assert [order_id for order_id, _ in orders.due(limit=50, idle_s=0)] == [*waiting, lapsed]
+    assert orders.due(limit=2, idle_s=0) == [(waiting[0], State.RECEIVED), (waiting[1], State.TRANSCRIBED)]
+    assert orders.due(limit=50, idle_s=5) == []
+    counts = orders.counts()
+    assert set(counts) == set(State)
+    assert (counts[State.TRANSCRIBED], counts[State.COMPLETED], sum(counts.values())) == (
+        3,
+        1,
+        len(PATHS) + 2,
+    )
+
+
+def test_cancel(orders: OrderStore, database: Database) -> None:
+    for state in WAITING | {State.IN_REVIEW}:
+        order = order_in(orders, state)
+        done = orders.cancel(order.id)
+        assert done.state is State.CANCELLED
+        assert orders.cancel(order.id) == done
+    for state in TERMINAL - {State.CANCELLED}:
+        with pytest.raises(Conflict):
+            orders.cancel(order_in(orders, state).id)
+
+    worked_on = claimed(orders)
+    orders.cancel(worked_on.id)
+    with pytest.raises(StaleState):
+        orders.commit(worked_on, Outcome(Event.DECODED))
+
+
+def test_cancel_withdraws_the_review(orders: OrderStore, database: Database) -> None:
+    reviews = ReviewStore(database, "main")
+    order = order_in(orders, State.IN_REVIEW)
+    review = reviews.by_order(order.id)
+    assert review is not None
+    held = reviews.claim(review.id, "ann", 60)
+    orders.cancel(order.id)
+    after = reviews.get(review.id)
+    assert (after.status, after.claimed_by, after.version) == ("withdrawn", None, held.version + 1)
+    with pytest.raises(Conflict):
+        reviews.claim(review.id, "ann", 60)
+
+
+def test_a_doubt_opens_a_review(orders: OrderStore, database: Database) -> None:
+    reviews = ReviewStore(database, "main")
+    order = order_in(orders, State.DECODED)
+    assert reviews.by_order(order.id) is None
+    reasons = (ReviewReason.LOW_ASR_CONFIDENCE, ReviewReason.BLOCKING_FINDING)
+    doubted = orders.commit(order, Outcome(Event.DOUBTED, cart=CART, reasons=reasons))
+    review = reviews.by_order(order.id)
+    assert review is not None
+    assert (review.status, review.version, review.proposed, review.reasons) == ("open", 1, CART, reasons)
+    assert doubted.reasons == reasons
+
+
+def test_no_move_without_its_review(
+    orders: OrderStore, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = ReviewStore(database, "main").by_order(order_in(orders, State.IN_REVIEW).id)
+    assert taken is not None
+    order = order_in(orders, State.DECODED)
+    monkeypatch.setattr("services.storage.base.changes.new_id", lambda _prefix: taken.id)
+    with pytest.raises(IntegrityError):
+        orders.commit(order, Outcome(Event.DOUBTED))
+    assert orders.get(order.id) == order
+    assert len(orders.events(order.id)) == 4
+
+
+def test_a_key_makes_one_order(orders: OrderStore, race: Any) -> None:
+    key = Idempotency("client", "key", "hash")
+    made = race(20, lambda _n: orders.create(TYPED, idempotency=key))
+    assert Counter(created for _, created in made) == {True: 1, False: 19}
+    assert len({order.id for order, _ in made}) == 1
+    assert sum(orders.counts().values()) == 1
+
+    with pytest.raises(IdempotencyMismatch) as refused:
+        orders.create(SPOKEN, idempotency=replace(key, body_hash="other"))
+    assert refused.value.code == "idempotency_mismatch"
+    for other in (replace(key, client="b"), replace(key, key="k2")):
+        assert orders.create(TYPED, idempotency=other)[1]
+    # A repeat sees the order as it is now.
+    first = orders.cancel(made[0][0].id)
+    assert orders.create(TYPED, idempotency=key) == (first, False)
+
+    assert orders.forget_keys(60) == 0
+    assert orders.forget_keys(-1) == 3
+    assert orders.create(TYPED, idempotency=key)[1]
+
+
+@pytest.mark.parametrize("key", ["", "k" * 256])
+def test_keys_have_a_length(key: str) -> None:
+    with pytest.raises(InputError):
+        Idempotency("c", key, "h")
+
+
+def test_nothing_is_kept_of_an_order_that_fails(orders: OrderStore) -> None:
+    key = Idempotency("c", "k", "h")
+    with pytest.raises(Exception, match="JSON compliant"):
+        orders.create(replace(TYPED, metadata={"x": float("nan")}), idempotency=key)
+    assert sum(orders.counts().values()) == 0
+    assert orders.create(TYPED, idempotency=key)[1]
+
+
+def test_pages_are_stable_while_orders_come_in(orders: OrderStore) -> None:
+    made = [orders.create(TYPED)[0].id for _ in range(7)]
+    seen: list[str] = []
+    cursor: str | None = None
+    for _ in range(4):
+        page, cursor = orders.page(status=None, cursor=cursor, limit=2)
+        seen += [order.id for order in page]
+        orders.create(TYPED)
+        if cursor is None:
+            break
+    assert seen == made[::-1]
+    assert cursor is None
+
+
+def test_pages_by_status(orders: OrderStore) -> None:
+    by_state = {state: order_in(orders, state).id for state in PATHS}
+    page, cursor = orders.page(status="processing", cursor=None, limit=2)
+    rest, end = orders.page(status="processing", cursor=cursor, limit=2)
+    wanted = [by_state[state] for state in (State.DECODED, State.READ, State.TRANSCRIBED)]
+    assert [order.id for order in (*page, *rest)] == wanted
+    assert end is None
+    with pytest.raises(InputError, match="No status 'done'"):
+        orders.page(status="done", cursor=None, limit=2)
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "!!!!", "é", "bm90IGEgY3Vyc29y", "MjAyNi0wMS0wMQ", "A" * 10_000])
+def test_a_cursor_of_somebody_else(orders: OrderStore, cursor: str) -> None:
+    with pytest.raises(InputError):
+        orders.page(status=None, cursor=cursor, limit=2)

@@ -1,0 +1,98 @@
+"""Staff accounts in storage, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from infra.sql.database import Database
+from schemas.errors import Conflict, InputError, NotFound
+from schemas.shops.staff import Entered
+from services.storage.people.sessions import SessionStore
+from services.storage.people.sign_in import SignIns
+from services.storage.people.staff import StaffStore
+from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap
+
+
+@pytest.fixture(autouse=True)
+def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    cheap(monkeypatch)
+
+
+@pytest.fixture
+def staff(database: Database) -> StaffStore:
+    return StaffStore(database)
+
+
+def enter(database: Database, password: str = PASSWORD) -> str:
+    """Ann's token."""
+    got = SignIns(database).by_password("Ann", password, HERE, HOUR_S)
+    assert isinstance(got, Entered)
+    return got.token
+
+
+def signed_in(database: Database, token: str) -> bool:
+    return SessionStore(database).of(token, HOUR_S) is not None
+
+
+def test_an_account_is_made_and_listed(staff: StaffStore) -> None:
+    ann = staff.add("  Ann ", PASSWORD)
+    assert (ann.name, ann.disabled_at, ann.second_step) == ("Ann", None, False)
+    assert staff.list() == [ann]
+
+
+def test_a_disabled_account_is_out_at_once(staff: StaffStore, database: Database) -> None:
+    staff.add("Ann", PASSWORD)
+    token = enter(database)
+    gone = staff.disable("Ann")
+    assert gone.disabled_at is not None
+    assert not signed_in(database, token)
+    assert SignIns(database).by_password("Ann", PASSWORD, HERE, HOUR_S) is None
+    assert staff.disable("Ann") == gone
+    with pytest.raises(Conflict, match="already"):
+        staff.add("Ann", PASSWORD)
+
+
+def test_a_new_password_ends_sessions(staff: StaffStore, database: Database) -> None:
+    staff.add("Ann", PASSWORD)
+    token = enter(database)
+    staff.set_password("Ann", "another long one")
+    assert not signed_in(database, token)
+    assert SignIns(database).by_password("Ann", PASSWORD, HERE, HOUR_S) is None
+    assert signed_in(database, enter(database, "another long one"))
+
+
+def test_ones_own_new_password_ends_the_others(staff: StaffStore, database: Database) -> None:
+    ann = staff.add("Ann", PASSWORD)
+    kept, other = enter(database), enter(database)
+    own = SessionStore(database).of(kept, HOUR_S)
+    assert own is not None
+    staff.change_password(ann.id, "another long one", keeping=own.id)
+    assert signed_in(database, kept)
+    assert not signed_in(database, other)
+    with pytest.raises(InputError):
+        staff.change_password(ann.id, "short", keeping=own.id)
+
+
+@pytest.mark.parametrize(
+    ("name", "password"),
+    [("", PASSWORD), ("x" * 81, PASSWORD), ("a\nb", PASSWORD), ("Ann", "short"), ("Ann", "x" * 201)],
+)
+def test_unfit_names_and_passwords(staff: StaffStore, name: str, password: str) -> None:
+    with pytest.raises(InputError):
+        staff.add(name, password)
+    assert staff.list() == []
+
+
+def test_accounts_that_do_not_exist(staff: StaffStore) -> None:
+    for act in (lambda: staff.disable("bob"), lambda: staff.set_password("bob", PASSWORD)):
+        with pytest.raises(NotFound):
+            act()
+
+
+def test_one_of_two_gets_a_name(staff: StaffStore, race: Any) -> None:
+    ends = race(4, lambda n: staff.add("Ann", f"{PASSWORD} {n}"))
+    assert Counter(type(end) for end in ends)[Conflict] == 3
+    assert len(staff.list()) == 1

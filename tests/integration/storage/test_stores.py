@@ -1,0 +1,223 @@
+"""What every store of recordings keeps to: the folder, and a bucket on a real S3 server."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.blobs.bucket import BadAddress, BlobBucket
+from infra.blobs.folder import BlobFolder
+from infra.blobs.store import Blobs, DiskFull, NotABlob, StoreAway
+from infra.settings import Settings
+from schemas.errors import InputError
+from services.recordings import store_of
+from tests.object_store import ObjectStore
+
+HOUR_S = 3600.0
+
+
+@pytest.fixture
+def bucket(object_store: ObjectStore, tmp_path: Path) -> BlobBucket:
+    return BlobBucket(f"s3://{object_store.bucket()}/shops/one", object_store.url, tmp_path / "spool")
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
+    if request.param == "folder":
+        return BlobFolder(tmp_path / "recordings")
+    made: BlobBucket = request.getfixturevalue("bucket")
+    return made
+
+
+def stored(blobs: Blobs, sound: bytes = b"RIFF and so on") -> str:
+    with blobs.open() as writer:
+        writer.write(sound)
+        return writer.commit("audio/wav")
+
+
+def read(blobs: Blobs, key: str, *span: int) -> bytes:
+    opened = blobs.opened(key)
+    try:
+        return b"".join(opened.pieces(*span))
+    finally:
+        opened.close()
+
+
+def left_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_what_was_written_is_there_until_it_is_removed(blobs: Blobs) -> None:
+    blobs.check()
+    with blobs.open() as writer:
+        writer.write(b"one ")
+        writer.write(b"two")
+        assert (writer.size, writer.sha256) == (7, hashlib.sha256(b"one two").hexdigest())
+        assert list(blobs.older_than(-HOUR_S)) == []
+        key = writer.commit("audio/wav")
+    writer.discard()
+    other = stored(blobs)
+    opened = blobs.opened(key)
+    assert opened.size == 7
+    opened.close()
+    assert (read(blobs, key), read(blobs, key, 2), read(blobs, key, 1, 5)) == (
+        b"one two", b"e two", b"ne t"
+    )  # fmt: skip
+    with blobs.local(key) as file:
+        assert file.read_bytes() == file.read_bytes() == b"one two"
+    assert set(blobs.older_than(-HOUR_S)) == {key, other}
+    assert list(blobs.older_than(HOUR_S)) == []
+    blobs.delete(key)
+    blobs.delete(key)
+    assert list(blobs.older_than(-HOUR_S)) == [other]
+    with pytest.raises(FileNotFoundError):
+        blobs.opened(key)
+    with pytest.raises(FileNotFoundError), blobs.local(key):
+        raise AssertionError("there is nothing to hear")
+    blobs.clear_leftovers()
+
+
+def test_what_was_not_committed_is_nowhere(blobs: Blobs, tmp_path: Path) -> None:
+    with blobs.open() as writer:
+        writer.write(b"half")
+    with blobs.open() as writer:
+        writer.discard()
+        writer.discard()
+    assert list(blobs.older_than(-HOUR_S)) == []
+    assert left_in(tmp_path) == []
+
+
+def test_an_empty_one_and_a_long_one(blobs: Blobs) -> None:
+    sound = secrets.token_bytes(2_500_000)  # several pieces, and not at their edges
+    long, empty = stored(blobs, sound), stored(blobs, b"")
+    assert read(blobs, long) == sound
+    assert read(blobs, long, 1_048_575, 2_097_153) == sound[1_048_575:2_097_153]
+    assert read(blobs, empty) == b""
+    with blobs.local(long) as file:
+        assert file.read_bytes() == sound
+
+
+@pytest.mark.parametrize("key", ["", "../../etc/passwd", "A" * 32, "a" * 32 + "\n", "a" * 31 + "/", "probe"])
+def test_only_our_keys_name_anything(blobs: Blobs, key: str) -> None:
+    for use in (blobs.opened, blobs.delete):
+        with pytest.raises(NotABlob):
+            use(key)
+    with pytest.raises(NotABlob), blobs.local(key):
+        pass
+
+
+def test_many_at_once(blobs: Blobs, race: Callable[..., list[Any]]) -> None:
+    keys = race(8, lambda number: stored(blobs, str(number).encode() * 1000))
+    assert race(8, lambda number: read(blobs, keys[number])) == [str(n).encode() * 1000 for n in range(8)]
+
+
+def test_nothing_is_ever_written_over(
+    bucket: BlobBucket, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "token_hex", lambda _: "ab" * 16)
+    key = stored(bucket, b"first")
+    with pytest.raises(FileExistsError):
+        stored(bucket, b"second")
+    assert read(bucket, key) == b"first"
+    assert stored(bucket, b"first") == key, "sent again after an answer that was lost"
+
+
+def test_a_server_that_writes_over_is_not_taken(bucket: BlobBucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    import obstore
+
+    real = obstore.put
+    monkeypatch.setattr(obstore, "put", lambda *given, **more: real(*given, **{**more, "mode": "overwrite"}))
+    with pytest.raises(StoreAway, match="If-None-Match"):
+        bucket.check()
+
+
+def test_it_holds_our_names_under_the_prefix_alone(bucket: BlobBucket, object_store: ObjectStore) -> None:
+    key, name = stored(bucket), bucket._bucket
+    bucket.check()
+    assert object_store.names(name) == [f"shops/one/{key[:2]}/{key}"], "no probe is left"
+    kept = object_store.client.head_object(Bucket=name, Key=f"shops/one/{key[:2]}/{key}")
+    assert (kept["ContentType"], kept["CacheControl"]) == ("audio/wav", "private, no-store")
+    for foreign in ("shops/one/notes.txt", f"shops/one/zz/{key}", f"shops/two/{key[:2]}/{'c' * 32}"):
+        object_store.client.put_object(Bucket=name, Key=foreign, Body=b"not ours")
+    assert list(bucket.older_than(-HOUR_S)) == [key]
+
+
+def test_a_link_plays_without_a_credential(bucket: BlobBucket, tmp_path: Path) -> None:
+    link = bucket.link(stored(bucket), 60)
+    answer = httpx.get(link, headers={"Range": "bytes=5-7"}, trust_env=False)
+    assert (answer.status_code, answer.content) == (206, b"and")
+    assert (answer.headers["content-type"], answer.headers["cache-control"]) == (
+        "audio/wav", "private, no-store"
+    )  # fmt: skip
+    assert "X-Amz-Expires=60&" in link
+    assert BlobFolder(tmp_path / "folder").link("a" * 32, 60) is None
+
+
+def test_no_copy_is_left_by_whoever_is_killed_with_it(bucket: BlobBucket, tmp_path: Path) -> None:
+    key = stored(bucket)
+    code = (
+        "import os, sys; from pathlib import Path; from infra.blobs.bucket import BlobBucket\n"
+        "b = BlobBucket(sys.argv[1], sys.argv[2], Path(sys.argv[3]))\n"
+        "w = b.open(); w.write(b'half')\n"
+        "with b.local(sys.argv[4]) as file:\n"
+        "    print(file.read_bytes().decode(), flush=True); os.kill(os.getpid(), 9)"
+    )
+    given = [f"s3://{bucket._bucket}/shops/one", bucket._endpoint, str(tmp_path / "spool"), key]
+    done = subprocess.run([sys.executable, "-c", code, *given], capture_output=True, text=True, timeout=60)
+    assert (done.stdout.strip(), done.returncode) == ("RIFF and so on", -9)
+    assert left_in(tmp_path) == []
+
+
+def test_away_refused_and_full_are_told_apart_from_gone(
+    bucket: BlobBucket, object_store: ObjectStore, tmp_path: Path
+) -> None:
+    key = stored(bucket)
+    nowhere = BlobBucket("s3://no-such-bucket", object_store.url, tmp_path / "spool")
+    with pytest.raises(StoreAway, match="NoSuchBucket"):
+        stored(nowhere)
+    with pytest.raises(StoreAway, match="NoSuchBucket"), nowhere.local(key):
+        pass
+    with object_store.away():
+        for use in (
+            lambda: stored(bucket),
+            lambda: bucket.opened(key),
+            lambda: bucket.local(key).__enter__(),
+            lambda: bucket.delete(key),
+            lambda: list(bucket.older_than(0)),
+            bucket.check,
+        ):
+            with pytest.raises(StoreAway) as told:
+                use()
+            assert "\n" not in str(told.value)
+    assert list(bucket.older_than(-HOUR_S)) == [key]
+    with bucket.open() as writer:
+        writer._file.close()
+        with open("/dev/full", "wb", buffering=0) as writer._file, pytest.raises(DiskFull):
+            writer.write(b"x")
+    assert left_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "endpoint"),
+    [
+        ("gs://bucket", ""),
+        ("s3://", ""),
+        ("bucket", ""),
+        ("s3://key:secret@bucket", ""),
+        ("s3://b", "host:9000"),
+    ],
+)
+def test_what_names_no_bucket_is_said_at_once(tmp_path: Path, url: str, endpoint: str) -> None:
+    with pytest.raises(BadAddress):
+        BlobBucket(url, endpoint, tmp_path)
+    with pytest.raises(InputError, match="SAYCART_RECORDINGS_URL") as told:
+        store_of(Settings(home=tmp_path, recordings_url=url, recordings_endpoint=endpoint))
+    assert "secret" not in told.value.detail

@@ -1,0 +1,127 @@
+"""Orders that two readers read differently, through workers and API: asked, answered, priced, complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from schemas.compare import canonical_draft
+from tests.integration import api_world
+from tests.integration.api_world import World, expect_problem
+from tests.integration.engines.test_two_readers import OTHER, SAME, STRANGE, reading
+from tests.stand_ins import AWAY, RIGHT, SAID, ScriptedDecoder, Works
+
+world, own_world = api_world.world, api_world.own_world
+
+
+def workers(world: World, folder: Path) -> Works:
+    """The workers of that API, whose learned reader says what a test has it say."""
+    made = Works(world.parts.database, BlobFolder(folder))
+    made.skip_settled, made.reader = True, "all"
+    return made
+
+
+@pytest.fixture
+def works(world: World, tmp_path: Path) -> Works:
+    return workers(world, tmp_path)
+
+
+def read(world: World, works: Works, said: str, text: str, probability: float) -> dict[str, Any]:
+    """An order as the API has it once the workers are through with it."""
+    works.decoder = ScriptedDecoder([AWAY], reading=reading(text, probability))
+    order_id = world.text(said, menu="trap-cafe")["id"]
+    works.until_settled(order_id)
+    order: dict[str, Any] = world.http.get(f"/v1/orders/{order_id}").json()
+    assert order["status"] == "needs_review"
+    return order
+
+
+def answer(world: World, order: dict[str, Any], given: str) -> dict[str, Any]:
+    sent = {"question": order["question"]["id"], "answer": given}
+    answered = world.http.post(f"/v1/orders/{order['id']}/answer", json=sent)
+    assert answered.status_code == 200, answered.text
+    found: dict[str, Any] = answered.json()
+    return found
+
+
+@pytest.mark.parametrize(("given", "quantity", "total"), [("first", 2, 1470), ("second", 1, 910)])
+def test_the_answer_picks_one_of_two_carts_which_is_priced_and_complete(
+    world: World, works: Works, given: str, quantity: int, total: int
+) -> None:
+    order = read(world, works, SAID, OTHER, 0.99)
+    assert order["question"]["text"] == "2 or 1 × large latte (oat milk)?"
+    assert [choice["text"] for choice in order["question"]["answers"]][2] == "Neither"
+    done = answer(world, order, given)
+    assert done["status"] == "completed"
+    assert done["cart"]["lines"][0]["quantity"] == quantity
+    assert done["cart"]["total"] == total
+    assert done["review"]["status"] == "withdrawn"
+    last = works.orders.events(order["id"])[-1]
+    assert last.type == "answered"
+    assert last.detail["asked"] == order["question"]["text"]
+    assert last.detail["answer"] == given
+
+
+def test_one_cart_that_nobody_is_sure_of_is_confirmed_by_its_customer(world: World, works: Works) -> None:
+    order = read(world, works, STRANGE, SAME, 0.7)
+    assert order["question"]["id"] == "order/right"
+    assert "1 × large latte (oat milk); 1 × blueberry muffin, $9.10 in all" in order["question"]["text"]
+    done = answer(world, order, "yes")
+    assert done["status"] == "completed"
+    assert done["cart"]["total"] == 910
+
+
+def test_nothing_ordered_is_taken_back_by_its_customer(world: World, works: Works) -> None:
+    order = read(world, works, "actually never mind, forget it", "nothing", 0.999)
+    done = answer(world, order, "yes")
+    assert (done["status"], done["review"]["status"]) == ("cancelled", "withdrawn")
+
+
+def test_a_reviewer_who_holds_it_is_not_overtaken_by_neither(world: World, works: Works) -> None:
+    order = read(world, works, SAID, OTHER, 0.99)
+    review = works.reviews.by_order(order["id"])
+    assert review is not None
+    world.http.post(f"/v1/reviews/{review.id}/claim", json={"reviewer": "ada"})
+    sent = {"question": "order/which", "answer": "neither"}
+    expect_problem(world.http.post(f"/v1/orders/{order['id']}/answer", json=sent), 409, "conflict")
+    assert works.types(order["id"])[-1] == "doubted"
+
+
+def test_what_was_asked_is_erased_with_the_words(world: World, works: Works) -> None:
+    order = read(world, works, STRANGE, SAME, 0.7)
+    answer(world, order, "yes")
+    assert world.http.delete(f"/v1/orders/{order['id']}/data").status_code < 300
+    kept = works.orders.get(order["id"])
+    assert kept.engine["reader"] == {"probability": 0.7, "verdict": "unsure"}
+    assert "asked" not in works.orders.events(order["id"])[-1].detail
+
+
+def test_neither_goes_to_a_human_who_sees_both_readings(own_world: World, tmp_path: Path) -> None:
+    works = workers(own_world, tmp_path)
+    order = read(own_world, works, SAID, OTHER, 0.99)
+    before = works.reviews.by_order(order["id"])
+    assert before is not None
+    still = answer(own_world, order, "neither")
+    assert (still["status"], still["question"]) == ("needs_review", None)
+    told = {finding["code"]: finding["detail"] for finding in still["findings"]}
+    assert "1 × large latte (oat milk); 1 × blueberry muffin" in told["readers_differ"]
+    assert "2 or 1 × large latte" in told["reading_declined"]
+    event = works.orders.events(order["id"])[-1]
+    assert (event.type, event.detail["answer"]) == ("declined", "neither")
+    again = {"question": "order/which", "answer": "first"}
+    expect_problem(own_world.http.post(f"/v1/orders/{order['id']}/answer", json=again), 409, "conflict")
+    # It keeps its place in the queue, and whoever has read it already is told that there is more to read.
+    review = works.reviews.by_order(order["id"])
+    assert review is not None
+    assert (review.status, review.created_at) == ("open", before.created_at)
+    assert review.version == before.version + 1
+    claimed = own_world.http.post(f"/v1/reviews/{review.id}/claim", json={"reviewer": "ada"}).json()
+    sent = {"reviewer": "ada", "version": claimed["version"], "action": "correct"}
+    sent |= {"cart": RIGHT.model_dump(mode="json")}
+    decided = own_world.http.post(f"/v1/reviews/{review.id}/decision", json=sent)
+    assert decided.status_code == 200, decided.text
+    final = works.orders.get(order["id"])
+    assert canonical_draft(final.draft) == canonical_draft(RIGHT)

@@ -1,0 +1,232 @@
+"""The documented proxy before a real API: Debian's Caddy with its own certificates, and no network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from infra.processes.ports import any_free
+from infra.settings import REPOSITORY, Settings
+from schemas.shops.access import Role
+from services.api.app import create_app
+from services.bootstrap import Container
+from tests.integration.api_world import MENU, World, running
+from tests.waiting import until
+
+CADDYFILE = REPOSITORY / "infra/caddy/Caddyfile"
+NAME = "order.test"
+PASSWORD = "correct horse battery"
+ORDER = {"transcript": "a latte", "menu": MENU["id"]}
+
+needs_caddy = pytest.mark.skipif(
+    shutil.which("caddy") is None, reason="no caddy here (apt-get install caddy)"
+)
+
+
+@dataclass
+class Front:
+    """A running Caddy and the API behind it. `http` speaks to it by TLS, under its name."""
+
+    world: World
+    port: int
+    plain_port: int
+    context: ssl.SSLContext
+    http: httpx.Client
+
+    def line(self, name: str = NAME) -> ssl.SSLSocket:
+        """A TLS connection for a name, 20 s patient."""
+        plain = socket.create_connection(("127.0.0.1", self.port), 20)
+        return self.context.wrap_socket(plain, server_hostname=name)
+
+    def says(self, lines: str, body: str = "") -> bytes:
+        """What it answers to these very lines, up to the end."""
+        with self.line() as line:
+            line.sendall(
+                (lines.strip().replace("\n", "\r\n") + f"\r\nConnection: close\r\n\r\n{body}").encode()
+            )
+            return line.makefile("rb").read()
+
+
+@contextmanager
+def caddy(home: Path, world: World, port: int, **named: str) -> Iterator[Front]:
+    """Caddy with the repository's file, its time for heads cut to a second."""
+    file = home / "Caddyfile"
+    file.write_text(CADDYFILE.read_text().replace("read_header 10s", "read_header 1s"))
+    plain_port = any_free()
+    environment = os.environ | {
+        "SITE": NAME, "UPSTREAM": f"127.0.0.1:{world.port}", "GLOBAL": "local_certs\nskip_install_trust",
+        "HTTPS_PORT": str(port), "HTTP_PORT": str(plain_port), "HOME": str(home),
+        "XDG_DATA_HOME": str(home / "data"), "XDG_CONFIG_HOME": str(home / "config"), **named,
+    }  # fmt: skip
+    with (home / "caddy.log").open("wb") as log:
+        command = ["caddy", "run", "--config", str(file), "--adapter", "caddyfile"]
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        root = home / "data/caddy/pki/authorities/local/root.crt"
+        until(lambda: process.poll() is not None or root.exists(), 30)
+        context = ssl.create_default_context(cafile=str(root))
+        with httpx.Client(
+            base_url=f"https://{NAME}:{port}",
+            headers=world.people["ada"],
+            transport=_ByName(port, context),
+            trust_env=False,
+            timeout=20,
+        ) as http:
+            front = Front(world, port, plain_port, context, http)
+            until(lambda: _answers(front), 30)
+            yield front
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+class _ByName(httpx.HTTPTransport):
+    """To loopback, whatever the name; the name goes into the certificate's check and the Host."""
+
+    def __init__(self, port: int, context: ssl.SSLContext) -> None:
+        super().__init__(verify=context)
+        self._port = port
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        request.extensions |= {"sni_hostname": request.url.host}
+        request.url = request.url.copy_with(host="127.0.0.1", port=self._port)
+        return super().handle_request(request)
+
+
+def _answers(front: Front) -> bool:
+    try:
+        return front.http.get("/").is_success
+    except httpx.TransportError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    """As docs/operations.md tells to set it up; /v1 and the staff's pages for everybody."""
+    port, home = any_free(), tmp_path_factory.mktemp("front")
+    with (
+        running(home / "api", public_url=f"https://{NAME}:{port}", proxies="127.0.0.1") as world,
+        caddy(home, world, port) as found,
+    ):
+        world.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
+        yield found
+
+
+@needs_caddy
+def test_pages_and_the_api_are_there_by_https(front: Front) -> None:
+    page = front.http.get("/")
+    assert page.status_code == 200
+    assert page.headers.get_list("strict-transport-security") == ["max-age=31536000"]
+    assert front.http.get("/sign-in").status_code == 200
+    made = front.http.post("/v1/orders", json=ORDER)
+    assert made.status_code == 202
+    with front.http.stream("GET", f"/v1/orders/{made.json()['id']}/events") as stream:
+        assert "received" in next(stream.iter_text())
+
+
+@needs_caddy
+def test_a_form_of_our_page_and_the_secure_cookie(front: Front) -> None:
+    form = {"name": "Ann", "password": PASSWORD}
+    own = f"https://{NAME}:{front.port}"
+    answer = front.http.post("/sign-in", data=form, headers={"Origin": own})
+    assert answer.status_code == 303
+    assert "; Secure" in answer.headers["set-cookie"]
+    for other in ("https://evil.example", own.replace("https", "http"), "null"):
+        assert front.http.post("/sign-in", data=form, headers={"Origin": other}).status_code == 403
+
+
+@needs_caddy
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/metrics", "/metrics/database", "/readyz", "/livez", "/docs", "/openapi.json"),
+        *("/.git/config", "/metrics/", "//metrics"),
+    ],
+)
+def test_the_rest_is_not_there(front: Front, path: str) -> None:
+    answer = front.says(f"GET {path} HTTP/1.1\nHost: {NAME}:{front.port}")
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"saycart" not in answer
+    for trick in (f"/static/..{path}", f"/orders/%2e%2e{path}", f"/static/%2e%2e%2f{path[1:]}"):
+        answer = front.says(f"GET {trick} HTTP/1.1\nHost: {NAME}:{front.port}")
+        assert b" 404 " in answer.splitlines()[0] or b" 400 " in answer.splitlines()[0]
+
+
+@needs_caddy
+def test_other_names_get_nothing(front: Front) -> None:
+    assert front.says("GET / HTTP/1.1\nHost: evil.example").startswith(b"HTTP/1.1 421 ")
+    with pytest.raises(ssl.SSLError):
+        front.line("evil.example")
+    with httpx.Client(base_url=f"http://127.0.0.1:{front.plain_port}", trust_env=False) as plain:
+        sent = plain.get("/orders", headers={"Host": NAME})
+        assert (sent.status_code, sent.headers["location"].split(":")[0]) == (308, "https")
+        with pytest.raises(httpx.TransportError):
+            plain.get("/", headers={"Host": "evil.example"})
+
+
+@needs_caddy
+def test_a_client_can_not_claim_another_address(front: Front) -> None:
+    """What it sends in X-Forwarded-For is thrown away: limits count the address that Caddy saw."""
+    order_id = front.http.post("/v1/orders", json=ORDER).json()["id"]
+    claims = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "http", "Forwarded": "for=203.0.113.9"}
+    with front.http.stream("GET", f"/v1/orders/{order_id}/events", headers=claims) as stream:
+        text = stream.iter_text()  # kept: the stream is closed with it
+        next(text)
+        taken = front.world.server._app.state.seats._taken
+        assert {name for kind, name in taken if kind == "address"} == {"127.0.0.1"}
+        assert stream.headers["strict-transport-security"]
+
+
+@needs_caddy
+def test_a_slow_head_is_ended(front: Front) -> None:
+    began = time.monotonic()
+    with front.line() as line:
+        line.sendall(b"GET / HTTP/1.1\r\n")
+        try:
+            while time.monotonic() - began < 15:
+                line.sendall(b"X: a\r\n")
+                time.sleep(0.1)
+        except OSError:
+            return
+    pytest.fail("it was never ended")
+
+
+@needs_caddy
+def test_the_api_and_the_staffs_pages_can_be_closed_to_the_outside(front: Front, tmp_path: Path) -> None:
+    with caddy(
+        tmp_path, front.world, any_free(), API_FROM="10.0.0.0/8 fd00::/8", STAFF_FROM="10.1.2.3"
+    ) as shut:
+        assert shut.http.get("/").status_code == 200
+        for path in ("/v1/orders", "/v1/menus", "/sign-in", "/review", "/menu"):
+            assert shut.http.get(path).status_code == 404
+        assert shut.http.post("/v1/orders", json=ORDER).status_code == 404
+
+
+def test_every_route_has_its_place_in_the_file(tmp_path: Path) -> None:
+    """A page that is added is closed to everybody until it is named there."""
+    named = dict(re.findall(r"^\t@(\w+) path (.+)$", CADDYFILE.read_text(), re.MULTILINE))
+    patterns = [pattern for line in named.values() for pattern in line.split()]
+
+    def covered(path: str) -> bool:
+        return any(path == p or (p.endswith("*") and path.startswith(p[:-1])) for p in patterns)
+
+    box = Container(Settings(home=tmp_path))
+    routers = [part.original_router for part in create_app(box).routes if hasattr(part, "original_router")]
+    box.close()
+    routes = {route.path for router in routers for route in router.routes if isinstance(route, APIRoute)}
+    assert {"/orders/{order_id}", "/v1/orders", "/sign-in"} <= routes
+    assert {path for path in routes if not covered(path)} == set()
+    assert set(named) == {"customers", "staff", "api", "inside"}

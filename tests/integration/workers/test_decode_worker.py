@@ -1,0 +1,133 @@
+"""The decode worker as a process of its own: it takes no order for a server that ignores the mask."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Supervisor
+from infra.redis.server import EmbeddedRedis
+from infra.settings import Settings
+from infra.sql.database import Database
+from schemas.lifecycle import State
+from services.bootstrap import bootstrap
+from services.engines.decoding.decoder import PROBE_WORD
+from services.engines.masks.labels import Labels
+from services.storage.shops.menus import MenuStore
+from services.workers.stack import as_environment
+from services.workers.worker import WORKERS, celery_argv
+from tests.staged_server import Answer, completion, is_probe, staged_server
+from tests.stand_ins import CAFE, RIGHT, TESTER, Works
+from tests.waiting import until
+
+TIMEOUT_S = 60.0
+PROMPT_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("redis")
+    server = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
+    supervisor = Supervisor(home)
+    supervisor.start([server.child("redis")])
+    yield server.url
+    supervisor.stop()
+
+
+def worker(name: str, home: Path, *, menus: int = 0, **settings: Any) -> subprocess.Popen[str]:
+    config = Settings(home=home, **settings)
+    database = Database(config.database)
+    database.migrate()
+    for number in range(menus):
+        MenuStore(database, "main").put(CAFE.model_copy(update={"id": f"cafe-{number}"}), by=TESTER)
+    database.close()
+    environment = {**os.environ, **as_environment(config), "SAYCART_READY_FILE": str(home / "ready")}
+    argv = celery_argv(name, WORKERS[name], 1, "INFO")
+    return subprocess.Popen(
+        argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
+    )
+
+
+def test_it_ends_with_the_reason_when_the_server_ignores_the_mask(tmp_path: Path, redis_url: str) -> None:
+    with staged_server(lambda body: completion("Sure! Hello!")) as server:
+        process = worker("decode", tmp_path, redis_url=redis_url, llm_url=server.url)
+        said, _ = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1
+    assert "No orders are taken: The decode server ignores the mask" in said.splitlines()[-1]
+    assert not (tmp_path / "ready").exists()
+
+
+def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis_url: str) -> None:
+    """Three hundred menus whose prompts take half a minute each: it serves at once, and an order that comes
+    ends what is being warmed."""
+    # Checked, the order is decoded whole, though its words settle it.
+    settings: dict[str, Any] = {"redis_url": redis_url, "check_settled": 1}
+    asked: list[str] = []
+    over = threading.Event()
+
+    def answer(body: dict[str, Any]) -> Answer:
+        kind = "probe" if is_probe(body) else "order" if "grammar" in body else "prompt"
+        asked.append(kind)
+        if kind == "prompt":
+            over.wait(PROMPT_S)
+        return completion(PROBE_WORD if kind == "probe" else Labels(CAFE).to_wire(RIGHT))
+
+    with staged_server(answer) as server:
+        process = worker("decode", tmp_path, menus=300, llm_url=server.url, **settings)
+        parts = bootstrap(Settings(home=tmp_path, **settings))
+        works = Works(parts.database, parts.blobs)
+        try:
+            began = time.monotonic()
+            _until((tmp_path / "ready").exists, process)
+            took = time.monotonic() - began
+            _until(lambda: "prompt" in asked, process)
+            order_id = works.to_decode()
+            assert parts.doorbell.ring(order_id, State.READ)
+            _until(lambda: works.orders.get(order_id).state is State.COMPLETED, process)
+            assert server.gone.is_set(), "the prompt that was being warmed went on"
+            before = asked.index("order")
+            assert asked[:before].count("prompt") == 1, "one prompt at a time"
+            assert took < PROMPT_S, "ready only after a prompt"
+        finally:
+            over.set()
+            process.kill()
+            process.wait()
+            parts.close()
+
+
+def _until(happens: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    def it_does() -> object:
+        assert process.poll() is None
+        return happens()
+
+    until(it_does, TIMEOUT_S)
+
+
+@pytest.mark.parametrize("answer", [completion(PROBE_WORD), (503, b"")], ids=["masks", "is away"])
+def test_it_serves_when_the_server_masks_or_may_yet_come(
+    tmp_path: Path, redis_url: str, answer: Answer
+) -> None:
+    with staged_server(lambda body: answer) as server:
+        process = worker("decode", tmp_path, redis_url=redis_url, llm_url=server.url)
+        late = threading.Timer(TIMEOUT_S, process.kill)
+        late.start()
+        try:
+            assert process.stdout is not None
+            assert any("worker.ready" in line for line in process.stdout), "it ended, or never got ready"
+            _until((tmp_path / "ready").exists, process)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=TIMEOUT_S)
+        finally:
+            late.cancel()
+            process.kill()
+    assert server.bodies, "it did not ask for the proof"
+    assert not (tmp_path / "ready").exists(), "it still says that it can work"

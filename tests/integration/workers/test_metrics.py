@@ -1,0 +1,242 @@
+"""How metrics reach Prometheus: from processes of a machine, replicas of the API, and the database."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+from sqlalchemy import update
+
+from infra.observability import metrics
+from infra.processes.ports import any_free
+from infra.settings import REPOSITORY, Settings
+from infra.sql.database import Database
+from schemas.lifecycle import State
+from services.storage.base.tables import OrderRow, OutboxRow
+from services.workers.stack import Stack, as_environment
+from tests.integration import api_world
+from tests.integration.api_world import World, running
+from tests.shown import Shown, shown, shown_by
+from tests.waiting import until
+
+own_world = api_world.own_world
+
+# A part that counts one stage in itself and one in a child, and waits to be killed with one in hand.
+PART = """
+import os, sys, time
+from infra import measures, metrics
+folder = metrics.begin("decode", 0)
+def stage():
+    with measures.stage_took("decode") as took:
+        took.outcome = "done"
+stage()
+if sys.argv[1] == "forks":
+    if not (child := os.fork()):
+        stage()
+        os._exit(0)
+    os.waitpid(child, 0)
+with measures.stage_took("read"):
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+def part(folder: Path, how: str = "forks") -> subprocess.Popen[str]:
+    environment = os.environ | {metrics.FOLDER: str(folder)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PART, how], env=environment, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def read(folder: Path) -> Shown:
+    registry = CollectorRegistry()
+    registry.register(metrics.Parts(folder))
+    return shown_by(registry)
+
+
+STAGES, BUSY = "saycart_stage_seconds_count", "saycart_worker_slots_busy"
+
+
+def test_the_dead_leave_their_counts_and_nothing_in_hand(tmp_path: Path) -> None:
+    with part(tmp_path) as one, part(tmp_path, "alone") as two:
+        found = read(tmp_path)
+        assert (found(STAGES, stage="decode", outcome="done"), found(BUSY)) == (3, 2)
+        one.kill()
+        one.wait()
+        for _ in range(2):  # gathered once, and once only
+            found = read(tmp_path)
+            assert (found(STAGES, stage="decode", outcome="done"), found(BUSY)) == (3, 1)
+        two.kill()
+    found = read(tmp_path)
+    assert (found(STAGES), found(BUSY)) == (3, 0)
+    files = sorted(file.name for file in tmp_path.glob("*.db"))
+    assert files == ["counter_0.db", "histogram_0.db"], "one of each kind, however many died"
+    (tmp_path / "histogram_1.db").touch()  # of one that was killed as it began
+    assert read(tmp_path)(STAGES) == 3
+    assert list(metrics.emptied(tmp_path).iterdir()) == []
+
+
+def test_a_killed_parts_own_folder_goes_when_another_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    first = metrics._own_folder()
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    left = first.rename(tmp_path / f"saycart-metrics-{gone.pid}-x")
+    mine, again = metrics._own_folder(), metrics._own_folder()
+    assert not left.exists()
+    assert mine.exists()
+    assert again.exists()
+
+
+def test_a_port_that_is_taken_costs_no_orders(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert not metrics.serve(tmp_path, "127.0.0.1", taken.getsockname()[1])
+
+
+def test_where_nobody_would_see_it_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(metrics.FOLDER, raising=False)
+    assert metrics.begin("decode", 0) is None
+    with pytest.raises(RuntimeError, match="was imported before"):
+        metrics.begin("decode", 1)  # pytest's process has the library
+
+
+def test_the_stack_gives_its_parts_one_folder_and_no_port(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        # URLs of others: nothing of ours is started for this.
+        wanted = Settings(
+            home=tmp_path, redis_url="redis://127.0.0.1:1", llm_url="http://127.0.0.1:1", metrics_port=9100
+        )
+        children = Stack(wanted)._children(listener)
+    folder = str(tmp_path / "run" / "metrics")
+    assert {child.env[metrics.FOLDER] for child in children} == {folder}
+    assert {child.env["SAYCART_METRICS_PORT"] for child in children} == {"0"}
+    assert len(children) == 5
+
+
+def test_the_api_shows_the_parts_of_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "parts"
+    monkeypatch.setenv(metrics.FOLDER, str(folder))
+    with running(tmp_path / "home") as world:
+        assert shown(world.http.get("/metrics").text)(STAGES) == 0
+        with part(folder, "alone") as process:
+            found = shown(world.http.get("/metrics").text)
+            assert (found(STAGES, stage="decode"), found(BUSY, part="decode")) == (1, 1)
+            process.kill()
+
+
+def test_two_replicas_do_not_multiply_orders(own_world: World, database_url: str, tmp_path: Path) -> None:
+    own_world.text()
+    own_world.text()
+    url = own_world.parts.settings.database
+    with running(tmp_path / "second", url) as second:
+        second.http.headers.update(own_world.bearing("scraper"))
+        second.text()
+        texts = [world.http.get("/metrics").text for world in (own_world, second)]
+        # Each tells of its own: sums over replicas are right.
+        accepted = "saycart_order_accepted_seconds_count"
+        assert [shown(text)(accepted) for text in texts] == [2, 1]
+        for name in ("saycart_orders{", "saycart_order_events", "saycart_order_codes", "saycart_webhooks"):
+            assert name not in "".join(texts)
+        # And of the database both tell the same.
+        both = [world.http.get("/metrics/database").text for world in (own_world, second)]
+        for found in map(shown, both):
+            assert found("saycart_orders", state="transcribed") == 3
+            assert found("saycart_order_events_total", type="received") == 3
+            assert found("saycart_database_up") == 1
+
+
+def test_refused_orders_are_not_among_the_accepted(own_world: World) -> None:
+    own_world.http.post("/v1/orders", json={"transcript": "a latte", "menu": "none"})
+    assert own_world.http.get("/v1/orders").status_code == 200
+    found = shown(own_world.http.get("/metrics").text)
+    assert found("saycart_order_accepted_seconds_count") == 0
+    own_world.text()
+    assert (
+        own_world.http.post("/orders", data={"transcript": "a latte", "menu": "corner-cafe"}).status_code
+        == 303
+    )
+    found = shown(own_world.http.get("/metrics").text)
+    assert found("saycart_order_accepted_seconds_count") == 2
+    assert found("saycart_api_connections_limit") == 20
+    assert found("saycart_clients_waiting_limit") == own_world.parts.settings.max_waits
+
+
+def test_ages_in_the_database(own_world: World) -> None:
+    parts = own_world.parts
+    old, young, held = (own_world.text()["id"] for _ in range(3))
+    assert parts.orders.claim(held, State.TRANSCRIBED, owner="a", lease_s=600) is not None
+    with parts.database.everywhere().write() as session:
+        now = parts.database.now(session)
+        for order_id, age_s in ((old, 300), (young, 20), (held, 100)):
+            at = now - timedelta(seconds=age_s)
+            session.execute(update(OrderRow).where(OrderRow.id == order_id).values(updated_at=at))
+        session.add(
+            OutboxRow(
+                id="msg_1", order_id=old, seq=9, type="order.completed", payload={}, version=1, attempt=0,
+                created_at=now - timedelta(seconds=50),
+            )
+        )  # fmt: skip
+    found = shown(own_world.http.get("/metrics/database").text)
+    assert 300 <= found("saycart_queue_oldest_seconds", stage="read") < 360
+    assert 100 <= found("saycart_lease_oldest_seconds", stage="read") < 160
+    assert found("saycart_orders_held", stage="read") == 1
+    assert 50 <= found("saycart_webhooks_oldest_seconds") < 110
+    assert found("saycart_queue_oldest_seconds", stage="decode") == 0
+    # What waits for its next try waits for nobody.
+    with parts.database.everywhere().write() as session:
+        later = parts.database.now(session) + timedelta(seconds=60)
+        session.execute(update(OrderRow).where(OrderRow.id == old).values(next_attempt_at=later))
+    found = shown(own_world.http.get("/metrics/database").text)
+    assert 20 <= found("saycart_queue_oldest_seconds", stage="read") < 80
+    for order_id in (old, young, held):
+        parts.orders.cancel(order_id)
+    found = shown(own_world.http.get("/metrics/database").text)
+    assert found("saycart_queue_oldest_seconds") == found("saycart_lease_oldest_seconds") == 0
+
+
+def test_sweeper_and_courier_serve_their_own(tmp_path: Path) -> None:
+    ports = {"sweeper": any_free(), "courier": any_free()}
+    with ExitStack() as stack:
+        for module, port in ports.items():
+            wanted = Settings(
+                home=tmp_path, metrics_port=port, redis_url="redis://127.0.0.1:1",
+                webhook_url="http://127.0.0.1:9/", webhook_secret="whsec_" + "A" * 40,
+            )  # fmt: skip
+            database = Database(wanted.database)
+            database.migrate()
+            database.close()
+            process = subprocess.Popen(
+                [sys.executable, "-m", f"services.workers.{module}"],
+                env=os.environ | as_environment(wanted), cwd=REPOSITORY, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        for module, port in ports.items():
+            assert _scraped(port)("saycart_database_connections_limit", part=module) == 20
+        rounds = "saycart_sweeper_seconds_count"
+        until(lambda: _scraped(ports["sweeper"])(rounds, step="collect") == 1, 30)
+
+
+def _scraped(port: int) -> Shown:
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return shown(httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text)
+        except httpx.TransportError:
+            assert time.monotonic() < until
+            time.sleep(0.05)

@@ -1,0 +1,182 @@
+"""The embedded Redis: the real binary."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from redis.exceptions import LockNotOwnedError
+
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Restart, Supervisor
+from infra.redis.broker import make_celery, messages, send
+from infra.redis.server import EmbeddedRedis, binary, version
+from infra.redis.transport import PlainLock
+from tests.waiting import until
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> EmbeddedRedis:
+    return EmbeddedRedis(tmp_path / "redis", any_free(), tmp_path / "logs" / "redis.log")
+
+
+@pytest.fixture
+def running(tmp_path: Path, server: EmbeddedRedis) -> Iterator[Supervisor]:
+    supervisor = Supervisor(tmp_path)
+    supervisor.start([server.child()])
+    yield supervisor
+    supervisor.stop()
+
+
+def test_the_wheel_carries_a_server_that_runs() -> None:
+    assert binary().name == "redis-server"
+    assert "v=" in version()
+
+
+def test_what_was_queued_survives_kill_9_and_the_restart(running: Supervisor, server: EmbeddedRedis) -> None:
+    client = redis.Redis.from_url(server.url)
+    client.rpush("queue", "order-1", "order-2")
+    time.sleep(1.2)  # appendfsync everysec; the kernel keeps it over a kill anyway, this is for the disk
+    killed = running.pid("redis")
+    assert killed is not None
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: running.pid("redis") not in (None, killed) and server.answers(), 10)
+    assert client.lrange("queue", 0, -1) == [b"order-1", b"order-2"]
+    client.close()
+
+
+def test_is_closed_to_others_and_never_forgets(running: Supervisor, server: EmbeddedRedis) -> None:
+    with pytest.raises(redis.AuthenticationError):
+        redis.Redis(port=server.port).ping()
+    with redis.Redis.from_url(server.operator_url) as client:
+        assert client.config_get("bind")["bind"] == "127.0.0.1"
+        assert client.config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"
+        assert client.config_get("appendonly")["appendonly"] == "yes"
+        assert client.config_get("save")["save"] == ""
+    pid = running.pid("redis")
+    for name in ("password", "operator"):
+        secret = (server.folder / name).read_bytes()
+        assert (server.folder / name).stat().st_mode & 0o777 == 0o600
+        assert len(secret) >= 32
+        assert secret not in Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert secret not in (server.folder / "redis.conf").read_bytes(), "only its digest"
+    assert (server.folder / "redis.conf").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "user", ["", ":guess", "saycart", "saycart:", "saycart:guess", "default:", "operator:"]
+)
+def test_nobody_gets_in_without_the_password(running: Supervisor, server: EmbeddedRedis, user: str) -> None:
+    """Any user of this machine can connect to loopback."""
+    at = f"{user}@" if user else ""
+    with redis.Redis.from_url(f"redis://{at}127.0.0.1:{server.port}/0") as client:
+        for command in ("PING", "LLEN decode", "INFO", "ACL WHOAMI"):
+            with pytest.raises((redis.AuthenticationError, redis.ResponseError)):
+                client.execute_command(*command.split())
+
+
+DENIED = """
+EVAL return(1) 0;EVALSHA 00 0;EVAL_RO return(1) 0;SCRIPT LOAD return(1);SCRIPT FLUSH;FUNCTION LIST;FCALL f 0
+CONFIG GET requirepass;CONFIG SET dir /tmp;CONFIG SET dbfilename x;CONFIG REWRITE;DEBUG SLEEP 0
+DEBUG JMAP;MODULE LIST;MODULE LOAD /tmp/x.so;KEYS *;FLUSHALL;FLUSHDB;SWAPDB 0 1;SAVE;BGSAVE;BGREWRITEAOF
+SHUTDOWN NOSAVE;REPLICAOF 127.0.0.1 1;SLAVEOF 127.0.0.1 1;MIGRATE 127.0.0.1 1 k 0 1;RESTORE k 0 x
+SORT unacked;ACL LIST;ACL SETUSER x on nopass ~* +@all;ACL WHOAMI;CLIENT LIST;CLIENT KILL ID 1
+CLIENT PAUSE 1;MONITOR;SYNC;PSYNC ? -1;INFO;SLOWLOG GET;LATENCY RESET;CLUSTER INFO;FAILOVER;ROLE;LASTSAVE
+DUMP decode;OBJECT ENCODING decode;RENAME a b;MOVE a 1;COPY a b;PFDEBUG x y;LOLWUT;STRALGO LCS STRINGS a b
+SETRANGE k 9 x;BITFIELD k GET u8 0;HRANDFIELD h 1;ZRANDMEMBER z 1;XADD s * a b;PSUBSCRIBE *;PUBLISH c m
+"""
+
+
+def test_the_queue_may_do_what_a_queue_needs_and_nothing_else(
+    running: Supervisor, server: EmbeddedRedis
+) -> None:
+    commands = [line.strip() for line in DENIED.strip().replace("\n", ";").split(";")]
+    taken = []
+    with redis.Redis.from_url(server.url) as client, redis.Redis.from_url(server.operator_url) as operator:
+        known = {name.upper() for name in operator.command()}
+        for command in commands:
+            try:
+                client.execute_command(*command.split())
+            except redis.exceptions.NoPermissionError:
+                continue
+            except redis.ResponseError as error:
+                # A command of later versions than the wheel's.
+                if command.split()[0] not in known and "unknown command" in str(error):
+                    continue
+            taken.append(command)
+        assert not taken
+        assert client.ping()
+        # Whatever else this server has: a queue's own few commands, and none of these kinds.
+        may = {*operator.acl_getuser("saycart")["commands"]}
+        assert "+lpush" in may
+        for category in ("scripting", "dangerous", "geo", "stream", "hyperloglog", "bitmap"):
+            assert not {f"+{name}" for name in operator.acl_cat(category)} & may
+        for denied in ("EVAL return(1) 0", "SCRIPT LOAD return(1)", "MODULE LIST", "DEBUG JMAP"):
+            with pytest.raises(redis.exceptions.NoPermissionError):
+                operator.execute_command(*denied.split())
+
+
+def test_its_passwords_outlive_a_restart_and_an_older_ones_stays(
+    tmp_path: Path, server: EmbeddedRedis
+) -> None:
+    """A home of an earlier release has a password that its children may still know."""
+    server.folder.mkdir()
+    (server.folder / "password").write_text("of-an-earlier-release")
+    supervisor = Supervisor(tmp_path)
+    supervisor.start([server.child()])
+    try:
+        url, operator = server.url, server.operator_url
+        assert "of-an-earlier-release" in url
+        again = EmbeddedRedis(server.folder, server.port, server.log_path)
+        assert (again.url, again.operator_url) == (url, operator)
+        assert again.answers()
+    finally:
+        supervisor.stop()
+
+
+def test_a_worker_and_kombus_lock_need_no_script(running: Supervisor, server: EmbeddedRedis) -> None:
+    """Messages that a dead worker held come back: the one place where kombu's lock is used."""
+    app = make_celery(server.url)
+    send(app, "saycart.decode", ("ord_1", "decode"), queue="decode")
+    with app.connection_for_read() as connection:
+        connection.SimpleQueue("decode").get(timeout=5)  # taken, and never acknowledged
+        with redis.Redis.from_url(server.operator_url) as client:
+            (tag,) = client.zrange("unacked_index", 0, -1)
+            client.zadd("unacked_index", {tag: 1.0})
+            channel = connection.default_channel
+            channel.qos.restore_visible(interval=1)
+            assert client.zcard("unacked_index") == 0
+            assert client.llen("decode") == 1
+            assert not client.exists("unacked_mutex"), "the lock was given back"
+            client.set("unacked_mutex", "another's")
+            channel.qos.restore_visible(interval=1)
+            assert client.get("unacked_mutex") == b"another's"
+    assert messages(app, ["decode"], fresh_s=30) == {("saycart.decode", ("ord_1", "decode"))}
+
+
+def test_a_lock_that_ran_out_is_not_taken_from_whoever_has_it_now(
+    running: Supervisor, server: EmbeddedRedis
+) -> None:
+    with redis.Redis.from_url(server.url) as client:
+        lock = client.lock("mutex", timeout=60, lock_class=PlainLock)
+        assert lock.acquire(blocking=False)
+        client.set("mutex", "another's")
+        with pytest.raises(LockNotOwnedError):
+            lock.release()
+        assert client.get("mutex") == b"another's"
+
+
+def test_its_log_says_why_it_can_not_start(tmp_path: Path, server: EmbeddedRedis) -> None:
+    from dataclasses import replace
+
+    from infra.processes.supervisor import ChildFailed
+
+    child = replace(server.child(), restart=Restart(0.02))
+    (server.folder / "redis.conf").write_text("no-such-setting 1\n")
+    with pytest.raises(ChildFailed, match="Bad directive"):
+        Supervisor(tmp_path).start([child])

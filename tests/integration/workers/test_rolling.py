@@ -1,0 +1,282 @@
+"""The API as the supervisor runs it: its socket outlives it, and no restart is an error to a client."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from infra.processes.child import Child, ChildFailed, Restart, SupervisorError
+from infra.processes.ports import any_free, listen
+from infra.processes.supervisor import Supervisor
+from infra.settings import Settings
+from schemas.menu import Menu
+from services.bootstrap import bootstrap
+from services.workers.stack import api_child, as_environment
+from tests.credentials import UNLIMITED, header_for
+from tests.integration.api_world import MENU
+from tests.stand_ins import TESTER
+from tests.waiting import until
+
+TEXT = {"transcript": "a latte", "menu": MENU["id"]}
+THREADS = 8
+# `make chaos` does fifty; each costs seconds here, since eight clients share the cores with two lives.
+RESTARTS = 3
+
+
+class Api:
+    """A supervisor with the API alone. Nothing listens at the Redis that it is told of."""
+
+    def __init__(self, home: Path) -> None:
+        self.settings = Settings(
+            home=home,
+            api_port=any_free(),
+            redis_url="redis://127.0.0.1:1/0",
+            client_backlog=0,
+            shop_backlog=0,
+            max_backlog=0,
+            **UNLIMITED,
+        )
+        self.box = bootstrap(self.settings)
+        self.box.database.migrate()
+        self.box.menus.of("main").put(Menu.parse(MENU), by=TESTER)
+        self.key = header_for(self.box.database)
+        self.url = f"http://127.0.0.1:{self.settings.api_port}"
+        self.listener = listen(self.settings.api_port, self.settings.api_host)
+        self.supervisor = Supervisor(home)
+
+    def __enter__(self) -> Api:
+        self.supervisor.start([api_child(self.settings, self.listener)])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.supervisor.stop()
+        self.listener.close()
+        self.box.close()
+
+    @property
+    def pid(self) -> int:
+        pid = self.supervisor.pid("api")
+        assert pid is not None
+        return pid
+
+    def count(self) -> int:
+        return sum(self.box.orders.counts().values())
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with Api(tmp_path_factory.mktemp("rolling")) as running:
+        yield running
+
+
+def post(http: httpx.Client, key: str) -> httpx.Response:
+    return http.post("/v1/orders", json=TEXT, headers={"Idempotency-Key": key})
+
+
+def load(api: Api, name: str, keep: bool, stop: threading.Event) -> tuple[list[str], list[str]]:
+    """One client: orders and reads until told to stop. Ids of what was accepted, and all that went wrong."""
+    accepted, wrong = list[str](), list[str]()
+
+    def client() -> httpx.Client:
+        return httpx.Client(base_url=api.url, headers=api.key, timeout=30, trust_env=False)
+
+    kept, number = client(), 0
+    while not stop.is_set():
+        number += 1
+        http = kept if keep else client()
+        try:
+            answer = post(http, f"{name}-{number}")
+            if answer.status_code == 202:
+                accepted.append(answer.json()["id"])
+                read = http.get(f"/v1/orders/{accepted[-1]}")
+                wrong += [] if read.status_code == 200 else [f"read {read.status_code}"]
+            else:
+                wrong.append(f"posted {answer.status_code}")
+        except httpx.HTTPError as error:
+            wrong.append(repr(error))
+        if not keep:
+            http.close()
+        time.sleep(0.05)
+    kept.close()
+    return accepted, wrong
+
+
+def test_rolling_restarts_under_load_show_no_error(api: Api) -> None:
+    stop, lives, before = threading.Event(), {api.pid}, api.count()
+    with ThreadPoolExecutor(THREADS) as pool:
+        clients: list[Future[tuple[list[str], list[str]]]] = [
+            pool.submit(load, api, f"client-{n}", n % 2 == 0, stop) for n in range(THREADS)
+        ]
+        try:
+            for _ in range(RESTARTS):
+                api.supervisor.restart("api")
+                lives.add(api.pid)
+        finally:
+            stop.set()
+        results = [client.result() for client in clients]
+    assert [wrong for _, errors in results for wrong in errors] == []
+    accepted = [order for orders, _ in results for order in orders]
+    assert len(lives) == RESTARTS + 1
+    assert len(accepted) > RESTARTS * THREADS
+    assert len(set(accepted)) == len(accepted) == api.count() - before
+
+
+def test_connections_wait_while_the_api_is_dead(api: Api) -> None:
+    """kill -9: what was in flight may fail, and is sent again under its key; what comes later waits."""
+    before = api.count()
+    with httpx.Client(base_url=api.url, headers=api.key, timeout=30, trust_env=False) as http:
+        assert post(http, "before-the-kill").status_code == 202
+        os.kill(api.pid, signal.SIGKILL)
+    with (
+        ThreadPoolExecutor(5) as pool,
+        httpx.Client(base_url=api.url, headers=api.key, timeout=30, trust_env=False) as http,
+    ):
+        answers = list(pool.map(lambda n: post(http, f"while-dead-{n % 3}"), range(5)))
+        # Two keys were sent twice at once; a repeat may come while the first is in flight.
+        assert {answer.status_code for answer in answers} <= {202, 409}
+        repeats = [post(http, f"while-dead-{n}") for n in range(3)] + [post(http, "before-the-kill")]
+        assert all(repeat.headers["idempotency-replayed"] == "true" for repeat in repeats)
+    assert api.count() == before + 4
+
+
+def test_a_long_poll_and_an_idle_connection_at_a_restart(api: Api) -> None:
+    with httpx.Client(base_url=api.url, headers=api.key, timeout=40, trust_env=False) as http:
+        order = post(http, "polled").json()["id"]
+        with ThreadPoolExecutor(1) as pool:
+            began = time.monotonic()
+            poll = pool.submit(http.get, f"/v1/orders/{order}", params={"wait": 30})
+            time.sleep(0.3)
+            api.supervisor.restart("api")
+            answer = poll.result()
+        assert time.monotonic() - began < 25
+        assert answer.status_code == 200
+        assert answer.headers["connection"] == "close"
+        assert http.get(f"/v1/orders/{order}").status_code == 200
+
+
+def test_a_life_that_does_not_start_leaves_the_old_one(tmp_path: Path) -> None:
+    """The second life ends at once; the first must go on serving."""
+    ready, lived = tmp_path / "ready", tmp_path / "lived"
+    code = (
+        f"import pathlib, time; ready, lived = pathlib.Path({str(ready)!r}), pathlib.Path({str(lived)!r}); "
+        "lived.exists() and exit(3); lived.touch(); ready.touch(); time.sleep(99)"
+    )
+    child = Child(
+        "part",
+        (sys.executable, "-c", code),
+        tmp_path / "log",
+        ready.exists,
+        prepare=lambda: ready.unlink(missing_ok=True),
+        overlap=True,
+    )
+    supervisor = Supervisor(tmp_path)
+    supervisor.start([child])
+    try:
+        first = supervisor.pid("part")
+        with pytest.raises(ChildFailed, match="the old one goes on"):
+            supervisor.restart("part")
+        assert supervisor.pid("part") == first
+        with pytest.raises(SupervisorError, match="nobody"):
+            supervisor.restart("nobody")
+    finally:
+        supervisor.stop()
+
+
+def test_without_overlap_the_old_life_ends_first(tmp_path: Path) -> None:
+    """The part holds a lock file; two lives at once would show as a second start that fails."""
+    lock, ready = tmp_path / "lock", tmp_path / "ready"
+    code = (
+        "import os, pathlib, signal, sys, time; "
+        f"lock, ready = pathlib.Path({str(lock)!r}), pathlib.Path({str(ready)!r}); "
+        "os.close(os.open(lock, os.O_CREAT | os.O_EXCL)); "
+        "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.5), lock.unlink(), os._exit(0))); "
+        "ready.touch(); time.sleep(99)"
+    )
+    child = Child(
+        "part",
+        (sys.executable, "-c", code),
+        tmp_path / "log",
+        ready.exists,
+        restart=Restart(quick_deaths=1),
+        prepare=lambda: ready.unlink(missing_ok=True),
+    )
+    supervisor = Supervisor(tmp_path)
+    supervisor.start([child])
+    try:
+        first = supervisor.pid("part")
+        supervisor.restart("part")
+        assert supervisor.pid("part") not in (None, first)
+    finally:
+        supervisor.stop()
+
+
+def test_without_an_inherited_socket_it_binds_its_own(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0")
+    child = subprocess.Popen(
+        [sys.executable, "-m", "services.api"],
+        env={**os.environ, **as_environment(settings)},
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        url = f"http://127.0.0.1:{settings.api_port}/livez"
+        until(lambda: _answers(lambda: httpx.get(url, trust_env=False)), 30)
+        child.terminate()
+        assert child.wait(10) == -signal.SIGTERM  # passed on once all was in order
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.1", settings.api_port), timeout=1)
+    finally:
+        child.kill()
+        child.wait()
+
+
+def _answers(ask: Callable[[], httpx.Response]) -> bool:
+    try:
+        return ask().status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
+    """Most systems start a process with 1,024 files at most; here it is fewer, to need fewer clients."""
+    wanted = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0", client_backlog=0)
+    box = bootstrap(wanted)
+    box.database.migrate()
+    box.menus.of("main").put(Menu.parse(MENU), by=TESTER)
+    key = header_for(box.database)
+    shown = f"Authorization: {key['Authorization']}"
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "services.api"],
+        env=os.environ | as_environment(wanted),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard)),
+    )
+    url = f"http://127.0.0.1:{wanted.api_port}"
+    waiting: list[socket.socket] = []
+    try:
+        until(lambda: _answers(lambda: httpx.get(f"{url}/livez", trust_env=False)), 30)
+        order = httpx.post(f"{url}/v1/orders", json=TEXT, headers=key, trust_env=False).json()["id"]
+        for _ in range(150):
+            waiting.append(socket.create_connection(("127.0.0.1", wanted.api_port)))
+            waiting[-1].sendall(
+                f"GET /v1/orders/{order}?wait=30 HTTP/1.1\r\nHost: localhost\r\n{shown}\r\n\r\n".encode()
+            )
+        until(lambda: len(os.listdir(f"/proc/{process.pid}/fd")) > 150, 10)
+        assert httpx.post(f"{url}/v1/orders", json=TEXT, headers=key, trust_env=False).status_code == 202
+    finally:
+        for connection in waiting:
+            connection.close()
+        process.terminate()
+        assert process.wait(30) == -signal.SIGTERM
+        box.close()

@@ -1,0 +1,400 @@
+"""The runner with real stores: what each kind of end and each kind of error makes of an order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from infra.blobs.folder import BlobFolder
+from infra.settings import Settings
+from infra.sql.database import Database
+from schemas.cart import CartDraft
+from schemas.errors import (
+    AudioDamaged,
+    DecodeInvalid,
+    DecodeTruncated,
+    EngineMisconfigured,
+)
+from schemas.lifecycle import Event, State
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+from services.bootstrap import Container
+from services.pipeline import runner as module
+from services.pipeline.ports import Doorbell
+from services.pipeline.runner import BACKOFF_MOST_S, BACKOFF_S, Runner
+from services.workers.sweeper import sweep
+from tests.stand_ins import (
+    AGREEMENT,
+    ATTEMPTS,
+    AWAY,
+    RIGHT,
+    SAID,
+    Bell,
+    ScriptedDecoder,
+    ScriptedTranscriber,
+    Works,
+    speech,
+)
+
+
+@pytest.fixture
+def world(database: Database, tmp_path: Path) -> Iterator[Works]:
+    # Tracebacks with every local take seconds; what is logged is looked at where it matters.
+    before = structlog.get_config()
+    structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
+    yield Works(database, BlobFolder(tmp_path / "blobs"))
+    structlog.configure(**before)
+
+
+def test_a_spoken_order_goes_all_the_way(world: Works) -> None:
+    order_id = world.spoken()
+    order = world.until_settled(order_id)
+    assert order.state is State.COMPLETED
+    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert order.transcript == speech(SAID)
+    assert order.draft == RIGHT
+    assert order.cart is not None
+    assert order.cart.total == 500 + 60 + 350
+    assert order.cart.lines[0].heard.start_s == 0.0
+    assert set(order.timings) == {"transcribe", "read", "decode", "validate"}
+    assert order.engine["decoder"] == "stand-in"
+    assert order.engine["grammar"] == "mask-1"
+    assert (order.attempt, order.lease_owner, order.reasons, order.error) == (0, None, (), None)
+    assert world.reviews.by_order(order_id) is None
+    # What was at hand was gone on with; only the decoder's worker had to be rung for.
+    assert [state for _, state, _ in world.bell.rung] == [State.READ]
+    assert world.transcriber.heard[0][1] == "en"
+    assert world.decoder.asked[0].transcript == SAID
+
+
+def test_an_order_of_text_begins_at_reading(world: Works) -> None:
+    order_id = world.typed()
+    assert world.until_settled(order_id).state is State.COMPLETED
+    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert world.transcriber.heard == []
+
+
+def test_low_confidence_goes_to_review_with_its_cart(world: Works) -> None:
+    world.transcriber.script = [speech(SAID, confidence=0.5)]
+    order_id = world.spoken()
+    order = world.until_settled(order_id)
+    assert world.reasons(order_id) == {ReviewReason.LOW_ASR_CONFIDENCE}
+    assert order.cart is not None
+    review = world.reviews.by_order(order_id)
+    assert review is not None
+    assert review.proposed == order.cart
+    assert world.types(order_id)[-1] == "doubted"
+
+
+@pytest.mark.parametrize("again", [SAID, "a small latte", AWAY], ids=["agrees", "hears otherwise", "fails"])
+def test_only_a_second_recogniser_that_agrees_spares_a_review(world: Works, again: str | Exception) -> None:
+    world.transcriber.script = [speech(SAID, confidence=0.5)]
+    world.second = ScriptedTranscriber([speech(again) if isinstance(again, str) else again])
+    order_id = world.spoken()
+    order = world.until_settled(order_id)
+    assert order.transcript is not None
+    assert order.transcript.witness == (again if isinstance(again, str) else None)
+    if again == SAID:
+        assert order.state is State.COMPLETED
+        assert order.transcript.confidence == AGREEMENT
+    else:
+        assert world.reasons(order_id) == {ReviewReason.LOW_ASR_CONFIDENCE}
+        assert order.transcript.confidence == 0.5
+
+
+def test_a_wish_off_the_menu_goes_to_review(world: Works) -> None:
+    off = {"kind": "not_on_menu", "heard": "a bicycle", "quantity": 1}
+    world.decoder.script = [CartDraft.model_validate({"lines": [off]})]
+    order_id = world.typed("a bicycle")
+    world.until_settled(order_id)
+    assert world.reasons(order_id) == {ReviewReason.NOT_ON_MENU}
+
+
+def test_a_blocking_finding_goes_to_review(world: Works) -> None:
+    order_id = world.typed("a latte and a blueberry muffin and a mocha")
+    order = world.until_settled(order_id)
+    assert ReviewReason.BLOCKING_FINDING in world.reasons(order_id)
+    assert {"size_unsaid_value", "option_unsaid", "heard_but_missing"} <= {f.code for f in order.findings}
+
+
+def test_an_absurd_total_goes_to_review(world: Works) -> None:
+    lines = [{"kind": "item", "heard": "120 truffle", "sku": "mocha", "quantity": 120}]
+    world.decoder.script = [CartDraft.model_validate({"lines": lines})]
+    order_id = world.typed("120 mochas")
+    order = world.until_settled(order_id)
+    assert "total_over_limit" in {f.code for f in order.findings}
+    assert world.reasons(order_id) == {ReviewReason.BLOCKING_FINDING}
+
+
+def test_silence_goes_to_review_without_decoding(world: Works) -> None:
+    world.transcriber.script = [Transcript(text="", confidence=0.0)]
+    order_id = world.spoken()
+    order = world.until_settled(order_id)
+    assert ReviewReason.NOTHING_HEARD in world.reasons(order_id)
+    assert world.types(order_id) == ["received", "doubted"]
+    assert world.decoder.asked == []
+    assert order.cart is None
+
+
+def test_a_damaged_recording_ends_in_error_with_a_hint(world: Works) -> None:
+    world.transcriber.script = [AudioDamaged("It stops after 3 of 9 s")]
+    order_id = world.spoken()
+    order = world.until_settled(order_id)
+    assert order.state is State.FAILED
+    assert order.error is not None
+    assert (order.error.code, order.error.message) == ("audio_damaged", "It stops after 3 of 9 s")
+    assert order.error.hint == AudioDamaged.hint
+    assert order.error.stage == "transcribe"
+    assert world.types(order_id) == ["received", "broke"]
+    assert len(world.transcriber.heard) == 1, "the recording itself is never worth a retry"
+
+
+def test_an_outage_is_waited_out(world: Works) -> None:
+    world.decoder.script = [AWAY, AWAY, RIGHT]
+    order_id = world.to_decode()
+    runner = world.runner()
+    asked_at = datetime.now(UTC)
+    assert runner.run(order_id, "decode") is State.READ
+    waiting = world.orders.get(order_id)
+    assert (waiting.attempt, waiting.lease_owner) == (1, None)
+    assert waiting.next_attempt_at is not None
+    assert waiting.next_attempt_at - asked_at < timedelta(seconds=BACKOFF_S + 5)
+    # The bell rings for the retry, no sooner than it is due.
+    rung_id, state, delay_s = world.bell.rung[-1]
+    assert (rung_id, state) == (order_id, State.READ)
+    assert 0 <= delay_s <= BACKOFF_S
+    assert world.until_settled(order_id).state is State.COMPLETED
+    assert world.types(order_id) == [
+        "received", "transcribed", "read", "retry", "retry", "decoded", "accepted",
+    ]  # fmt: skip
+    assert world.orders.events(order_id)[3].detail == {"code": "engine_unavailable"}
+
+
+def test_a_retry_does_not_run_before_it_is_due(world: Works, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "random", SimpleNamespace(uniform=lambda low, high: BACKOFF_MOST_S))
+    world.decoder.script = [AWAY, RIGHT]
+    order_id = world.to_decode()
+    runner = world.runner()
+    runner.run(order_id, "decode")
+    assert runner.run(order_id, "decode") is None
+    assert len(world.decoder.asked) == 1
+
+
+def test_waits_grow_are_jittered_and_bounded(world: Works, monkeypatch: pytest.MonkeyPatch) -> None:
+    spans: list[tuple[float, float]] = []
+    drawn = SimpleNamespace(uniform=lambda low, high: spans.append((low, high)) or 0.0)
+    monkeypatch.setattr(module, "random", drawn)  # and nobody else's
+    world.decoder.script = [AWAY]
+    runner = Runner(world.orders, world.bell, world.runner().tools, "w", attempts=8, lease_s=60)
+    order_id = world.to_decode()
+    for _ in range(7):
+        runner.run(order_id, "decode")
+        world.make_due(order_id)
+    assert spans == [(0, min(BACKOFF_MOST_S, BACKOFF_S * 2**n)) for n in range(7)]
+
+
+def test_the_waits_outlast_the_restart_of_a_language_model() -> None:
+    widest = [min(BACKOFF_MOST_S, BACKOFF_S * 2**n) for n in range(Settings().stage_attempts - 1)]
+    # Full jitter waits half of the widest on average; loading takes 5 s on two idle cores, 10 on busy ones.
+    assert sum(widest) / 2 > 15
+
+
+def test_a_decoder_that_stays_down_is_replaced(world: Works) -> None:
+    world.decoder.script = [AWAY]
+    world.fallback = ScriptedDecoder([RIGHT], name="other")
+    order_id = world.to_decode()
+    with capture_logs() as logs:
+        order = world.until_settled(order_id)
+    assert order.state is State.COMPLETED
+    assert order.engine["decoder"] == "other"
+    assert len(world.decoder.asked) == ATTEMPTS, "the alternative is no routine"
+    assert len(world.fallback.asked) == 1
+    assert "decode.fallback_used" in [entry["event"] for entry in logs]
+    assert world.types(order_id)[3:6] == ["retry"] * (ATTEMPTS - 1) + ["decoded_elsewhere"]
+
+
+@pytest.mark.parametrize("configured", [False, True])
+def test_with_every_decoder_down_a_human_gets_the_transcript(world: Works, configured: bool) -> None:
+    world.decoder.script = [AWAY]
+    world.fallback = ScriptedDecoder([AWAY]) if configured else None
+    order_id = world.typed()
+    order = world.until_settled(order_id)
+    assert world.reasons(order_id) == {ReviewReason.DECODER_UNAVAILABLE}
+    assert order.transcript is not None
+    assert order.transcript.text == SAID
+    assert (order.draft, order.cart) == (None, None)
+    assert [finding.code for finding in order.findings] == ["engine_unavailable"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [DecodeTruncated("cut"), DecodeInvalid("free text"), EngineMisconfigured("wrong"), ValueError("?")],
+)
+def test_a_fallback_that_fails_otherwise_sends_the_order_to_review(world: Works, error: Exception) -> None:
+    world.decoder.script = [AWAY]
+    world.fallback = ScriptedDecoder([error])
+    order_id = world.typed()
+    world.until_settled(order_id)
+    assert world.reasons(order_id)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (DecodeTruncated("finish_reason 'length'"), ReviewReason.DECODE_TRUNCATED),
+        (DecodeInvalid("outside the mask"), ReviewReason.DECODE_FAILED),
+        (EngineMisconfigured("refused (400)"), ReviewReason.DECODE_FAILED),
+    ],
+)
+def test_a_failed_decode_is_never_parsed_nor_retried(
+    world: Works, error: Exception, reason: ReviewReason
+) -> None:
+    world.decoder.script = [error]
+    world.fallback = ScriptedDecoder([RIGHT])
+    order_id = world.typed()
+    order = world.until_settled(order_id)
+    assert world.reasons(order_id) == {reason}
+    assert (order.draft, order.cart) == (None, None)
+    assert len(world.decoder.asked) == 1
+    assert world.fallback.asked == []
+
+
+def test_a_fault_is_logged_retried_and_then_shown_to_a_human(world: Works) -> None:
+    world.transcriber.script = [KeyError("oops")]
+    order_id = world.spoken()
+    with capture_logs() as logs:
+        order = world.until_settled(order_id)
+    assert world.reasons(order_id) == {ReviewReason.STAGE_FAILED}
+    assert len(world.transcriber.heard) == ATTEMPTS
+    assert world.types(order_id) == ["received", *["retry"] * (ATTEMPTS - 1), "doubted"]
+    assert "oops" not in str(order.findings), "a fault's words are for the log"
+    faults = [entry for entry in logs if entry["event"] == "stage.fault"]
+    assert len(faults) == ATTEMPTS
+
+
+def test_a_fault_that_passes_does_no_harm(world: Works) -> None:
+    world.decoder.script = [RuntimeError("once"), RIGHT]
+    order_id = world.typed()
+    assert world.until_settled(order_id).state is State.COMPLETED
+
+
+def test_a_message_that_comes_three_times_is_run_once(world: Works) -> None:
+    order_id = world.to_decode()
+    ends = [world.runner(f"w{n}").run(order_id, "decode") for n in range(3)]
+    assert ends == [State.COMPLETED, None, None]
+    assert len(world.decoder.asked) == 1
+    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+
+
+def test_three_workers_with_one_message_run_it_once(world: Works, race: Callable[..., list[Any]]) -> None:
+    world.decoder.meanwhile = lambda: time.sleep(0.05)
+    order_id = world.to_decode()
+    ends = race(3, lambda n: world.runner(f"w{n}").run(order_id, "decode"))
+    assert sorted(map(str, ends)) == ["None", "None", "completed"]
+    assert len(world.decoder.asked) == 1
+
+
+def test_a_message_for_another_stage_finds_nothing(world: Works) -> None:
+    order_id = world.to_decode()
+    for stage in ("transcribe", "read", "validate"):
+        assert world.runner().run(order_id, stage) is None
+    assert world.runner().run("ord_nobody", "decode") is None
+    assert world.orders.get(order_id).version == 4
+
+
+def test_a_cancelled_orders_late_result_is_dropped(world: Works) -> None:
+    order_id = world.to_decode()
+    world.decoder.meanwhile = lambda: world.orders.cancel(order_id)
+    with capture_logs() as logs:
+        assert world.runner().run(order_id, "decode") is None
+    order = world.orders.get(order_id)
+    assert (order.state, order.draft) == (State.CANCELLED, None)
+    assert "stage.stale_result_dropped" in [entry["event"] for entry in logs]
+    assert world.types(order_id) == ["received", "transcribed", "read", "cancelled"]
+    assert world.bell.rung == []
+
+
+def test_a_result_that_outlived_its_lease_is_dropped(world: Works) -> None:
+    """Another worker took the order over and finished: the slow one must not overwrite it."""
+    order_id = world.to_decode()
+    fast = world.runner("fast")
+
+    def overtaken() -> None:
+        world.decoder.meanwhile = lambda: None
+        world.drop_lease(order_id)
+        assert fast.run(order_id, "decode") is State.COMPLETED
+
+    world.decoder.meanwhile = overtaken
+    assert world.runner("slow").run(order_id, "decode") is None
+    assert world.types(order_id).count("decoded") == 1
+
+
+def test_an_order_that_kills_its_workers_goes_to_review(world: Works) -> None:
+    order_id = world.spoken()
+    for n in range(ATTEMPTS):
+        claimed = world.orders.claim(order_id, State.RECEIVED, owner=f"dead-{n}", lease_s=60)
+        assert claimed is not None
+        world.drop_lease(order_id)
+    assert world.runner().run(order_id, "transcribe") is State.IN_REVIEW
+    assert world.reasons(order_id) == {ReviewReason.STAGE_FAILED}
+    assert world.transcriber.heard == [], "the poison was tried again"
+
+
+def test_attempts_are_counted_anew_for_each_stage(world: Works) -> None:
+    world.transcriber.script = [AWAY, AWAY, speech(SAID)]
+    world.decoder.script = [AWAY, AWAY, RIGHT]
+    assert world.until_settled(world.spoken()).state is State.COMPLETED
+
+
+class _Belled(Container):
+    """The real container, with a bell that can be out of order."""
+
+    bell = Bell()
+
+    @property
+    def doorbell(self) -> Doorbell:  # type: ignore[override]
+        return self.bell
+
+
+def test_a_lost_bell_is_rung_by_the_sweeper(world: Works, database_url: str, tmp_path: Path) -> None:
+    world.bell.works = False
+    order_id = world.spoken()
+    assert world.runner().run(order_id, "transcribe") is State.READ, "a lost bell fails no stage"
+    parts = _Belled(Settings(home=tmp_path, database_url=database_url))
+    try:
+        parts.bell = Bell()
+        assert sweep(parts, idle_s=3600) == 0, "it was touched a moment ago"
+        assert sweep(parts, idle_s=0) == 1
+        assert parts.bell.rung == [(order_id, State.READ, 0.0)]
+        parts.bell.works = False
+        assert sweep(parts, idle_s=0) == 0, "what could not be rung is not counted"
+        # What a worker holds, what is not due, and what is settled is left alone.
+        parts.bell = Bell()
+        held = world.orders.claim(order_id, State.READ, owner="w", lease_s=60)
+        assert held is not None
+        assert sweep(parts, idle_s=0) == 0
+        world.orders.release(held, retry_in_s=60, detail={})
+        assert sweep(parts, idle_s=0) == 0
+        world.make_due(order_id)
+        assert world.until_settled(order_id).state is State.COMPLETED
+        assert sweep(parts, idle_s=0) == 0
+    finally:
+        parts.close()
+
+
+def test_what_is_ended_by_hand_meanwhile_needs_no_retry(world: Works) -> None:
+    """Cancelled while its decode fails: putting it back must neither revive it nor fail the worker."""
+    order_id = world.to_decode()
+    world.decoder.script = [AWAY]
+    world.decoder.meanwhile = lambda: world.orders.cancel(order_id)
+    assert world.runner().run(order_id, "decode") is None
+    assert world.orders.get(order_id).state is State.CANCELLED
+    assert world.types(order_id)[-1] == Event.CANCELLED.value

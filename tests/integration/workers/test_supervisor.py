@@ -1,0 +1,210 @@
+"""The supervisor with real child processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.processes import record as processes
+from infra.processes.ports import PortBook, any_free
+from infra.processes.record import Known, Record
+from infra.processes.supervisor import Change, Child, ChildFailed, HomeInUse, Restart, Supervisor
+from tests.waiting import until
+
+# Says that it is ready, and has a child of its own, as a Celery worker has.
+PARENT = """
+import pathlib, subprocess, sys, time
+inner = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+pathlib.Path(sys.argv[1]).write_text(str(inner.pid))
+print("up", flush=True)
+time.sleep(600)
+"""
+# Its own child writes over its environment, as a program does that shows a title of its own (vLLM's engine).
+# Fields 50 and 51 of /proc/PID/stat (proc(5)) say where it stands.
+WIPE = """
+import ctypes, time
+fields = open('/proc/self/stat').read().rpartition(')')[2].split()
+ctypes.memset(int(fields[47]), 0, int(fields[48]) - int(fields[47]))
+time.sleep(600)
+"""
+TITLED = PARENT.replace('"import time; time.sleep(600)"', repr(WIPE))
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + PARENT
+# A whole supervisor in a process of its own, to be killed.
+STACK = """
+import sys
+from pathlib import Path
+from infra.processes.supervisor import Child, Supervisor
+home, code = Path(sys.argv[1]), sys.argv[2]
+ready = home / "inner"
+child = Child("part", (sys.executable, "-c", code, str(ready)), home / "part.log", ready.exists)
+supervisor = Supervisor(home)
+supervisor.start([child])
+print(supervisor.pid("part"), flush=True)
+supervisor.wait()
+"""
+
+
+def gone(pid: int) -> bool:
+    return processes.started(pid) is None
+
+
+def part(home: Path, code: str = PARENT, name: str = "part", **more: object) -> Child:
+    ready = home / f"{name}.inner"
+    argv = (sys.executable, "-c", code, str(ready))
+    return Child(name, argv, home / "logs" / f"{name}.log", lambda: bool(_inner(ready)), **more)  # type: ignore[arg-type]
+
+
+def _inner(path: Path) -> int:
+    try:
+        return int(path.read_text() or 0)
+    except FileNotFoundError:
+        return 0
+
+
+def pid_of(supervisor: Supervisor, name: str = "part") -> int:
+    pid = supervisor.pid(name)
+    assert pid is not None
+    return pid
+
+
+def test_starts_in_order_of_need_and_stops_in_reverse(tmp_path: Path) -> None:
+    seen: list[Change] = []
+    supervisor = Supervisor(tmp_path, seen.append)
+    supervisor.start([part(tmp_path, name="second", needs=("first",)), part(tmp_path, name="first")])
+    pids = [pid_of(supervisor, name) for name in ("first", "second")]
+    pids += [_inner(tmp_path / f"{name}.inner") for name in ("first", "second")]
+    supervisor.stop()
+    assert [(c.name, c.status) for c in seen] == [
+        ("first", "starting"),
+        ("first", "ready"),
+        ("second", "starting"),
+        ("second", "ready"),
+        ("second", "stopping"),
+        ("second", "stopped"),
+        ("first", "stopping"),
+        ("first", "stopped"),
+    ]
+    assert all(gone(pid) for pid in pids)
+    assert "up" in (tmp_path / "logs" / "first.log").read_text()
+    supervisor.stop()
+
+
+def test_a_child_that_ignores_term_is_killed_with_its_own_children(tmp_path: Path) -> None:
+    supervisor = Supervisor(tmp_path)
+    supervisor.start([part(tmp_path, STUBBORN, stop_s=0.3)])
+    pids = [pid_of(supervisor), _inner(tmp_path / "part.inner")]
+    supervisor.stop()
+    assert all(gone(pid) for pid in pids)
+
+
+def environment(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+@pytest.mark.parametrize("code", [PARENT, TITLED], ids=["marked", "environment written over"])
+def test_a_dead_child_is_restarted_and_its_orphan_ended(tmp_path: Path, code: str) -> None:
+    seen: list[Change] = []
+    supervisor = Supervisor(tmp_path, seen.append)
+    supervisor.start([part(tmp_path, code, restart=Restart(delay_s=0.05))])
+    try:
+        first, orphan = pid_of(supervisor), _inner(tmp_path / "part.inner")
+        until(lambda: (processes.HOME_MARK.encode() in environment(orphan)) == (code == PARENT))
+        os.kill(first, signal.SIGKILL)
+        until(lambda: supervisor.pid("part") not in (None, first))
+        until(lambda: [c.status for c in seen].count("ready") == 2)
+        assert gone(orphan)
+        assert "signal SIGKILL" in next(c.detail for c in seen if c.status == "died")
+    finally:
+        supervisor.stop()
+
+
+def test_gives_up_on_a_child_that_keeps_dying_and_quotes_it(tmp_path: Path) -> None:
+    supervisor = Supervisor(tmp_path)
+    other = part(tmp_path, name="other")
+    broken = part(tmp_path, "print('no such model: x'); raise SystemExit(7)", "broken", restart=Restart(0.02))
+    with pytest.raises(ChildFailed) as caught:
+        supervisor.start([other, broken])
+    assert "broken ended with exit code 7, 3 times in a row" in caught.value.detail
+    assert "no such model: x" in caught.value.detail
+    assert "broken.log" in caught.value.hint
+    assert supervisor.pid("other") is None
+
+
+def test_a_child_that_never_gets_ready_is_a_clear_error(tmp_path: Path) -> None:
+    silent = part(
+        tmp_path, "import time; print('thinking', flush=True); time.sleep(600)", ready_timeout_s=1.0
+    )
+    with pytest.raises(ChildFailed, match=r"part was not ready within 1 s\. Its last words: thinking"):
+        Supervisor(tmp_path).start([silent])
+    missing = Child("part", ("/no/such/program",), tmp_path / "log", lambda: True)
+    with pytest.raises(ChildFailed, match="could not be started"):
+        Supervisor(tmp_path).start([missing])
+
+
+def test_two_on_one_home_are_refused(tmp_path: Path) -> None:
+    first = Supervisor(tmp_path, about="http://127.0.0.1:8420")
+    first.start([part(tmp_path)])
+    try:
+        with pytest.raises(HomeInUse) as caught:
+            Supervisor(tmp_path).start([])
+        assert f"pid {os.getpid()}, http://127.0.0.1:8420" in caught.value.detail
+        assert "SAYCART_HOME" in caught.value.hint
+    finally:
+        first.stop()
+    again = Supervisor(tmp_path)
+    again.claim()
+    again.stop()
+
+
+@pytest.mark.parametrize("code", [PARENT, STUBBORN], ids=["polite", "ignores TERM"])
+def test_a_killed_supervisor_leaves_nothing(tmp_path: Path, code: str) -> None:
+    stack = subprocess.Popen(
+        [sys.executable, "-c", STACK, str(tmp_path), code],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert stack.stdout is not None
+    pids = [int(stack.stdout.readline()), int((tmp_path / "inner").read_text())]
+    stack.kill()
+    stack.wait()
+    stack.stdout.close()
+    until(lambda: all(gone(pid) for pid in pids), within_s=15)
+
+
+def test_what_a_dead_stack_left_is_ended_by_the_next_and_strangers_are_not(tmp_path: Path) -> None:
+    env = {**os.environ, processes.HOME_MARK: str(tmp_path)}
+    ready = tmp_path / "left.inner"
+    left = subprocess.Popen([sys.executable, "-c", PARENT, str(ready)], env=env, start_new_session=True)
+    stranger = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    try:
+        until(lambda: _inner(ready))
+        reused = Known(stranger.pid, (processes.started(stranger.pid) or 0) - 5, "reused id")
+        dead_owner = Known(os.getpid(), -5, "supervisor")
+        record = Record(dead_owner, (processes.known(left.pid, "left"), reused))
+        (tmp_path / "run").mkdir()
+        record.write(tmp_path / "run" / "children.json")
+        supervisor = Supervisor(tmp_path)
+        supervisor.claim()
+        supervisor.stop()
+        assert left.wait(5) == -signal.SIGTERM
+        assert gone(_inner(ready))
+        assert stranger.poll() is None
+    finally:
+        for process in (left, stranger):
+            process.kill()
+            process.wait()
+
+
+def test_ports_are_remembered_while_they_are_free(tmp_path: Path) -> None:
+    book = tmp_path / "ports.json"
+    first = PortBook(book).port("redis")
+    assert PortBook(book).port("redis") == first
+    assert PortBook(book).port("llm") != first
+    assert PortBook(book).port("redis", wanted := any_free()) == wanted
+    book.write_text("[broken")
+    assert PortBook(book).port("redis") > 0

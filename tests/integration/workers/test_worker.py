@@ -1,0 +1,288 @@
+"""Real Celery workers as child processes: stopped and continued, told to stop, with a pool of threads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import redis
+
+from infra.blobs.folder import BlobFolder
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Supervisor
+from infra.redis.server import EmbeddedRedis
+from infra.settings import Settings
+from infra.sql.database import Database
+from schemas.lifecycle import State
+from services.bootstrap import Container
+from services.workers.stack import as_environment
+from services.workers.sweeper import sweep
+from services.workers.worker import celery_argv
+from tests.shown import names_in, shown
+from tests.stand_ins import Works
+from tests.waiting import until
+
+LEASE_S = 3.0  # three beats in it: a machine that stalls for a second loses none
+# Long enough for any stage here, however slow the machine; or so short that one that is held never ends.
+PATIENT_S, SHORT_S = 60.0, 1.0
+APP = "services.workers.app"
+STAGES = "saycart_stage_seconds_count"
+STARTED_S, SOON_S = 90, 60
+# What the database has no part in is tried once.
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+class Worker:
+    """One decode worker on a database and a Redis of its own; `hold` keeps its decodes from ending."""
+
+    def __init__(self, database_url: str, home: Path, drain_s: float, threads: int) -> None:
+        self.home = home
+        server = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
+        self._supervisor = Supervisor(home)
+        self._supervisor.start([server.child()])
+        settings = Settings(
+            home=home,
+            database_url=database_url,
+            redis_url=server.url,
+            stage_lease_s=LEASE_S,
+            worker_drain_s=drain_s,
+            metrics_port=any_free(),
+        )
+        self._metrics = f"http://127.0.0.1:{settings.metrics_port}/metrics"
+        self.parts = Container(settings)
+        self.world = Works(self.parts.database, BlobFolder(home / "blobs"))
+        self.redis = redis.Redis.from_url(server.operator_url)
+        self._ready = home / "ready"
+        # As the stack starts it, but for the decoder.
+        argv = [
+            "tests.standing_worker" if word == APP else word
+            for word in celery_argv("decode", "decode", threads, "INFO")
+        ]
+        with (home / "worker.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                argv,
+                env={**os.environ, **as_environment(settings), "SAYCART_READY_FILE": str(self._ready)},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def until_ready(self) -> Worker:
+        # Its own file says that it can work, Celery's line that it can be told to stop.
+        self.until(lambda: self._ready.exists() and " ready." in self.log(), STARTED_S)
+        return self
+
+    def log(self) -> str:
+        return (self.home / "worker.log").read_text()
+
+    def until(self, true: Callable[[], object], seconds: float = SOON_S) -> None:
+        def it_does() -> object:
+            assert self.process.poll() is None, self.log()
+            return true()
+
+        until(it_does, seconds, told=self.log)
+
+    def measured(self, name: str, **labels: str) -> float:
+        """What its own port tells Prometheus."""
+        return shown(httpx.get(self._metrics, trust_env=False, timeout=SOON_S).text)(name, **labels)
+
+    def hold(self, on: bool) -> None:
+        file = self.home / "hold"
+        file.touch() if on else file.unlink()
+
+    def asked(self) -> int:
+        """How many decodes have begun in all."""
+        file = self.home / "asked"
+        return len(file.read_text().splitlines()) if file.exists() else 0
+
+    def order(self) -> str:
+        """A new order, rung for."""
+        order_id = self.world.to_decode()
+        assert self.parts.doorbell.ring(order_id, State.READ)
+        return order_id
+
+    def state(self, order_id: str) -> State:
+        return self.world.orders.get(order_id).state
+
+    def told_to_stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(SOON_S)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGCONT)
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.redis.close()
+        self.parts.close()
+        self._supervisor.stop()
+
+
+@pytest.fixture
+def start(database_url: str, database: Database, tmp_path: Path) -> Iterator[Callable[..., Worker]]:
+    started: list[Worker] = []
+
+    def begin(drain_s: float, threads: int) -> Worker:
+        started.append(Worker(database_url, tmp_path, drain_s, threads))
+        return started[-1].until_ready()
+
+    yield begin
+    for worker in started:
+        worker.close()
+
+
+def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worker]) -> None:
+    worker = start(SHORT_S, threads=1)
+    world = worker.world
+
+    # A decode that takes three leases keeps its order: nobody else can claim it.
+    worker.hold(True)
+    long = worker.order()
+    worker.until(lambda: worker.asked() == 1)
+    claimed = world.orders.get(long)
+    time.sleep(3 * LEASE_S)
+    assert world.orders.claim(long, State.READ, owner="thief", lease_s=9) is None
+    assert world.orders.get(long).version == claimed.version, "a renewal is no change"
+
+    # Stopped for longer than its lease, its order goes to another; what it says afterwards is dropped. It is
+    # stopped right after a beat: in the middle of one it would take the database's lock into its sleep.
+    beaten = world.orders.get(long).lease_until
+    worker.until(lambda: world.orders.get(long).lease_until != beaten)
+    os.killpg(worker.process.pid, signal.SIGSTOP)
+    until(lambda: world.runner("other").run(long, "decode") is State.COMPLETED, LEASE_S + SOON_S, every_s=0.1)
+    worker.hold(False)
+    os.killpg(worker.process.pid, signal.SIGCONT)
+    worker.until(lambda: world.orders.code_counts().get(("dropped", "decode")) == 1)
+    assert worker.measured(STAGES, stage="decode", outcome="dropped") == 1
+    assert worker.measured("saycart_lease_troubles_total", trouble="lost") <= 1
+    assert world.types(long) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert [event.worker for event in world.orders.events(long)] == [None, None, "worker-1", "other", "other"]
+    assert world.orders.code_counts()["extra_run", "decode"] == 1
+
+    # Redis loses everything while it listens: a sweep is all that it takes.
+    worker.redis.flushall()
+    orders = [world.to_decode() for _ in range(5)]
+    assert sweep(worker.parts, idle_s=0) == 5
+    worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.COMPLETED})
+    event = world.orders.events(orders[0])[-1]
+    assert (event.stage, event.attempt) == ("validate", 1)
+    assert event.worker is not None
+    assert f":{worker.process.pid}:" in event.worker
+
+    # Its metrics say so, though the work is done in a child of the process that is asked.
+    for stage in ("decode", "validate"):
+        assert worker.measured(STAGES, stage=stage, outcome="done") == 5
+    assert worker.measured("saycart_order_settled_seconds_count", source="typed", state="completed") == 5
+    assert worker.measured("saycart_queue_wait_seconds_count", stage="decode") == 6
+    assert worker.measured("saycart_stage_seconds_sum", outcome="dropped") > LEASE_S
+    assert worker.measured("saycart_worker_slots", part="decode") == 1
+    assert worker.measured("saycart_worker_slots_busy", part="decode") == 0
+    assert worker.measured("saycart_database_connections_limit") > 0
+    text = httpx.get(worker._metrics, trust_env=False).text
+    assert 'saycart_problems_total{code="internal",kind="fault"} 0.0' in text, "increase() sees the first"
+    assert "saycart_lease_troubles_total" in names_in(text)
+
+    # A child that is killed leaves what it counted, and nothing of what it had in hand.
+    worker.hold(True)
+    poison = worker.order()
+    worker.until(lambda: worker.asked() == 7)
+    assert worker.measured("saycart_worker_slots_busy", part="decode") == 1
+    os.kill(int(str(world.orders.get(poison).lease_owner).rpartition(":")[2]), signal.SIGKILL)
+    worker.until(lambda: worker.measured("saycart_worker_slots_busy", part="decode") == 0)
+    assert worker.measured(STAGES, stage="decode", outcome="done") == 5
+    worker.until(lambda: worker.measured("saycart_worker_slots", part="decode") == 1)
+    worker.hold(False)
+    world.orders.cancel(poison)
+
+    # Told to stop with a decode that does not end: it gives the order back, with its attempt, and rings.
+    worker.hold(True)
+    last = worker.order()
+    worker.until(lambda: worker.asked() == 8)
+    assert worker.told_to_stop() == 0
+    given_back = world.orders.get(last)
+    assert (given_back.state, given_back.lease_owner, given_back.attempt) == (State.READ, None, 0)
+    assert worker.redis.llen("decode") == 1
+    assert (last, State.READ) in (worker.parts.doorbell.held(0) or ())
+
+    # The queue's user may do all that a worker and a sweeper ask of it, and no log tells its password.
+    # Newer servers are asked for notices of maintenance, by a command that they may refuse.
+    assert {entry["object"] for entry in worker.redis.acl_log()} <= {"client"}
+    assert (worker.home / "redis" / "password").read_text() not in worker.log()
+
+
+@ON_SQLITE
+def test_a_worker_that_can_finish_in_time_does(start: Callable[..., Worker]) -> None:
+    worker = start(PATIENT_S, threads=1)
+    worker.hold(True)
+    order_id = worker.order()
+    worker.until(lambda: worker.asked() == 1)
+    worker.process.send_signal(signal.SIGTERM)
+    worker.until(lambda: "Warm shutdown" in worker.log())
+    worker.hold(False)
+    assert worker.process.wait(SOON_S) == 0
+    assert worker.state(order_id) is State.COMPLETED
+    assert "gave_back" not in worker.log()
+
+
+def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker]) -> None:
+    worker = start(SHORT_S, threads=8)
+    world = worker.world
+    worker.hold(True)
+    orders = [worker.order() for _ in range(8)]
+    worker.until(lambda: worker.asked() == 8)
+    assert {worker.state(order_id) for order_id in orders} == {State.READ}
+    assert worker.measured("saycart_worker_slots_busy") == worker.measured("saycart_worker_slots") == 8
+    worker.hold(False)
+    worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.COMPLETED})
+    worker.until(lambda: worker.redis.hlen("unacked") == 0)
+    for order_id in orders:
+        assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    worker.hold(True)
+    kept = [worker.order() for _ in range(8)]
+    worker.until(lambda: worker.asked() == 16)
+    assert worker.told_to_stop() == 0
+    freed = [world.orders.get(order_id) for order_id in kept]
+    assert {(order.lease_owner, order.attempt) for order in freed} == {(None, 0)}
+    assert worker.redis.llen("decode") == 8
+
+
+@ON_SQLITE
+def test_an_idle_worker_goes_at_once(start: Callable[..., Worker]) -> None:
+    worker = start(PATIENT_S, threads=2)
+    assert worker.told_to_stop() == 0
+    assert "gave_back" not in worker.log()
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_worker_that_can_not_load_its_engine_ends_and_takes_no_order(
+    database_url: str, tmp_path: Path, threads: int
+) -> None:
+    server = EmbeddedRedis(tmp_path / "redis", any_free(), tmp_path / "redis.log")
+    supervisor = Supervisor(tmp_path)
+    supervisor.start([server.child()])
+    settings = Settings(
+        home=tmp_path,
+        database_url=database_url,
+        redis_url=server.url,
+        whisper_model=str(tmp_path / "no-weights"),
+    )
+    ready = tmp_path / "ready"
+    try:
+        done = subprocess.run(
+            celery_argv("transcribe", "transcribe", threads, "INFO"),
+            env={**os.environ, **as_environment(settings), "SAYCART_READY_FILE": str(ready)},
+            capture_output=True,
+            text=True,
+            timeout=STARTED_S,
+        )
+    finally:
+        supervisor.stop()
+    assert "No orders are taken" in done.stderr, done.stderr[-2000:]
+    assert not ready.exists()

@@ -1,0 +1,120 @@
+"""The one question: when an order asks it, and what an answer makes of the cart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from schemas.cart import CartDraft, Finding
+from schemas.errors import Conflict, InvalidCart
+from schemas.lifecycle import Event, State
+from schemas.question import CustomerAnswer, Question
+from schemas.review import ReviewReason
+from services.checks.evidence import check_evidence
+from services.checks.facts import check_facts
+from services.checks.questions import MAX_ANSWERS, open_question, which_item
+from services.pipeline.review import settle_by_answer
+from services.reading.order import read_order
+from services.storage.base.records import MenuVersion, OrderRecord
+from tests.stand_ins import CAFE, in_review, sample_menu
+
+DOUBT = (ReviewReason.BLOCKING_FINDING,)
+MENU = MenuVersion("main", CAFE, 4, "digest", datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def draft(*lines: dict[str, Any]) -> CartDraft:
+    known = {"kind": "item", "heard": "it", "quantity": 1}
+    return CartDraft.model_validate({"lines": [{**known, **line} for line in lines]})
+
+
+def asked(of: CartDraft, reasons: tuple[ReviewReason, ...] = DOUBT) -> Question | None:
+    return open_question(check_facts(of, CAFE), reasons)
+
+
+def order(of: CartDraft, **more: Any) -> OrderRecord:
+    return replace(in_review(of), findings=tuple(check_facts(of, CAFE)), reasons=DOUBT, **more)
+
+
+def test_a_missing_size_is_asked_with_the_sizes_of_that_item() -> None:
+    question = asked(draft({"sku": "latte", "size": "S"}, {"sku": "iced-latte"}))
+    assert question is not None
+    assert question.id == "1/size"
+    assert question.text == "Small or large iced latte?"
+    assert [answer.id for answer in question.answers] == ["S", "L"]
+
+
+def test_a_required_choice_is_asked_without_what_has_run_out() -> None:
+    question = asked(draft({"sku": "nuggets", "size": "P10"}))
+    assert question is not None
+    assert (question.id, question.text) == ("0/options/sauce", "Ranch or barbecue?")
+
+
+def test_a_shared_name_is_asked_for() -> None:
+    menu = sample_menu("copper-skillet")
+    evidence = read_order("a veggie please", menu, 1)
+    skus = evidence.lines[0].items
+    assert len(skus) > 1
+    found = check_evidence(draft({"sku": skus[0]}), evidence)
+    question = next(finding.question for finding in found if finding.code == "vague_name")
+    assert question is not None
+    assert question.id == "0/sku"
+    assert {answer.id for answer in question.answers} == set(skus)
+
+
+@pytest.mark.parametrize(
+    ("of", "reasons"),
+    [
+        (draft({"sku": "latte"}, {"sku": "iced-latte"}), DOUBT),  # two sizes are missing
+        (draft({"sku": "latte"}), (*DOUBT, ReviewReason.LOW_ASR_CONFIDENCE)),
+        (draft({"sku": "latte", "size": "S"}), ()),
+        (draft({"sku": "latte", "quantity": 99, "size": "S"}), DOUBT),  # a doubt, but none to ask about
+    ],
+)
+def test_nothing_is_asked_where_it_would_not_settle_the_order(
+    of: CartDraft, reasons: tuple[ReviewReason, ...]
+) -> None:
+    assert asked(of, reasons) is None
+
+
+def test_nobody_is_asked_to_choose_from_a_whole_menu() -> None:
+    skus = [item.sku for item in sample_menu("copper-skillet").items]
+    assert which_item(0, skus[: MAX_ANSWERS + 1], sample_menu("copper-skillet")) is None
+    assert which_item(0, skus[:1], sample_menu("copper-skillet")) is None
+
+
+def test_an_answer_completes_the_cart_at_the_menus_price() -> None:
+    outcome = settle_by_answer(
+        order(draft({"sku": "latte", "quantity": 2})), CustomerAnswer(question="0/size", answer="L"), MENU
+    )
+    assert outcome.event is Event.ANSWERED
+    assert outcome.cart is not None
+    assert (outcome.cart.lines[0].size, outcome.cart.total) == ("L", 1000)
+    assert outcome.findings == ()
+    asked = {"asked": "Small, medium or large latte?", "chosen": "large"}
+    assert outcome.detail == {"question": "0/size", "answer": "L", **asked}
+
+
+def test_an_answered_choice_takes_the_place_of_a_refused_one() -> None:
+    none = {"group": "sauce", "id": "ranch", "amount": "none"}
+    of = draft({"sku": "nuggets", "size": "P10", "options": [none]})
+    outcome = settle_by_answer(order(of), CustomerAnswer(question="0/options/sauce", answer="ranch"), MENU)
+    assert outcome.cart is not None
+    assert [(option.id, option.amount) for option in outcome.cart.lines[0].options] == [("ranch", "normal")]
+
+
+def test_only_the_open_question_takes_only_its_own_answers() -> None:
+    open_one = order(draft({"sku": "iced-latte"}))
+    with pytest.raises(InvalidCart):
+        settle_by_answer(open_one, CustomerAnswer(question="0/size", answer="M"), MENU)
+    for question, state in (("1/size", State.IN_REVIEW), ("0/size", State.COMPLETED)):
+        with pytest.raises(Conflict):
+            settle_by_answer(
+                replace(open_one, state=state), CustomerAnswer(question=question, answer="S"), MENU
+            )
+
+
+def test_a_finding_without_a_question_asks_nothing() -> None:
+    assert open_question([Finding.blocking("unexplained_words", "?")], DOUBT) is None

@@ -1,0 +1,141 @@
+"""The form of a cart is the schema and the menu, nothing of its own; what it reads is what it showed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+from schemas.cart import Amount, CartDraft, ItemLine, OptionDraft
+from services.web.pages import Form
+from services.web.staff import review_form
+from services.web.staff.review_form import Control, LineForm, controls_of, lines_of, read
+from tests.stand_ins import CAFE, RIGHT
+
+
+def filled(forms: tuple[LineForm, ...], **changes: str) -> Form:
+    """The form as a browser sends it; `changes` are typed in, with `_` for `-` in names."""
+    fields: dict[str, list[str]] = {}
+    for line in forms:
+        fields[f"line-{line.index}-heard"] = [line.heard]
+        for control in (*line.controls, *(c for row in line.options for c in row)):
+            fields[control.name] = [control.value]
+    return Form(fields | {name.replace("_", "-"): [value] for name, value in changes.items()})
+
+
+def shown(draft: CartDraft) -> tuple[LineForm, ...]:
+    return controls_of(lines_of(draft), CAFE)
+
+
+def control(line: LineForm, label: str) -> Control:
+    return next(c for c in (*line.controls, *(c for row in line.options for c in row)) if c.label == label)
+
+
+def values(asked: Control) -> list[str]:
+    return [choice.value for _, choices in asked.groups for choice in choices]
+
+
+def test_what_is_shown_is_read_back() -> None:
+    options = [{"group": "milk", "id": "oat", "amount": "none"}, {"group": "shots", "id": "shot", "count": 3}]
+    wish = {"lines": [{"kind": "not_on_menu", "heard": "a unicorn", "quantity": 2}]}
+    drafts = [RIGHT, CartDraft(lines=()), draft(quantity=7, options=options), CartDraft.model_validate(wish)]
+    for made in drafts:
+        assert read(filled(shown(made)), CAFE).draft == made
+
+
+def draft(**more: Any) -> CartDraft:
+    line = {"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1, "size": "M"}
+    return CartDraft.model_validate({"lines": [line | more]})
+
+
+def test_every_field_of_the_schema_is_asked_about_or_kept() -> None:
+    line = shown(draft(options=[{"group": "milk", "id": "oat"}]))[0]
+    asked = {c.name.rpartition("-")[2] for c in (*line.controls, *line.options[0])}
+    assert asked | {"kind", "heard", "options", "group"} == {
+        *ItemLine.model_fields,
+        *OptionDraft.model_fields,
+    }
+
+
+def test_choices_and_bounds_are_those_of_schema_and_menu() -> None:
+    line = shown(draft(options=[{"group": "milk", "id": "oat"}]))[0]
+    assert values(control(line, "Amount")) == [amount.value for amount in Amount]
+    assert values(control(line, "Size")) == ["S", "M", "L"]
+    assert values(control(line, "Item")) == [item.sku for item in CAFE.items]
+    offered = {(g.id, o.id) for g in CAFE.option_groups for o in g.options
+               if g.id in ("milk", "syrup", "shots", "extras")}  # fmt: skip
+    assert {tuple(v.split("/")) for v in values(control(line, "Option"))} == offered
+    count, quantity = control(line, "Count"), control(line, "Quantity")
+    assert (count.minimum, count.maximum) == (1, 12)
+    assert (quantity.minimum, quantity.maximum) == (1, 999)
+
+
+def test_a_field_from_an_unknown_source_is_no_silent_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Odd(ItemLine):
+        mood: str = Field("", json_schema_extra={"x-values": "moods"})
+
+    monkeypatch.setattr(review_form, "ItemLine", Odd)
+    with pytest.raises(ValueError, match="moods"):
+        shown(draft())
+
+
+def test_an_unsized_item_has_no_size_and_an_unknown_one_asks() -> None:
+    muffin = shown(CartDraft.model_validate(
+        {"lines": [{"kind": "item", "heard": "m", "sku": "muffin", "quantity": 1}]}))[0]  # fmt: skip
+    assert [c.label for c in muffin.controls] == ["Item", "Quantity"]
+    assert muffin.more is None
+    wish = shown(CartDraft.model_validate(
+        {"lines": [{"kind": "not_on_menu", "heard": "x", "quantity": 1}]}))[0]  # fmt: skip
+    assert values(control(wish, "Item"))[0] == ""
+
+
+def test_another_item_lets_go_of_what_it_does_not_have() -> None:
+    form = shown(draft(size="M", options=[{"group": "milk", "id": "oat"}, {"group": "shots", "id": "shot"}]))
+    other = read(filled(form, line_0_sku="iced-latte"), CAFE).draft
+    assert other is not None
+    assert other.lines[0].model_dump(mode="json", include={"sku", "size", "options"}) == {
+        "sku": "iced-latte",
+        "size": None,
+        "options": [{"group": "milk", "id": "oat", "amount": "normal", "count": 1}],
+    }
+
+
+def test_lines_and_options_come_and_go() -> None:
+    form = shown(RIGHT)
+    assert [o.id for o in line_of(read(filled(form, line_0_more="shots/shot"), CAFE)).options] == [
+        "oat",
+        "shot",
+    ]
+    assert line_of(read(filled(form, drop="0-0"), CAFE)).options == ()
+    gone = read(filled(form, remove="0"), CAFE).draft
+    assert gone is not None
+    assert [line.heard for line in gone.lines] == ["a blueberry muffin"]
+    added = read(filled(form, add="line"), CAFE)
+    assert added.draft is not None
+    assert added.draft.lines[-1].kind == "not_on_menu"
+    many = CartDraft(lines=(RIGHT.lines[1],) * review_form.max_lines())
+    assert read(filled(shown(many), add="line"), CAFE).draft == many
+
+
+def line_of(done: review_form.Read) -> ItemLine:
+    assert done.draft is not None
+    line = done.draft.lines[0]
+    assert isinstance(line, ItemLine)
+    return line
+
+
+@pytest.mark.parametrize("typed", ["", "0", "1000", "two", "1.5", "-1", "٣"])
+def test_an_impossible_number_is_named(typed: str) -> None:
+    done = read(filled(shown(draft()), line_0_quantity=typed), CAFE)
+    assert done.draft is None
+    assert done.problems[0][0].startswith("quantity: ")
+    assert done.lines[0]["quantity"] == typed
+
+
+def test_what_the_menu_does_not_offer_is_not_taken() -> None:
+    form = filled(
+        shown(draft(options=[{"group": "milk", "id": "oat"}])), line_0_more="sauce/ranch", line_0_size="P10"
+    )
+    assert line_of(read(form, CAFE)).model_dump()["size"] is None
+    assert [o.id for o in line_of(read(form, CAFE)).options] == ["oat"]

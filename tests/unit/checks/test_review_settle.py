@@ -1,0 +1,152 @@
+"""What a reviewer's decision makes of an order: the same facts and the same prices apply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from schemas.cart import CartDraft
+from schemas.errors import InvalidCart
+from schemas.lifecycle import Event, State
+from schemas.review import ReviewDecision
+from services.pipeline.review import OVERRULED, confirm, settle
+from services.storage.base.records import MenuVersion, OrderRecord, Outcome
+from tests.stand_ins import CAFE, in_review
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MENU = MenuVersion("main", CAFE, 4, "digest", NOW)
+
+
+def draft(*lines: dict[str, Any]) -> CartDraft:
+    return CartDraft.model_validate(
+        {"lines": [{"kind": "item", "heard": "a latte", **line} for line in lines]}
+    )
+
+
+LATTE = {"sku": "latte", "quantity": 2, "size": "L"}
+ORDER = in_review(draft(LATTE))
+
+
+def decide(action: str, order: OrderRecord = ORDER, **more: Any) -> Outcome:
+    decision = ReviewDecision(version=1, action=action, **more)  # type: ignore[arg-type]
+    return settle(order, decision, "ada", MENU)
+
+
+def test_approved_as_proposed_is_priced_from_the_orders_menu() -> None:
+    outcome = decide("approve")
+    assert outcome.event is Event.APPROVED
+    assert outcome.draft == ORDER.draft
+    assert outcome.cart is not None
+    assert (outcome.cart.total, outcome.cart.menu.version) == (1000, 4)
+    assert outcome.cart.lines[0].heard.end_s == 0.7
+    assert outcome.detail == {"reviewer": "ada", "action": "approve", "reason": None}
+
+
+def test_a_correction_replaces_the_proposal() -> None:
+    outcome = decide("correct", cart=draft({"sku": "muffin", "quantity": 3}))
+    assert outcome.event is Event.APPROVED
+    assert outcome.cart is not None
+    assert [(line.sku, line.line_total) for line in outcome.cart.lines] == [("muffin", 1050)]
+    assert outcome.draft != ORDER.draft
+
+
+def test_a_rejection_leaves_the_cart_alone() -> None:
+    outcome = decide("reject", reason="nobody there")
+    assert (outcome.event, outcome.cart, outcome.draft) == (Event.REFUSED, None, None)
+    assert outcome.detail["reason"] == "nobody there"
+
+
+@pytest.mark.parametrize(
+    ("lines", "pointer"),
+    [
+        ([LATTE, {"sku": "unicorn", "quantity": 1}], "/cart/lines/1"),
+        ([{"sku": "latte", "quantity": 1}], "/cart/lines/0"),
+        ([{"sku": "latte", "quantity": 1, "size": "P10"}], "/cart/lines/0"),
+        ([{"sku": "muffin", "quantity": 1, "options": [{"group": "milk", "id": "oat"}]}], "/cart/lines/0"),
+        ([{"sku": "nuggets", "quantity": 1, "size": "P10"}], "/cart/lines/0"),
+        ([{"kind": "not_on_menu", "quantity": 1}], "/cart/lines/0"),
+        ([], "/cart/lines"),
+    ],
+)
+def test_a_cart_that_can_not_be_made_is_refused_with_its_place(
+    lines: list[dict[str, Any]], pointer: str
+) -> None:
+    with pytest.raises(InvalidCart) as caught:
+        decide("correct", cart=draft(*lines))
+    assert [path for path, _ in caught.value.problems] == [pointer]
+    with pytest.raises(InvalidCart):
+        decide("approve", replace(ORDER, draft=draft(*lines)))
+
+
+def test_nothing_proposed_can_not_be_approved() -> None:
+    with pytest.raises(InvalidCart, match="corrected") as caught:
+        decide("approve", replace(ORDER, draft=None, transcript=None))
+    assert caught.value.problems[0][0] == "/cart"
+
+
+def test_an_order_without_a_transcript_can_be_corrected() -> None:
+    outcome = decide("correct", replace(ORDER, draft=None, transcript=None), cart=draft(LATTE))
+    assert outcome.cart is not None
+    assert (outcome.cart.total, outcome.cart.lines[0].confidence) == (1000, 0.0)
+
+
+def test_a_human_may_overrule_a_limit_and_it_shows() -> None:
+    lines = [
+        {"sku": "latte", "quantity": 13, "size": "L"},
+        {"sku": "truffle", "quantity": 1},
+        {"sku": "nuggets", "quantity": 1, "size": "P10", "options": [{"group": "sauce", "id": "gold"}]},
+    ]
+    outcome = decide("correct", cart=draft(*lines))
+    assert outcome.findings is not None
+    assert {finding.code for finding in outcome.findings} == OVERRULED
+    assert outcome.cart is not None
+    assert outcome.cart.total == 13 * 500 + 900 + 650 + 900
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"action": "approve", "cart": {"lines": []}},
+        {"action": "correct"},
+        {"action": "reject"},
+        {"action": "reject", "reason": "  "},
+        {"action": "reject", "reason": "x", "cart": {"lines": []}},
+        {"action": "shrug"},
+        {"action": "approve", "version": 0},
+        {"action": "approve", "price": 0},
+    ],
+)
+def test_a_decision_must_be_whole(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        ReviewDecision.model_validate({"reviewer": "ada", "version": 1, **fields})
+
+
+PROPOSED = replace(ORDER, state=State.PROPOSED, confirm=True)
+
+
+def test_a_customer_confirms_what_was_proposed() -> None:
+    outcome = confirm(PROPOSED, None, MENU)
+    assert outcome.event is Event.CONFIRMED
+    assert outcome.draft == PROPOSED.draft
+    assert outcome.detail == {"corrected": False}
+
+
+def test_a_customers_correction_is_priced_by_the_menu_and_told_as_one() -> None:
+    outcome = confirm(PROPOSED, draft({**LATTE, "quantity": 3}), MENU)
+    assert outcome.detail == {"corrected": True}
+    before = confirm(PROPOSED, None, MENU).cart
+    assert outcome.cart is not None
+    assert before is not None
+    assert outcome.cart.total * 2 == before.total * 3
+
+
+def test_a_customer_overrules_no_limit() -> None:
+    limit = CAFE.items[[item.sku for item in CAFE.items].index("latte")].max_quantity
+    over = draft({**LATTE, "quantity": limit + 1})
+    assert decide("correct", cart=over).event is Event.APPROVED
+    with pytest.raises(InvalidCart, match="At most 12"):
+        confirm(PROPOSED, over, MENU)

@@ -1,0 +1,154 @@
+"""When a second recogniser is asked, when it agrees, and what is gained by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.settings import Settings
+from infra.weights.models import ModelError
+from schemas.errors import EngineUnavailable
+from schemas.transcript import Transcript
+from services.bootstrap import bootstrap
+from services.checks.evidence import check_hearing
+from services.checks.one_cart import undoubted_cart
+from services.engines.recognition.confidence import agreement
+from services.hearing.second_hearing import Heard
+from services.hearing.second_recogniser import SURE, same_order, with_witness
+from services.reading.order import read_order
+from tests.stand_ins import AGREEMENT, CAFE, SAID, ScriptedTranscriber, recorded, speech
+
+FILE = Path("order.flac")
+RECORDING = recorded(FILE)
+BASE, TINY = (f"faster-whisper-{name}/int8/beam5-t0-vad/en" for name in ("base", "tiny.en"))
+
+
+def asked(
+    heard: Transcript, other: Transcript | Exception, share: float | None = AGREEMENT
+) -> tuple[Transcript, ScriptedTranscriber]:
+    """`heard` after the second recogniser had its say, and that recogniser."""
+    ears = ScriptedTranscriber([other])
+    known = known_as(heard)
+    found = with_witness(RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: share)
+    assert found.evidence is known.evidence
+    return found.transcript, ears
+
+
+def known_as(heard: Transcript) -> Heard:
+    """With what its words may mean, as `hear` gives it."""
+    return Heard(heard, None if heard.nothing_was_said else read_order(heard.text, CAFE, 1))
+
+
+def unsure(text: str = SAID, confidence: float = 0.6) -> Transcript:
+    return speech(text, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        SAID,
+        "can I get a blueberry muffin and a large latte with oat milk please",
+        "1 large oat milk latte, one blueberry muffin",
+    ],
+)
+def test_the_same_order_in_other_words_is_as_sure_as_agreement_was_measured(other: str) -> None:
+    transcript, ears = asked(unsure(), speech(other))
+    assert ears.heard == [(FILE, "en")]
+    assert ears.hinted == []
+    assert (transcript.text, transcript.words) == (SAID, unsure().words)
+    assert (transcript.witness, transcript.agreed, transcript.confidence) == (other, True, AGREEMENT)
+
+
+def test_agreement_makes_no_hearing_less_sure() -> None:
+    transcript, _ = asked(unsure(confidence=0.85), speech(SAID), share=0.8)
+    assert (transcript.agreed, transcript.confidence) == (True, 0.85)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "a large latte with oat milk and two blueberry muffins",
+        "a small latte with oat milk and a blueberry muffin",
+        "a large latte with extra oat milk and a blueberry muffin",
+        "a large latte with oat milk",
+        "a large latte with oat milk and a blueberry muffin and a flurble",  # not one order
+        "",
+    ],
+)
+def test_another_order_changes_nothing_and_is_kept_to_be_shown(other: str) -> None:
+    transcript, _ = asked(unsure(), speech(other))
+    assert transcript == unsure().model_copy(update={"witness": other})
+
+
+def test_a_name_that_only_one_of_them_heard_is_no_agreement() -> None:
+    """Matching mends either to an americano, but they did not hear the same."""
+    mended, meant = (read_order(f"a small {name} please", CAFE, 1) for name in ("americana", "americano"))
+    assert undoubted_cart(mended) is not None
+    assert not same_order(mended, meant)
+    assert same_order(mended, mended)
+    assert same_order(meant, meant)
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        unsure(confidence=SURE),
+        unsure("a large latte and a flurble"),
+        unsure().model_copy(update={"language": "de"}),
+        Transcript(text="", confidence=0.0),
+    ],
+    ids=["sure", "not one order", "another language", "silence"],
+)
+def test_it_is_not_asked_where_it_could_spare_nothing(heard: Transcript) -> None:
+    transcript, ears = asked(heard, speech(SAID))
+    assert transcript == heard
+    assert ears.heard == []
+
+
+@pytest.mark.parametrize("error", [EngineUnavailable("out of memory"), RuntimeError("a bug")])
+def test_one_that_fails_leaves_the_doubt_and_the_order(error: Exception) -> None:
+    assert asked(unsure(), error)[0] == unsure()
+
+
+def test_without_a_second_recogniser_or_its_weights_everything_stays() -> None:
+    def missing() -> ScriptedTranscriber:
+        raise ModelError("The weights are not there.", hint="Run `make weights`.")
+
+    for second in (missing, lambda: None):
+        found = with_witness(RECORDING, known_as(unsure()), CAFE, 1, second, agreement)
+        assert found.transcript == unsure()
+
+
+def test_an_empty_setting_is_no_second_recogniser(tmp_path: Path) -> None:
+    assert bootstrap(Settings(home=tmp_path, whisper_second="")).second_transcriber is None
+
+
+def test_a_pair_that_nobody_measured_gains_nothing() -> None:
+    transcript, _ = asked(unsure(), speech(SAID), share=None)
+    assert transcript == unsure().model_copy(update={"witness": SAID})
+
+
+def test_a_second_hearing_is_borne_out_without_getting_surer() -> None:
+    again = unsure(confidence=0.95).model_copy(update={"first_heard": "a large ladder with oat milk"})
+    transcript, _ = asked(again, speech(SAID))
+    assert (transcript.agreed, transcript.confidence) == (True, 0.95)
+    assert [f.severity.value for f in check_hearing(transcript)] == ["info"]
+    below = again.model_copy(update={"confidence": 0.5})
+    assert asked(below, speech(SAID))[0].confidence == 0.5
+    other, _ = asked(again, speech("a small latte"))
+    assert [f.severity.value for f in check_hearing(other)] == ["blocking"]
+
+
+def test_the_shipped_pair_is_measured_one_way_and_under_the_floor() -> None:
+    share = agreement(BASE, TINY)
+    assert share is not None
+    assert 0.9 < share < 1
+    assert agreement(TINY, BASE) is None
+    heard = unsure().model_copy(update={"source": f"{BASE}+menu-words"})
+    assert heard.recogniser == BASE
+
+
+def test_a_transcript_that_was_stored_before_still_loads() -> None:
+    stored = unsure().model_dump(exclude={"witness", "agreed"})
+    assert Transcript.model_validate(stored) == unsure()

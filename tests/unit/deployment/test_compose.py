@@ -1,0 +1,231 @@
+"""The compose file, checked by parsing: an engine is not everywhere. `make test-containers` starts it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from infra.settings import REPOSITORY, Settings
+from infra.weights.models import lock
+from services.cli.main import app
+from services.engines.servers import vllm_server
+from services.pipeline.flow import BY_NAME
+from services.workers.worker import WORKERS, worker_argv
+
+COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = [name for name, service in SERVICES.items() if service["image"].startswith("saycart")]
+DOCKERFILE = (REPOSITORY / "infra/docker/Dockerfile").read_text()
+PARTS = [name for name in OURS if "SAYCART_READY_FILE" in SERVICES[name]["environment"]]
+# Read by the parts themselves, because it is no wish of an operator's.
+NOT_SETTINGS = {"SAYCART_READY_FILE"}
+# Settings that containers give no choice in, with the reason.
+FIXED = {
+    "database_url": "the service postgres",
+    "redis_url": "the service redis",
+    "redis_port": "of the embedded Redis",
+    "home": "a place in the image",
+    "models_dir": "a place in the image",
+    "api_host": "every address of its container; the ports say who reaches it",
+    "api_port": "of its container; the published one is SAYCART_API_PORT",
+    "open": "on loopback alone, where a container's API is not",
+    "key": "of commands, which are given it",
+    "llm_port": "of the embedded server",
+    "llm_threads": "on the command line of llm",
+    "llm_slots": "on the command line of llm",
+    "llm_context": "on the command line of llm",
+    "log_bytes": "of the supervisor; Docker keeps these logs",
+}
+VARIABLE = re.compile(r"\$\{(\w+):([-?])([^}]*)\}")
+
+OWNED = {"uid": "10001", "gid": "10001", "mode": "0700"}
+
+
+def arguments(service: str) -> list[str]:
+    command = SERVICES[service]["command"]
+    assert isinstance(command, list), "a list needs no shell"
+    return command
+
+
+def mounted(service: str) -> dict[str, dict[str, str]]:
+    """The folders in memory of a service, with their options."""
+    found = {}
+    for mount in SERVICES[service]["tmpfs"]:
+        folder, _, options = mount.partition(":")
+        found[folder] = dict(option.split("=") for option in options.split(","))
+    return found
+
+
+@pytest.mark.parametrize("service", OURS)
+def test_commands_name_modules_that_exist(service: str) -> None:
+    words = arguments(service)
+    assert words[:2] == ["python", "-m"]
+    assert find_spec(words[2])
+    if words[2] == "services.cli.main":
+        assert words[3] in {command.name for command in app.registered_commands} | {
+            group.name for group in app.registered_groups
+        }
+
+
+def test_variables_are_settings() -> None:
+    known = {f"SAYCART_{name.upper()}" for name in Settings.model_fields} | NOT_SETTINGS
+    files = ("docker-compose.yml", "infra/docker/cuda.yml")
+    text = "".join((REPOSITORY / file).read_text() for file in files) + DOCKERFILE
+    assert set(re.findall(r"SAYCART_[A-Z_]+", text)) <= known
+    for name in NOT_SETTINGS:
+        assert f'"{name}"' in (REPOSITORY / "services/workers/app.py").read_text()
+    for service in OURS:
+        for variable in SERVICES[service]["environment"]:
+            assert variable in known | {"DATABASE_URL", "REDIS_URL"} or variable.startswith("AWS_")
+
+
+def test_every_setting_reaches_every_part() -> None:
+    wanted = {f"SAYCART_{name.upper()}" for name in Settings.model_fields if name not in FIXED}
+    for part in PARTS:
+        given = SERVICES[part]["environment"]
+        assert wanted - set(given) == set(), (
+            "add them to x-settings of docker-compose.yml, by their names alone"
+        )
+        for name in wanted:
+            # As it is where Compose runs, or not at all; over a default of the containers' own.
+            assert given[name] is None or given[name].startswith(f"${{{name}:-"), name
+    assert set(FIXED) <= set(Settings.model_fields)
+
+
+def test_default_values_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SERVICES["api"]["environment"].items():
+        if value is not None:
+            monkeypatch.setenv(name, VARIABLE.sub(lambda m: m[3] if m[2] == "-" else "secret", value))
+    settings = Settings()
+    assert settings.llm_url == "http://llm:8080"
+    assert settings.llm_model in lock().names
+    assert settings.home == Path("/data")
+
+
+def test_the_ready_file_has_a_folder_that_the_user_may_write_to() -> None:
+    assert [name for name in OURS if name not in ("weights", "llm")] == PARTS
+    for part in PARTS:
+        folder = Path(SERVICES[part]["environment"]["SAYCART_READY_FILE"]).parent
+        assert mounted(part)[str(folder)] == {**OWNED, "size": "1m"}
+
+
+def test_parts_write_to_volumes_and_to_nothing_else() -> None:
+    for service in OURS:
+        parts = SERVICES[service]
+        assert parts["read_only"] is True
+        writable = {*mounted(service), *(mount.split(":")[1] for mount in parts.get("volumes", ()))}
+        # The blob store makes its folder in the home, whoever needs it.
+        assert {"/tmp", "/data"} <= writable
+        assert all(options.get("mode", "0700") == "0700" for options in mounted(service).values())
+
+
+def test_parts_are_bounded_and_may_do_little() -> None:
+    for name, parts in SERVICES.items():
+        assert parts["security_opt"] == ["no-new-privileges:true"], name
+        assert parts["logging"]["options"].keys() >= {"max-size", "max-file"}
+        if name != "vllm":
+            assert parts["mem_limit"]
+            assert parts["pids_limit"]
+    for name in OURS:
+        assert SERVICES[name]["cap_drop"] == ["ALL"]
+        assert "user" not in SERVICES[name]
+    assert re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)[-1] == "10001:10001"
+
+
+def test_who_needs_no_secret_has_none() -> None:
+    for name in ("llm", "weights"):
+        assert not {"DATABASE_URL", "REDIS_URL", "SAYCART_SECRET"} & set(SERVICES[name]["environment"])
+
+
+def test_every_stage_has_a_worker_that_is_started_as_the_stack_starts_it() -> None:
+    started = {name: arguments(name)[2:] for name in OURS if name.startswith("worker-")}
+    assert started == {f"worker-{name}": ["services.workers.worker", name] for name in WORKERS}
+    served = [queue for queues in WORKERS.values() for queue in queues.split(",")]
+    assert sorted(served) == sorted(BY_NAME)
+
+
+def test_a_worker_has_the_pool_that_the_settings_say() -> None:
+    def pool(name: str, threads: int) -> list[str]:
+        argv = worker_argv(name, Settings(decode_concurrency=threads))
+        return [word for word in argv if word.startswith(("--pool", "--concurrency"))]
+
+    assert pool("decode", 1) == ["--pool=prefork", "--concurrency=1"]
+    assert pool("decode", 32) == ["--pool=threads", "--concurrency=32"]
+    assert pool("read", 32) == ["--pool=prefork", "--concurrency=1"]
+
+
+def test_becoming_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the module becomes is what `worker_argv` says, by the variables that a container gets."""
+    code = "import os, sys\nos.execv = lambda _, argv: print(*argv[1:])\n"
+    code += "sys.argv = ['worker', *sys.argv[1:]]\nfrom services.workers.worker import main\nmain()"
+
+    def becomes(name: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code, name], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
+        )
+
+    monkeypatch.setenv("SAYCART_DECODE_CONCURRENCY", "32")
+    assert becomes("decode").stdout.split() == list(worker_argv("decode", Settings())[1:])
+    assert becomes("nobody").returncode == 2
+
+
+def test_volumes_are_declared_and_hosts_are_not_mounted() -> None:
+    users: dict[str, list[str]] = {}
+    for service, parts in SERVICES.items():
+        for mount in parts.get("volumes", ()):
+            users.setdefault(mount.split(":")[0], []).append(service)
+    assert set(users) == set(COMPOSE["volumes"])
+    assert users["recordings"] == ["api", "worker-transcribe", "sweeper"]
+    # The recordings' folder is the one that the settings name.
+    blobs = Settings(home=Path("/data")).blobs
+    for service in users["recordings"]:
+        assert f"recordings:{blobs}" in SERVICES[service]["volumes"]
+    # Where the secret is made that signs customers' links, so that an upgrade does not end them.
+    assert "home:/data" in SERVICES["api"]["volumes"]
+
+
+def test_parts_wait_for_parts_that_exist_and_can_say_that_they_are_up() -> None:
+    for parts in SERVICES.values():
+        for needed, how in parts.get("depends_on", {}).items():
+            assert needed in SERVICES
+            assert how["condition"] == "service_completed_successfully" or "healthcheck" in SERVICES[needed]
+
+
+def test_only_the_api_is_published_and_on_loopback() -> None:
+    published = {name: parts["ports"] for name, parts in SERVICES.items() if "ports" in parts}
+    assert published == {"api": ["127.0.0.1:${SAYCART_API_PORT:-8420}:8420"]}
+
+
+def test_vllm_is_started_with_the_settings_that_matter() -> None:
+    command = SERVICES["vllm"]["command"]
+    assert [word for word in command if not word.startswith("--model=")] == [
+        *(f"{option}={value}" for option, value in vllm_server.SERVING.items()),
+        *vllm_server.FLAGS,
+    ]
+    assert vllm_server.STRUCTURED["backend"] == "guidance"
+    assert SERVICES["vllm"]["profiles"] == ["gpu"]
+
+
+def test_each_role_has_its_image() -> None:
+    targets = set(re.findall(r"^FROM \S+ AS (\S+)$", DOCKERFILE, re.MULTILINE))
+    built = {name: SERVICES[name]["build"]["target"] for name in OURS}
+    assert set(built.values()) <= targets
+    for name, target in built.items():
+        assert SERVICES[name]["image"] == f"saycart-{target}:${{TAG:-local}}"
+    assert built["worker-transcribe"] == "hearing"
+    assert {built[name] for name in ("worker-decode", "worker-read", "sweeper", "courier")} == {"worker"}
+
+
+def test_on_a_gpu_the_same_worker_hears() -> None:
+    gpu: dict[str, Any] = yaml.safe_load((REPOSITORY / "infra/docker/cuda.yml").read_text())["services"]
+    assert list(gpu) == ["worker-transcribe"]
+    build = gpu["worker-transcribe"]["build"]
+    assert build == {**SERVICES["worker-transcribe"]["build"], "target": "hearing-cuda"}
+    assert re.search(rf"^FROM hearing AS {build['target']}$", DOCKERFILE, re.MULTILINE)

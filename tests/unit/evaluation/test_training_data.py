@@ -1,0 +1,213 @@
+"""Orders to learn from: how they are written, that all of them can be read, and how they are packed.
+
+Of the sealed part only counts are looked at, and a count is taken before it is held against anything: a test
+that fails prints what it compares.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infra.settings import REPOSITORY
+from services.training import pack
+from services.training.hearing import as_heard
+from services.training.notation import Misspelt, main, read_menu, read_orders
+from services.training.orders import TUNED, Shop, shops
+from services.training.pack import Chat, Sequences, training
+from tests.unit.engines.test_short_form import taught
+
+TOLD = REPOSITORY / "tests" / "told"
+MENU = """
+# a comment
+name: Curry Leaf
+currency: GBP
+size L: large = family
+group spice one: mild; medium; extra hot = vindaloo hot 50
+group sides many required: raita 120; naan = naan bread 250
+item Chicken Tikka = CTM: 895 [spice, sides]
+item Cola: L 210
+"""
+
+
+class Letters:
+    """A tokenizer of one token a letter, with a chat template that shows where each message is."""
+
+    def apply_chat_template(self, chat: list[dict[str, str]], **_: Any) -> str:
+        return "".join(f"<{m['role']}>{m['content']}</>" for m in chat) + "<assistant>"
+
+    def __call__(self, text: str, **_: Any) -> dict[str, list[int]]:
+        return {"input_ids": [ord(letter) for letter in text]}
+
+
+def written(folder: Path, menu: str, orders: str = "") -> Path:
+    (folder / "curry-leaf.menu").write_text(menu)
+    (folder / "curry-leaf.orders").write_text(orders)
+    return folder / "curry-leaf.menu"
+
+
+def test_a_menu_is_read_from_its_lines(tmp_path: Path) -> None:
+    menu = read_menu(written(tmp_path, MENU))
+    chicken, cola = menu.items
+    spice, sides = menu.option_groups
+    assert (menu.id, menu.name, menu.currency) == ("curry-leaf", "Curry Leaf", "GBP")
+    assert (chicken.price, chicken.aliases, chicken.option_groups) == (895, ("CTM",), ("spice", "sides"))
+    assert (cola.prices, menu.sizes[0].aliases) == ({"L": 210}, ("family",))
+    assert (spice.choose, spice.required, sides.choose, sides.required) == ("one", False, "many", True)
+    assert [(o.name, o.price) for o in spice.options] == [("mild", 0), ("medium", 0), ("extra hot", 50)]
+    assert [(o.aliases, o.price) for o in sides.options] == [((), 120), (("naan bread",), 250)]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("dish Naan: 100", "a line begins with name:"),
+        ("item Naan 100", "no `:` before the price"),
+        ("item Naan: cheap", "curry-leaf.menu:10"),
+        ("item Naan: 100 [spice] hot", "groups stand in one pair of brackets"),
+        ("item Naan: 100 [breads]", "breads"),
+        ("item Naan: XL 100", "XL"),
+        ("item Cola: 100", "Cola|cola"),
+    ],
+)
+def test_a_menu_that_cannot_be_read_says_where(line: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(Misspelt, match=told):
+        read_menu(written(tmp_path, f"{MENU}{line}\n"))
+
+
+def test_orders_are_read_and_each_problem_is_told(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        MENU,
+        "# theirs\n[plain, split] two ctms, one mild => 1 Chicken Tikka + mild; 1 Chicken Tikka\n"
+        "a cola => 1 Cola\n[plain] a cola\n[plain] a coke => 1 Coke\n",
+    )
+    orders, problems = read_orders(file.with_suffix(".orders"), read_menu(file))
+    assert [(order.said, order.tags, len(order.lines)) for order in orders] == [
+        ("two ctms, one mild", ("plain", "split"), 2)
+    ]
+    assert [problem.split(":")[1] for problem in problems] == ["3", "4", "5"]
+    assert "no item is called 'Coke'" in problems[2]
+
+
+@pytest.mark.parametrize(("orders", "code"), [("[plain] a cola => 1 Cola\n", 0), ("a cola\n", 1)])
+def test_the_check_ends_by_what_it_found(
+    orders: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, MENU, orders)
+    assert main([str(tmp_path)]) == code
+    assert "curry-leaf: 2 items" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "file", sorted((TOLD / "taught").glob("*/*.menu")), ids=lambda file: f"{file.parent.name}/{file.stem}"
+)
+def test_every_taught_file_is_read_whole(file: Path) -> None:
+    orders, problems = read_orders(file.with_suffix(".orders"), read_menu(file))
+    assert problems == []
+    assert len(orders) > 50
+
+
+def test_every_sealed_file_is_read_whole() -> None:
+    problems = 0
+    for file in (TOLD / "sealed").glob("*/*.menu"):
+        problems += len(read_orders(file.with_suffix(".orders"), read_menu(file))[1])
+    assert problems == 0
+
+
+def test_there_is_enough_to_learn_from_and_to_score() -> None:
+    learned = sum(len(shop.rows) for shop in taught().values())
+    sealed = shops("sealed")
+    menus, orders = len(sealed), sum(len(shop.rows) for shop in sealed)
+    assert (len(taught()) >= 40, learned >= 6000) == (True, True)
+    assert (menus >= 12, orders >= 1000) == (True, True)
+
+
+def test_no_menu_is_in_two_parts() -> None:
+    parts = {part: {shop.menu.id for shop in shops(part)} for part in ("train", "tune", "sealed")}
+    assert parts["tune"] == TUNED
+    assert not parts["train"] & parts["tune"]
+    assert not parts["sealed"] & (parts["train"] | parts["tune"])
+
+
+def test_no_order_that_is_scored_is_learned() -> None:
+    """The older sets share menus with what is learned, but no row."""
+    learned = {(shop.menu.id, row.source, row.id) for shop in shops("train") for row in shop.rows}
+    for part in ("scored", "golden"):
+        both = {(shop.menu.id, row.source, row.id) for shop in shops(part) for row in shop.rows} & learned
+        assert len(both) == 0
+
+
+SAID = "Two lattes, please, and four muffins: I'd like 3 of them warm. For Ann"
+
+
+def test_what_is_heard_is_the_same_from_the_same_seed() -> None:
+    one, other = ([as_heard(SAID, random.Random(n)) for n in range(200)] for _ in range(2))
+    assert one == other
+    assert len(set(one)) > 20
+    assert SAID in one
+
+
+def test_what_is_heard_keeps_what_is_ordered() -> None:
+    """Nothing but numbers' spelling, sound-alikes and little words is added or lost."""
+    for n in range(500):
+        words = re.findall(r"[a-z]+", as_heard(SAID, random.Random(n)).lower())
+        assert {"lattes", "muffins", "warm", "ann"} <= set(words)
+
+
+def test_a_chat_is_cut_where_the_menu_and_the_question_end() -> None:
+    chat = Chat(Letters())
+    told = "".join(map(chr, chat.menu("M") + chat.question("S") + chat.answer("1 Cola")))
+    assert told.endswith("M</><user>S</><assistant>1 Cola<|im_end|>")
+    assert told.startswith("<system>")
+
+
+def test_of_a_sequence_only_carts_are_learned(tmp_path: Path) -> None:
+    packed = Sequences()
+    packed.add([1, 2], [([3], [4, 5]), ([6, 7], [8])])
+    packed.add([9], [([3], [4])])
+    packed.save(tmp_path / "packed.npz")
+    kept = np.load(tmp_path / "packed.npz")
+    assert kept["tokens"].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9, 3, 4]
+    assert kept["orders"].tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 0, 1, 1]
+    assert kept["tokens"][kept["learned"]].tolist() == [4, 5, 8, 4]
+    assert kept["ends"].tolist() == [8, 11]
+
+
+@pytest.fixture
+def one_shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
+    shop = taught()["golden-dragon"]
+    monkeypatch.setattr(pack, "shops", lambda part: [shop])
+    monkeypatch.setattr(pack, "SEQUENCE", 12_000)  # letters are smaller than tokens
+    monkeypatch.setattr(pack, "MOST_TOKENS", 2_000)
+    return shop
+
+
+def test_every_order_is_in_every_epoch(one_shop: Shop) -> None:
+    packed = training(Chat(Letters()), share=1.0, epochs=2, seed=0)
+    starts = [0, *packed.ends[:-1]]
+    held = [max(packed.orders[a:b]) for a, b in zip(starts, packed.ends, strict=True)]
+    assert len(packed.tokens) == len(packed.orders) == len(packed.learned) == packed.ends[-1]
+    assert max(b - a for a, b in zip(starts, packed.ends, strict=True)) <= pack.SEQUENCE
+    assert 2 * len(one_shop.rows) < sum(held) <= 2 * (len(one_shop.rows) + pack.GENERATED)
+
+
+def test_sequences_are_the_same_from_the_same_seed(one_shop: Shop) -> None:
+    made = [training(Chat(Letters()), share=0.2, epochs=1, seed=seed).tokens for seed in (0, 0, 1)]
+    assert made[0] == made[1] != made[2]
+
+
+def test_the_lock_of_training_is_of_every_version_and_names_no_address() -> None:
+    lock = (REPOSITORY / "requirements-train.lock").read_text()
+    assert "python_full_version < '3.12'" in lock, "made with --universal"
+    assert not re.search(r"https?://|--(extra-)?index-url|--find-links", lock)
+    assert not re.search(r"^(nvidia|cuda|triton)", lock, re.M), "of the CPU build"
+    makefile = (REPOSITORY / "Makefile").read_text()
+    cpu = re.search(r"^TORCH_CPU := (torch==\S+ --hash=sha256:\w{64})$", makefile, re.M)
+    assert cpu is not None
+    assert re.findall(r"^torch==.*", lock, re.M) == [cpu[1]]

@@ -1,0 +1,232 @@
+"""Menus: the contract's document is taken, every contradiction is named by its JSON pointer."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from schemas.errors import InvalidMenu
+from schemas.menu import Menu, spoken_key
+from services.cli.commands.menu import app
+
+# The example of the contract, word for word.
+CONTRACT = json.loads(
+    """
+{"id": "harbor-coffee", "name": "Harbor Coffee", "currency": "USD", "language": "en",
+ "sizes": [{"id": "S", "name": "small", "aliases": ["tall"]}],
+ "option_groups": [{"id": "milk", "name": "milk", "choose": "one",
+                    "options": [{"id": "oat", "name": "oat milk", "aliases": ["oat"], "price": 60}]}],
+ "items": [{"sku": "latte", "name": "latte", "category": "drink", "aliases": ["caffe latte"],
+            "prices": {"S": 450, "M": 500, "L": 550}, "option_groups": ["milk"],
+            "available": true, "max_quantity": 12}]}
+"""
+)
+
+
+def good() -> dict[str, Any]:
+    """The contract's example with the sizes that it prices."""
+    document = copy.deepcopy(CONTRACT)
+    document["sizes"] += [{"id": "M", "name": "medium"}, {"id": "L", "name": "large"}]
+    document["items"].append({"sku": "bagel", "name": "bagel", "price": 399})
+    return document
+
+
+def change(document: dict[str, Any], path: str, value: Any) -> None:
+    """Set what a JSON pointer names; `-` appends."""
+    *way, last = path.strip("/").split("/")
+    at: Any = document
+    for step in way:
+        at = at[int(step)] if isinstance(at, list) else at[step]
+    if isinstance(at, list):
+        at.append(value) if last == "-" else at.__setitem__(int(last), value)
+    else:
+        at[last] = value
+
+
+def pointers(document: Any) -> list[str]:
+    with pytest.raises(InvalidMenu) as caught:
+        Menu.parse(document)
+    assert all(text for _, text in caught.value.problems)
+    return [path for path, _ in caught.value.problems]
+
+
+def test_the_contracts_example_names_sizes_that_it_does_not_list() -> None:
+    """The shape is the contract's; the two sizes that the example leaves out are each named."""
+    assert pointers(CONTRACT) == ["/items/0/prices/M", "/items/0/prices/L"]
+
+
+def test_the_contracts_example_imports() -> None:
+    menu = Menu.parse(good())
+    latte = menu.item("latte")
+    assert latte is not None
+    assert latte.prices == {"S": 450, "M": 500, "L": 550}
+    assert latte.size_ids == ("S", "M", "L")
+    assert latte.max_quantity == 12
+    bagel = menu.item("bagel")
+    assert bagel is not None
+    assert (bagel.price, bagel.size_ids, bagel.available) == (399, (), True)
+    assert menu.group("milk") is menu.option_groups[0]
+    assert (menu.item("x"), menu.group("x"), menu.size("x")) == (None, None, None)
+
+
+def test_export_imports_again() -> None:
+    menu = Menu.parse(good())
+    assert Menu.parse(json.loads(menu.model_dump_json())) == menu
+
+
+A = {"id": "a", "name": "a"}
+CONTRADICTIONS = [
+    ("/items/1/sku", "latte", "/items/1/sku"),
+    ("/items/1/name", "Latte!", "/items/1/name"),
+    ("/items/1/aliases", ["CAFFE  latte"], "/items/1/aliases/0"),
+    ("/items/1/name", "—", "/items/1/name"),
+    ("/items/1/aliases", ["roll", "—"], "/items/1/aliases/1"),
+    ("/items/1/prices", {"S": 1}, "/items/1"),
+    ("/items/1/price", None, "/items/1"),
+    ("/items/0/prices", {}, "/items/0/prices"),
+    ("/items/0/prices", {"XL": 1}, "/items/0/prices/XL"),
+    ("/items/0/default_size", "XL", "/items/0/default_size"),
+    ("/items/1/default_size", "S", "/items/1/default_size"),
+    ("/items/0/option_groups", ["milk", "roast"], "/items/0/option_groups/1"),
+    ("/items/0/option_groups", ["milk", "milk"], "/items/0/option_groups"),
+    ("/sizes/1/id", "S", "/sizes/1/id"),
+    ("/sizes/1/name", "TALL", "/sizes/1/name"),
+    ("/sizes/2/aliases", ["medium"], "/sizes/2/aliases/0"),
+    ("/option_groups/-", {"id": "milk", "name": "m", "options": [A]}, "/option_groups/1/id"),
+    ("/option_groups/-", {"id": "m", "name": "Milk", "options": [A]}, "/option_groups/1/name"),
+    ("/option_groups/0/options/-", {"id": "oat", "name": "x"}, "/option_groups/0/options/1/id"),
+    ("/option_groups/0/options/-", {"id": "x", "name": "oat"}, "/option_groups/0/options/1/name"),
+    # By shape alone:
+    ("/items/0/prices/S", -1, "/items/0/prices/S"),
+    ("/items/1/price", -399, "/items/1/price"),
+    ("/items/1/price", 3.99, "/items/1/price"),
+    ("/items/1/price", "cheap", "/items/1/price"),
+    ("/items/1/price", 10**9, "/items/1/price"),
+    ("/option_groups/0/options/0/price", -1, "/option_groups/0/options/0/price"),
+    ("/option_groups/0/options", [], "/option_groups/0/options"),
+    ("/option_groups/0/choose", "two", "/option_groups/0/choose"),
+    ("/items", [], "/items"),
+    ("/items/1/max_quantity", 0, "/items/1/max_quantity"),
+    ("/items/1/sku", "a b", "/items/1/sku"),
+    ("/items/1/sku", "", "/items/1/sku"),
+    ("/items/1/name", "  ", "/items/1/name"),
+    ("/items/1/name", "n" * 81, "/items/1/name"),
+    ("/currency", "usd", "/currency"),
+    ("/language", "english", "/language"),
+    ("/id", "../etc", "/id"),
+    # Unknown fields are refused at every depth: a typing mistake must not become a default.
+    ("/tax", 5, "/tax"),
+    ("/items/1/cost", 5, "/items/1/cost"),
+    ("/sizes/0/price", 5, "/sizes/0/price"),
+    ("/option_groups/0/min", 1, "/option_groups/0/min"),
+    ("/option_groups/0/options/0/prices", {}, "/option_groups/0/options/0/prices"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "value", "pointer"), CONTRADICTIONS)
+def test_a_contradiction_is_named_by_its_pointer(path: str, value: Any, pointer: str) -> None:
+    document = good()
+    change(document, path, value)
+    assert pointer in pointers(document)
+
+
+def test_all_problems_are_named_at_once() -> None:
+    document = good()
+    document["items"][0]["default_size"] = "XL"
+    document["items"][1]["sku"] = "latte"
+    document["sizes"][2]["name"] = "small"
+    assert set(pointers(document)) == {"/items/0/default_size", "/items/1/sku", "/sizes/2/name"}
+
+
+@pytest.mark.parametrize("document", [None, [], "menu", 3, {}, {"id": "x"}])
+def test_other_json_is_refused_not_a_fault(document: Any) -> None:
+    assert pointers(document)
+
+
+def test_missing_fields_are_named() -> None:
+    document = good()
+    del document["items"][0]["sku"]
+    del document["currency"]
+    assert set(pointers(document)) == {"/items/0/sku", "/currency"}
+
+
+def test_names_may_repeat_across_kinds_but_not_within() -> None:
+    """A size "medium" and a doneness "medium" are two things; so are options of two groups."""
+    document = good()
+    document["option_groups"].append(
+        {
+            "id": "roast",
+            "name": "roast",
+            "options": [{"id": "medium", "name": "medium"}, {"id": "oat", "name": "oat milk"}],
+        }
+    )
+    assert Menu.parse(document)
+
+
+def repetitive() -> dict[str, Any]:
+    """Two aliases of one option that read alike, as people write them who want to be understood."""
+    document = good()
+    document["option_groups"][0]["options"].append(
+        {"id": "skim", "name": "skim milk", "aliases": ["non fat", "skim", "Non-Fat", "SKIM milk"]}
+    )
+    return document
+
+
+def test_two_names_of_one_thing_that_read_alike_are_dropped_to_one_and_said() -> None:
+    menu, notes = Menu.read(repetitive())
+    assert menu.option_groups[0].options[1].aliases == ("non fat", "skim")
+    at = "/option_groups/0/options/1/aliases"
+    assert notes == (
+        (f"{at}/2", "“Non-Fat” reads like “non fat”, so it was dropped"),
+        (f"{at}/3", "“SKIM milk” reads like “skim milk”, so it was dropped"),
+    )
+    assert Menu.read(menu.model_dump(mode="json")) == (menu, ()), "an export is tidy"
+
+
+def test_names_of_one_thing_that_are_read_otherwise_are_kept() -> None:
+    """ "&" is read as "and", which is a word like any other."""
+    document = good()
+    document["items"][1] |= {"name": "mac & cheese", "aliases": ["mac cheese", "mac and cheese"]}
+    menu, notes = Menu.read(document)
+    assert (menu.items[1].aliases, notes) == (("mac cheese", "mac and cheese"), ())
+
+
+def test_names_of_two_things_that_read_alike_clash_however_often_each_has_them() -> None:
+    document = repetitive()
+    document["option_groups"][0]["options"][0]["aliases"] = ["oat", "Oat", "nonfat", "NON fat"]
+    assert pointers(document) == ["/option_groups/0/options/1/aliases/0"]
+
+
+def test_a_menu_does_not_change() -> None:
+    menu = Menu.parse(good())
+    with pytest.raises(ValueError, match="frozen"):
+        menu.items[0].name = "tea"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("Café-Latte", "café latte"), ("  A  B ", "a b"), ("ß", "ss"), ("!?", ""), ("10-piece", "10 piece")],
+)
+def test_spoken_key_folds_what_the_ear_can_not_tell(name: str, key: str) -> None:
+    assert spoken_key(name) == key
+
+
+def test_a_menu_is_checked_without_a_stack(tmp_path: Path) -> None:
+    file = tmp_path / "menu.json"
+    file.write_text(json.dumps(CONTRACT | {"option_groups": [], "currency": "dollars"}))
+    refused = CliRunner().invoke(app, ["check", str(file)])
+    assert refused.exit_code == 1
+    assert {line.partition(": ")[0] for line in refused.output.splitlines()} == {"/currency"}
+    file.write_text(json.dumps(repetitive()))
+    told = CliRunner().invoke(app, ["check", str(file)])
+    assert told.exit_code == 0
+    assert "/option_groups/0/options/1/aliases/2: “Non-Fat” reads like “non fat”" in told.output
+    file.write_text(json.dumps(CONTRACT | {"sizes": [{"id": s, "name": s} for s in ("S", "M", "L")]}))
+    taken = CliRunner().invoke(app, ["check", str(file)])
+    assert taken.exit_code == 0
+    assert taken.output.splitlines()[-1] == "harbor-coffee: 1 items, 1 option groups, no problem"

@@ -1,0 +1,169 @@
+"""What a customer reads of a doubt: one plain sentence that quotes their words or the menu, said once."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from schemas import wording
+from schemas.cart import CartDraft, Finding, Severity
+from schemas.order import MenuRef, Order
+from schemas.review import Review, ReviewReason
+from schemas.transcript import Transcript
+from services.checks.evidence import check_evidence, check_fields, check_hearing
+from services.checks.facts import check_facts
+from services.checks.price import price_cart
+from services.cli.receipt import cart_table, doubts, headline
+from services.pipeline.stages import ask_human
+from services.reading.order import read_order
+from tests.stand_ins import CAFE, speech
+from tests.unit.checks.test_validate import draft, item, off
+
+ICED = "iced-mocha"
+CARTS: list[tuple[str, list[dict[str, Any]], dict[str, str]]] = [
+    ("a unicorn", [off("a unicorn")], {"not_on_menu": "“a unicorn” is not on the menu."}),
+    ("", [], {"empty_cart": "We could not make out an order."}),
+    ("a truffle tart", [item("truffle")], {"item_unavailable": "“truffle tart” is sold out at the moment."}),
+    ("a latte", [item("latte")], {"missing_size": "Which size of “latte” would you like?"}),
+    ("an iced latte", [item("iced-latte", 1, "M")], {
+        "size_not_offered": "“iced latte” does not come in “medium”.",
+        "size_unsaid_value": "Did you want “iced latte” in “medium”? No size like that was said."}),
+    ("a mocha", [item(ICED)], {
+        "item_unsaid": "Did you want “iced mocha”? Nothing that was said names it.",
+        "heard_but_missing": "You said “mocha”, and it is not in the order."}),
+    ("a mocha", [item("mocha", 1, None, ("syrup", "mocha-syrup"))], {
+        "option_not_offered": "“mocha” does not come with a choice of syrup.",
+        "option_unsaid": "Did you want “mocha syrup” with “mocha”? It was not said like that."}),
+    ("nuggets", [item("nuggets", 1, "P10", ("sauce", "gold"))], {
+        "option_unavailable": "“gold leaf” is sold out at the moment."}),
+    ("nuggets", [item("nuggets", 1, "P10")], {
+        "missing_required_option": "Which sauce would you like with “nuggets”?"}),
+    ("a large latte", [item("latte", 1, "L", ("milk", "oat"), ("milk", "soy"))], {
+        "too_many_choices": "Only one milk can go with “latte”: “oat milk” or “soy milk”?"}),
+    ("a large latte", [item("latte", 1, "L", ("milk", "oat"), ("milk", "oat", "light"))], {
+        "option_repeated": "“oat milk” is there twice, with “latte”."}),
+    ("a large latte", [item("latte", 13, "L")], {
+        "quantity_over_limit": "At most 12 × “latte” fit into one order, and this is 13.",
+        "quantity_unsaid": "Did you want 13 × “latte”? That number was not said."}),
+    ("five large lattes", [item("latte", 1, "L")], {
+        "number_unused": "You said the number 5: of what would you like so many?"}),
+    ("a latte and a zeppelin and a bicycle", [item("latte")], {
+        "unexplained_words": "We did not understand “zeppelin” and “bicycle”."}),
+    ("a latte oat milk mocha", [item("latte", 1, None, ("milk", "oat")), item("mocha")], {
+        "unclear_which": "What is “oat milk” to go with?"}),
+    ("a latte and change the milk", [item("latte")], {
+        "taken_back": "You changed or took back something: is this the order that you mean?"}),
+    ("do you have a mocha? a large latte", [item("latte", 1, "L")], {
+        "asked_about": "You asked about something on the menu: would you like to order it?"}),
+]  # fmt: skip
+
+
+def found(text: str, lines: list[dict[str, Any]]) -> list[Finding]:
+    made = draft(*lines)
+    return check_facts(made, CAFE) + check_evidence(made, read_order(text, CAFE, 1))
+
+
+@pytest.mark.parametrize(("text", "lines", "told"), CARTS, ids=[next(iter(told)) for _, _, told in CARTS])
+def test_a_doubt_is_a_sentence_that_quotes(
+    text: str, lines: list[dict[str, Any]], told: dict[str, str]
+) -> None:
+    messages = {finding.code: finding.message for finding in found(text, lines)}
+    assert {code: messages.get(code) for code in told} == told
+    for message in messages.values():
+        assert re.fullmatch(r"[“A-Z].*[.?]", message), message
+        assert not re.search(r"\bline\b|iced-|_|0\.\d|None", message), message
+
+
+def test_a_doubtful_field_is_asked_for_by_its_name_and_the_number_is_beside_it() -> None:
+    cart = draft(item("mocha"), item("latte", 2, "L", ("milk", "oat"), ("extras", "foam", "none")))
+    fields = [
+        {"sku": 0.9},
+        {"size": 0.41, "options/milk/oat": 0.5, "options/extras/foam": 0.52, "quantity": 0.55},
+    ]
+    told = check_fields(fields, 0.6, cart, CAFE)
+    assert [(f.message, f.detail) for f in told] == [
+        ("Did you say “large” for “latte”? It was hard to hear.", "size of line 2: 0.41"),
+        ("Did you say “oat milk”? It was hard to hear.", "option oat of line 2: 0.50"),
+        ("Did you say “no foam”? It was hard to hear.", "option foam of line 2: 0.52"),
+        ("Did you want 2 × “latte”? The number was hard to hear.", "quantity of line 2: 0.55"),
+    ]
+    assert check_fields([{"sku": 0.4}], 0.6, cart, CAFE)[0].message == (
+        "Did you say “mocha”? It was hard to hear."
+    )
+
+
+def test_a_doubt_of_all_words_of_a_line_is_told_only_where_none_of_its_values_is() -> None:
+    cart = draft(item("mocha"))
+    (whole,) = check_fields([{"heard": 0.4}], 0.6, cart, CAFE)
+    assert whole.message == "Did you say “mocha”? It was hard to hear."
+    (part,) = check_fields([{"heard": 0.4, "sku": 0.5}], 0.6, cart, CAFE)
+    assert part.detail == "item of line 1: 0.50"
+
+
+def test_a_line_that_was_left_open_is_quoted() -> None:
+    evidence = read_order("two lattes one with oat milk or so", CAFE, 1)
+    line = evidence.lines[0].model_copy(update={"required": False})
+    evidence = evidence.model_copy(
+        update=dict.fromkeys(("shared", "asked", "weighed", "corrected"), False) | {"lines": (line,)}
+    )
+    messages = {f.code: f.message for f in check_evidence(draft(item("latte", 2)), evidence)}
+    assert messages["left_open"] == (
+        f"Is “{line.anchor}” as you mean it? It can be understood in more than one way."
+    )
+
+
+def test_a_second_hearing_is_asked_about_in_both_words() -> None:
+    heard = Transcript(text="two large lattes", confidence=0.9, first_heard="two large ladders")
+    (finding,) = check_hearing(heard)
+    assert finding.message == "Did you say “two large lattes”? At first it sounded like “two large ladders”."
+
+
+@pytest.mark.parametrize("reason", ReviewReason)
+def test_what_went_wrong_inside_is_for_the_reviewer(reason: ReviewReason) -> None:
+    (finding,) = ask_human(reason, "decode_invalid", "Token 17 is outside of the mask").findings or ()
+    assert finding.detail == "Token 17 is outside of the mask"
+    assert re.fullmatch(r"[A-Z][^_0-9]*\.", finding.message)
+    assert wording.doubts([reason], [finding]) == [finding.message]
+
+
+def order(
+    text: str, lines: list[dict[str, Any]], reasons: list[ReviewReason], confidence: float = 0.9
+) -> Order:
+    heard = speech(text, confidence=confidence)
+    made = CartDraft.model_validate({"lines": lines})
+    findings = found(text, lines)
+    now = "2026-01-01T00:00:00Z"
+    review = Review(id="rev_1", order_id="ord_1", status="open", reasons=reasons, version=1, created_at=now)
+    return Order(
+        id="ord_1", status="needs_review", stage=None, version=1, menu=MenuRef(id="trap-cafe", version=1),
+        source="audio", transcript=heard, cart=price_cart(made, CAFE, 1, heard, findings), findings=findings,
+        review=review, created_at=now, updated_at=now,
+    )  # fmt: skip
+
+
+def receipt(made: Order) -> str:
+    console = Console(width=200, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(headline(made))
+    console.print(cart_table(made))
+    for doubt in doubts(made):
+        console.print(doubt)
+    return console.export_text()
+
+
+def test_a_receipt_says_each_reason_once_and_no_code_or_number() -> None:
+    both = [ReviewReason.NOT_ON_MENU, ReviewReason.BLOCKING_FINDING]
+    text = receipt(order("a large latte and a unicorn", [item("latte", 1, "L"), off("a unicorn")], both))
+    assert text.count("not on the menu") == 1
+    assert "blocking finding" not in text
+    assert "0.9" not in text
+    unsure = receipt(order("a large latte", [item("latte", 1, "L")], [ReviewReason.LOW_ASR_CONFIDENCE]))
+    assert unsure.count("hard to hear") == 1
+    assert wording.doubts(
+        [ReviewReason.LOW_ASR_CONFIDENCE, ReviewReason.BLOCKING_FINDING],
+        [Finding.blocking("field_doubtful", "Did you say “latte”? It was hard to hear.", 0)],
+    ) == ["Did you say “latte”? It was hard to hear."]
+    told = [f.message for f in found("a unicorn", [off("a unicorn")]) if f.severity is Severity.BLOCKING]
+    assert wording.doubts([ReviewReason.NOT_ON_MENU], found("a unicorn", [off("a unicorn")])) == told

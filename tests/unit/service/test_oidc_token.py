@@ -1,0 +1,199 @@
+"""ID tokens that do not hold: each claim, each way to sign them that is none of ours, and what they name."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import ECKey, OKPKey, RSAKey
+
+from infra.oidc_token import UnknownKey, checked
+from schemas.shops.access import Role
+from schemas.shops.staff import Identity, roles_named
+
+ISSUER, CLIENT, SECRET = "https://login.example", "saycart", "a secret of the client's, long enough"
+OWN = RSAKey.generate_key(2048, {"kid": "own"})
+OTHER = RSAKey.generate_key(2048, {"kid": "other"})
+SMALL = RSAKey.generate_key(1024, {"kid": "small"})
+CURVE = ECKey.generate_key("P-256", {"kid": "curve"})
+EDWARDS = OKPKey.generate_key("Ed25519", {"kid": "edwards"})
+# What a provider may name beside the key that it signs with.
+KEYS = {
+    "keys": [
+        *(key.as_dict(private=False) for key in (OWN, SMALL, CURVE, EDWARDS)),
+        {"kty": "oct", "k": "c2F5Y2FydA", "kid": "secret"},
+        {"kty": "RSA"},
+        "no key",
+        {**OTHER.as_dict(private=False), "use": "enc"},
+    ]
+}
+Claims = dict[str, Any]
+
+
+def honest() -> Claims:
+    now = int(time.time())
+    times = {"iat": now, "exp": now + 300}
+    return {"iss": ISSUER, "sub": "ann-1", "aud": CLIENT, "nonce": "n", "email": "ann@example.com", **times}
+
+
+def signed(claims: Claims, key: Any = OWN, alg: str = "RS256", **header: str) -> str:
+    return jwt.encode({"alg": alg, "kid": key.kid, **header}, claims, key, [alg])
+
+
+def check(token: str, keys: Any = None) -> Claims:
+    return checked(
+        token, keys or KEYS, issuer=ISSUER, client_id=CLIENT, nonce="n", access_token="of another kind"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "alg"),
+    [(OWN, "RS256"), (OWN, "PS512"), (CURVE, "ES256"), (EDWARDS, "EdDSA"), (EDWARDS, "Ed25519")],
+)
+@pytest.mark.filterwarnings("ignore:EdDSA")
+def test_an_honest_token_is_believed(key: Any, alg: str) -> None:
+    assert check(signed(honest(), key, alg))["sub"] == "ann-1"
+
+
+def test_one_for_several_names_us_as_who_asked() -> None:
+    assert check(signed({**honest(), "aud": [CLIENT, "till"], "azp": CLIENT}))["sub"] == "ann-1"
+
+
+def without(name: str) -> Callable[[Claims], Claims]:
+    return lambda claims: {key: value for key, value in claims.items() if key != name}
+
+
+def saying(**lies: Any) -> Callable[[Claims], Claims]:
+    return lambda claims: {**claims, **lies}
+
+
+@pytest.mark.parametrize(
+    ("lie", "named"),
+    [
+        (saying(iss="https://evil.example"), "iss"),
+        (lambda claims: {**claims, "iss": [claims["iss"], "https://evil.example"]}, "iss"),
+        (without("iss"), "iss"),
+        (saying(aud="another"), "aud"),
+        (saying(aud=["another"]), "aud"),
+        (saying(aud=["saycart", "another"]), "azp"),
+        (saying(aud=["saycart", "another"], azp="another"), "azp"),
+        (saying(azp="another"), "azp"),
+        (without("aud"), "aud"),
+        (saying(exp=int(time.time()) - 90), "exp"),
+        (saying(exp="tomorrow"), "exp"),
+        (without("exp"), "exp"),
+        (saying(iat=int(time.time()) + 900), "iat"),
+        (saying(nbf=int(time.time()) + 900), "nbf"),
+        (saying(nonce="another"), "nonce"),
+        (without("nonce"), "nonce"),
+        (saying(at_hash="another"), "at_hash"),
+        (without("sub"), "sub"),
+        (saying(sub=7), "sub"),
+        (saying(sub=""), "sub"),
+        (saying(sub="a\nb"), "sub"),
+        (saying(sub="\u00e9"), "sub"),
+        (saying(sub="a" * 256), "sub"),
+    ],
+)
+def test_a_claim_that_does_not_hold(lie: Callable[[Claims], Claims], named: str) -> None:
+    with pytest.raises(ValueError, match="ID token") as refused:
+        check(signed(lie(honest())))
+    assert named in str(refused.value) or "expired_token" in str(refused.value)
+    assert "another" not in str(refused.value)
+
+
+def by_hand(header: Claims, key: bytes) -> str:
+    """Signed with HMAC over whatever is taken for the secret."""
+    parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (header, honest())]
+    mac = hmac.new(key, b".".join(parts), hashlib.sha256).digest() if key else b""
+    return b".".join([*parts, base64.urlsafe_b64encode(mac).rstrip(b"=")]).decode()
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        by_hand({"alg": "none"}, b""),
+        by_hand({"alg": "none", "kid": "own"}, b""),
+        by_hand({"alg": "HS256", "kid": "own"}, SECRET.encode()),
+        by_hand({"alg": "HS256", "kid": "own"}, OWN.as_pem(private=False)),
+        by_hand({"alg": "HS256", "kid": "secret"}, b"saycart"),
+        by_hand({"alg": "RS256", "kid": "own", "crit": ["x"], "x": 1}, b""),
+        signed(honest(), OTHER),
+        jwt.encode({"alg": "RS256", "kid": "own"}, honest(), OTHER),
+        jwt.encode({"alg": "RS256"}, honest(), OWN),
+        signed(honest(), SMALL),
+        signed(honest(), CURVE, "ES256", jku="https://evil.example/keys")[:-4],
+        signed({**honest(), "x": "y" * 200_000}),
+        "no.token.at-all",
+        "..",
+        "",
+        "\u00e9" * 20,
+        "a" * 300_000,
+    ],
+    ids=lambda token: f"{len(token)}-{token[:8]}",
+)
+def test_a_signature_that_does_not_hold(token: str) -> None:
+    with pytest.raises((ValueError, UnknownKey)):
+        check(token)
+
+
+@pytest.mark.parametrize(
+    "keys", [{"keys": None}, {"keys": []}, {"keys": {}}, {"x": 1}, {"keys": [{"kty": []}]}]
+)
+def test_keys_that_are_none_open_nothing(keys: Any) -> None:
+    with pytest.raises((ValueError, UnknownKey)):
+        check(signed(honest()), keys)
+
+
+def test_who_somebody_is() -> None:
+    told = honest() | {
+        "preferred_username": " Ann ",
+        "name": 7,
+        "groups": ["a", 7, "b"],
+        "email_verified": True,
+    }
+    assert Identity.told(told, "groups") == Identity(
+        ISSUER, "ann-1", "ann@example.com", ("Ann", "ann@example.com"), frozenset({"a", "b"})
+    )
+    for verified in (False, None, "true", "false", 1):
+        who = Identity.told({**told, "email_verified": verified, "email": "Ann@example.com"}, "groups")
+        assert (who.email, who.names) == ("", ("Ann",))
+
+
+@pytest.mark.parametrize(
+    ("claims", "groups"),
+    [
+        ({"groups": "one"}, {"one"}),
+        ({"groups": {"a": 1}}, set()),
+        ({}, set()),
+        ({"realm": {"roles": ["a"]}}, set()),
+    ],
+)
+def test_groups_by_name(claims: Claims, groups: set[str]) -> None:
+    assert Identity.told(honest() | claims, "groups").groups == groups
+
+
+def test_groups_by_path() -> None:
+    assert Identity.told(honest() | {"realm": {"roles": ["a"]}}, "realm.roles").groups == {"a"}
+    # A claim that is called so goes first: some providers want their names to be addresses.
+    dotted = {"realm.roles": ["b"], "realm": {"roles": ["a"]}}
+    assert Identity.told(honest() | dotted, "realm.roles").groups == {"b"}
+    assert Identity.told(honest() | {"realm": ["roles"]}, "realm.roles").groups == set()
+
+
+def test_roles_by_group() -> None:
+    assert roles_named("") == {}
+    assert roles_named("baristas=main:reviewer, cn=leads=pier : manager,") == {
+        "baristas": ("main", Role.REVIEWER),
+        "cn=leads": ("pier", Role.MANAGER),
+    }
+    for wrong in ("a", "a=main", "a=main:boss", "=main:admin", "a=:admin", "a=main:admin, a=main:reviewer"):
+        with pytest.raises(ValueError, match=r"GROUP=SHOP:ROLE|twice"):
+            roles_named(wrong)

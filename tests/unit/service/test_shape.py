@@ -1,0 +1,78 @@
+"""The rule for JSON that comes in: depth, size, keys and numbers, each with a pointer and how to mend it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from schemas.shape import BODY, MAX_INTEGER, METADATA, READABLE_DEPTH, faults, readable
+from services.api.gate.bodies import parse_json
+from services.api.problems import RequestRefused
+
+
+def nested(levels: int) -> Any:
+    document: Any = {}
+    for _ in range(levels - 1):
+        document = {"a": document}
+    return document
+
+
+@pytest.mark.parametrize(
+    ("document", "pointer", "said"),
+    [
+        (nested(9), "/metadata" + "/a" * 8, "flatten"),
+        ({"a": {"b": [MAX_INTEGER + 1]}}, "/metadata/a/b/0", "send it as text"),
+        ({"a": -MAX_INTEGER - 1}, "/metadata/a", "send it as text"),
+        ({"a/b~": {"k" * 101: 1}}, "/metadata/a~1b~0", "shorten"),
+        ({str(n): 1 for n in range(201)}, "/metadata", "200 keys"),
+        ({"a": [0] * 500}, "/metadata", "500 values"),
+        ({"a": "é" * 4000}, "/metadata", "8000"),
+    ],
+)
+def test_what_metadata_may_not_be(document: Any, pointer: str, said: str) -> None:
+    ((where, sentence),) = faults(document, METADATA, "/metadata")
+    assert where == pointer
+    assert said in sentence
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        nested(8),
+        {"a": MAX_INTEGER, "b": -MAX_INTEGER, "c": 1e300, "d": True, "e": None},
+        {"k" * 100: {str(n): 1 for n in range(199)}},
+        {"a": [0] * 498},
+        {"a": "é" * 3996},
+        {},
+    ],
+)
+def test_what_metadata_may_be(document: Any) -> None:
+    assert faults(document, METADATA) == []
+    assert parse_json(json.dumps(document), METADATA) == document
+
+
+def test_what_comes_in_is_well_within_what_can_be_shown() -> None:
+    assert METADATA.depth + 3 < BODY.depth < READABLE_DEPTH
+    assert readable(nested(READABLE_DEPTH))
+    assert not readable(nested(READABLE_DEPTH + 1))
+    assert not readable(nested(100_000)), "needs no recursion"
+
+
+@pytest.mark.parametrize("levels", [33, 256, 900, 100_000])
+@pytest.mark.parametrize("around", [('{"a":', "}"), ("[", "]")])
+def test_no_depth_is_a_fault_of_ours(levels: int, around: tuple[str, str]) -> None:
+    with pytest.raises((RequestRefused, ValueError), match="over 32 levels deep; flatten it"):
+        parse_json(around[0] * levels + "1" + around[1] * levels)
+
+
+@pytest.mark.parametrize("digits", [17, 400, 5_000, 500_000])
+def test_no_number_is_a_fault_of_ours(digits: int) -> None:
+    with pytest.raises(RequestRefused) as refused:
+        parse_json('{"a": [-' + "9" * digits + "]}")
+    assert refused.value.problems[0][0] == "/a/0"
+
+
+def test_a_thousand_faults_are_told_by_the_first_few() -> None:
+    assert len(faults([MAX_INTEGER + 1] * 1000, BODY)) == 10
