@@ -23,6 +23,7 @@ from infra.processes.supervisor import Child, Supervisor
 from infra.settings import settings
 from infra.weights.models import resolve
 from services.engines.decoding.decoder import OpenAIDecoder
+from services.engines.reader.adapters import made_for
 from services.engines.servers import llama_server, vllm_server
 from tests.waiting import until
 
@@ -50,6 +51,8 @@ class Engine:
     crash: Callable[[], int] | None
     slow: int
     """How many times slower than the embedded server with a tiny model; stretches time limits alone."""
+    adapter: str = ""
+    """Name of the learned reader that it has loaded; empty where the model has none."""
 
     def decoder(self, **more: Any) -> OpenAIDecoder:
         return OpenAIDecoder(
@@ -126,13 +129,17 @@ def llama(home: Path, model: str = SMALL, *, threads: int = 2) -> Iterator[Engin
 @contextmanager
 def vllm(home: Path) -> Iterator[Engine]:
     if url := os.environ.get("SAYCART_TEST_VLLM_URL"):
-        yield Engine("vllm", url, os.environ.get("SAYCART_TEST_VLLM_MODEL", VLLM), None, slow=10)
+        model = os.environ.get("SAYCART_TEST_VLLM_MODEL", VLLM)
+        adapter = made_for(model)
+        yield Engine("vllm", url, model, None, slow=10, adapter=adapter.name if adapter else "")
         return
     python, port = Path(os.environ["SAYCART_TEST_VLLM_PYTHON"]).absolute(), any_free()
     model, name = vllm_server.weights(VLLM, settings().models_dir, python)
-    argv = vllm_server.command(python, model, name, port, host="127.0.0.1", device="cpu")
+    adapter = made_for(name)
+    argv = vllm_server.command(python, model, name, port, host="127.0.0.1", device="cpu", adapter=adapter)
     env = {**vllm_server.environment("cpu", threads=2), "HF_HUB_OFFLINE": "1"}
     with _started(home, "vllm", f"http://127.0.0.1:{port}", name, argv, env, slow=10) as engine:
+        engine.adapter = adapter.name if adapter else ""
         yield engine
 
 

@@ -149,6 +149,26 @@ def test_a_cart_is_scored_without_the_mask(engine: Engine) -> None:
     assert engine.decoder().decode(evidence(SAID)).scored is None, "nobody asked for it"
 
 
+def test_the_learned_reader_is_asked_by_its_name(engine: Engine) -> None:
+    """Its answer, how sure it is, and the menu kept for the next order.
+
+    The embedded server's is asked in tests/integration/engines/test_reader.py: the tiny model has none.
+    """
+    if not engine.adapter:
+        pytest.skip("no adapter was trained for this server's model")
+    decoder, menu = engine.decoder(adapter=engine.adapter, timeout_s=300.0), sample_menu("harbor-coffee")
+    said = evidence("a small mocha with an extra shot and a blueberry muffin", menu)
+    found, again = decoder.read(said), decoder.read(evidence("an iced americano", menu))
+    assert found is not None
+    assert again is not None
+    assert found.engine == f"{engine.dialect}:{engine.adapter}"
+    assert found.text == "1 small | mocha + espresso shot; 1 blueberry muffin"
+    assert found.overruled == 0
+    assert -0.5 < found.logprob < 0.0
+    assert again.cached_tokens > again.prompt_tokens - 200, "the menu is read once"
+    assert engine.decoder(adapter="nobody").read(said) is None, "it has no such adapter"
+
+
 class Ticket(BaseModel):
     """What any model, however small, can only fill in as it is."""
 
