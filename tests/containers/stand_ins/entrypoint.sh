@@ -18,6 +18,8 @@ case "$1" in
         # Not over TCP, so that nobody is told "ready" before there is a database to be ready.
         pg_ctl start --wait -o "-c listen_addresses=''"
         createdb --username="$POSTGRES_USER" --maintenance-db=postgres "$POSTGRES_DB"
+        export POSTGRES_USER POSTGRES_DB
+        for script in /docker-entrypoint-initdb.d/*.sh; do [ ! -e "$script" ] || sh "$script"; done
         pg_ctl stop --wait --mode=fast
       fi
     fi

@@ -181,6 +181,13 @@ def test_volumes_are_declared_and_hosts_are_not_mounted() -> None:
     for service, parts in SERVICES.items():
         for mount in parts.get("volumes", ()):
             users.setdefault(mount.split(":")[0], []).append(service)
+    # Of this repository, and not to be written to.
+    role = users.pop("./infra/docker/postgres-role.sh")
+    assert role == ["postgres"]
+    assert (
+        "./infra/docker/postgres-role.sh:/docker-entrypoint-initdb.d/10-saycart.sh:ro"
+        in (SERVICES["postgres"]["volumes"])
+    )
     assert set(users) == set(COMPOSE["volumes"])
     assert users["recordings"] == ["api", "worker-transcribe", "sweeper"]
     # The recordings' folder is the one that the settings name.
