@@ -158,7 +158,7 @@ def test_without_a_listener_the_fallback_answers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str
 ) -> None:
     monkeypatch.setattr(waiting, "FALLBACK_S", 0.3)
-    monkeypatch.setattr("api_world.Parts.notices", Deaf(), raising=False)
+    monkeypatch.setattr("tests.integration.api_world.Parts.notices", Deaf(), raising=False)
     with running(tmp_path, database_url) as world:
         order_id, review_id = world.doubted()
         tag = world.http.get(f"/v1/orders/{order_id}").headers["etag"]

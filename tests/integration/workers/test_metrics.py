@@ -34,7 +34,7 @@ own_world = api_world.own_world
 # A part that counts one stage in itself and one in a child, and waits to be killed with one in hand.
 PART = """
 import os, sys, time
-from infra import measures, metrics
+from infra.observability import measures, metrics
 folder = metrics.begin("decode", 0)
 def stage():
     with measures.stage_took("decode") as took:
