@@ -21,11 +21,10 @@ from schemas.shops.audit import Actor
 from schemas.shops.staff import Identity
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
-from services.storage.base.ids import new_id
 from services.storage.base.tables import ShopRow
 from services.storage.base.tables_staff import StaffOidcRow, StaffRow
 from services.storage.people.sessions import end_sessions, existing, held, named
-from services.storage.people.staff import NO_PASSWORD, is_name
+from services.storage.people.staff import NO_PASSWORD, is_name, new_account
 
 MAX_EMAIL_CHARS = 254
 # Of a subject in the audit log: enough to find it again at the provider.
@@ -140,16 +139,7 @@ def _make(
         # another person of that name would decide under a colleague's.
         hint = f"If it is yours, ask whoever runs saycart to bind it to you: `saycart staff invite {name}`."
         return Refusal("name_taken", f"There is an account {name} already, which is not bound to you", hint)
-    row = StaffRow(
-        id=new_id("stf"),
-        shop_id=shop,
-        role=role.value,
-        name=name,
-        password_hash=NO_PASSWORD,
-        created_at=now,
-    )
-    session.add(row)
-    session.flush()
+    row = new_account(session, now, name, shop, role, NO_PASSWORD)
     bound = StaffOidcRow(staff_id=row.id, issuer=who.issuer, subject=None, email=None, bound_at=None)
     session.add(bound)
     return bound, row

@@ -80,16 +80,7 @@ class StaffStore:
                 )
             if session.get(ShopRow, shop) is None:
                 raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` shows all.")
-            row = StaffRow(
-                id=new_id("stf"),
-                shop_id=shop,
-                role=role.value,
-                name=name,
-                password_hash=hashed,
-                created_at=now,
-            )
-            session.add(row)
-            session.flush()
+            row = new_account(session, now, name, shop, role, hashed)
             after = {"disabled": False, "role": role.value}
             self._told(session, now, by, "account.added", row, None, after)
             return _staff(row)
@@ -196,6 +187,23 @@ class StaffStore:
 def is_name(text: str) -> bool:
     """Whether an account may be called so."""
     return 1 <= len(text) <= MAX_NAME_CHARS and text.isprintable()
+
+
+def new_account(
+    session: Session, now: datetime, name: str, shop: str, role: Role, password_hash: str
+) -> StaffRow:
+    """The row of a new account, written in the caller's transaction, who has looked that the name is free."""
+    row = StaffRow(
+        id=new_id("stf"),
+        shop_id=shop,
+        role=role.value,
+        name=name,
+        password_hash=password_hash,
+        created_at=now,
+    )
+    session.add(row)
+    session.flush()
+    return row
 
 
 def _fit(password: str) -> str:
