@@ -162,6 +162,14 @@ def test_settings_of_the_shell_reach_the_workers(composed: Composed) -> None:
     assert "--pool=threads --concurrency=2" in words
 
 
+def test_the_database_keeps_shops_apart_for_the_role_that_parts_have(composed: Composed) -> None:
+    asked = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = 'saycart';"
+    asked += " SELECT bool_and(c.relforcerowsecurity) FROM pg_class c JOIN pg_policy p ON p.polrelid = c.oid;"
+    asked += " SELECT count(*) > 0 FROM pg_authid WHERE rolsuper AND rolpassword IS NOT NULL"
+    told = composed.inside("postgres", "psql", "-U", "postgres", "-d", "saycart", "-Atc", asked)
+    assert told.split() == ["f", "t", "f"]
+
+
 def test_killed_workers_lose_nothing(composed: Composed, key: str, seen: Seen) -> None:
     till = Till(composed.url, key, "killed")
     before = {service: composed.container(service)["RestartCount"] for service in WORKERS}
