@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+"""How a setting names this machine itself."""
 
 
 def counted_as(host: str) -> str:

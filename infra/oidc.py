@@ -23,6 +23,8 @@ import anyio
 import httpx
 import structlog
 
+from infra.addresses import LOOPBACK
+
 log = structlog.get_logger(__name__)
 
 CONNECT_S = 3.0
@@ -33,7 +35,6 @@ NEW_KEYS_S = 60.0
 MAX_BYTES = 512_000
 # Sign-ins of one process that ask the provider at once. Each may last for `TOTAL_S`.
 AT_ONCE = 20
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
@@ -277,7 +278,7 @@ def _is_safe(url: object, issuer: str) -> bool:
         return False
     try:
         parts, home = urlsplit(url), urlsplit(issuer)
-        plain = parts.scheme == "http" and parts.hostname in _LOOPBACK and home.hostname in _LOOPBACK
+        plain = parts.scheme == "http" and parts.hostname in LOOPBACK and home.hostname in LOOPBACK
     except ValueError:
         return False
     return bool(parts.hostname) and (parts.scheme == "https" or plain)

@@ -176,6 +176,11 @@ def open_order(lines: Iterable[str]) -> str:
     return "; ".join(lines) or "something else"
 
 
+def begun(text: str) -> str:
+    """A sentence as it begins: with a capital."""
+    return text[0].upper() + text[1:]
+
+
 def lasted(seconds: float) -> str:
     """A stretch of time, as rough as it is long: `40 s`, `12 min`, `3 h`, `2 days`."""
     if seconds < 60:

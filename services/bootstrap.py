@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from infra.addresses import LOOPBACK
 from infra.blobs.store import Blobs
 from infra.observability import tracing
 from infra.private import keep_private
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 READY_PROBE_S = 2.0
 """How long `/readyz` waits for a decode server's proof; one that is only busy counts as ready."""
 
@@ -281,7 +281,7 @@ class Container(EngineParts):
 
 def check_open(settings: Settings) -> None:
     """Raises InputError where whoever reaches this machine could do everything."""
-    if settings.open and settings.api_host not in _LOOPBACK:
+    if settings.open and settings.api_host not in LOOPBACK:
         raise InputError(
             f"SAYCART_OPEN lets every caller do everything, and the API listens on {settings.api_host}",
             hint="Take it away, or listen on 127.0.0.1.",

@@ -9,6 +9,9 @@ from typing import Any
 
 from schemas.shops.access import Access, Role
 
+# Time for a person who is at a provider to type a password and a code there, or to be asked to change one.
+PROVIDER_FLOW_S = 600
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:

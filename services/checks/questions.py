@@ -13,6 +13,7 @@ from schemas.cart import CartDraft, Finding, ItemLine, LineDraft, OptionDraft, S
 from schemas.menu import Item, Menu, OptionGroup
 from schemas.question import Choice, Question
 from schemas.review import ReviewReason
+from schemas.wording import begun
 
 # More than can be held in mind by ear.
 MAX_ANSWERS = 6
@@ -84,4 +85,4 @@ def _question(place: str, answers: list[Choice], of: str = "") -> Question | Non
         return None
     names = [answer.text for answer in answers]
     text = f"{', '.join(names[:-1])} or {names[-1]} {of}".strip() + "?"
-    return Question(id=place, text=text[0].upper() + text[1:], answers=tuple(answers))
+    return Question(id=place, text=begun(text), answers=tuple(answers))

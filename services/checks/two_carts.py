@@ -15,7 +15,7 @@ from schemas.compare import Chosen, LineKey, canonical_draft
 from schemas.menu import Menu
 from schemas.question import Choice, Question
 from schemas.transcript import Transcript
-from schemas.wording import drafted, drafted_line, money
+from schemas.wording import begun, drafted, drafted_line, money
 from services.checks.facts import check_facts
 from services.checks.naming import option_name
 from services.checks.price import price_cart
@@ -92,11 +92,11 @@ def which_cart(one: CartDraft, other: CartDraft, menu: Menu, prices: tuple[int, 
     if first == second:
         return None
     answers = (
-        Choice(id=FIRST, text=_begun(first)),
-        Choice(id=SECOND, text=_begun(second)),
+        Choice(id=FIRST, text=begun(first)),
+        Choice(id=SECOND, text=begun(second)),
         Choice(id=NEITHER, text="Neither"),
     )
-    return Question(id=WHICH, text=_begun(text), answers=answers)
+    return Question(id=WHICH, text=begun(text), answers=answers)
 
 
 def _confirming(draft: CartDraft, findings: Sequence[Finding], menu: Menu, price: int) -> Question:
@@ -176,7 +176,3 @@ def _option(chosen: Chosen, menu: Menu) -> str:
 def _size(size: str, menu: Menu) -> str:
     known = menu.size(size)
     return known.name if known is not None else size
-
-
-def _begun(text: str) -> str:
-    return text[0].upper() + text[1:]

@@ -11,7 +11,7 @@ from sqlalchemy import delete, select
 from infra.sql.database import Database
 from schemas.shops.audit import Actor
 from schemas.shops.sign_in_errors import NotLetIn
-from schemas.shops.staff import Entered, Identity, Visit
+from schemas.shops.staff import PROVIDER_FLOW_S, Entered, Identity, Visit
 from services.storage.base.changes import writing
 from services.storage.base.tables_staff import OidcFlowRow, StaffDeviceRow
 from services.storage.people.attempts import Attempts, Counted
@@ -19,8 +19,6 @@ from services.storage.people.provider_accounts import Refusal, Roles, account_of
 from services.storage.people.sessions import end_sessions, hash_token
 from services.storage.people.sign_in import DEVICE_S, enter
 
-# Time to type a password and a code there, or to be asked to change one.
-FLOW_S = 600
 # One with very many groups is longer; signing out there then asks the person.
 MAX_ID_TOKEN_CHARS = 6000
 
@@ -57,7 +55,7 @@ class ProviderSignIns:
                     token_hash=hash_token(token),
                     after=after,
                     device=known or "",
-                    expires_at=now + timedelta(seconds=FLOW_S),
+                    expires_at=now + timedelta(seconds=PROVIDER_FLOW_S),
                 )
             )
 

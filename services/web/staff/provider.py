@@ -20,7 +20,7 @@ from infra.oidc import NotBelieved, Provider, ProviderAway, ProviderBusy, Secret
 from schemas.errors import NotFound, SaycartError, SignInBusy, TooManyAttempts
 from schemas.shops.sign_in_errors import NotBegunHere, NotLetIn
 from schemas.shops.sign_in_errors import ProviderAway as Away
-from schemas.shops.staff import Identity
+from schemas.shops.staff import PROVIDER_FLOW_S, Identity
 from services.api.deps import Wired
 from services.api.gate.acting import acting
 from services.api.gate.rates import by_address
@@ -37,8 +37,6 @@ router = APIRouter(prefix="/sign-in/oidc", include_in_schema=False, route_class=
 
 OPEN = [Depends(by_address)]
 FLOW_COOKIE = "saycart_oidc"
-# As long as storage waits for the answer.
-FLOW_S = 600
 CALLBACK = "/sign-in/oidc/callback"
 PAGE = "staff/not_signed_in.html"
 # Longer than any provider's; what is longer goes nowhere.
@@ -59,7 +57,7 @@ async def begin(request: Request, box: Wired, fields: Fields) -> Response:
     after = safe_next(fields.get("next"))
     await run_in_threadpool(box.provider_sign_ins.begin, token, after, device)
     answer = leave(request, where)
-    set_cookie(request, answer, FLOW_COOKIE, token, FLOW_S, "lax")
+    set_cookie(request, answer, FLOW_COOKIE, token, PROVIDER_FLOW_S, "lax")
     return answer
 
 
