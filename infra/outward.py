@@ -48,7 +48,7 @@ def usable(text: str, *, private: bool) -> httpx.URL:
         raise AddressRefused(f"it has over {MAX_URL_CHARS} characters, or some that a URL has not")
     if not host or url.userinfo or "#" in text or not (port is None or 0 < port < 65_536):
         raise AddressRefused("it wants a host, and no user, password or fragment")
-    if url.scheme != "https" and not (url.scheme == "http" and private and _is_this_machine(host)):
+    if url.scheme != "https" and not (url.scheme == "http" and private and is_this_machine(host)):
         raise AddressRefused("it must begin with https://")
     if (literal := _parsed(host)) is not None:
         _check(literal, private=private)
@@ -109,6 +109,7 @@ def _parsed(host: str) -> _Address | None:
         return None
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
+    """Whether a host, by name or address, is this machine's loopback."""
     literal = _parsed(host)
     return host == "localhost" if literal is None else literal.is_loopback

@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
+from infra.outward import is_this_machine
 from infra.settings import Settings, addresses
 from services.api.problems import RequestRefused
 
@@ -48,13 +49,6 @@ def authority(text: str) -> tuple[str, int | None]:
     if not name or name.startswith(".") or ".." in name:
         raise ValueError(f"{text[:80]!r} is no host")
     return name, port
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +130,7 @@ class Own:
                 host, _ = authority(text)
             except ValueError:
                 return _malformed("The request does not name one host.")
-            if self.hosts is not None and host not in self.hosts and not _is_loopback(host):
+            if self.hosts is not None and host not in self.hosts and not is_this_machine(host):
                 return RequestRefused(
                     "misdirected",
                     421,
