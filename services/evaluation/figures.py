@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schemas.compare import canonical
 from schemas.lifecycle import StageName
+from services.evaluation.answering import COUNTED, became
 from services.evaluation.hearing import word_errors
 from services.evaluation.score import LineScore, right_fields, right_lines, score
 from services.evaluation.statistics import (
@@ -113,8 +115,17 @@ def counts(rows: Sequence[Scored]) -> dict[str, Any]:
         "silent_ci": wilson(silent, len(rows)),
         "answerable_reviews": sum(row.review and bool(row.predicted.get("question")) for row in rows),
         "needless_reviews": sum(row.exact and row.review for row in rows),
+        "after_answers": _after_answers(rows),
         "wer": _wer(rows),
     }
+
+
+def _after_answers(rows: Iterable[Scored]) -> dict[str, int]:
+    """How many orders came to what, with their questions answered as `services.evaluation.answering` does."""
+    told = Counter(
+        what for row in rows for what in became(row.predicted, canonical(row.gold["cart"]["lines"]))
+    )
+    return {what: told[what] for what in COUNTED}
 
 
 def _share(part: int, whole: int) -> float:

@@ -29,11 +29,12 @@ from services.checks.two_carts import ASK, question_about
 from services.checks.two_readers import LIKELY, SURE, Verdict, compare, findings_of
 from services.engines.ports import Reading
 from services.engines.reader.short_mask import short_mask
+from services.evaluation.answering import became
 from services.reading.order import clean, read_order
 from services.storage.base.records import MenuVersion
 from services.training.orders import shops
 from services.training.score import Cart, answers_in, cart_of
-from services.training.through import Recorded, became
+from services.training.through import Recorded
 
 TOLD = (
     "to a human",

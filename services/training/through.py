@@ -3,8 +3,8 @@
     python -m services.training.through PART ANSWERS.jsonl [--reader all|open|off] [--out COUNTS.jsonl]
 
 Everything is the pipeline's own but the decode server: its reader gives the answers of `answer.py`. One that
-the mask does not allow counts as overruled, so it is a doubt, and wrong. A question is answered by a customer
-who knows the cart that is meant: what gives that cart, or "neither". Prints figures, never a row.
+the mask does not allow counts as overruled, so it is a doubt, and wrong. A simulated customer answers
+questions (`services.evaluation.answering`). Prints figures, never a row.
 """
 
 from __future__ import annotations
@@ -19,20 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from schemas.cart import CartDraft
-from schemas.compare import canonical, canonical_draft
 from schemas.evidence import Evidence
-from schemas.question import Question
-from services.checks.questions import answered
-from services.checks.two_carts import NOTHING, RIGHT, WHICH
 from services.engines.ports import Decoded, Reading
 from services.engines.reader.short_form import Unreadable
 from services.engines.reader.short_mask import short_mask
+from services.evaluation.answering import COUNTED, became
 from services.evaluation.run import predict
 from services.evaluation.statistics import wilson
 from services.pipeline.ports import Tools
 from services.training.orders import Row, Shop, shops
-from services.training.score import Cart, answers_in, cart_of
+from services.training.score import answers_in, cart_of
 
 
 @dataclass(slots=True)
@@ -81,71 +77,6 @@ def predicted(
     )
     gold = {"id": row.id, "utterance": row.said, "cart": {"lines": row.lines}}
     return predict(gold, shop.menu, tools, None)
-
-
-# In the order in which they are told.
-COUNTED = (
-    "exact",
-    "exact after the answers",
-    "to a human",
-    "of them for what only a human can do",
-    "of them needless",
-    "asked one question",
-    "of them settled by the answer",
-    "of them which of two",
-    "of them is this right",
-    "of them was nothing ordered",
-    "of them without a right answer",
-    "wrong, unseen",
-    "wrong, unseen, if nobody ever said that none is right",
-)
-
-
-def became(made: dict[str, Any], meant: Cart) -> list[str]:
-    """What to count of one prediction row, with an honest answer to its question.
-
-    "exact" is the proposal, asked or not. "what only a human can do" is an order for something off the menu,
-    or for nothing, that was read rightly. "wrong, unseen" are a wrong cart that was accepted, and one that an
-    answer about one field has settled while another was wrong.
-    """
-    exact = canonical(made["cart"]["lines"]) == meant
-    question = Question.model_validate(made["question"]) if made["question"] else None
-    final = _answered(made, question, meant) if question is not None else None
-    told = ["exact"] * exact
-    if question is not None:
-        told += ["asked one question", *KINDS.get(question.id, ())]
-        told.append("of them without a right answer" if final is None else "of them settled by the answer")
-    nodded = ["wrong, unseen, if nobody ever said that none is right"]
-    if made["decision"] != "review" or final is not None:
-        right = exact if final is None else final == meant
-        return [*told, *(["exact after the answers"] if right else ["wrong, unseen", *nodded])]
-    codes = {found["code"] for found in made["findings"] if found["severity"] == "blocking"}
-    told += ["to a human", *["exact after the answers"] * exact, *nodded * (question is not None)]
-    if exact:
-        only_human = codes & {"not_on_menu", "empty_cart"}
-        told.append("of them for what only a human can do" if only_human else "of them needless")
-    return told
-
-
-KINDS = {
-    WHICH: ("of them which of two",),
-    RIGHT: ("of them is this right",),
-    NOTHING: ("of them was nothing ordered",),
-}
-
-
-def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | None:
-    """The cart after the answer of a customer who wants `meant`; None where they say that none is right."""
-    draft = CartDraft.model_validate(made["cart"])
-    if question.whole:
-        # Of an empty cart the question is whether nothing was ordered.
-        shown = [draft]
-        if question.id == WHICH:
-            shown.append(CartDraft.model_validate(made["second_cart"]))
-        return meant if meant in map(canonical_draft, shown) else None
-    # Where nobody said a size, the cart that is meant has none either, and any answer will do.
-    given = [canonical_draft(answered(draft, question, choice.id)) for choice in question.answers]
-    return meant if meant in (canonical_draft(draft), *given) else given[0]
 
 
 def _unasked(*_asked: Any) -> NoReturn:

@@ -1,0 +1,81 @@
+"""What becomes of predicted orders once their questions are answered, by a simulated customer.
+
+The customer knows the cart that is meant and is honest: gives the answer that leads to it, or says that none
+does ("neither"). How often people nod at a cart that is not theirs is not known, so the worst is counted too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from schemas.cart import CartDraft
+from schemas.compare import LineKey, canonical, canonical_draft
+from schemas.question import Question
+from services.checks.questions import answered
+from services.checks.two_carts import NOTHING, RIGHT, WHICH
+
+Cart = Counter[LineKey]
+
+# In the order in which they are told.
+COUNTED = (
+    "exact",
+    "exact after the answers",
+    "to a human",
+    "of them for what only a human can do",
+    "of them needless",
+    "asked one question",
+    "of them settled by the answer",
+    "of them which of two",
+    "of them is this right",
+    "of them was nothing ordered",
+    "of them without a right answer",
+    "wrong, unseen",
+    "wrong, unseen, if nobody ever said that none is right",
+)
+KINDS = {
+    WHICH: ("of them which of two",),
+    RIGHT: ("of them is this right",),
+    NOTHING: ("of them was nothing ordered",),
+}
+
+
+def became(made: dict[str, Any], meant: Cart) -> list[str]:
+    """What to count of one prediction row (its decision, cart and findings, its question and second cart
+    if it has any), with an honest answer to its question.
+
+    "exact" is the proposal, asked or not. "what only a human can do" is an order for something off the menu,
+    or for nothing, that was read rightly. "wrong, unseen" are a wrong cart that was accepted, and one that an
+    answer about one field has settled while another was wrong.
+    """
+    exact = canonical(made["cart"]["lines"]) == meant
+    question = Question.model_validate(asked) if (asked := made.get("question")) else None
+    final = _answered(made, question, meant) if question is not None else None
+    told = ["exact"] * exact
+    if question is not None:
+        told += ["asked one question", *KINDS.get(question.id, ())]
+        told.append("of them without a right answer" if final is None else "of them settled by the answer")
+    nodded = ["wrong, unseen, if nobody ever said that none is right"]
+    if made["decision"] != "review" or final is not None:
+        right = exact if final is None else final == meant
+        return [*told, *(["exact after the answers"] if right else ["wrong, unseen", *nodded])]
+    codes = {found["code"] for found in made["findings"] if found["severity"] == "blocking"}
+    told += ["to a human", *["exact after the answers"] * exact, *nodded * (question is not None)]
+    if exact:
+        only_human = codes & {"not_on_menu", "empty_cart"}
+        told.append("of them for what only a human can do" if only_human else "of them needless")
+    return told
+
+
+def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | None:
+    """The cart after the answer of a customer who wants `meant`; None where they say that none is right."""
+    draft = CartDraft.model_validate(made["cart"])
+    if question.whole:
+        # Of an empty cart the question is whether nothing was ordered.
+        shown = [draft]
+        if question.id == WHICH:
+            shown.append(CartDraft.model_validate(made["second_cart"]))
+        return meant if meant in map(canonical_draft, shown) else None
+    # Where nobody said a size, the cart that is meant has none either, and any answer will do.
+    given = [canonical_draft(answered(draft, question, choice.id)) for choice in question.answers]
+    return meant if meant in (canonical_draft(draft), *given) else given[0]

@@ -1,0 +1,99 @@
+"""Predicted orders whose questions an honest customer answers: what each counts as."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schemas.compare import canonical
+from services.checks.two_carts import NOTHING, RIGHT, WHICH
+from services.evaluation.answering import COUNTED, became
+from services.evaluation.figures import figures, judge
+from tests.unit.evaluation_rows import gold_row, prediction
+
+NODDED = "wrong, unseen, if nobody ever said that none is right"
+
+
+def asked(kind: str, sku: str, second: str = "") -> dict[str, Any]:
+    """A row sent to review, with a question about the whole order."""
+    answers = [{"id": "first", "text": "the one"}, {"id": "neither", "text": "none"}]
+    row = prediction("a", sku, review="readers_differ")
+    row["question"] = {"id": kind, "text": "Which?", "answers": answers}
+    row["second_cart"] = prediction("a", second)["cart"] if second else None
+    return row
+
+
+@pytest.mark.parametrize(
+    ("row", "counted"),
+    [
+        (prediction("a"), {"exact", "exact after the answers"}),
+        (prediction("a", "mocha"), {"wrong, unseen", NODDED}),
+        (
+            prediction("a", review="vague_name"),
+            {"exact", "to a human", "exact after the answers", "of them needless"},
+        ),
+        (
+            prediction("a", review="not_on_menu"),
+            {"exact", "to a human", "exact after the answers", "of them for what only a human can do"},
+        ),
+        (prediction("a", "mocha", review="vague_name"), {"to a human"}),
+        (
+            asked(WHICH, "mocha", "latte"),
+            {
+                "asked one question",
+                "of them which of two",
+                "of them settled by the answer",
+                "exact after the answers",
+            },
+        ),
+        (
+            asked(RIGHT, "mocha"),
+            {
+                "asked one question",
+                "of them is this right",
+                "of them without a right answer",
+                "to a human",
+                NODDED,
+            },
+        ),
+        (
+            asked(RIGHT, "latte"),
+            {
+                *("exact", "asked one question", "of them is this right", "of them settled by the answer"),
+                "exact after the answers",
+            },
+        ),
+        (
+            asked(NOTHING, "mocha") | {"cart": {"lines": []}},
+            {
+                *("asked one question", "of them was nothing ordered", "of them without a right answer"),
+                *("to a human", NODDED),
+            },
+        ),
+    ],
+)
+def test_an_honest_customer_takes_the_cart_that_is_meant_or_none(
+    row: dict[str, Any], counted: set[str]
+) -> None:
+    told = became(row, canonical([{"sku": "latte", "quantity": 1}]))
+    assert set(told) == counted
+    assert len(told) == len(counted)
+    assert counted <= set(COUNTED)
+
+
+def test_a_question_about_a_field_that_was_answered_may_leave_another_wrong() -> None:
+    row = prediction("a", "mocha", review="size_unclear")
+    choices = [{"id": "small", "text": "small"}, {"id": "large", "text": "large"}]
+    row["question"] = {"id": "0/size", "text": "Small or large?", "answers": choices}
+    assert "wrong, unseen" in became(row, canonical([{"sku": "latte", "quantity": 1, "size": "large"}]))
+    row["cart"]["lines"][0]["sku"] = "latte"
+    assert "exact after the answers" in became(
+        row, canonical([{"sku": "latte", "quantity": 1, "size": "large"}])
+    )
+
+
+def test_a_run_tells_what_its_orders_came_to() -> None:
+    rows = [judge(gold_row("a"), asked(WHICH, "mocha", "latte")), judge(gold_row("b"), prediction("b"))]
+    told = figures(rows, 0.72)["after_answers"]
+    assert (told["exact"], told["exact after the answers"], told["to a human"]) == (1, 2, 0)
