@@ -26,6 +26,13 @@ COUNTS = {
     "needless": "needless_reviews",
     "silent": "silent_errors",
 }
+# The same with questions answered by a simulated customer, of sets that were scored since there are any.
+ANSWERED = {
+    "asked": "asked one question",
+    "exact_answered": "exact after the answers",
+    "to_a_human": "to a human",
+    "wrong_unseen": "wrong, unseen",
+}
 # What is the same for all sets of one run. Never a path, nor what a gold file holds.
 ONCE = ("commit", "date", "saycart", "decoder", "hearing", "skip_settled", "asr_threshold", "field_threshold")
 
@@ -53,13 +60,14 @@ def gather(out: Path, names: Sequence[str]) -> dict[str, Any]:
 
 def entry(name: str, figures: Figures, about: Figures) -> dict[str, Any]:
     """The counts of one set."""
-    own = figures["about"]
+    own, answered = figures["about"], figures.get("after_answers")
     return {
         "set": name,
         "condition": own["condition"],
         "menu": own["menu"],
         "gold": own["gold"],
         **{ours: figures[theirs] for ours, theirs in COUNTS.items()},
+        **{ours: answered[theirs] for ours, theirs in ANSWERED.items() if answered},
         "wer": figures["wer"],
         **({"commit": own["commit"]} if own["commit"] != about["commit"] else {}),
     }
@@ -75,7 +83,8 @@ def joined(entries: Sequence[Figures]) -> list[dict[str, Any]]:
     for stem in (TEXT, *(rung.name for rung in RUNGS)):
         parts = [by_name[name] for menu in MENUS if (name := f"{stem}-{menu}") in by_name]
         if len(parts) == len(MENUS):
-            sums = {count: sum(part[count] for part in parts) for count in COUNTS}
+            known = [count for count in (*COUNTS, *ANSWERED) if all(count in part for part in parts)]
+            sums = {count: sum(part[count] for part in parts) for count in known}
             found.append({"set": f"{stem}, both menus", **sums, "wer": None})
     return found
 
@@ -89,6 +98,10 @@ def table(entries: Sequence[Figures]) -> str:
         "to review (95%)",
         "of them needless",
         "silent errors (95%)",
+        "asked",
+        "exact after the answers (95%)",
+        "to a human (95%)",
+        "wrong, unseen",
         "WER",
     ]
     rows = [
@@ -98,11 +111,19 @@ def table(entries: Sequence[Figures]) -> str:
             *(_share(one[count], one["rows"]) for count in ("exact", "reviews")),
             str(one["needless"]),
             _share(one["silent"], one["rows"]),
+            *_answered(one),
             percent(one["wer"]),
         ]
         for one in entries
     ]
     return markdown([head, *rows])
+
+
+def _answered(one: Figures) -> list[str]:
+    if "asked" not in one:
+        return ["–"] * len(ANSWERED)
+    shares = [_share(one[count], one["rows"]) for count in ("exact_answered", "to_a_human")]
+    return [str(one["asked"]), *shares, str(one["wrong_unseen"])]
 
 
 def _share(hits: int, rows: int) -> str:

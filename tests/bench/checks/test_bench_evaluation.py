@@ -264,7 +264,17 @@ def test_the_table_has_shares_with_their_intervals() -> None:
     both = joined([counts("clean-harbor-coffee", 48, 30, 0), counts("clean-copper-skillet", 45, 20, 0)])
     row = table(both).splitlines()[-1]
     assert row.startswith(f"| clean, both menus | 93 | 50, 53.8% ({100 * low:.1f}–{100 * high:.1f}%) | 10,")
-    assert row.endswith("| 4 | 0, 0.0% (0.0–4.0%) | – |")
+    assert row.endswith("| 4 | 0, 0.0% (0.0–4.0%) | – | – | – | – | – |")
+
+
+def test_questions_that_were_answered_stand_beside() -> None:
+    answered = {"asked": 7, "exact_answered": 44, "to_a_human": 3, "wrong_unseen": 1}
+    both = joined(
+        [counts(f"text-{menu}", 50, 40, 0) | answered for menu in ("harbor-coffee", "copper-skillet")]
+    )
+    row = table(both).splitlines()[-1]
+    assert "| 14 | 88, 88.0%" in row
+    assert row.endswith("| 2 | – |")
 
 
 def test_what_is_published_is_written_anew(tmp_path: Path) -> None:
