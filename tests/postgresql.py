@@ -64,6 +64,11 @@ class PostgreSQL:
         self._admin.execute(f'CREATE DATABASE "{name}" OWNER {ROLE} TEMPLATE template0')
         return self.url(name)
 
+    def copied(self, template: str, name: str) -> str:
+        """The URL of a new database that is as `template` is, to which nobody is connected."""
+        self._admin.execute(f'CREATE DATABASE "{name}" OWNER {ROLE} TEMPLATE "{template}"')
+        return self.url(name)
+
     def empty(self, name: str) -> None:
         """Remove every order: ten times faster than a new database for each test."""
         # A child process that outlived its test must not write into the next one's.

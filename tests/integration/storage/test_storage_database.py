@@ -33,7 +33,9 @@ MIGRATE = "import sys; from infra.sql.database import Database; Database(sys.arg
 
 def test_migrations_make_the_tables(database: Database) -> None:
     with database.write() as session:
-        options = {"compare_type": True, "include_name": lambda name, *_: name != "schema_versions"}
+        # Partitions come and go.
+        ours = lambda name, *_: name != "schema_versions" and not str(name).startswith("order_events_")  # noqa: E731
+        options = {"compare_type": True, "include_name": ours}
         context = MigrationContext.configure(session.connection(), opts=options)
         assert compare_metadata(context, Base.metadata) == []
 
