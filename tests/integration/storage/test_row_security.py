@@ -350,7 +350,7 @@ def test_tables_of_the_release_before_are_locked_by_a_step_of_its_own(
     database.migrate()
     assert "not enforced on" in (database.row_security().fault or ("",))[0]
     assert (seen(), starts_before()) == (1, True)
-    assert "19 tables changed" in saycart(url, tmp_path, monkeypatch, "--row-security", "on")
+    assert "21 tables changed" in saycart(url, tmp_path, monkeypatch, "--row-security", "on")
     assert (seen(), starts_before(), database.row_security().fault) == (0, False, None)
     assert "0 tables changed" in saycart(url, tmp_path, monkeypatch, "--row-security", "on")
     saycart(url, tmp_path, monkeypatch, "--row-security", "off")
