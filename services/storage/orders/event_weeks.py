@@ -79,7 +79,7 @@ class EventWeeks:
         dropped = [part.name for part in empty if self._step(_DROP, name=part.name)]
         made = [
             part.name
-            for part in _weeks(now)
+            for part in weeks(now, 1 + AHEAD)
             if not any(part.first < other.beyond and other.first < part.beyond for other in there)
             and self._step(_ADD, name=part.name, first=part.first, beyond=part.beyond)
         ]
@@ -115,10 +115,10 @@ def _parts(session: Session) -> list[Part]:
     return sorted((Part(name, one[1] or "", one[2]) for name, one in found if one), key=attrgetter("first"))
 
 
-def _weeks(now: datetime) -> Iterator[Part]:
-    """The present week and those ahead, from Monday to Monday, UTC."""
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    for number in range(AHEAD + 1):
+def weeks(moment: datetime, count: int) -> Iterator[Part]:
+    """The week of this moment and those after it, from Monday to Monday, UTC."""
+    today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    for number in range(count):
         monday = today - timedelta(days=today.weekday()) + number * WEEK
         beyond = first_id("ord", monday + WEEK)
         yield Part(f"order_events_{monday:%Y%m%d}", first_id("ord", monday), beyond)
