@@ -21,7 +21,8 @@ from services.storage.orders.event_weeks import WEEK, weeks
 from services.storage.privacy import redaction
 from tests.bench.many_orders import CHUNK, COLUMNS, DAYS, TOLD_DAYS, into_postgresql, made
 
-SEED = 50_000
+SEED = 50_000  # orders at most
+COPIES = 100  # at least, since all orders of one have the same time in their ids
 WORDS_DAYS = 7
 IDS = {
     "orders": ("id",),
@@ -36,9 +37,10 @@ TIMES = {"created_at", "updated_at", "at", "decided_at", "delivered_at", "erased
 
 def fill_by_copies(database: Database, orders: int, days: int = DAYS) -> dict[str, int]:
     """Add so many finished orders over the last days; how many rows each table got in this run."""
-    copies = max(1, round(orders / SEED))
+    seed = min(SEED, max(1, orders // COPIES))
+    copies = max(1, round(orders / seed))
     window = timedelta(days=days) / copies
-    until, left = _begun(database, min(orders, SEED), copies, window)
+    until, left = _begun(database, seed, copies, window)
     added = dict.fromkeys(COLUMNS, 0)
     for number in reversed(range(left)):
         with database.write() as session:
@@ -50,11 +52,11 @@ def fill_by_copies(database: Database, orders: int, days: int = DAYS) -> dict[st
             for table in COLUMNS:
                 if table == "outbox" and back > timedelta(days=TOLD_DAYS):
                     continue
-                seed = "old_" if back > timedelta(days=WORDS_DAYS) else "seed_"
-                added[table] += connection.execute(_copy(connection, table, seed), told).rowcount
+                which = "old_" if back > timedelta(days=WORDS_DAYS) else "seed_"
+                added[table] += connection.execute(_copy(connection, table, which), told).rowcount
             connection.execute("UPDATE bench.told SET copies = %s", [number])
         if number % 20 == 0:
-            print(f"{number * SEED:,} orders to go", flush=True)
+            print(f"{number * seed:,} orders to go", flush=True)
     return added
 
 
@@ -104,7 +106,7 @@ def _make_weeks(connection: Any, until: datetime, over: timedelta) -> None:
         connection.execute("SELECT saycart_add_events(%s, %s, %s)", [part.name, part.first, part.beyond])
 
 
-def _copy(connection: Any, table: str, seed: str) -> str:
+def _copy(connection: Any, table: str, which: str) -> str:
     found = connection.execute(f"SELECT * FROM {table} LIMIT 0").description
     names = [f'"{column.name}"' for column in found]
     taken = []
@@ -117,4 +119,4 @@ def _copy(connection: Any, table: str, seed: str) -> str:
             taken.append(f"{name} - %(back)s")
         else:
             taken.append(name)
-    return f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(taken)} FROM bench.{seed}{table}"
+    return f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(taken)} FROM bench.{which}{table}"
