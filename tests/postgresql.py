@@ -28,18 +28,22 @@ class PostgreSQL:
     to all users.
 
     `listen`: an address to serve TCP on beside the unix socket; `within`: a command that starts another one,
-    such as `nsenter`, for a network namespace.
+    such as `nsenter`, for a network namespace; `home`: a folder that stays, with its databases.
     """
 
-    def __init__(self, listen: str = "", within: tuple[str, ...] = ()) -> None:
-        self._listen, self._within = listen, within
-        self.home = Path(tempfile.mkdtemp(prefix="saycart-pg-"))
+    def __init__(self, listen: str = "", within: tuple[str, ...] = (), *, home: Path | None = None) -> None:
+        self._listen, self._within, self._stays = listen, within, home is not None
+        self.home = home or Path(tempfile.mkdtemp(prefix="saycart-pg-"))
+        self.home.mkdir(parents=True, exist_ok=True)
         self._user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
         if self._user:
             os.chown(self.home, 65534, 65534)
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self.programs = self._find_programs()
+            if (self.home / "data").exists():
+                self.start()
+                return
             self._initialise()
             self.start()
             self._admin.execute(f"CREATE ROLE {ROLE} LOGIN NOSUPERUSER NOBYPASSRLS")
@@ -64,6 +68,14 @@ class PostgreSQL:
         self._admin.execute(f'CREATE DATABASE "{name}" OWNER {ROLE} TEMPLATE template0')
         return self.url(name)
 
+    def has(self, name: str) -> bool:
+        return bool(self._admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone())
+
+    def copied(self, template: str, name: str) -> str:
+        """The URL of a new database that is as `template` is, to which nobody is connected."""
+        self._admin.execute(f'CREATE DATABASE "{name}" OWNER {ROLE} TEMPLATE "{template}"')
+        return self.url(name)
+
     def empty(self, name: str) -> None:
         """Remove every order: ten times faster than a new database for each test."""
         # A child process that outlived its test must not write into the next one's.
@@ -85,11 +97,12 @@ class PostgreSQL:
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)  # "fast": ends sessions, then itself
             try:
-                self._process.wait(10)
+                self._process.wait(600 if self._stays else 10)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        shutil.rmtree(self.home, ignore_errors=True)
+        if not self._stays:
+            shutil.rmtree(self.home, ignore_errors=True)
 
     def version(self) -> str:
         """As the server says it, for a report."""
@@ -166,7 +179,7 @@ class PostgreSQL:
         try:
             subprocess.run([installed / "bin/postgres", "-V"], check=True, capture_output=True, **self._user)
         except PermissionError:  # a checkout in a home that `nobody` may not enter
-            shutil.copytree(installed, self.home / "programs")
+            shutil.copytree(installed, self.home / "programs", dirs_exist_ok=True)
             installed = self.home / "programs"
         return installed / "bin"
 

@@ -123,11 +123,7 @@ def add_policy(table: str, belongs: str = BY_SHOP, *, reads: str = "", in_use: b
     """
     if _in_transaction():
         return
-    allows, shows = (
-        # To the planner CASE is half of all rows. OR would be nearly none, also for those who see all.
-        f"CASE {WHOSE} WHEN '*' THEN true ELSE {condition} END"
-        for condition in (belongs, reads)
-    )
+    allows, shows = held_to(belongs), held_to(reads)
     with _alone():
         if not _has_policy("saycart_shop", table):
             op.execute(f"CREATE POLICY saycart_shop ON {table} USING ({allows}) WITH CHECK ({allows})")
@@ -135,6 +131,12 @@ def add_policy(table: str, belongs: str = BY_SHOP, *, reads: str = "", in_use: b
             op.execute(f"CREATE POLICY saycart_shop_reads ON {table} FOR SELECT USING ({shows})")
         if not in_use:
             op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY")
+
+
+def held_to(belongs: str) -> str:
+    """A policy's condition: rows that meet `belongs`, and all for who serves all."""
+    # To the planner CASE is half of all rows. OR would be nearly none, also for those who see all.
+    return f"CASE {WHOSE} WHEN '*' THEN true ELSE {belongs} END"
 
 
 def _has_policy(name: str, table: str) -> bool:

@@ -1,6 +1,10 @@
 """What storage does by itself with much data: p50 and p95 of each call, and the blocks that its reads touch.
 
-    python -m tests.bench.growth URL [--waiting 200000]    # a filled PostgreSQL, such as make bench-scale's
+    python -m tests.bench.growth FOLDER [--orders 10000000] [--waiting 200000] [--out FILE]
+
+PostgreSQL keeps its data in FOLDER, which can be removed afterwards. It is filled first, by copies on the
+server (`copies.py`), in a run or in several: one that was ended goes on where it was. What is closed is
+folded, and last the oldest go (`forgetting.py`). `make bench-scale` asks the same of its own database.
 
 Beside finished orders there are so many messages to a shop that is away (each order has one that is put off
 and one behind it), a thousand that are due, and two thousand orders that wait for workers. Blocks are those
@@ -12,8 +16,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, event, text
@@ -29,8 +35,19 @@ from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.store import Outbox
 from services.storage.reviews.store import ReviewStore
+from tests.bench.copies import fill_by_copies
+from tests.bench.forgetting import forget
+from tests.postgresql import PostgreSQL
 
 TIMES, DUE, WAITING = 100, 1000, 2000
+DAYS = 90  # so that most are as retention of words leaves them, and there are weeks to drop
+FOLD = 200_000  # rows a step, where nobody else waits for it
+_SIZES = text(
+    "SELECT coalesce(i.inhparent, c.oid)::regclass::text, "
+    "round(sum(pg_total_relation_size(c.oid)) / 1e6)::int AS megabytes "
+    "FROM pg_class AS c LEFT JOIN pg_inherits AS i ON i.inhrelid = c.oid "
+    "WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace GROUP BY 1 ORDER BY 2 DESC LIMIT 6"
+)
 _MESSAGE = """
     INSERT INTO outbox (id, order_id, seq, type, payload, version, attempt, created_at, next_attempt_at)
     SELECT 'msg_away' || n || :kind, id, :seq, 'order.completed', '{}', 1, :attempt,
@@ -183,16 +200,53 @@ def blocks(database: Database, call: Callable[[], object]) -> int:
     return total
 
 
+def prepare(database: Database, orders: int) -> dict[str, Any]:
+    """Fill and fold; how long it took in this run, and how large the tables are."""
+    database.migrate()
+    began = time.monotonic()
+    fill_by_copies(database, orders, DAYS)
+    filled = time.monotonic()
+    print("folding", flush=True)
+    while TallyStore(database).fold(FOLD):
+        pass
+    folded = time.monotonic()
+    with database.read() as session:
+        size = session.scalar(text("SELECT pg_database_size(current_database())"))
+        tables = dict(session.execute(_SIZES).all())
+    told = {"fill_s": round(filled - began), "fold_s": round(folded - filled)}
+    return {"orders": orders, **told, "gigabytes": round((size or 0) / 1e9, 1), "tables": tables}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("url")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--orders", type=int, default=10_000_000)
     parser.add_argument("--waiting", type=int, default=200_000)
+    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    database = Database(args.url).everywhere()
-    print(json.dumps({"life": life(database)} | measure(database, args.waiting), indent=1))
-    database.close()
+    server = PostgreSQL(home=args.folder.resolve())
+    try:
+        # Its own name: of a database that was begun with another number nothing is measured.
+        name = f"growth_{args.orders}"
+        url = server.url(name) if server.has(name) else server.create(name)
+        database = Database(url).everywhere()
+        found = prepare(database, args.orders)
+        print(json.dumps(found), flush=True)
+        found |= {"storage": measure(database, args.waiting), "life": life(database)}
+        found["forgetting"] = forget(database)
+        found |= {
+            "server": server.version(),
+            "cpus": os.cpu_count(),
+            "load_5min": round(os.getloadavg()[1], 1),
+        }
+        database.close()
+    finally:
+        server.stop()
+    print(json.dumps(found, indent=1))
+    if args.out:
+        args.out.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
