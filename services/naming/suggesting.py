@@ -104,7 +104,7 @@ class Suggesting:
     def _decide(self, menu: Menu, chosen: Iterable[Suggestion], *, accepted: bool, by: Actor) -> None:
         for one in chosen:
             about = _about(one.thing, folded(one.words, language_of(menu)))
-            self._store.decide(menu.id, one.thing, about, one.source, accepted=accepted, by=by)
+            self._store.decide(menu.id, one, about, accepted=accepted, by=by)
 
     def _candidates(self, menu: Menu, sources: Sequence[Source]) -> Iterator[tuple[Suggestion, str]]:
         """Each with what its mark is about. Counted over both sources of orders, whichever is asked for."""

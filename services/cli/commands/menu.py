@@ -14,8 +14,8 @@ from infra.settings import settings
 from schemas.errors import InputError, InvalidMenu
 from schemas.menu import Menu
 from services.bootstrap import Container
-from services.cli.client import answer, api, told
 from services.cli import suggest
+from services.cli.client import answer, api, told
 
 app = typer.Typer(no_args_is_help=True)
 app.command()(suggest.suggest)

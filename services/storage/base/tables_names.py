@@ -12,7 +12,7 @@ from services.storage.base.table_base import Base
 
 class NameSuggestionRow(Base):
     """A name that a model thought of and nobody has decided on, or the mark of one that was decided on. No
-    customer's words ever stand in `words`; with a decision it is emptied (ADR 67)."""
+    customer's words ever stand in `words` (ADR 67)."""
 
     __tablename__ = "name_suggestions"
     __table_args__ = (Index("ix_name_suggestions_menu", "shop_id", "menu_id"),)

@@ -18,7 +18,7 @@ from sqlalchemy import delete, select
 
 from infra.sql.database import Database
 from schemas.cart import Cart
-from schemas.naming import Source
+from schemas.naming import Suggestion
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.changes import reading, writing
@@ -134,20 +134,25 @@ class NameStore:
             rows = session.execute(query.where(self._of(menu_id), NameSuggestionRow.state != "open"))
             return [Mark(*row) for row in rows]
 
-    def decide(
-        self, menu_id: str, thing: str, about: str, source: Source, *, accepted: bool, by: Actor
-    ) -> None:
+    def decide(self, menu_id: str, name: Suggestion, about: str, *, accepted: bool, by: Actor) -> None:
         """Remember what was decided of a name, by its mark; `about` as in `Mark.fits`. A refusal is told in
         the audit log; an acceptance is there as the menu's edit."""
+        undecided = delete(NameSuggestionRow).where(
+            self._of(menu_id),
+            NameSuggestionRow.state == "open",
+            NameSuggestionRow.thing == name.thing,
+            NameSuggestionRow.words == name.words,
+        )
         with writing(self._database) as (session, now):
+            session.execute(undecided)
             row_id = new_id("nam")
             session.add(
                 NameSuggestionRow(
                     id=row_id,
                     shop_id=self._shop,
                     menu_id=menu_id,
-                    thing=thing,
-                    source=source,
+                    thing=name.thing,
+                    source=name.source,
                     mark=_mark(row_id, about),
                     state="accepted" if accepted else "refused",
                     decided_by=by.name,
@@ -156,7 +161,7 @@ class NameStore:
                 )
             )
             if not accepted:
-                told = {"thing": thing, "source": source}
+                told = {"thing": name.thing, "source": name.source}
                 record(
                     self._database,
                     session,
