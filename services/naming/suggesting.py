@@ -75,7 +75,7 @@ class Suggesting:
         """Have a model think of names, and keep them until somebody decides; raises as `think_of`."""
         from services.naming.thinking import think_of
 
-        self._store.think_of(menu_id, list(think_of(self._menus.get(menu_id).menu, engine)))
+        self._store.think_of(menu_id, think_of(self._menus.get(menu_id).menu, engine))
 
     def accept(self, suggested: Suggested, ids: Collection[str], *, publish: Publish, by: Actor) -> None:
         """Make the chosen names part of the menu, as its next version.

@@ -6,7 +6,7 @@ is in ADR 67.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -18,6 +18,8 @@ from schemas.writable import writable
 from services.engines.ports import Message
 from services.masked.call import MaskedEngine, masked
 from services.naming.sieve import MOST_CHARS, worth_showing
+from services.reading.chart.tokens import Folded, folded
+from services.reading.language.language import language_of
 
 MOST_THINGS = 300
 """Of one menu: on two cores a small model takes some two seconds for each."""
@@ -46,8 +48,9 @@ _SHOWN = (
 )
 
 
-def think_of(menu: Menu, engine: MaskedEngine, most: int = MOST_THINGS) -> Iterator[tuple[str, str]]:
-    """Thing and words of each name that is worth showing, of the first `most` things of the menu.
+def think_of(menu: Menu, engine: MaskedEngine, most: int = MOST_THINGS) -> list[tuple[str, str]]:
+    """Thing and words of each name that is worth showing, of the first `most` things of the menu. Words that
+    it gives to two things are nobody's name.
 
     Raises:
         as `services.masked.call.answer`, but for an answer that can't be used, which is passed over.
@@ -57,15 +60,19 @@ def think_of(menu: Menu, engine: MaskedEngine, most: int = MOST_THINGS) -> Itera
         for group in menu.option_groups
         for option in group.options
     }
+    language, found = language_of(menu), list[tuple[str, str]]()
     for key, thing in things(menu)[:most]:
         sort = thing.category if isinstance(thing, Item) else groups[key]
         try:
-            found = masked(Names, _asked(menu.name, thing.name, sort), engine=engine)
+            names = masked(Names, _asked(menu.name, thing.name, sort), engine=engine).names
         except (AnswerRefused, DecodeTruncated):
             continue
-        for words in dict.fromkeys(name.lower() for name in found.names):
-            if worth_showing(menu, key, words):
-                yield key, words
+        found += [(key, words) for words in dict.fromkeys(name.lower() for name in names)]
+    of = defaultdict[Folded, set[str]](set)
+    for key, words in found:
+        of[folded(words, language)].add(key)
+    only = [(key, words) for key, words in found if len(of[folded(words, language)]) == 1]
+    return [(key, words) for key, words in only if worth_showing(menu, key, words)]
 
 
 def _asked(shop: str, name: str, sort: str) -> list[Message]:

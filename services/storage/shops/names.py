@@ -25,11 +25,11 @@ from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import cart_of
 from services.storage.base.scoping import database_of, of_shop
-from services.storage.base.tables import EventRow, OrderRow, ReviewRecordRow, ReviewRow
+from services.storage.base.tables import EventRow, OrderRow, ReviewRow
 from services.storage.base.tables_names import NameSuggestionRow
 
-MOST_ORDERS, DAYS = 2_000, 90
-"""Of a menu, looked at for names: the newest that were corrected or answered, and not older."""
+MOST_ORDERS, DAYS = 20_000, 90
+"""Of a shop, looked at for names: the newest, and not older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,10 @@ class NameStore:
 
     def corrected(self, menu_id: str) -> list[Corrected]:
         """The newest orders that staff corrected and whose words are still there."""
-        query = (
-            select(OrderRow.id, ReviewRow.proposed, OrderRow.cart, OrderRow.evidence)
-            .join(ReviewRow, ReviewRow.order_id == OrderRow.id)
-            .join(ReviewRecordRow, ReviewRecordRow.review_id == ReviewRow.id)
-            .where(ReviewRecordRow.action == "decided", ReviewRow.decision == "correct")
-        )
+        columns = OrderRow.id, ReviewRow.proposed, OrderRow.cart, OrderRow.evidence
+        is_correction = (ReviewRow.status == "decided") & (ReviewRow.decision == "correct")
         found = []
-        for order, proposed, cart, evidence in self._newest(menu_id, query, ReviewRecordRow.at):
+        for order, proposed, cart, evidence in self._newest(menu_id, columns, ReviewRow, is_correction):
             before, after = cart_of(proposed), cart_of(cart)
             if before is not None and after is not None:
                 found.append(Corrected(order, before, after, _odd(evidence)))
@@ -87,12 +83,9 @@ class NameStore:
 
     def answered(self, menu_id: str) -> list[Answered]:
         """The newest orders that their customers settled by an answer, likewise."""
-        query = select(OrderRow.id, EventRow.detail, OrderRow.cart).join(
-            EventRow, EventRow.order_id == OrderRow.id
-        )
-        query = query.where(EventRow.type == "answered")
+        columns, is_answer = (OrderRow.id, EventRow.detail, OrderRow.cart), EventRow.type == "answered"
         found = []
-        for order, detail, cart in self._newest(menu_id, query, EventRow.at):
+        for order, detail, cart in self._newest(menu_id, columns, EventRow, is_answer):
             shown = cart_of(cart)
             if shown is not None and isinstance(asked := detail.get("question"), str):
                 found.append(Answered(order, asked, shown))
@@ -176,11 +169,23 @@ class NameStore:
     def _of(self, menu_id: str) -> Any:
         return of_shop(NameSuggestionRow, self._shop) & (NameSuggestionRow.menu_id == menu_id)
 
-    def _newest(self, menu_id: str, query: Any, at: Any) -> list[Any]:
+    def _newest(self, menu_id: str, columns: tuple[Any, ...], beside: Any, which: Any) -> list[Any]:
+        """Of a menu's orders with their rows of `beside`, newest first. What is looked at is bounded by an
+        index before any order is read, however many there are."""
         with reading(self._database) as session:
             since = self._database.now(session) - timedelta(days=DAYS)
-            mine = of_shop(OrderRow, self._shop), OrderRow.menu_id == menu_id, OrderRow.erased_at.is_(None)
-            query = query.where(*mine, at >= since).order_by(at.desc()).limit(MOST_ORDERS)
+            newest = select(OrderRow.id, OrderRow.created_at)
+            newest = newest.where(of_shop(OrderRow, self._shop), OrderRow.created_at >= since)
+            newest = newest.order_by(OrderRow.created_at.desc(), OrderRow.id.desc()).limit(MOST_ORDERS)
+            looked_at = newest.subquery()
+            query = (
+                select(*columns)
+                .select_from(looked_at)
+                .join(beside, beside.order_id == looked_at.c.id)
+                .join(OrderRow, OrderRow.id == looked_at.c.id)
+                .where(which, OrderRow.menu_id == menu_id, OrderRow.erased_at.is_(None))
+                .order_by(looked_at.c.created_at.desc(), looked_at.c.id.desc())
+            )
             return list(session.execute(query))
 
 

@@ -208,15 +208,13 @@ def test_names_are_the_shops_own_and_those_of_a_chain_belong_to_it(works: Works)
 
 
 def test_a_models_names_wait_for_staff_apart(works: Works) -> None:
-    """Latte is thought of as its own name, a clash, a nickname; everything else as nothing."""
+    """Latte is thought of as a clash, a nickname, and what the muffin is thought of too."""
 
     def say(body: dict[str, Any]) -> Any:
-        is_latte = "Thing: latte " in body["messages"][-1]["content"]
-        return completion(
-            json.dumps(
-                {"names": ["latte", "mocha", "milky cloud"] if is_latte else []}, separators=(",", ":")
-            )
-        )
+        asked = body["messages"][-1]["content"]
+        thought = {"latte": ["mocha", "milky cloud", "soft thing"], "blueberry muffin": ["soft thing"]}
+        found = next((thought[name] for name in thought if f"Thing: {name} (" in asked), [])
+        return completion(json.dumps({"names": found}, separators=(",", ":")))
 
     names = suggesting(works)
     with staged_server(say) as server:
