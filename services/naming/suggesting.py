@@ -4,6 +4,7 @@ menu by itself: an accepted name is an edit of the menu like any other (ADR 67).
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from services.masked.call import MaskedEngine
 
 MOST_SHOWN = 50
+"""Of each source."""
 
 Publish = Callable[[Menu, int], object]
 """Stores a changed menu as the version after the one that is named: what an edit by staff does."""
@@ -60,13 +62,14 @@ class Suggesting:
         menu, decided = stored.menu, self._store.decided(menu_id)
 
         def kept() -> Iterator[Suggestion]:
-            seen: set[str] = set()
+            seen, shown = set[str](), Counter[Source]()
             for one, about in self._candidates(menu, sources):
-                if one.id in seen or len(seen) >= MOST_SHOWN:
+                if one.id in seen or shown[one.source] >= MOST_SHOWN:
                     continue
                 if any(mark.fits(about) for mark in decided) or not worth_showing(menu, one.thing, one.words):
                     continue
                 seen.add(one.id)
+                shown[one.source] += 1
                 yield one
 
         return Suggested(stored, tuple(kept()), self._menus.chain_of(menu_id))

@@ -170,8 +170,8 @@ class NameStore:
         return of_shop(NameSuggestionRow, self._shop) & (NameSuggestionRow.menu_id == menu_id)
 
     def _newest(self, menu_id: str, columns: tuple[Any, ...], beside: Any, which: Any) -> list[Any]:
-        """Of a menu's orders with their rows of `beside`, newest first. What is looked at is bounded by an
-        index before any order is read, however many there are."""
+        """Of a menu's orders with their rows of `beside`, newest first. How many orders are looked at is
+        bounded by an index, however many there are."""
         with reading(self._database) as session:
             since = self._database.now(session) - timedelta(days=DAYS)
             newest = select(OrderRow.id, OrderRow.created_at)
