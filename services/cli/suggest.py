@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from typing import Annotated, get_args
 
@@ -55,7 +56,8 @@ def suggest(
             console.print(f"{done}; {menu_id} is at version {version}")
             return
         if source == "model":
-            with _served(box.settings) as asked:
+            # What is logged stays out of the answer.
+            with redirect_stdout(sys.stderr), _served(box.settings) as asked:
                 desk.names.ask(menu_id, asked.decoder)
         chosen = FROM_ORDERS if source is None else tuple(one for one in SOURCES if one == source)
         suggested = desk.names.found(menu_id, chosen)
@@ -77,7 +79,7 @@ def _publish(desk: Desk, menu: Menu, after: int) -> None:
 
 def _summary(suggested: Suggested, menu_id: str) -> str:
     if not suggested.suggestions:
-        return f"no new name for {menu_id}; two different orders have to say it"
+        return f"no new name for {menu_id}; of orders, two different ones have to say it"
     if suggested.chain is not None:
         return f"these names belong to the menu of {suggested.chain}: add them there"
     return f"saycart menu suggest {menu_id} --accept ID, or --refuse ID"
