@@ -19,8 +19,10 @@ from infra.settings import settings
 from infra.sql.prepare import prepare
 from infra.sql.revisions import TablesUnfit
 from schemas.errors import SaycartError
+from schemas.shops.access import ALL_SCOPES, Access
 from schemas.shops.audit import MAX_CHARS, Actor
 from services.bootstrap import Container, bootstrap
+from services.desk import Desk
 
 
 def api(url: str | None = None) -> httpx.Client:
@@ -70,6 +72,12 @@ def operator() -> Actor:
         f" sudo_uid={given}" if uid == 0 and (given := os.environ.get("SUDO_UID", "")).isdecimal() else ""
     )
     return Actor(f"operator:{_user(uid)} uid={uid}{became}@{socket.gethostname()}"[:MAX_CHARS])
+
+
+def operators_desk(box: Container, shop: str) -> Desk:
+    """The operator's, at one shop; raises NotFound."""
+    by = operator()
+    return Desk(box, Access(shop=box.shops.get(shop).id, actor=by.name, scopes=ALL_SCOPES), by)
 
 
 def _user(uid: int) -> str:

@@ -9,10 +9,8 @@ import typer
 from rich.markup import escape
 
 from schemas.errors import Conflict, InputError
-from schemas.shops.access import ALL_SCOPES, MAIN_SHOP, Access
-from services.bootstrap import Container
-from services.cli.client import opened, operator, told
-from services.desk import Desk
+from schemas.shops.access import MAIN_SHOP
+from services.cli.client import opened, operators_desk, told
 
 Metadata = Annotated[
     str | None, typer.Option("--metadata", help="KEY=VALUE: all orders whose metadata has this text there")
@@ -30,12 +28,12 @@ def erase(
         if bool(orders) == (metadata is not None):
             raise InputError("What should be erased?", hint="Name orders, or --metadata KEY=VALUE.")
         if metadata is not None:
-            erased, left = _desk(box, shop).erase_customer(*_named(metadata))
+            erased, left = operators_desk(box, shop).erase_customer(*_named(metadata))
         else:
             erased, left = list[str](), list[str]()
             for order_id in dict.fromkeys(orders or ()):
                 try:
-                    _desk(box, box.orders.get(order_id).shop).erase_order(order_id)
+                    operators_desk(box, box.orders.get(order_id).shop).erase_order(order_id)
                     erased.append(order_id)
                 except Conflict:
                     left.append(order_id)
@@ -57,16 +55,10 @@ def export(
     from services.api.takeout import write
 
     with told() as console, opened() as box:
-        desk = _desk(box, shop)
+        desk = operators_desk(box, shop)
         found = desk.customers.orders(*_named(metadata))
         files = write(desk, found, out)
         console.print(f"{len(found)} orders and {len(files) - 1} recordings in {out}", markup=False)
-
-
-def _desk(box: Container, shop: str) -> Desk:
-    """The operator's, at one shop; raises NotFound."""
-    by = operator()
-    return Desk(box, Access(shop=box.shops.get(shop).id, actor=by.name, scopes=ALL_SCOPES), by)
 
 
 def _named(metadata: str) -> tuple[str, str]:

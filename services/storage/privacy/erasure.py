@@ -16,8 +16,8 @@
 | `idempotency` | a key of the caller's, a hash of what was said | nothing, the row goes |
 
 Everything else about an order is ids, states, codes, times and counts: `order_codes`, `removals`, `tallies`,
-`review_tallies`, and `audit_log`, where nothing can ever be erased and so nothing of this may stand. A test
-walks all tables and columns.
+`review_tallies`, `name_suggestions` (marks of what was decided), and `audit_log`, where nothing can ever be
+erased and so nothing of this may stand. A test walks all tables and columns.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def save(menu_id: str, sku: str, request: Request, box: MenuDesk, form: Fields) 
     changed = _edited(_item(menu, sku), form, menu.currency)
     items = tuple(changed if item.sku == sku else item for item in menu.items)
     new, notes = _whole(menu, items=items)
-    _publish(box, new, after=_version(form))
+    publish(box, new, after=version_of(form))
     return _told(request, new, f"/menu/{menu_id}", notes)
 
 
@@ -137,7 +137,7 @@ def available(menu_id: str, request: Request, box: MenuDesk, form: Fields) -> Re
         new, _ = _whole(
             menu, option_groups=_with_option(menu, form.get("group"), form.get("option"), is_back)
         )
-    _publish(box, new, after=_version(form))
+    publish(box, new, after=version_of(form))
     if is_fragment(request):
         return _browsed(request, box, menu_id, form.get("q"))
     return go(request, f"/menu/{menu_id}")
@@ -156,7 +156,7 @@ async def imported(request: Request, box: MenuDesk) -> Response:
         menu, notes = Menu.read(parse_json(data))
     except ValueError as error:
         raise RequestRefused("malformed_body", 400, f"The file is {error}.") from None
-    await run_in_threadpool(_publish, box, menu)
+    await run_in_threadpool(publish, box, menu)
     return _told(request, menu, f"/menu/{menu.id}/versions", notes)
 
 
@@ -169,7 +169,7 @@ def _told(request: Request, menu: Menu, where: str, notes: tuple[Note, ...]) -> 
     return page(request, "menu/tidied.html", headers=headers, menu=menu, where=where, notes=notes)
 
 
-def _publish(box: Desk, menu: Menu, after: int | None = None) -> None:
+def publish(box: Desk, menu: Menu, after: int | None = None) -> None:
     """Check, compile, warm, and only then store: what is stored serves.
 
     Raises:
@@ -245,7 +245,7 @@ def _whole(menu: Menu, **update: Any) -> tuple[Menu, tuple[Note, ...]]:
     return Menu.read(menu.model_copy(update=update).model_dump(mode="json", exclude_none=True))
 
 
-def _version(form: Form) -> int:
+def version_of(form: Form) -> int:
     if not form.get("version").isdecimal():
         raise invalid([("/version", "is missing; load the page again")])
     return int(form.get("version"))
