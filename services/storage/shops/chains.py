@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from sqlalchemy import Select, bindparam, exists, func, select
+from sqlalchemy import Select, String, bindparam, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from schemas.shops.audit import Actor
@@ -52,9 +52,9 @@ def newest(session: Session, shop: str, menu_id: str) -> Newest:
 
 
 @cache
-def _newest() -> Select[tuple[int | None, str | None, int | None, str | None, int]]:
+def _newest() -> Select[int | None, str | None, int | None, str | None, int | None]:
     """Made once: each order asks it, and putting it together took longer than the database's answer."""
-    shop, menu_id = bindparam("shop"), bindparam("menu")
+    shop, menu_id = bindparam("shop", type_=String), bindparam("menu", type_=String)
     row, later, chains = aliased(MenuRow), aliased(MenuRow), aliased(MenuRow)
     last = select(func.max(later.version)).where(later.shop_id == shop, later.id == menu_id).scalar_subquery()
     of_chain = (
