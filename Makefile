@@ -19,7 +19,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-gpu bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -132,6 +132,9 @@ bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders
 	@$(BIN)/python -m tests.bench.engine --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 	@$(BIN)/python -m tests.bench.open_loop $(LOAD)
 	@$(BIN)/python -m tests.bench.engine_report
+
+bench-gpu: setup $(VLLM_MODEL)/config.json ## all that needs a GPU, in one JSON and one table: adapter, mask, XGrammar, faster-whisper (ARGS="--device cuda"; docs/engines.md says how without a network)
+	@$(BIN)/python -m tests.bench.gpu --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 
 bench-nines: weights ## 10,000 different orders of all menus under the mask, by a real model (hours; ARGS="--minutes 30": goes on where it stopped; "--url URL --dialect vllm --model NAME")
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf

@@ -31,6 +31,7 @@ from infra.blobs.spool import Spooled, fill, space
 from infra.blobs.store import StoreAway, is_key, name_of
 
 if TYPE_CHECKING:
+    from obstore import ObjectMeta
     from obstore.store import ClientConfig, S3Config
 
 # Of one request, whose body is at most an upload, or a piece below. A caller waits for the put meanwhile.
@@ -129,14 +130,22 @@ class BlobBucket:
         self._delete(name_of(key))
 
     def older_than(self, seconds: float) -> Iterator[str]:
-        """See `Blobs.older_than`, by the server's clock and ours. A thousand objects are one request."""
+        """See `Blobs.older_than`, by the server's clock and ours."""
         until = datetime.now(UTC) - timedelta(seconds=seconds)
+        return (key for key, found in self._listed() if found["last_modified"] < until)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each recording, by its key; raises StoreAway."""
+        return {key: found["size"] for key, found in self._listed()}
+
+    def _listed(self) -> Iterator[tuple[str, ObjectMeta]]:
+        """A thousand objects are one request."""
         with _answered():
             for objects in obstore.list(self._store):
                 for found in objects:
                     folder, _, key = found["path"].rpartition("/")
-                    if is_key(key) and folder == key[:2] and found["last_modified"] < until:
-                        yield key
+                    if is_key(key) and folder == key[:2]:
+                        yield key, found
 
     def clear_leftovers(self) -> None:
         """See `Blobs.clear_leftovers`: a file without a name leaves none."""
@@ -146,9 +155,24 @@ class BlobBucket:
         told = {"Cache-Control": _NOT_CACHED} | ({"Content-Type": media_type} if media_type else {})
         obstore.put(self._store, name, content, attributes=told, mode="create", use_multipart=False)
 
-    def digest(self, name: str) -> str:
-        """SHA-256 of an object, in hex."""
-        return hashlib.sha256(obstore.get(self._store, name).bytes()).hexdigest()
+    def add(self, key: str, content: FileIO, sha256: str, media_type: str = "") -> bool:
+        """Put a recording under its key; False where that very one is there already.
+
+        Raises:
+            FileExistsError: another one has this key.
+            StoreAway: the server did not take it.
+        """
+        name = name_of(key)
+        with _answered():
+            content.seek(0)
+            try:
+                self.put(name, content, media_type)
+            except AlreadyExistsError:
+                there = hashlib.sha256(obstore.get(self._store, name).bytes()).hexdigest()
+                if there != sha256:
+                    raise FileExistsError(f"another recording is named {name}") from None
+                return False
+        return True
 
     def _delete(self, name: str) -> None:
         try:
@@ -173,15 +197,9 @@ class BucketWriter(Spooled):
     def commit(self, media_type: str = "application/octet-stream") -> str:
         """See `BlobWriter.commit`. A put whose answer was lost may have counted all the same: that object
         belongs to no order, and the sweeper removes it."""
-        name = name_of(self._key)
-        with self._or_discard(), _answered():
-            self._file.seek(0)
-            try:
-                self._bucket.put(name, self._file, media_type)
-            except AlreadyExistsError:
-                # Ours, where the first answer was lost and the request sent again.
-                if self._bucket.digest(name) != self.sha256:
-                    raise FileExistsError(f"another recording is named {name}") from None
+        with self._or_discard():
+            # There already: ours, where the first answer was lost and the request sent again.
+            self._bucket.add(self._key, self._file, self.sha256, media_type)
         self._file.close()
         return self._key
 

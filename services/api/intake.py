@@ -15,7 +15,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -106,25 +106,30 @@ async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) 
         menu = await run_in_threadpool(find_menu, box, asked.get("menu"))
         language = speak(menu, asked.get("language"))
         digest = _digest(asked | {"metadata": metadata, "audio": upload.writer.sha256})
-        with tracing.span("store recording"), uploads.disk():
-            sound = Container(upload.audio_format).media_type
-            blob = await run_in_threadpool(upload.writer.commit, sound)
-    finally:
+        new = NewOrder(
+            menu_id=menu.menu.id,
+            menu_version=menu.version,
+            language=language,
+            audio_format=upload.audio_format,
+            metadata=metadata,
+            confirm=caller.confirm,
+            client=caller.backlog,
+            traceparent=tracing.current_traceparent(),
+        )
+        idempotency = _idempotency(caller, key, digest)
+        return await run_in_threadpool(_keep, box, upload, new, idempotency)
+    except BaseException:
         # Does nothing after the commit; shielded, because a cancelled request must not leave its file.
         with anyio.CancelScope(shield=True):
             await run_in_threadpool(upload.writer.discard)
-    new = NewOrder(
-        menu_id=menu.menu.id,
-        menu_version=menu.version,
-        language=language,
-        audio_key=blob,
-        audio_format=upload.audio_format,
-        metadata=metadata,
-        confirm=caller.confirm,
-        client=caller.backlog,
-        traceparent=tracing.current_traceparent(),
-    )
-    return await run_in_threadpool(_store, box, new, _idempotency(caller, key, digest))
+        raise
+
+
+def _keep(box: Desk, upload: uploads.Upload, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
+    """The recording and then its order, in one visit to a thread: each waits for the interpreter twice."""
+    with tracing.span("store recording"), uploads.disk():
+        blob = upload.writer.commit(Container(upload.audio_format).media_type)
+    return _store(box, replace(new, audio_key=blob), idempotency)
 
 
 async def accept_text(request: Request, box: Desk, text: TextOrder, caller: Caller) -> Accepted:

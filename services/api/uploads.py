@@ -31,6 +31,8 @@ AUDIO = "audio"
 FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 48_000}
 # Boundaries, part headers and the small fields, beside the recording.
 OVERHEAD_BYTES = 64_000
+# Of a recording that are written at once: each visit to a thread waits for the interpreter twice.
+BLOCK_BYTES = 128_000
 
 
 @dataclass(slots=True)
@@ -198,10 +200,16 @@ async def _pump(request: Request, form: _Form, parser: MultipartParser, writer: 
         if total > form.limit + OVERHEAD_BYTES:
             raise too_large(form.limit)
         parser.write(chunk)
-        if form.pending:
-            with disk():
-                await run_in_threadpool(writer.write, b"".join(form.pending))
-            form.pending.clear()
+        if sum(map(len, form.pending)) >= BLOCK_BYTES:
+            await _flush(form, writer)
+    await _flush(form, writer)
+
+
+async def _flush(form: _Form, writer: BlobWriter) -> None:
+    if form.pending:
+        with disk():
+            await run_in_threadpool(writer.write, b"".join(form.pending))
+        form.pending.clear()
 
 
 def _complete(form: _Form) -> str:

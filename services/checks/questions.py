@@ -7,6 +7,7 @@ answer is checked and priced like any cart.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from schemas.cart import CartDraft, Finding, ItemLine, LineDraft, OptionDraft, Severity
@@ -17,6 +18,7 @@ from schemas.wording import begun
 
 # More than can be held in mind by ear.
 MAX_ANSWERS = 6
+_PLACE = re.compile(r"(?P<line>\d{1,4})/(?:(?P<field>size|sku)|options/(?P<group>.+))", re.ASCII)
 # What the rules could not make out of the words: who says of a whole cart that it is theirs has settled it.
 # Not here are what the menu does not allow, what was hard to hear, what the customer asked of us, and an
 # order past what a cart holds: no yes to a cart answers those.
@@ -64,19 +66,25 @@ def settled_by(question: Question | None, finding: Finding) -> bool:
 
 
 def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
-    """The draft with `answer`, one of the question's own, in the place that it asks about."""
-    number, _, field = question.id.partition("/")
+    """The draft with `answer`, one of the question's own, in the place that it asks about.
+
+    Raises:
+        ValueError: it asks about no place that is known here, as one of a later release may.
+    """
+    place = _PLACE.fullmatch(question.id)
     lines: list[LineDraft] = list(draft.lines)
-    line = lines[int(number)]
+    if place is None or int(place["line"]) >= len(lines):
+        raise ValueError(f"{question.id} is no place of the cart")
+    number, field, group = int(place["line"]), place["field"], place["group"]
+    line = lines[number]
     if not isinstance(line, ItemLine):
         raise ValueError(f"Line {number} names no item, so nothing of it can be asked")
-    field, _, group = field.partition("/")
     changed: dict[str, object] = {field: answer}
-    if group:
+    if group is not None:
         # "no sauce" was no answer to which sauce.
         others = tuple(option for option in line.options if option.group != group)
         changed = {"options": (*others, OptionDraft(group=group, id=answer))}
-    lines[int(number)] = line.model_copy(update=changed)
+    lines[number] = line.model_copy(update=changed)
     return draft.model_copy(update={"lines": tuple(lines)})
 
 

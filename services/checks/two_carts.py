@@ -22,7 +22,7 @@ from services.checks.price import price_cart
 from services.checks.two_readers import Verdict
 from services.reading.language.language import measured
 
-WHICH, RIGHT, NOTHING = "order/which", "order/right", "order/nothing"
+WHICH, RIGHT, NOTHING = WHOLE = "order/which", "order/right", "order/nothing"
 FIRST, SECOND, NEITHER, YES, NO = "first", "second", "neither", "yes", "no"
 PROPOSED, OTHER, DECLINED = frozenset({FIRST, YES}), frozenset({SECOND}), frozenset({NEITHER, NO})
 """What each answer picks: the cart that is proposed, the other reading's, or none."""

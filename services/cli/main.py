@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from services.cli import stack
+from services.cli import recordings, stack
 from services.cli.commands import (
     audit,
     backup,
@@ -44,6 +44,7 @@ app.command("erase")(privacy.erase)
 app.command("export")(privacy.export)
 app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")
 app.add_typer(reviews.app, name="reviews", help="What staff corrected, to learn from.")
+app.add_typer(recordings.app, name="recordings", help="What customers said, where it is kept.")
 app.add_typer(shops.app, name="shops", help="Shops, to which everything belongs.")
 app.add_typer(keys.app, name="keys", help="Keys of a shop's machines, with what they may do.")
 app.add_typer(staff.app, name="staff", help="Accounts of those who settle doubts at /review.")

@@ -15,7 +15,7 @@ from schemas.review import ReviewDecision
 from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
 from services.checks.questions import answered, open_question
-from services.checks.two_carts import DECLINED, NOTHING, OTHER
+from services.checks.two_carts import DECLINED, NOTHING, OTHER, PROPOSED, WHOLE
 from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.
@@ -42,7 +42,8 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
     leaves the order in review, without a question; one that nothing was ordered takes it back.
 
     Raises:
-        Conflict: the order has no open question, or another one.
+        Conflict: the order has no open question, or another one, or one of a kind that only a later release
+            knows, which asked it.
         InvalidCart: not one of the question's answers, or no cart can be made with it.
     """
     question = open_question(order.findings, order.reasons) if order.state is State.IN_REVIEW else None
@@ -54,7 +55,13 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
     chosen = next(choice.text for choice in question.answers if choice.id == answer.answer)
     detail = {"question": question.id, "answer": answer.answer, "asked": question.text, "chosen": chosen}
     if not question.whole:
-        return _priced(Event.ANSWERED, order, answered(order.draft, question, answer.answer), menu, detail)
+        try:
+            draft = answered(order.draft, question, answer.answer)
+        except ValueError as error:
+            raise _unknown(question) from error
+        return _priced(Event.ANSWERED, order, draft, menu, detail)
+    if question.id not in WHOLE or answer.answer not in PROPOSED | OTHER | DECLINED:
+        raise _unknown(question)
     if answer.answer in DECLINED:
         return Outcome(Event.DECLINED, findings=tuple(_declined(order.findings, question)), detail=detail)
     if question.id == NOTHING:
@@ -63,6 +70,14 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
     if answer.answer in OTHER:
         draft = CartDraft.model_validate(order.engine["reader"]["other"])
     return _priced(Event.ANSWERED, order, draft, menu, detail)
+
+
+def _unknown(question: Question) -> Conflict:
+    """Nothing is guessed: what a later release means by an answer only that one knows."""
+    return Conflict(
+        f"This release does not know questions such as {question.id[:40]!r}",
+        hint="A later release asked it, and is being installed: try again soon, or let staff settle it.",
+    )
 
 
 def _declined(findings: Sequence[Finding], question: Question) -> Iterator[Finding]:

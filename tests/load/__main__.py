@@ -49,7 +49,7 @@ def measured(
         "rate": rate, "seconds": seconds, "spoken": spoken, "seed": SEED, "keys": stack.keys, "out": str(out),
     }  # fmt: skip
     (home / "plan.json").write_text(json.dumps(plan))
-    before, began = stack.used(), time.perf_counter()
+    before, waited, began = stack.used(), stack.waited(), time.perf_counter()
     own = os.times()
     done = subprocess.run(
         [locust, "-f", LOCUSTFILE, "--headless", "-u", "1", "-r", "1", "--host", stack.url, "--only-summary"],
@@ -63,7 +63,11 @@ def measured(
     took = time.perf_counter() - began
     sender = sum(os.times()[2:4]) - sum(own[2:4])
     used = {name: total - before[name] for name, total in stack.used().items()}
-    return figures(json.loads(out.read_text()), rate, took, used | {"locust": sender}, lost(stack))
+    seen = json.loads(out.read_text())
+    found = figures(seen, rate, took, used | {"locust": sender}, lost(stack))
+    # Threads that have ended meanwhile take what they waited with them.
+    for_a_core = {name: max(0.0, total - waited[name]) for name, total in stack.waited().items()}
+    return found | {"ms_without_a_core_an_order": _an_order(for_a_core, len(seen))}
 
 
 def figures(
@@ -78,15 +82,17 @@ def figures(
         "orders": len(seen),
         "refused": len(seen) - len(accepted),
         "statuses": dict(Counter(str(one.get("status")) for one in seen)),
+        "refused_because": [one["why"] for one in seen if "why" in one][:20],
         "never_settled": sum(one.get("settled_s") is None for one in accepted),
         "left_waiting": lost,
         "ends": dict(Counter(one.get("end") for one in accepted)),
         "accepted_s": _spread([one["accepted_s"] for one in seen if "accepted_s" in one]),
+        # By what they sent, since an upload and a recording on the disk are of the spoken ones alone.
+        "accepted_spoken_s": _spread([one["accepted_s"] for one in accepted if one["spoken"]]),
+        "accepted_text_s": _spread([one["accepted_s"] for one in accepted if not one["spoken"]]),
         "settled_s": _spread(settled),
         "cores_busy": round(spent / took_s, 2),
-        "ms_of_processor_an_order": {
-            name: round(1000 * seconds / len(seen), 2) for name, seconds in sorted(used.items())
-        },
+        "ms_of_processor_an_order": _an_order(used, len(seen)),
     }
     return found | {"missed": missed(found)}
 
@@ -108,7 +114,13 @@ def lost(stack: Running) -> int:
         return len(session.scalars(select(OrderRow.id).where(OrderRow.state.in_(waiting))).all())
 
 
+def _an_order(seconds: dict[str, float], orders: int) -> dict[str, float]:
+    return {name: round(1000 * used / orders, 2) for name, used in sorted(seconds.items())}
+
+
 def _spread(seconds: list[float]) -> dict[str, float]:
+    if not seconds:
+        return {}
     return {f"p{share}": round(quantile(seconds, share / 100), 3) for share in (50, 95, 99)}
 
 

@@ -69,12 +69,13 @@ class Customers(FastHttpUser):
             "/v1/orders", data=body, headers=headers, name="accept", catch_response=True
         ) as answer:
             seen["accepted_s"] = time.perf_counter() - began
-            seen["status"] = answer.status_code
+            seen["status"], seen["spoken"] = answer.status_code, is_spoken
             if answer.status_code != 202:
+                # 0: no answer at all, for the reason beside it, such as a connection that was reset.
+                seen["why"] = str(getattr(answer, "error", None) or answer.text)[:200]
                 answer.failure(f"{answer.status_code} {answer.text[:100]}")
                 return
             seen["id"] = answer.json()["id"]
-        seen["spoken"] = is_spoken
         while time.perf_counter() - began < PATIENCE_S:
             with self.client.get(
                 f"/v1/orders/{seen['id']}?wait=20",

@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +41,12 @@ class Running:
     keys: list[str]
     database: Database
     pids: dict[str, int]
+
+    def waited(self) -> dict[str, float]:
+        """Seconds that each part's living threads have stood ready to run and had no core, with its
+        children's."""
+        table = {pid: (parent, _waited(pid)) for pid, (parent, _) in _processes().items()}
+        return {name: _used(pid, table) for name, pid in self.pids.items()}
 
     def used(self) -> dict[str, float]:
         """Seconds of processor time that each part has used so far, with its children."""
@@ -125,6 +131,15 @@ def _processes() -> dict[int, tuple[int, float]]:
             continue
         found[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / TICK)
     return found
+
+
+def _waited(pid: int) -> float:
+    """Of a process's threads: https://docs.kernel.org/scheduler/sched-stats.html, the second number."""
+    seconds = 0.0
+    for thread in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError):  # it has just ended
+            seconds += int(thread.read_text().split()[1]) / 1e9
+    return seconds
 
 
 def _used(pid: int, table: dict[int, tuple[int, float]]) -> float:

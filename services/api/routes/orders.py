@@ -113,7 +113,9 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 async def submit(request: Request, box: WritesOrders) -> Response:
     """Accept an order; it is durable when 202 is sent. See `Location` for where it can be followed."""
     accepted = await accept(request, box, by_key(box))
-    record, review = await run_in_threadpool(with_review, box, accepted.order)
+    record, review = accepted.order, None
+    if not accepted.created:  # by a key that comes again; it may be in review by now
+        record, review = await run_in_threadpool(with_review, box, record)
     answer = shown(record, review, 202, Location=f"/v1/orders/{record.id}", Retry_After=str(RETRY_AFTER_S))
     if accepted.created:
         # After the answer: an order is accepted by the database, not by the queue, which may be down.

@@ -10,8 +10,9 @@ for its menu. A menu that a shop has imported itself is its own and stays so.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import Select, String, bindparam, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from schemas.shops.audit import Actor
@@ -40,6 +41,20 @@ class Newest:
 
 def newest(session: Session, shop: str, menu_id: str) -> Newest:
     """What there is of a menu, in one statement; a shop that is none has none."""
+    found = session.execute(_newest(), {"shop": shop, "menu": menu_id}).one_or_none()
+    if found is None:
+        return Newest(None, None, None, None, is_own=False)
+    version, base_shop, base_version, chain, chain_version = found
+    is_own = version is not None and base_shop is None
+    # Of another chain than now: as if there were none yet.
+    same = base_version if base_shop == chain else None
+    return Newest(version, same, chain, chain_version, is_own)
+
+
+@cache
+def _newest() -> Select[int | None, str | None, int | None, str | None, int | None]:
+    """Made once: each order asks it, and putting it together took longer than the database's answer."""
+    shop, menu_id = bindparam("shop", type_=String), bindparam("menu", type_=String)
     row, later, chains = aliased(MenuRow), aliased(MenuRow), aliased(MenuRow)
     last = select(func.max(later.version)).where(later.shop_id == shop, later.id == menu_id).scalar_subquery()
     of_chain = (
@@ -49,19 +64,12 @@ def newest(session: Session, shop: str, menu_id: str) -> Newest:
         .scalar_subquery()
     )
     is_it = (row.shop_id == ShopRow.id) & (row.id == menu_id) & (row.version == last)
-    found = session.execute(
+    return (
         select(row.version, row.base_shop, row.base_version, ShopRow.menus_of, of_chain)
         .select_from(ShopRow)
         .outerjoin(row, is_it)
         .where(ShopRow.id == shop)
-    ).one_or_none()
-    if found is None:
-        return Newest(None, None, None, None, is_own=False)
-    version, base_shop, base_version, chain, chain_version = found
-    is_own = version is not None and base_shop is None
-    # Of another chain than now: as if there were none yet.
-    same = base_version if base_shop == chain else None
-    return Newest(version, same, chain, chain_version, is_own)
+    )
 
 
 def behind(session: Session, shop: str) -> list[str]:

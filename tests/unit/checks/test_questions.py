@@ -11,7 +11,7 @@ import pytest
 from schemas.cart import CartDraft, Finding
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
-from schemas.question import CustomerAnswer, Question
+from schemas.question import Choice, CustomerAnswer, Question
 from schemas.review import ReviewReason
 from services.checks.evidence import check_evidence
 from services.checks.facts import check_facts
@@ -114,6 +114,29 @@ def test_only_the_open_question_takes_only_its_own_answers() -> None:
             settle_by_answer(
                 replace(open_one, state=state), CustomerAnswer(question=question, answer="S"), MENU
             )
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("0/quantity", "2"),
+        ("9/size", "S"),
+        ("whose/size", "S"),
+        ("0/size/of-what", "S"),
+        ("0/", "S"),
+        ("later", "S"),
+        ("order/when", "yes"),
+        ("order/which", "third"),
+    ],
+)
+def test_what_a_later_release_asked_is_answered_by_nobody_who_does_not_know_it(
+    question: str, answer: str
+) -> None:
+    choices = (Choice(id=answer, text="it"), Choice(id="neither", text="Neither"))
+    asks = Finding.blocking("reading_unsure", "?", question=Question(id=question, text="?", answers=choices))
+    of = replace(order(draft({"sku": "latte", "size": "S"})), findings=(asks,))
+    with pytest.raises(Conflict, match="does not know"):
+        settle_by_answer(of, CustomerAnswer(question=question, answer=answer), MENU)
 
 
 def test_a_finding_without_a_question_asks_nothing() -> None:

@@ -11,7 +11,7 @@ from platformdirs import user_cache_path
 from infra.settings import REPOSITORY, Settings
 from schemas.errors import Unreadable
 
-OPERATIONS = REPOSITORY / "docs/operations.md"
+SETTINGS = REPOSITORY / "docs/settings.md"
 # Places that differ from machine to machine, as the table writes them.
 PLACES = {"home": "`.saycart` in the checkout", "models_dir": "`~/.cache/saycart/models`"}
 # Set by one process of ours for another; no wish of an operator's.
@@ -47,12 +47,12 @@ def row(field: str) -> str:
 
 @pytest.mark.parametrize("field", Settings.model_fields)
 def test_every_setting_is_in_the_table(field: str) -> None:
-    rows = OPERATIONS.read_text().splitlines()
-    assert row(field) in rows, f"docs/operations.md lacks this row:\n{row(field)}"
+    rows = SETTINGS.read_text().splitlines()
+    assert row(field) in rows, f"docs/settings.md lacks this row:\n{row(field)}"
 
 
 def test_the_table_has_no_other_setting() -> None:
-    named = re.findall(r"^\| `((?:SAYCART_)?[A-Z_]+)` \|", OPERATIONS.read_text(), re.MULTILINE)
+    named = re.findall(r"^\| `((?:SAYCART_)?[A-Z_]+)` \|", SETTINGS.read_text(), re.MULTILINE)
     # In the table's own order: by what belongs together, wherever the code has it.
     assert sorted(named) == sorted(variable(field) for field in Settings.model_fields)
 
