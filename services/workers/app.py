@@ -80,8 +80,7 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
     """Which engines a worker loads at start follows from the queues that it was told to serve."""
     global _queues
     if name := os.environ.get("SAYCART_READY_FILE"):
-        for part in _PARTS:  # of an earlier life
-            Path(f"{name}.{part}").unlink(missing_ok=True)
+        _unready(name)  # of an earlier life
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
     measuring.begin("+".join(_queues))
@@ -170,9 +169,10 @@ def _start() -> None:
         _container.load_hearing()
     _container.read_menus()
     if StageName.DECODE in _queues:
-        _warming = Warming(_container.wanted_menus, _container.warm_menu)
+        _warming = Warming(_container.wanted_menus, _container.warm_menu, lambda: _ready("engines"))
         _warming.start()
-    _ready("engines")
+    else:
+        _ready("engines")
     log.info("worker.ready", queues=_queues)
 
 
@@ -182,6 +182,11 @@ def _ready(part: str) -> None:
         Path(f"{name}.{part}").touch()
         if all(Path(f"{name}.{part}").exists() for part in _PARTS):
             Path(name).touch()
+
+
+def _unready(name: str) -> None:
+    for part in _PARTS:
+        Path(f"{name}.{part}").unlink(missing_ok=True)
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
@@ -200,6 +205,8 @@ def _prepare_to_stop(**_: Any) -> None:
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def _begin_to_stop(**_: Any) -> None:
+    if name := os.environ.get("SAYCART_READY_FILE"):
+        _unready(name)  # or one that gets ready while it stops would say so
     ReadyFile().gone()
     if _drain is not None:
         _drain.begin()

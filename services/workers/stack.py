@@ -179,7 +179,7 @@ class Stack:
         # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
         config = config.model_copy(update={"metrics_port": 0})
         self.settings = config
-        environment = as_environment(config) | llama_server.OPENMP_ENV
+        environment = as_environment(config) | llama_server.QUIET_OPENMP
         environment |= {metrics.FOLDER: str(_metrics_folder(config))}
         queue = tuple(child.name for child in children if child.name == "redis")
         model = tuple(child.name for child in children if child.name == "llm")

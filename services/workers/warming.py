@@ -4,6 +4,10 @@ A menu's part of the prompt takes a language model on a CPU half a minute; the o
 is work for nobody yet, so it is called off when an order comes, and taken up again once the worker has been
 without one for a moment. Only the menus that were ordered from last are warmed, one at a time: a shop with
 five hundred menus has most of them for nothing.
+
+Orders are taken from the beginning. That a worker is ready is said once the first of these menus is warm, an
+order has come all the same, or `READY_S` went by: the first order should cost no more than the third, and no
+start should hang on it.
 """
 
 from __future__ import annotations
@@ -25,19 +29,25 @@ IDLE_S = 0.5
 """A worker that had no order for this long has none waiting: the next message comes within milliseconds."""
 LOOK_S, AWAY_S = 10.0, 60.0
 """How often menus that came or changed are looked for, and how long after server or database failed."""
+READY_S = 60.0
+"""The most that being ready is put off: a menu of 2,000 tokens takes two cores some 50 s."""
 
 
 class Warming:
     """`menus` gives menus with their versions, the most wanted first; `warm` puts the prompt of one into the
-    cache, and raises DecodeCancelled once its event is set."""
+    cache, and raises DecodeCancelled once its event is set. `ready` is called once, unless it is stopped
+    before: from `start`'s threads or that of an order."""
 
     def __init__(
         self,
         menus: Callable[[], Iterable[tuple[Menu, int]]],
         warm: Callable[[Menu, int, threading.Event], None],
+        ready: Callable[[], None] = lambda: None,
     ) -> None:
         self._menus = menus
         self._warm = warm
+        self._ready = ready
+        self._said = False
         self._changed = threading.Condition()
         self._in_hand = 0
         self._idle_since = time.monotonic()
@@ -46,6 +56,9 @@ class Warming:
 
     def start(self) -> None:
         """Begin, in a thread of its own."""
+        late = threading.Timer(READY_S, self._say_ready)
+        late.daemon = True
+        late.start()
         threading.Thread(target=self.run, name="warming", daemon=True).start()
 
     def stop(self) -> None:
@@ -61,6 +74,7 @@ class Warming:
         with self._changed:
             self._in_hand += 1
             self._called_off.set()
+        self._say_ready()
         try:
             yield
         finally:
@@ -78,7 +92,9 @@ class Warming:
             except Exception:
                 # Only speed depends on it: the server, the database.
                 log.warning("menus.not_warmed", exc_info=True)
+                self._say_ready()
                 self._over.wait(AWAY_S)
+            self._say_ready()
             self._over.wait(LOOK_S)
 
     def _all(self, warm: set[str]) -> set[str]:
@@ -98,7 +114,15 @@ class Warming:
                 else:
                     log.info("menu.warmed", menu=menu.id, version=version)
                 warm.add(words)
+                self._say_ready()
         return warm & set(found)
+
+    def _say_ready(self) -> None:
+        with self._changed:
+            if self._said or self._over.is_set():
+                return
+            self._said = True
+        self._ready()
 
     def _idle(self) -> threading.Event | None:
         """Wait until there was no order for `IDLE_S`; the event that the next one sets. None at the end."""

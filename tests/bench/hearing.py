@@ -38,7 +38,7 @@ from schemas.menu import Menu
 from services.bootstrap import bootstrap
 from services.engines.recognition.memory import keep_memory
 from services.engines.recognition.whisper import COMPUTE, OPTIONS, WhisperTranscriber
-from services.engines.servers.llama_server import OPENMP_ENV
+from services.engines.servers.llama_server import QUIET_OPENMP
 from services.pipeline import stages
 from services.pipeline.ports import Tools
 from services.storage.base.records import MenuVersion, OrderRecord
@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--keep-memory", action="store_true")
     parser.add_argument("--bare", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    os.environ.update(OPENMP_ENV)  # as a stack's workers have it; read when the libraries load
+    os.environ.update(QUIET_OPENMP)  # as a stack's workers have it; read when the libraries load
     if args.bare:
         hear_bare(keeps_memory=args.keep_memory)
         return

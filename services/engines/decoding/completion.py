@@ -115,13 +115,17 @@ class Completions:
         )
         return completed
 
-    def whole(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> tuple[str, Document]:
-        """The text of a whole answer, not yet held against the mask, and the document that it came in.
+    def whole(
+        self, chat: Sequence[Message], mask: Mask, more: Document | None = None, **how: Unpack[How]
+    ) -> tuple[str, Document]:
+        """The text of a whole answer, not yet held against the mask, and the document that it came in;
+        `more` goes into the request.
 
         Raises: as `complete`.
         """
         compiles(mask)
         body = self.request(chat, mask, mask.longest + ROOM, sampling=how.get("sampling", GREEDY))
+        body |= more or {}
         if how.get("score"):
             body |= unmasked.asked(self.dialect)
         answer = self.calls.post(CHAT, body, called_off=how.get("called_off"), timeout_s=how.get("timeout_s"))

@@ -212,8 +212,10 @@ class OpenAIDecoder:
             EngineUnavailable: it did not answer, or not within `timeout_s` seconds.
         """
         mask = Mask(f'%llguidance {{}}\nstart: "{PROBE_WORD}"\n', "probe", 16)
+        # With the reader's adapter: llama.cpp forgets a menu's prompt where a slot goes from one to none.
+        more = reading.adapted() if self._dialect == "llama.cpp" and self.reads else None
         try:
-            text, _ = self._completions.whole(_HELLO, mask, timeout_s=timeout_s)
+            text, _ = self._completions.whole(_HELLO, mask, more, timeout_s=timeout_s)
         except DecodeTruncated:
             text = ""
         if text != PROBE_WORD:

@@ -146,8 +146,14 @@ class Servers:
                     server.busy -= 1
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
-        """See `CartDecoder.warm`. Each server has a cache of its own; also raises as `prove`."""
-        self._each(lambda server: server.decoder.warm(evidence, called_off))
+        """See `CartDecoder.warm`. Each server has a cache of its own; also raises as `prove`, which comes
+        first: the first order would else have to wait for it."""
+
+        def warm(server: _Server) -> None:
+            server.prove()
+            server.decoder.warm(evidence, called_off)
+
+        self._each(warm)
 
     def prove(self) -> None:
         """Probe every server that has not passed yet. One that passes is enough.

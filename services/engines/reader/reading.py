@@ -108,7 +108,12 @@ def prompt(said: str, sheet: Sheet, *, dialect: str, model: str, adapter: str) -
     shared: Document = {"messages": messages(sheet.text, said), "temperature": 0, "max_tokens": MOST_TOKENS}
     if dialect == "vllm":
         return shared | {"model": adapter}
-    return shared | {"model": model, "cache_prompt": True, "lora": [{"id": ADAPTER, "scale": 1.0}]}
+    return shared | {"model": model, "cache_prompt": True} | adapted()
+
+
+def adapted() -> Document:
+    """What has the adapter at work in a request to llama.cpp."""
+    return {"lora": [{"id": ADAPTER, "scale": 1.0}]}
 
 
 def _tokens(document: Document, dialect: str, adapter: str, post: Post) -> list[unmasked.Token]:

@@ -53,7 +53,7 @@ def llm_child(config: Settings, port: int, log_path: Path) -> Child:
         log_path=log_path,
         ready=lambda: answers(f"http://127.0.0.1:{port}/health"),
         ready_timeout_s=MODEL_TIMEOUT_S,
-        env=llama_server.OPENMP_ENV | {llama_server.KEY_ENV: config.llm_api_key},
+        env={llama_server.KEY_ENV: config.llm_api_key},
     )
 
 

@@ -26,8 +26,11 @@ from typing import Any
 from infra.processes.signals import StopSignal
 from services.engines.reader.adapters import prepared
 
-# Read when libgomp loads, hence before xllamacpp: spinning threads would take the cores from Whisper.
-OPENMP_ENV = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+# For what shares the cores with others and was not measured with more: the workers, and vLLM.
+QUIET_OPENMP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+# Read when libgomp loads, hence before xllamacpp. A token has some 800 barriers: a short spin saves waking
+# at each, a long one takes the cores from Whisper (docs/engines.md has the figures).
+OPENMP_ENV = {**QUIET_OPENMP, "GOMP_SPINCOUNT": "300"}
 KEY_ENV = "LLAMA_API_KEY"  # as llama.cpp's own program calls it
 PROMPT_CACHE_MIB = 512  # about 9 prefixes of 2,000 tokens beyond those in slots; the default is 8 GiB
 LIBGOMP_HINT = "The system's libgomp is missing: apt-get install libgomp1"

@@ -23,7 +23,7 @@ from infra.settings import REPOSITORY, settings
 from infra.weights.models import ModelError, resolve
 from services.engines.reader.adapters import made_for
 from services.engines.servers import vllm_weights
-from services.engines.servers.llama_server import OPENMP_ENV
+from services.engines.servers.llama_server import QUIET_OPENMP
 
 PYTHON = REPOSITORY / ".venv-vllm" / "bin" / "python"
 # The grammar's own text allows no space outside strings, so the backend must add none.
@@ -77,7 +77,7 @@ def environment(device: str, threads: int) -> dict[str, str]:
         return quiet
     # Bound to no cores: others run beside it here.
     threading = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(threads)}
-    return {**quiet, **threading, **OPENMP_ENV}
+    return {**quiet, **threading, **QUIET_OPENMP}
 
 
 def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:

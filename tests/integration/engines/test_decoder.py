@@ -208,6 +208,14 @@ def test_a_server_that_honours_the_mask_passes_the_probe(server: StagedServer) -
         assert PROBE_WORD not in json.dumps(body["messages"]), "the prompt gives the word away"
 
 
+def test_a_server_with_the_reader_is_probed_with_its_adapter(server: StagedServer) -> None:
+    server.answer = lambda body: completion(PROBE_WORD)
+    server.adapters = (200, b'[{"id": 0}]')
+    server.decoder(adapter="orders").probe()
+    server.decoder().probe()
+    assert [body.get("lora") for body in server.bodies] == [[{"id": 0, "scale": 1.0}], None]
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -29,7 +29,8 @@ def config() -> Iterator[Settings]:
         resolve(here.llm_model, here.models_dir)
     except ModelError:
         pytest.skip("the default weights are not here: saycart models fetch")
-    with decode_server(here.model_copy(update={"llm_url": "", "reader": "all"})) as running:
+    # One slot: what pushes a menu's prompt out of it is seen at once.
+    with decode_server(here.model_copy(update={"llm_url": "", "reader": "all", "llm_slots": 1})) as running:
         yield running
 
 
@@ -65,6 +66,14 @@ def test_other_requests_go_to_the_base_as_it_is(config: Settings) -> None:
     plain, adapted = first(), first(lora=[{"id": 0, "scale": 1.0}])
     assert abs(plain - adapted) > 0.01
     assert first() == pytest.approx(plain, abs=1e-4)
+
+
+def test_the_proof_that_a_server_masks_does_not_cost_the_next_order_its_menu(config: Settings) -> None:
+    evidence = read_order("a cheeseburger", MENU, 1)
+    Container(config).decoder.warm(evidence)
+    found = Container(config).decoder.read(evidence)  # of another process, which asks for a proof of its own
+    assert found is not None
+    assert found.cached_tokens > 0.9 * found.prompt_tokens
 
 
 def test_a_server_without_the_adapter_has_no_reader(config: Settings) -> None:

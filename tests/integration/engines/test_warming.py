@@ -131,6 +131,65 @@ def test_a_menu_that_comes_later_or_changes_is_warmed_too_and_none_twice(
     warming.stop()
 
 
+class Readiness:
+    """Counts how often a worker was said to be ready."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> None:
+        self.times += 1
+
+
+def test_a_worker_is_ready_once_the_first_of_its_menus_is_warm() -> None:
+    prompts, ready = Prompts(), Readiness()
+    warming = Warming(lambda: MENUS, prompts.warm, ready)
+    warming.start()
+    assert prompts.begun.wait(SOON_S)
+    assert ready.times == 0
+    prompts.go.set()
+    until(lambda: ready.times)
+    assert prompts.done[0] == 3
+    until(lambda: prompts.done == [3, 1, 2])
+    assert ready.times == 1
+    warming.stop()
+
+
+def test_an_order_does_not_find_a_worker_that_says_it_is_not_ready() -> None:
+    prompts, ready = Prompts(), Readiness()
+    warming = Warming(lambda: MENUS, prompts.warm, ready)
+    warming.start()
+    assert prompts.begun.wait(SOON_S)
+    with warming.order():
+        assert ready.times == 1
+    warming.stop()
+
+
+@pytest.mark.parametrize("why", ["no menu", "no server", "a slow server"])
+def test_no_start_hangs_on_a_menu(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    if why == "a slow server":
+        monkeypatch.setattr(module, "READY_S", 0.05)
+    prompts, ready = Prompts(), Readiness()
+    prompts.away = why == "no server"
+    warming = Warming(lambda: [] if why == "no menu" else MENUS, prompts.warm, ready)
+    warming.start()
+    until(lambda: ready.times)
+    assert prompts.done == []
+    warming.stop()
+
+
+def test_what_is_stopped_gets_ready_no_more() -> None:
+    prompts, ready = Prompts(), Readiness()
+    warming = Warming(lambda: MENUS, prompts.warm, ready)
+    thread = threading.Thread(target=warming.run, daemon=True)
+    thread.start()
+    assert prompts.begun.wait(SOON_S)
+    warming.stop()
+    thread.join(SOON_S)
+    assert not thread.is_alive()
+    assert ready.times == 0
+
+
 def test_a_server_that_is_away_is_asked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "AWAY_S", 0.5)
     monkeypatch.setattr(module, "LOOK_S", 0.0)

@@ -57,6 +57,7 @@ def test_what_is_for_the_cpu_stays_there() -> None:
     assert "uniproc" in " ".join(started("cpu"))
     assert not set(started("cuda")) & {"--enforce-eager", *vllm_server.ON_CPU}
     assert environment("cpu", 3)["OMP_NUM_THREADS"] == "3"
+    assert environment("cpu", 3)["GOMP_SPINCOUNT"] == "0"
     assert not [name for name in environment("cuda", 3) if "OMP" in name]
 
 
