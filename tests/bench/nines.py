@@ -148,7 +148,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=180.0, help="ask for so long; 0: report only")
     parser.add_argument("--in-flight", type=int, default=32)
     parser.add_argument("--threads", type=int, default=2, help="of the embedded server")
-    parser.add_argument("--slots", type=int, default=2, help="of the embedded server, each with its own prompt")
+    parser.add_argument("--slots", type=int, default=2, help="of the embedded server, a prompt each")
     parser.add_argument("--context", type=int, default=4096, help="tokens of each of its slots")
     parser.add_argument("--url", default="", help="a server that runs, in place of the embedded one")
     parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
