@@ -30,8 +30,8 @@ MOST_TOKENS = 16
 MOST_TEXTS = 200
 """Of more open texts than this a grammar grows costly, and few tokens are left to be saved."""
 STEP_FUEL = 5_000_000
-"""What one step of this process's own matcher may cost, in llguidance's count. Its default, 200,000, is made for
-steps of a token; what is forced here is one step, and with many open spans of words it ended the matcher."""
+"""What one step of this process's own matcher may cost, in llguidance's count. Its default of 200,000 was not
+enough where many spans of words are open: the matcher ended, and allowed nothing more."""
 _LAST_RUN = re.compile(r"(?: ?\w+|[^\w\s]+|\s+)\Z")
 _SIGNS = re.compile(r"[^\w\s]{2}\Z")
 
