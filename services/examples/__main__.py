@@ -2,6 +2,7 @@
 
     python -m services.examples [NAME...] [--model FILE] [--url URL [--dialect vllm]] [--limit N] [--out DIR]
 
+The names are those of `services/examples/registered.py`, and `tutor`: the grammar tutor, which asks in turns.
 Starts the embedded server unless `--url` names one. Answers are kept under `--out`, a folder a model, and the
 same command goes on from them; figures are printed, and written there as `figures.json`.
 """
@@ -12,10 +13,10 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from schemas.errors import SaycartError
 from services.examples.asking import Masked, Prompted
+from services.examples.conjugation import tutor_run
 from services.examples.registered import EXAMPLES
 from services.examples.runner import run
 from services.examples.serving import add_server, serving
@@ -25,18 +26,22 @@ def main(argv: list[str] | None = None) -> int:
     """Exit codes: 0 all rows were asked, 2 an unknown name, or no server."""
     args = _parser().parse_args(argv)
     known = {example.name: example for example in EXAMPLES}
-    if unknown := sorted(set(args.names) - known.keys()):
-        print(f"There is no example {', '.join(unknown)}; there are {', '.join(known)}.", file=sys.stderr)
+    names = [*known, tutor_run.NAME]
+    if unknown := sorted(set(args.names) - set(names)):
+        print(f"There is no example {', '.join(unknown)}; there are {', '.join(names)}.", file=sys.stderr)
         return 2
-    found: dict[str, Any] = {}
     try:
         with serving(args) as engine:
             out = args.out / Path(engine.model).stem
             methods = (Masked(engine, score=args.score), Prompted(engine.calls, engine.model))
-            for name in args.names or known:
-                found[name] = run(known[name], methods, out, limit=args.limit, tell=_tell)
-                print(json.dumps({name: found[name]}, indent=1))
-                (out / name / "figures.json").write_text(json.dumps(found[name], indent=1) + "\n")
+            for name in args.names or names:
+                if name == tutor_run.NAME:
+                    where = tutor_run.folder(args.out, engine.model)
+                    found = tutor_run.run(engine, where, limit=args.limit, tell=_tell)
+                else:
+                    found = run(known[name], methods, out, limit=args.limit, tell=_tell)
+                    (out / name / "figures.json").write_text(json.dumps(found, indent=1) + "\n")
+                print(json.dumps({name: found}, indent=1))
     except SaycartError as error:
         print(f"{error.detail} {error.hint}", file=sys.stderr)
         return 2

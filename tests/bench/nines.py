@@ -1,6 +1,7 @@
 """Ten thousand different orders of all menus, decoded under the mask by a real model: does one fail?
 
     python -m tests.bench.nines [--orders 10000] [--minutes 30] [--url URL --dialect vllm --model NAME]
+    python -m tests.bench.nines --model smollm2-135m-instruct-q4_1.gguf --slots 4 --in-flight 4 --threads 1
 
 The product's own prompt, mask and client; every answer is decoded whole, settled or not, greedily. Orders are
 those told and taught of every menu that is not sealed, the rest said by the generator; no two of a menu are
@@ -146,6 +147,9 @@ def main() -> int:
     parser.add_argument("--orders", type=int, default=10_000)
     parser.add_argument("--minutes", type=float, default=180.0, help="ask for so long; 0: report only")
     parser.add_argument("--in-flight", type=int, default=32)
+    parser.add_argument("--threads", type=int, default=2, help="of the embedded server")
+    parser.add_argument("--slots", type=int, default=2, help="of the embedded server, a prompt each")
+    parser.add_argument("--context", type=int, default=4096, help="tokens of each of its slots")
     parser.add_argument("--url", default="", help="a server that runs, in place of the embedded one")
     parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
     parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf")
@@ -157,9 +161,9 @@ def main() -> int:
     file = args.work / f"{name.replace(' ', '-')}.jsonl"
     done = {(row["menu"], row["said"]) for row in kept_lines(file)}
     todo = [order for order in orders(args.orders) if (order.menu.id, order.said) not in done]
-    here = settings().model_copy(
-        update={"llm_url": args.url, "llm_dialect": args.dialect, "llm_model": args.model, "reader": "off"}
-    )
+    server = {"llm_threads": args.threads, "llm_slots": args.slots, "llm_context": args.context}
+    asked_of = {"llm_url": args.url, "llm_dialect": args.dialect, "llm_model": args.model, "reader": "off"}
+    here = settings().model_copy(update=asked_of | server)
     if args.minutes and todo:
         with decode_server(here) as config:
             calls = Calls(config.llm_url, timeout_s=600, api_key=config.llm_api_key)

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from llguidance import LLMatcher
+from llguidance import LLMatcher, LLParserLimits
 
 from schemas.errors import DecodeInvalid, DecodeTruncated
 from services.engines.masks.lark import exactly
@@ -29,6 +29,9 @@ up to five (`"},{"`)."""
 MOST_TOKENS = 16
 MOST_TEXTS = 200
 """Of more open texts than this a grammar grows costly, and few tokens are left to be saved."""
+STEP_FUEL = 5_000_000
+"""What one step of this process's own matcher may cost, in llguidance's count. Its default of 200,000 was not
+enough where many spans of words are open: the matcher ended, and allowed nothing more."""
 _LAST_RUN = re.compile(r"(?: ?\w+|[^\w\s]+|\s+)\Z")
 _SIGNS = re.compile(r"[^\w\s]{2}\Z")
 
@@ -45,7 +48,8 @@ class Answer:
     """
 
     def __init__(self, mask: Mask) -> None:
-        self._matcher = LLMatcher(BYTES, mask.lark)
+        limits = LLParserLimits(initial_lexer_fuel=STEP_FUEL, step_lexer_fuel=STEP_FUEL)
+        self._matcher = LLMatcher(BYTES, mask.lark, limits=limits)
         self._text = b""
         self._said = 0
         self.tokens = 1
@@ -70,12 +74,14 @@ class Answer:
         """The grammar of what may follow the beginning, as far as the next tokens can reach.
 
         Raises:
-            TooOpen: there is no end of it.
+            TooOpen: there is no end of it, or it is more than the matcher here can follow.
         """
         while len(texts := self._next_texts()) > MOST_TEXTS:
             if self.tokens == 1:
                 raise TooOpen
             self.tokens //= 2
+        if not texts:
+            raise TooOpen
         either = "|".join(exactly(text.decode()) for text in texts)
         lark = f"%llguidance {{}}\nstart: OFFERED\nOFFERED: /{either}/\n"
         return Mask(lark, "offered", max(map(len, texts)))

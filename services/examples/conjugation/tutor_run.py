@@ -11,8 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +31,7 @@ from services.masked.output import OutputType
 
 T = TypeVar("T")
 Document = dict[str, Any]
+NAME = "tutor"
 GOLD = Path(__file__).parent / "tutor_gold.jsonl"
 
 
@@ -103,33 +104,61 @@ def prompted(calls: Calls, model: str, texts: list[str]) -> Ask:
     return ask
 
 
+def run(
+    engine: Completions,
+    out: Path,
+    *,
+    limit: int | None = None,
+    masked_only: bool = False,
+    gold: Path = GOLD,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Document:
+    """Ask what is not yet in `out`, and give the figures of all of it, by method; they are written to
+    `tutor-figures.json` there as well.
+
+    Raises:
+        EngineUnavailable: the server is away; what was answered stays.
+    """
+    rows = [json.loads(line) for line in gold.read_text(encoding="utf-8").splitlines()[:limit]]
+    out.mkdir(parents=True, exist_ok=True)
+    texts: list[str] = []
+    asks = {"masked": masked(engine, texts)}
+    if not masked_only:
+        asks["prompt"] = prompted(engine.calls, engine.model, texts)
+    with _kept(out, list(asks)) as files:
+        for number, row in enumerate(rows, 1):
+            for method, (kept, file) in files.items():
+                if row["id"] not in kept:
+                    kept[row["id"]] = ask_one(row, asks[method], texts)
+                    file.write(json.dumps(kept[row["id"]], ensure_ascii=False) + "\n")
+                    file.flush()
+            tell(f"{NAME}: {number} of {len(rows)}")
+        made = {m: figures(rows, [kept[row["id"]] for row in rows]) for m, (kept, _) in files.items()}
+    (out / "tutor-figures.json").write_text(json.dumps(made, indent=1) + "\n")
+    return made
+
+
 def main(argv: list[str] | None = None) -> int:
     """Exit codes: 0 all rows were asked, 2 no server."""
     args = _parser().parse_args(argv)
-    rows = [json.loads(line) for line in args.gold.read_text(encoding="utf-8").splitlines()[: args.limit]]
+    how = {"limit": args.limit, "masked_only": args.masked_only, "gold": args.gold}
     try:
-        with ExitStack() as stack:
-            engine = stack.enter_context(serving(args))
-            out = args.out / Path(engine.model).stem / "conjugation"
-            out.mkdir(parents=True, exist_ok=True)
-            methods = ["masked"] if args.masked_only else ["masked", "prompt"]
-            files = stack.enter_context(_kept(out, methods))
-            texts: list[str] = []
-            asks = {"masked": masked(engine, texts), "prompt": prompted(engine.calls, engine.model, texts)}
-            for number, row in enumerate(rows, 1):
-                for method, (kept, file) in files.items():
-                    if row["id"] not in kept:
-                        kept[row["id"]] = ask_one(row, asks[method], texts)
-                        file.write(json.dumps(kept[row["id"]], ensure_ascii=False) + "\n")
-                        file.flush()
-                print(f"tutor: {number} of {len(rows)}", file=sys.stderr, flush=True)
-            made = {m: figures(rows, [kept[row["id"]] for row in rows]) for m, (kept, _) in files.items()}
+        with serving(args) as engine:
+            made = run(engine, folder(args.out, engine.model), tell=_tell, **how)
     except SaycartError as error:
         print(f"{error.detail} {error.hint}", file=sys.stderr)
         return 2
     print(json.dumps(made, indent=1))
-    (out / "tutor-figures.json").write_text(json.dumps(made, indent=1) + "\n")
     return 0
+
+
+def folder(out: Path, model: str) -> Path:
+    """Where its answers are kept: beside those of the example that it is a part of."""
+    return out / Path(model).stem / "conjugation"
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -95,6 +95,7 @@ class Form:
 BASE = Form("schema-llguidance", "as it is: kind and words first, names, compact, an escape")
 FORMS = (
     Form("kind-last", "kind last", ("heard", "sku", "quantity", "size", "options", "kind")),
+    Form("alphabetical", "fields by the alphabet", ("heard", "kind", "options", "quantity", "size", "sku")),
     Form("codes", "codes for names", codes=True),
     Form("whitespace", "free whitespace, examples with spaces", free_whitespace=True),
     Form("no-escape", "no `not_on_menu`", escape=False),

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,16 +15,17 @@ from llguidance import LLMatcher
 
 from schemas.errors import DecodeInvalid, DecodeTruncated
 from schemas.evidence import Evidence
+from services.engines.decoding import blanks
 from services.engines.decoding.blanks import Answer, TooOpen
 from services.engines.masks.grammar import build_form, build_mask
 from services.engines.masks.labels import Labels
 from services.engines.masks.mask import BYTES, Mask
 from services.reading.order import read_order
 from tests.fuzz.drafts import any_draft, evidences
-from tests.stand_ins import CAFE
+from tests.stand_ins import CAFE, NASTY
 
-# The same examples each time, as in tests/fuzz. A random draw has found one that fails: a transcript of signs
-# alone, with an empty anchor beside a required wish off the menu, is not always filled in whole.
+# The same examples each time, as in tests/fuzz. What a random draw found is `many_spans.json` there.
+FUZZ = Path(__file__).parents[2] / "fuzz"
 QUICK = settings(
     max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
 )
@@ -174,6 +176,21 @@ def test_the_words_of_lines_that_share_a_place_are_left_open() -> None:
     shared = [line.model_copy(update={"copies": 2, "words": ""}) for line in heard.lines[:1]]
     answer = Answer(build_form(heard.model_copy(update={"lines": tuple(shared)}), LABELS, "v"))
     assert answer.beginning == '{"lines":[{"kind":"item","heard":"'
+
+
+def test_an_answer_with_many_open_spans_of_signs_is_filled_in_whole() -> None:
+    """One step of its matcher costs more than llguidance allows a step by default."""
+    drawn = json.loads((FUZZ / "many_spans.json").read_text(encoding="utf-8"))
+    evidence = Evidence.model_validate({**drawn["evidence"], "menu": NASTY.model_dump()})
+    filled(Answer(build_mask(evidence, Labels(NASTY), "v")), drawn["wish"], random.Random(1))
+
+
+def test_what_the_matcher_can_not_follow_is_too_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = json.loads((FUZZ / "many_spans.json").read_text(encoding="utf-8"))
+    evidence = Evidence.model_validate({**drawn["evidence"], "menu": NASTY.model_dump()})
+    monkeypatch.setattr(blanks, "STEP_FUEL", 200_000)
+    with pytest.raises(TooOpen):
+        filled(Answer(build_mask(evidence, Labels(NASTY), "v")), drawn["wish"], random.Random(1))
 
 
 @QUICK
