@@ -3,7 +3,8 @@
 Each copy is the seed moved back in time by as much as the seed covers, under ids of its own with the time in
 them, as real ids have it, so that rows lie in the order of their time and events in their weeks. Copies are
 stored oldest first, each in a transaction: what was cut off goes on where it was. Those of more than
-`WORDS_DAYS` ago are as retention leaves them: without words and drafts, with the priced lines of their carts.
+`WORDS_DAYS` ago are as retention leaves them, without words and drafts; of their reviews the carts are left
+out too, which retention would keep as priced lines.
 """
 
 from __future__ import annotations
@@ -94,9 +95,8 @@ def _erase(connection: Any) -> None:
         "version = version + 1, cart = CASE WHEN cart IS NOT NULL THEN %s::json END",
         [cart],
     )
-    connection.execute("UPDATE bench.old_reviews SET proposed = %s", [cart])
-    records = "UPDATE bench.old_review_records SET before = %s, after = %s WHERE before IS NOT NULL"
-    connection.execute(records, [cart, cart])
+    connection.execute("UPDATE bench.old_reviews SET proposed = NULL")
+    connection.execute("UPDATE bench.old_review_records SET before = NULL, after = NULL")
 
 
 def _make_weeks(connection: Any, until: datetime, over: timedelta) -> None:
