@@ -38,17 +38,17 @@ os.environ.setdefault("SAYCART_READER", "open")
 # now and then is an order lost.
 SECOND_TRY = ("browser", "e2e", "engines", "integration")
 
-# `make test` runs these after all others: whole stacks, models that take both cores, and what is held to a clock
-# (a lease that must not lapse, an answer within a second). The others run two at a time, each file in one
-# process: a new test belongs there unless it is of this sort.
+# `make test` runs these after all others: whole stacks, models that take both cores, and what is held to a
+# clock (a lease that must not lapse, an answer within a second). The others run two at a time, each file in
+# one process: a new test belongs there unless it is of this sort.
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
 ALONE = (
     "api_orders api_problems called_off choices costly_audio decode_worker decoder leases llama_server",
     "masked_api masked_command rates_shared reader slow_clients spanish_heard whisper worker",
 )
 ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
-# Of these, what mostly waits, for a page, a lease or a child process, and leaves most of a core free: three at a
-# time, in this order, the longest files first. What is left runs one after the other.
+# Of these, what mostly waits, for a page, a lease or a child process, and leaves most of a core free: three
+# at a time, in this order, the longest files first. What is left runs one after the other.
 WAITING = (
     "customer review short menu api_orders worker slow_clients decoder api_problems leases second_step",
     "decode_worker oidc choices masked_api called_off two_carts rates_shared example_triage masked_command",
