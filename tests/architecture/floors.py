@@ -188,6 +188,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.workers.stack", "services.storage.people.api_keys"): "makes the home's first key",
     ("services.cli.commands.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
     ("services.api.routes.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
+    ("services.cli.recordings", "services.engines.recognition.containers"): "media types, as above",
     ("services.cli.commands.privacy", "services.desk"): "does what a shop's administrator does by the API",
     ("services.cli.commands.privacy", "services.api.takeout"): "one form of what a customer is handed",
     (
