@@ -198,6 +198,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.cli.suggest", "services.naming.suggesting"): "what it found, a plain value",
     ("services.web.staff.names", "services.naming.suggesting"): "likewise",
     ("services.cli.client", "services.desk"): "operators do what a shop's people do, by the same desk",
+    ("services.cli.recordings", "services.engines.recognition.containers"): "media types, as above",
     ("services.cli.commands.privacy", "services.api.takeout"): "one form of what a customer is handed",
     (
         "services.cli.commands.reviews",
