@@ -6,8 +6,8 @@ read again. It goes on where it stopped.
 
 A word is needed where an order is read otherwise without it, byte for byte (`tests/readings.py`), or else a
 sentence that was written for words and rules: an example of an entry, or a row of `tests/sentences`. Members
-of a closed class (`closed` in the entry) are not asked. Of what nobody needs alone, as much as can go together
-is told; it goes (ADR 57).
+of a closed class (`closed` in the entry) are not asked about. Of what nobody needs alone, as much as can go
+together is told; it goes (ADR 57).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which orders use which part of a language: each is read once with words that notice when they are found.
 
 A set, a mapping or a phrase finds a word by its hash and then by `==`. So an order in whose reading no word
-of a part was equal to anything can't be read otherwise without that part, and is not read again. What is found
+of a part was equal to anything can't be read otherwise without it, and is not read again. What is found
 otherwise than by `==` (endings, patterns, sounds, words that one set takes from another) is looked for by the
 order's own words, or in every order; `tests/unit/reading/test_needed.py` holds the quick way to the slow one.
 """
