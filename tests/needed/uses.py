@@ -92,7 +92,8 @@ class Uses:
     """The orders of one language, and which of them each part may matter to."""
 
     def __init__(self, code: str, orders: list[Order], traced: Trace) -> None:
-        self.orders, self._code = orders, code
+        # The whole language: whoever asks may be reading without a part of it.
+        self.orders, self._language = orders, languages.language(code)
         self._parts = list(parts(code))
         self._joined = traced.joined
         self._by_part: dict[Part, set[int]] = {}
@@ -121,7 +122,7 @@ class Uses:
 
     def _candidates(self, part: Part) -> set[int]:
         word = part.key if isinstance(part.key, str) else ""
-        value = getattr(languages.language(self._code), part.entry)
+        value = getattr(self._language, part.entry)
         if isinstance(value, re.Pattern) or not part.key or _is_ordered(value) or part.entry in _BY_VALUE:
             return set(range(len(self.orders)))
         found = set(self._by_part.get(part, ()))
@@ -144,7 +145,7 @@ class Uses:
 
     def _indexed(self, keys: Any) -> dict[str, set[int]]:
         """Orders by the words that they or their menus hold, as they are written and as they are folded."""
-        language = languages.language(self._code)
+        language = self._language
         found: dict[str, set[int]] = {}
         of_menu: dict[int, set[str]] = {}
         for index, order in enumerate(self.orders):
