@@ -10,9 +10,9 @@ letters, no apostrophe, singular.
     words = "without hold minus"                # or phrases = ["..."], patterns = ["..."], values = {...}
     examples = ["a burger without onions and pickles"]
 
-`closed` tells why words stay that no order needs: they are a closed class of the grammar, as numbers are. It is
-a sentence where the whole entry is one, else a table of classes with their members. `make words-needed` asks
-for all others, and they go (ADR 57).
+`closed` tells why words stay that no order needs: they are a closed class of the grammar, as numbers are. It
+names the class where the whole entry is one, else it is a table of classes with their members. `make
+words-needed` asks for all others (ADR 57).
 
 `patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and
 is tried after the others. `pattern` is a single one, in pieces.
