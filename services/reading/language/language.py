@@ -10,6 +10,10 @@ letters, no apostrophe, singular.
     words = "without hold minus"                # or phrases = ["..."], patterns = ["..."], values = {...}
     examples = ["a burger without onions and pickles"]
 
+`closed` tells why words stay that no order needs: they are a closed class of the grammar, as numbers are. It
+names the class where the whole entry is one, else it is a table of classes with their members. `make
+words-needed` asks for all others (ADR 57).
+
 `patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and
 is tried after the others. `pattern` is a single one, in pieces.
 
@@ -276,7 +280,7 @@ def entries(file: Path) -> dict[str, dict[str, Any]]:
 
 def _value(file: Path, name: str, table: dict[str, Any]) -> Any:
     """What an entry holds. Raises ValueError where it has not one value, or a key that none has."""
-    held = table.keys() - {"about", "examples"}
+    held = table.keys() - {"about", "examples", "closed"}
     if len(held) != 1 or not held <= _VALUES:
         raise ValueError(
             f"{file.name}: {name} needs about, examples, and one of {', '.join(sorted(_VALUES))}"

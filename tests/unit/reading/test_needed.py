@@ -1,0 +1,75 @@
+"""What no order needs is found by reading only the orders that use it: that finds what the slow way does."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.needed import __main__ as needed
+from tests.needed.parts import Part, parts, tables, without
+from tests.needed.uses import Uses, read_with, trace
+from tests.readings import Order, digest
+
+TRIED = 8
+# Of each kind: in a joined set, taken from one, by its sound, an ending, a phrase, a pattern, a name.
+ALSO = [
+    Part("joints", "and"), Part("accompanying", "with"), Part("fillers", "please"),
+    Part("contractions", "'ll"),
+    Part("replacing", ("make", "that")), Part("shared"), Part("nicknames", "oj"), Part("amounts", "hold"),
+    Part("plural_signs", "s"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def uses() -> Uses:
+    written = list(needed.sentences())
+    told = [*written[::41], *(order for order in written if "colas'll" in order.said)]
+    return Uses("en", told, trace("en", told))
+
+
+def read_otherwise(part: Part, orders: list[Order]) -> set[str]:
+    before = {order.name: digest(order.said, order.shop) for order in orders}
+    with read_with(without("en", [part])):
+        return {order.name for order in orders if digest(order.said, order.shop) != before[order.name]}
+
+
+def test_the_quick_way_finds_what_the_slow_way_finds(uses: Uses, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = [*random.Random(7).sample(list(parts("en")), TRIED), *ALSO]
+    found = {part: read_otherwise(part, uses.orders) for part in tried}
+    assert sum(map(bool, found.values())) >= 3
+    monkeypatch.setitem(needed._USES, "en", uses)
+    for order in uses.orders:
+        monkeypatch.setitem(needed._BEFORE, order.name, digest(order.said, order.shop))
+    for part, other in found.items():
+        assert other <= {order.name for order in uses.of(part)}, part
+        assert (needed.needed_by(part) in other) if other else not needed.needed_by(part), part
+
+
+def test_words_that_notice_change_no_reading(uses: Uses) -> None:
+    told = uses.orders[:10]
+    assert trace("en", told).digests == [digest(order.said, order.shop) for order in told]
+
+
+def test_members_of_closed_classes_are_words_of_their_entry_and_are_not_asked_about() -> None:
+    asked = set(parts("en"))
+    for name, table in tables("en").items():
+        closed = table.get("closed", {})
+        if isinstance(closed, str):
+            assert closed
+            assert not any(part.entry == name for part in asked)
+            continue
+        for kind, members in closed.items():
+            assert kind
+            assert set(members.split()) <= set(table["words"].split()), kind
+            assert asked.isdisjoint(Part(name, word) for word in members.split())
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, one, other = tmp_path / "kept.jsonl", Part("tastes", "peach"), Part("tastes", "mango")
+    line = {"at": needed.stamp(), "entry": one.entry, "what": one.shown, "by": "order 1"}
+    old = {**line, "at": "another reading", "what": other.shown}
+    file.write_text(f"{json.dumps(line)}\n{json.dumps(old)}\n" + '{"at": "cut of')
+    assert needed.known(file, needed.stamp()) == {("tastes", "peach"): "order 1"}
