@@ -12,6 +12,7 @@ start should hang on it.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,8 +26,9 @@ from schemas.menu_fingerprint import fingerprint
 
 log = structlog.get_logger()
 
-IDLE_S = 0.5
-"""A worker that had no order for this long has none waiting: the next message comes within milliseconds."""
+IDLE_S = 3.0
+"""A worker that had no order for this long has none on its way either: a short recording is heard in one or
+two seconds, and what is read meanwhile takes the cores from its hearing."""
 LOOK_S, AWAY_S = 10.0, 60.0
 """How often menus that came or changed are looked for, and how long after server or database failed."""
 READY_S = 60.0
@@ -50,7 +52,7 @@ class Warming:
         self._said = False
         self._changed = threading.Condition()
         self._in_hand = 0
-        self._idle_since = time.monotonic()
+        self._idle_since = -math.inf  # no order yet: begin at once
         self._called_off = threading.Event()
         self._over = threading.Event()
 

@@ -117,8 +117,8 @@ def _params(xllamacpp: Any, args: argparse.Namespace) -> Any:
     params.cpuparams_batch.n_threads = args.threads
     params.n_threads_http = 8
     # What comes or is called off while a prompt is read is seen between two batches. Of 2048 tokens, the
-    # default, that was after the whole prompt of a menu; of 512 after 10 s of a 1.5B on two cores. A prompt of
-    # 449 tokens took 8.9 s in batches of 512 and 9.6 s in batches of 128.
+    # default, that was after the whole prompt of a menu; of 512 after 10 s of a 1.5B on two cores. A prompt
+    # of 449 tokens took 8.9 s in batches of 512 and 9.6 s in batches of 128.
     params.n_batch = 128
     if args.adapter:
         # CommonAdapterLoraInfo has no constructor of its own.
