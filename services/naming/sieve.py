@@ -6,7 +6,7 @@ from __future__ import annotations
 from schemas.errors import InvalidMenu, TooMuchToRead
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from schemas.naming import with_alias
+from schemas.naming import item_key, option_key, with_alias
 from schemas.writable import writable
 from services.reading.chart.tokens import folded
 from services.reading.language.language import Language, language_of
@@ -75,5 +75,5 @@ def _is_option(found: Evidence, thing: str) -> bool:
 
 def _is(kind: str, ids: tuple[str, ...], groups: tuple[str, ...], thing: str) -> bool:
     if kind == "item":
-        return thing in {f"item/{sku}" for sku in ids}
-    return kind == "option" and thing in {f"option/{group}/{one}" for group in groups for one in ids}
+        return thing in map(item_key, ids)
+    return kind == "option" and thing in {option_key(group, one) for group in groups for one in ids}

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from schemas.errors import AnswerRefused, DecodeTruncated
 from schemas.menu import Item, Menu
-from schemas.naming import things
+from schemas.naming import option_key, things
 from schemas.writable import writable
 from services.engines.ports import Message
 from services.masked.call import MaskedEngine, masked
@@ -56,7 +56,7 @@ def think_of(menu: Menu, engine: MaskedEngine, most: int = MOST_THINGS) -> list[
         as `services.masked.call.answer`, but for an answer that can't be used, which is passed over.
     """
     groups = {
-        f"option/{group.id}/{option.id}": group.name
+        option_key(group.id, option.id): group.name
         for group in menu.option_groups
         for option in group.options
     }

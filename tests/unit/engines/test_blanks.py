@@ -24,7 +24,8 @@ from services.reading.order import read_order
 from tests.fuzz.drafts import any_draft, evidences
 from tests.stand_ins import CAFE, NASTY
 
-# The same examples each time, as in tests/fuzz. What a random draw found is `many_spans.json` there.
+# The same examples each time, as in tests/fuzz. What random draws found is `many_spans.json` there. It was not
+# shown to be the case known before: signs alone, with an empty anchor beside a required wish off the menu.
 FUZZ = Path(__file__).parents[2] / "fuzz"
 QUICK = settings(
     max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
@@ -178,19 +179,23 @@ def test_the_words_of_lines_that_share_a_place_are_left_open() -> None:
     assert answer.beginning == '{"lines":[{"kind":"item","heard":"'
 
 
-def test_an_answer_with_many_open_spans_of_signs_is_filled_in_whole() -> None:
-    """One step of its matcher costs more than llguidance allows a step by default."""
+def many_spans() -> tuple[Mask, str]:
+    """A mask of which one step costs more than llguidance allows a step by default, and a cart under it."""
     drawn = json.loads((FUZZ / "many_spans.json").read_text(encoding="utf-8"))
     evidence = Evidence.model_validate({**drawn["evidence"], "menu": NASTY.model_dump()})
-    filled(Answer(build_mask(evidence, Labels(NASTY), "v")), drawn["wish"], random.Random(1))
+    return build_mask(evidence, Labels(NASTY), "v"), drawn["wish"]
+
+
+def test_an_answer_with_many_open_spans_of_signs_is_filled_in_whole() -> None:
+    found, wish = many_spans()
+    filled(Answer(found), wish, random.Random(1))
 
 
 def test_what_the_matcher_can_not_follow_is_too_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = json.loads((FUZZ / "many_spans.json").read_text(encoding="utf-8"))
-    evidence = Evidence.model_validate({**drawn["evidence"], "menu": NASTY.model_dump()})
+    found, wish = many_spans()
     monkeypatch.setattr(blanks, "STEP_FUEL", 200_000)
     with pytest.raises(TooOpen):
-        filled(Answer(build_mask(evidence, Labels(NASTY), "v")), drawn["wish"], random.Random(1))
+        filled(Answer(found), wish, random.Random(1))
 
 
 @QUICK
