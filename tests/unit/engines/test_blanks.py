@@ -24,8 +24,8 @@ from services.reading.order import read_order
 from tests.fuzz.drafts import any_draft, evidences
 from tests.stand_ins import CAFE, NASTY
 
-# The same examples each time, as in tests/fuzz. What random draws found is `many_spans.json` there. It was not
-# shown to be the case known before: signs alone, with an empty anchor beside a required wish off the menu.
+# The same examples each time, as in tests/fuzz. What random draws found is `many_spans.json` there. Whether
+# it is the case known before (signs alone, an empty anchor beside a required wish) was not shown.
 FUZZ = Path(__file__).parents[2] / "fuzz"
 QUICK = settings(
     max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
