@@ -164,6 +164,7 @@ def main() -> None:
             found["kept_up"] = measured(stack, chosen.locust, home, best, 60 * chosen.minutes, chosen.spoken)
             print(json.dumps(found["kept_up"]), flush=True)
     found["highest_that_was_borne"] = best
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps(found, indent=1) + "\n")
     sys.exit(0 if best else 1)
 

@@ -56,7 +56,7 @@ def is_withdrawn() -> ColumnElement[bool]:
     return OutboxRow.dead_at.is_not(None) & OutboxRow.withdrawn_at.is_not(None)
 
 
-def _is_open_of_order(row: Any) -> ColumnElement[bool]:
+def is_open_of_order(row: Any = OutboxRow) -> ColumnElement[bool]:
     return func.coalesce(row.delivered_at, row.dead_at).is_(None)
 
 
@@ -67,7 +67,7 @@ def is_first() -> ColumnElement[bool]:
     first = select(other.seq).where(
         other.order_id == OutboxRow.order_id,
         other.endpoint_id == OutboxRow.endpoint_id,
-        _is_open_of_order(other),
+        is_open_of_order(other),
     )
     return OutboxRow.seq == first.order_by(other.seq).limit(1).correlate(OutboxRow).scalar_subquery()
 
@@ -110,7 +110,7 @@ def due_when_added(order_id: str, endpoint_id: str, now: datetime) -> ColumnElem
     """`due_at` of an order's new last message to an endpoint, for the statement that stores it."""
     other = aliased(OutboxRow)
     first = select(other.id).where(
-        other.order_id == order_id, other.endpoint_id == endpoint_id, _is_open_of_order(other)
+        other.order_id == order_id, other.endpoint_id == endpoint_id, is_open_of_order(other)
     )
     # Held to the end on PostgreSQL: whoever closes it sees the new message, or has closed it by now.
     waits_for = (
@@ -126,7 +126,7 @@ def hand_on(session: Session, closed: OutboxRow) -> None:
         other.order_id == closed.order_id,
         other.endpoint_id == closed.endpoint_id,
         other.seq > closed.seq,
-        _is_open_of_order(other),
+        is_open_of_order(other),
     )
     following = behind.order_by(other.seq).limit(1).scalar_subquery()
     statement = update(OutboxRow).where(OutboxRow.id == following, OutboxRow.due_at.is_(None))
@@ -140,7 +140,7 @@ def line_up(session: Session, order_ids: Sequence[str]) -> None:
         other.order_id == OutboxRow.order_id,
         other.endpoint_id == OutboxRow.endpoint_id,
         other.seq < OutboxRow.seq,
-        _is_open_of_order(other),
+        is_open_of_order(other),
     )
     for start in range(0, len(order_ids), CHUNK):
         mine = update(OutboxRow).where(OutboxRow.order_id.in_(order_ids[start : start + CHUNK]), is_open())
