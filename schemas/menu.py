@@ -211,60 +211,76 @@ def _too_many(menu: Menu) -> list[Note]:
 
 def _contradictions(menu: Menu) -> list[Note]:
     """Everything that the shape alone can't forbid, as (JSON pointer, sentence)."""
-    problems: list[Note] = []
-
-    def unique(values: list[tuple[str, str]], what: str) -> None:
-        seen: dict[str, str] = {}
-        for path, value in values:
-            if not value:
-                problems.append((path, f"{what} has no letters or digits"))
-            elif value in seen:
-                problems.append((path, f"{what} {value!r} is already used at {seen[value]}"))
-            else:
-                seen[value] = path
-
-    def names_of(parts: Any, root: str) -> list[tuple[str, str]]:
-        found = []
-        for index, part in enumerate(parts):
-            # Names of one thing don't clash with each other, so each way to say it counts once.
-            own = {spoken_key(part.name): f"{root}/{index}/name"}
-            for a, alias in enumerate(part.aliases):
-                own.setdefault(spoken_key(alias), f"{root}/{index}/aliases/{a}")
-            found += [(path, key) for key, path in own.items()]
-        return found
-
-    unique([(f"/sizes/{i}/id", s.id) for i, s in enumerate(menu.sizes)], "size id")
-    unique(names_of(menu.sizes, "/sizes"), "size name or alias")
-    unique([(f"/option_groups/{i}/id", g.id) for i, g in enumerate(menu.option_groups)], "group id")
-    unique(
-        [(f"/option_groups/{i}/name", spoken_key(g.name)) for i, g in enumerate(menu.option_groups)],
-        "group name",
-    )
-    for g, group in enumerate(menu.option_groups):
-        root = f"/option_groups/{g}/options"
-        unique([(f"{root}/{i}/id", o.id) for i, o in enumerate(group.options)], "option id")
-        unique(names_of(group.options, root), "option name or alias")
-    unique([(f"/items/{i}/sku", item.sku) for i, item in enumerate(menu.items)], "sku")
-    unique(names_of(menu.items, "/items"), "item name or alias")
-
+    problems = _told_twice(menu)
     size_ids = {size.id for size in menu.sizes}
     group_ids = {group.id for group in menu.option_groups}
     for i, item in enumerate(menu.items):
         path = f"/items/{i}"
-        if (item.price is None) == (item.prices is None):
-            problems.append((path, "give either `price` or `prices`, not both and not neither"))
-        if item.prices is not None and not item.prices:
-            problems.append((f"{path}/prices", "name at least one size, or use `price`"))
-        problems += [
-            (f"{path}/prices/{size_id}", f"no size {size_id!r} in `sizes`")
-            for size_id in item.size_ids
-            if size_id not in size_ids
-        ]
-        if item.default_size is not None and item.default_size not in item.size_ids:
-            problems.append((f"{path}/default_size", "must be one of the item's own sizes"))
-        for g, group_id in enumerate(item.option_groups):
-            if group_id not in group_ids:
-                problems.append((f"{path}/option_groups/{g}", f"no group {group_id!r}"))
-        if len(set(item.option_groups)) != len(item.option_groups):
-            problems.append((f"{path}/option_groups", "a group is named twice"))
+        problems += [*_priced_wrongly(item, path, size_ids), *_grouped_wrongly(item, path, group_ids)]
     return problems
+
+
+def _told_twice(menu: Menu) -> list[Note]:
+    """Ids, names and aliases of two things that are the same, or that nobody could say."""
+    sizes, groups, items = menu.sizes, menu.option_groups, menu.items
+    problems = [
+        *_clashes([(f"/sizes/{i}/id", size.id) for i, size in enumerate(sizes)], "size id"),
+        *_clashes(_names_of(sizes, "/sizes"), "size name or alias"),
+        *_clashes([(f"/option_groups/{i}/id", group.id) for i, group in enumerate(groups)], "group id"),
+        *_clashes(
+            [(f"/option_groups/{i}/name", spoken_key(group.name)) for i, group in enumerate(groups)],
+            "group name",
+        ),
+    ]
+    for g, group in enumerate(groups):
+        root = f"/option_groups/{g}/options"
+        ids = [(f"{root}/{i}/id", option.id) for i, option in enumerate(group.options)]
+        problems += _clashes(ids, "option id")
+        problems += _clashes(_names_of(group.options, root), "option name or alias")
+    problems += _clashes([(f"/items/{i}/sku", item.sku) for i, item in enumerate(items)], "sku")
+    return problems + _clashes(_names_of(items, "/items"), "item name or alias")
+
+
+def _clashes(values: list[tuple[str, str]], what: str) -> list[Note]:
+    problems: list[Note] = []
+    seen: dict[str, str] = {}
+    for path, value in values:
+        if not value:
+            problems.append((path, f"{what} has no letters or digits"))
+        elif value in seen:
+            problems.append((path, f"{what} {value!r} is already used at {seen[value]}"))
+        else:
+            seen[value] = path
+    return problems
+
+
+def _names_of(parts: Any, root: str) -> list[tuple[str, str]]:
+    """Where each name and alias stands, and how it is said."""
+    found = []
+    for index, part in enumerate(parts):
+        # Names of one thing don't clash with each other, so each way to say it counts once.
+        own = {spoken_key(part.name): f"{root}/{index}/name"}
+        for a, alias in enumerate(part.aliases):
+            own.setdefault(spoken_key(alias), f"{root}/{index}/aliases/{a}")
+        found += [(path, key) for key, path in own.items()]
+    return found
+
+
+def _priced_wrongly(item: Item, path: str, size_ids: set[str]) -> Iterator[Note]:
+    if (item.price is None) == (item.prices is None):
+        yield path, "give either `price` or `prices`, not both and not neither"
+    if item.prices is not None and not item.prices:
+        yield f"{path}/prices", "name at least one size, or use `price`"
+    for size_id in item.size_ids:
+        if size_id not in size_ids:
+            yield f"{path}/prices/{size_id}", f"no size {size_id!r} in `sizes`"
+    if item.default_size is not None and item.default_size not in item.size_ids:
+        yield f"{path}/default_size", "must be one of the item's own sizes"
+
+
+def _grouped_wrongly(item: Item, path: str, group_ids: set[str]) -> Iterator[Note]:
+    for g, group_id in enumerate(item.option_groups):
+        if group_id not in group_ids:
+            yield f"{path}/option_groups/{g}", f"no group {group_id!r}"
+    if len(set(item.option_groups)) != len(item.option_groups):
+        yield f"{path}/option_groups", "a group is named twice"
