@@ -57,6 +57,7 @@ def is_withdrawn() -> ColumnElement[bool]:
 
 
 def is_open_of_order(row: Any = OutboxRow) -> ColumnElement[bool]:
+    # The same rows as `is_open`, in the words of the index by order.
     return func.coalesce(row.delivered_at, row.dead_at).is_(None)
 
 

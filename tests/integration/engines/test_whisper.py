@@ -176,8 +176,10 @@ def test_an_order_is_decoded_once_however_often_it_is_heard(
     order = replace(works.orders.get(works.spoken()), menu_id="harbor-coffee")
     outcome = stages.transcribe(order, tools)
     assert outcome.transcript is not None
-    # hc-04's first hearing has another word on processors with AVX-512, and is heard by both ways there.
-    assert hearings.call_count in (2, 3), "this sample is heard again"
+    # On one processor hc-04's first hearing was so unclear that both were asked; what was kept tells it.
+    kept = outcome.transcript.first_heard, outcome.transcript.witness
+    times = 3 if None not in kept else 2
+    assert hearings.call_count == times, f"this sample is heard {times} times"
     assert children.call_count == 1
 
 
