@@ -214,6 +214,8 @@ def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Pag
     page.get_by_text("Way through the stages").click()
     moves = page.locator("#history li strong").all_inner_texts()
     assert moves == ["received", "transcribed", "settled", "doubted"]
+    slow: list[Route] = []
+    page.route("**/played", lambda route: route.continue_() if slow else slow.append(route))
     page.locator(".words .word").nth(3).click()
     page.keyboard.press(".")
     expect(page.locator(".words .word").nth(4)).to_be_focused()
@@ -226,7 +228,10 @@ def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Pag
         acts = desk.world.parts.review_log.of(review.id)
         return [act.detail["start_s"] for act in acts if act.action == "played"]
 
-    until(lambda: len(plays()) >= 3)
+    # The first is slow on its way; those after it do not overtake it.
+    slow[0].continue_()
+    while len(plays()) < 3:
+        page.wait_for_timeout(50)
     assert plays()[:3] == [0.81, 1.08, 1.35]
 
 

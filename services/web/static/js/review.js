@@ -44,12 +44,21 @@
     document.getElementById("speed").textContent = `${rate}×`;
   }
 
-  // Every playback is put on record.
-  function noted(start, end) {
-    fetch(box.dataset.played, {
-      method: "POST", headers: { "X-CSRF-Token": token }, body: new URLSearchParams({ start_s: start, end_s: end }),
-    });
+  // Every playback is put on record, in the order heard: one is sent when the one before has arrived. What
+  // still waits when the page is left goes at once.
+  const unsent = [];
+  async function noted(start, end) {
+    unsent.push(new URLSearchParams({ start_s: start, end_s: end }));
+    if (unsent.length > 1) return;
+    for (; unsent.length; unsent.shift()) await sent(unsent[0]);
   }
+
+  function sent(body) {
+    const asked = { method: "POST", headers: { "X-CSRF-Token": token }, body, keepalive: true };
+    return fetch(box.dataset.played, asked).catch(() => {});
+  }
+
+  addEventListener("pagehide", () => unsent.splice(1).forEach(sent));
 
   function hear(thing) {
     if (!wave) return;
