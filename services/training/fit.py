@@ -64,26 +64,40 @@ def with_adapter(model: Any, rank: int, name: str) -> Any:
     return wrapped
 
 
-def inputs(orders: Array, device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of one sequence: who sees whom, shape (1, 1, n, n), and positions, shape (1, n), where each order
-    begins right behind the menu."""
+def grouped(ends: Array, most: int) -> list[slice]:
+    """Sequences of each step: those, one after the other, that come to at most `most` tokens, or one."""
+    groups, first = list[slice](), 0
+    starts = [0, *ends[:-1].tolist()]
+    for number, end in enumerate(ends.tolist()):
+        if number > first and end - starts[first] > most:
+            groups.append(slice(first, number))
+            first = number
+    return [*groups, slice(first, len(ends))] if len(ends) else []
+
+
+def inputs(orders: Array, lengths: Array, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of sequences that stand one after the other: who sees whom, shape (1, 1, n, n), and positions, shape
+    (1, n). Each begins at 0, and each of its orders right behind its menu."""
     order = torch.from_numpy(orders.astype(np.int64)).to(device)
     n = len(order)
+    of = np.repeat(np.arange(len(lengths)), lengths)
+    sequence = torch.from_numpy(of).to(device)
     earlier = torch.ones(n, n, dtype=torch.bool, device=device).tril()
     seen = earlier & ((order[:, None] == order[None, :]) | (order[None, :] == 0))
-    menu = int((order == 0).sum())
-    starts = np.flatnonzero(np.diff(orders, prepend=-1))
+    seen &= sequence[:, None] == sequence[None, :]
+    menus = np.bincount(of[orders == 0], minlength=len(lengths))
+    starts = np.flatnonzero(np.diff(orders, prepend=-1) | np.diff(of, prepend=-1))
     first = np.repeat(starts, np.diff(np.append(starts, n)))
-    positions = np.arange(n) - first + np.where(orders > 0, menu, 0)
+    positions = np.arange(n) - first + np.where(orders > 0, menus[of], 0)
     return seen[None, None], torch.from_numpy(positions)[None].to(device)
 
 
-def loss_of(model: Any, packed: dict[str, Array], sequence: int, device: str) -> torch.Tensor:
-    """Mean loss over the tokens of a sequence's carts."""
-    ends = packed["ends"]
-    part = slice(int(ends[sequence - 1]) if sequence else 0, int(ends[sequence]))
+def loss_of(model: Any, packed: dict[str, Array], step: slice, device: str) -> torch.Tensor:
+    """Mean loss over the tokens of a step's carts."""
+    ends = np.append(0, packed["ends"])[step.start : step.stop + 1]
+    part = slice(int(ends[0]), int(ends[-1]))
     tokens = torch.from_numpy(packed["tokens"][part].astype(np.int64)).to(device)
-    seen, positions = inputs(packed["orders"][part], device)
+    seen, positions = inputs(packed["orders"][part], np.diff(ends), device)
     asked = np.flatnonzero(packed["learned"][part][1:])
     with torch.autocast(device, dtype=torch.bfloat16):
         inner = model.base_model.model
@@ -107,7 +121,8 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
     # With masks of our own, cuDNN's attention came to NaN on an H100 (torch 2.11) within 100 steps.
     torch.backends.cuda.enable_cudnn_sdp(False)
     packed = dict(np.load(args.packed))
-    steps = len(packed["ends"])
+    parts = grouped(packed["ends"], args.step)
+    steps = len(parts)
     model = with_adapter(base_model(args.base, args.device), args.rank, args.name or args.base.name)
     learned = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=args.rate, weight_decay=0.0)
@@ -124,7 +139,7 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
     for step in range(done, steps):
         for group in optimizer.param_groups:
             group["lr"] = rate_at(step, steps, args.rate)
-        loss = loss_of(model, packed, step, args.device)
+        loss = loss_of(model, packed, parts[step], args.device)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(learned, 1.0)
@@ -135,7 +150,7 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
         losses.append(loss.detach())
         now = time.monotonic()
         if step % 25 == 24 or step == steps - 1:
-            speed = int(packed["ends"][step]) / (now - started)
+            speed = int(packed["ends"][parts[step].stop - 1]) / (now - started)
             told = f"{now - started:.0f} s, step {step + 1} of {steps}, {speed:.0f} tokens/s"
             print(f"{told}, loss {_mean(losses[-50:]):.4f}", flush=True)
         if now - saved > CHECKPOINT_S:
@@ -152,6 +167,7 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
         "rate": args.rate,
         "seed": args.seed,
         "steps": steps,
+        "tokens_a_step": args.step,
         "tokens": int(packed["ends"][-1]),
         "seconds": round(time.monotonic() - started, 1),
         "device": torch.cuda.get_device_name() if args.device == "cuda" else "cpu",
@@ -182,6 +198,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--rate", type=float, default=2e-4)
+    parser.add_argument("--step", type=int, default=0, help="tokens of a step, by default one sequence")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--name", default="", help="model of the lock that BASE is, by default its file name")
     print(json.dumps(fit(parser.parse_args())))

@@ -3,9 +3,10 @@
     python -m services.training.pack TOKENIZER OUT [--share 1.0] [--epochs 3] [--seed 0]
 
 So a menu is computed once for some forty orders, and each order is read as it will be when it is served.
-Every epoch draws anew: the menu's extent and order, with and without other names, how words were heard, an
-item that the menu turns out not to have. `OUT` is one .npz of flat arrays; `fit.py` reads it without any of
-our code, so it runs wherever torch does.
+An order that was spoken is learned twice, as it was written and as it was heard. Every epoch draws anew: the
+menu's extent and order, with and without other names, how words were heard, an item that the menu turns out
+not to have. `OUT` is one .npz of flat arrays; `fit.py` reads it without any of our code, so it runs wherever
+torch does.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ def training(chat: Chat, *, share: float, epochs: int, seed: int) -> Sequences:
         for shop in learned:
             same = random.Random(f"{seed} {shop.menu.id}")  # noqa: S311
             kept = same.sample(shop.rows, round(len(shop.rows) * share))
-            rows = [*kept, *generated(shop, GENERATED, seed=1000 * seed + epoch)]
+            heard = [replace(row, said=row.heard) for row in kept if row.heard]
+            rows = [*kept, *heard, *generated(shop, GENERATED, seed=1000 * seed + epoch)]
             dice.shuffle(rows)
             made += _sequences(chat, shop, rows, dice)
         dice.shuffle(made)
