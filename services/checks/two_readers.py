@@ -26,7 +26,7 @@ from services.checks.one_cart import line_left, undoubted_cart, written
 from services.engines.ports import Reading
 from services.reading.language.language import measured
 
-SURE, LIKELY = math.exp(-0.02), math.exp(-0.2)
+SURE, LIKELY = math.exp(-0.01), math.exp(-0.2)
 """Probability of a whole cart from which the learned reader alone is believed, and from which it is where the
 rules' best guess agrees: chosen on the tuned menus, with `two_carts.ASK`, for at most 1% wrong carts that
 nobody sees."""

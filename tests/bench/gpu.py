@@ -9,7 +9,8 @@ was trained on them is found under infra/adapters; `--python` the interpreter th
   free, for as many tokens as its masked answer had: the two differ in the mask alone.
 - schema: the same orders as a whole cart under the menu's JSON Schema, by llguidance and by XGrammar. Our
   grammars of an order are llguidance's own, so this is what both take.
-- hearing: faster-whisper on the same device, while vLLM has nothing to do and beside 8 readings at a time.
+- hearing: faster-whisper on the same device, while vLLM has nothing to do and beside 8 readings at a time
+  (`--recordings 0`: not asked, where CTranslate2 finds no CUDA that it was built for).
 
 Each answer is written when it is there, so a run that was cut off goes on; a table beside OUT, as Markdown,
 is written anew each time. With `nvidia-smi` the device's busy share stands with each figure.
@@ -29,6 +30,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -71,7 +73,7 @@ def machine(python: Path) -> dict[str, Any]:
     return {
         **json.loads(done.stdout.splitlines()[-1]),
         "driver": _smi("driver_version"),
-        "of_the_client": {name: version(name) for name in own},
+        "of_the_client": {name: version(name) for name in own if find_spec(name.replace("-", "_"))},
         "cpu": platform.machine(),
         "python": platform.python_version(),
     }
@@ -281,10 +283,11 @@ def main() -> int:
                 for job in warm:
                     job(chat)
                 of_reader(chat, orders, sheets, adapter.name, results, chosen)
-                results.ask("hearing alone", lambda: watched(lambda: hearing(chosen.device, files)))
-                jobs = [reading(o, sheets[o.menu.id], adapter.name, None, chosen.most) for o in orders]
-                with beside(chat, jobs):
-                    results.ask("hearing beside", lambda: watched(lambda: hearing(chosen.device, files)))
+                if files:
+                    results.ask("hearing alone", lambda: watched(lambda: hearing(chosen.device, files)))
+                    jobs = [reading(o, sheets[o.menu.id], adapter.name, None, chosen.most) for o in orders]
+                    with beside(chat, jobs):
+                        results.ask("hearing beside", lambda: watched(lambda: hearing(chosen.device, files)))
             of_schema(chat, orders, backend, results, chosen)
         chosen.out.with_suffix(".md").write_text(report(results.found))
     print(report(results.found))
