@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 
 from rapidfuzz.distance import Levenshtein
 
@@ -30,6 +31,12 @@ def word_errors(said: str, heard: str, code: str = "en") -> tuple[int, int]:
     """Words put in, left out or exchanged, and words said."""
     reference = plain_words(said, code)
     return Levenshtein.distance(reference, plain_words(heard, code)), len(reference)
+
+
+def numbers_of(text: str, code: str = "en") -> Counter[str]:
+    """How often each number is said, but for one, which is said in many ways ("a", "another one")."""
+    names = set(language(code).number_names.values()) - {language(code).number_names[1]}
+    return Counter(word for word in plain_words(text, code) if word in names)
 
 
 def _number(value: int, words_of: Language) -> list[str]:

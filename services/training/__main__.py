@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 STEPS = ("pack", "ask", "fit", "answer", "score")
-# Rank and rate of the adapters under infra/adapters.
-FITTED = {"0.5b": (16, 3e-4), "1.5b": (8, 2e-4)}
+# Rank, rate and tokens a step (0: one sequence) of the adapters under infra/adapters.
+FITTED = {"0.5b": (16, 3e-4, 0), "1.5b": (8, 3e-4, 4096)}
 COMPUTED = ("fit", "answer")  # run as files, without our code
 HERE = Path(__file__).resolve().parent
 OUT = object()  # stands for the file that a step is to write
@@ -52,15 +52,15 @@ def train(args: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     packed, adapter = folder / "packed.npz", folder / "adapter"
     asked, answered = folder / f"{args.part}.json", folder / f"{args.part}.jsonl"
-    rank, rate = FITTED[args.base]
+    rank, rate, step = FITTED[args.base]
     on = ("--device", args.device)
     if "pack" in args.steps:
         _made(packed, "pack", weights, OUT, "--epochs", args.epochs, "--seed", args.seed)
     if "ask" in args.steps:
         _made(asked, "ask", weights, OUT, args.part)
     if "fit" in args.steps and not (adapter / "trained.json").exists():
-        learning = ("--rank", rank, "--rate", rate, "--seed", args.seed, "--name", served(args.base))
-        _run("fit", weights, packed, adapter, *on, *learning)
+        learning = ("--rank", rank, "--rate", rate, "--step", step, "--seed", args.seed)
+        _run("fit", weights, packed, adapter, *on, *learning, "--name", served(args.base))
     if "answer" in args.steps:
         rows = 160 if args.device == "cuda" else 16
         _made(answered, "answer", weights, adapter, asked, OUT, *on, "--rows", rows)

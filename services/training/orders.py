@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,15 +17,14 @@ from rapidfuzz.distance import Levenshtein
 
 from schemas.menu import Menu
 from services.engines.reader.short_form import Line, Names
-from services.evaluation.hearing import plain_words
-from services.reading.language.language import language
+from services.evaluation.hearing import numbers_of, plain_words
 from services.training.notation import read_menu, read_orders
 
 ROOT = Path(__file__).parents[2]
 TOLD = ROOT / "tests" / "told"
 JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / "menus")
 GOLDEN = ROOT / "tests" / "golden"
-# What a recogniser made of some of them, spoken (tests/golden/speak/taught.py).
+# What a recogniser made of some of them, spoken (tests/bench/heard_taught.py).
 HEARD = TOLD / "heard.jsonl"
 SAMPLES = ("harbor-coffee", "copper-skillet")
 # Letters of tests/told that are only ever scored.
@@ -35,7 +33,6 @@ SCORED = frozenset("kqx")
 TUNED = frozenset(json.loads((Path(__file__).parent / "split.json").read_text())["tune"])
 
 MOST_WRONG = 0.25  # of the words of an order that was heard
-COUNTED = frozenset(language("en").number_names.values()) - {"one"}
 
 Part = Literal["train", "tune", "sealed", "scored", "golden"]
 
@@ -94,11 +91,7 @@ def still_told(said: str, heard: str) -> bool:
     words = plain_words(said)
     changes = Levenshtein.editops(words, plain_words(heard))
     left_out = sum(change.tag == "delete" for change in changes)
-    return len(changes) <= MOST_WRONG * len(words) and left_out <= 1 and _numbers(said) == _numbers(heard)
-
-
-def _numbers(text: str) -> Counter[str]:
-    return Counter(word for word in plain_words(text) if word in COUNTED)
+    return len(changes) <= MOST_WRONG * len(words) and left_out <= 1 and numbers_of(said) == numbers_of(heard)
 
 
 def _written(folder: Path) -> Iterator[Shop]:

@@ -6,8 +6,10 @@ that fails prints what it compares.
 
 from __future__ import annotations
 
+import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from infra.settings import REPOSITORY
 from services.training import pack
 from services.training.hearing import as_heard
 from services.training.notation import Misspelt, main, read_menu, read_orders
-from services.training.orders import TUNED, Shop, shops
+from services.training.orders import HEARD, TUNED, Shop, shops, still_told
 from services.training.pack import Chat, Sequences, training
 from tests.unit.engines.test_short_form import taught
 
@@ -194,7 +196,42 @@ def test_every_order_is_in_every_epoch(one_shop: Shop) -> None:
     held = [max(packed.orders[a:b]) for a, b in zip(starts, packed.ends, strict=True)]
     assert len(packed.tokens) == len(packed.orders) == len(packed.learned) == packed.ends[-1]
     assert max(b - a for a, b in zip(starts, packed.ends, strict=True)) <= pack.SEQUENCE
-    assert 2 * len(one_shop.rows) < sum(held) <= 2 * (len(one_shop.rows) + pack.GENERATED)
+    people = len(one_shop.rows) + sum(row.heard is not None for row in one_shop.rows)
+    assert 2 * people < sum(held) <= 2 * (people + pack.GENERATED)
+
+
+def test_an_order_that_was_spoken_is_learned_as_it_was_heard_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = taught()["golden-dragon"]
+    spoken = replace(shop.rows[0], said="Written 111 times", heard="Heard 222 times")
+    monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[spoken])])
+    monkeypatch.setattr(pack, "SEQUENCE", 12_000)
+    monkeypatch.setattr(pack, "GENERATED", 0)
+    monkeypatch.setattr(pack, "as_heard", lambda said, dice: said)
+    told = "".join(map(chr, training(Chat(Letters()), share=1.0, epochs=1, seed=0).tokens))
+    assert (told.count("Written 111 times"), told.count("Heard 222 times")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("heard", "kept"),
+    [
+        ("two large lattes, 3 muffins and a tea", True),
+        ("2 large lattice, three muffins and a tea.", True),
+        ("large lattes, three muffins and a tea", False),  # a number is gone
+        ("two large lattes, three muffins", False),  # more than a word is left out
+        ("two large letters, free muffins and a tea", False),
+        ("too lax lattice three muffs in a tea", False),
+    ],
+)
+def test_what_was_heard_is_learned_from_where_the_order_can_still_be_told(heard: str, kept: bool) -> None:
+    assert still_told("Two large lattes, three muffins and a tea.", heard) == kept
+
+
+def test_what_was_heard_is_of_orders_that_are_learned() -> None:
+    """A row of `heard.jsonl` that belongs to no order, or to other words, is learned from by nobody."""
+    rows = [json.loads(line) for line in HEARD.read_text(encoding="utf-8").splitlines()]
+    said = {row.id: row.said for shop in shops("train") for row in shop.rows}
+    assert [row["id"] for row in rows if said.get(row["id"]) != row["said"]] == []
+    assert len({row["id"] for row in rows}) == len(rows) > 1000
 
 
 def test_sequences_are_the_same_from_the_same_seed(one_shop: Shop) -> None:
