@@ -25,7 +25,7 @@ TOLD = ROOT / "tests" / "told"
 JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / "menus")
 GOLDEN = ROOT / "tests" / "golden"
 # What a recogniser made of some of them, spoken (tests/bench/heard_taught.py).
-HEARD = TOLD / "heard.jsonl"
+HEARD = TOLD / "taught" / "heard.jsonl"
 SAMPLES = ("harbor-coffee", "copper-skillet")
 # Letters of tests/told that are only ever scored.
 SCORED = frozenset("kqx")

@@ -1,7 +1,7 @@
 """Orders that the reader learns from, spoken and heard, so that it learns from a recogniser's own words too.
 
     python -m tests.bench.heard_taught spec OUT [--parts 14]     # OUT/00/spec.json, ... to be spoken
-    python -m tests.bench.heard_taught hear OUT/*/               # adds to tests/told/heard.jsonl
+    python -m tests.bench.heard_taught hear OUT/*/               # adds to tests/told/taught/heard.jsonl
 
 Between the two `tests/golden/speak/speak.py` speaks them, in its own environment. A part is a fair sample
 of all orders, so those that are done can be learned from. Heard as the product does: a second time with the

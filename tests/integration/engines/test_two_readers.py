@@ -46,7 +46,7 @@ def test_a_settled_order_that_both_read_alike_completes(world: Works) -> None:
 
 
 def test_a_settled_order_that_they_read_differently_goes_to_a_human_with_the_likelier(world: Works) -> None:
-    world.decoder = ScriptedDecoder([AWAY], reading=reading(OTHER, 0.99))
+    world.decoder = ScriptedDecoder([AWAY], reading=reading(OTHER, 0.995))
     order = world.until_settled(world.typed())
     assert order.state is State.IN_REVIEW
     assert "readers_differ" in {finding.code for finding in order.findings}
@@ -54,7 +54,7 @@ def test_a_settled_order_that_they_read_differently_goes_to_a_human_with_the_lik
     assert order.draft.lines[0].quantity == 2
 
 
-@pytest.mark.parametrize(("probability", "state"), [(0.99, State.COMPLETED), (0.9, State.IN_REVIEW)])
+@pytest.mark.parametrize(("probability", "state"), [(0.995, State.COMPLETED), (0.9, State.IN_REVIEW)])
 def test_what_no_rule_can_read_completes_where_the_reader_is_sure(
     world: Works, probability: float, state: State
 ) -> None:
@@ -76,7 +76,7 @@ def test_a_wish_off_the_menu_goes_to_a_human_however_sure_the_reader_is(world: W
 
 def test_open_orders_alone_are_read_where_that_is_set(world: Works) -> None:
     world.reader = "open"
-    world.decoder = ScriptedDecoder([AWAY], reading=reading(OTHER, 0.99))
+    world.decoder = ScriptedDecoder([AWAY], reading=reading(OTHER, 0.995))
     settled = world.until_settled(world.typed())
     assert settled.engine == {"decoder": "none: settled"}
     strange = world.until_settled(world.typed(STRANGE))
