@@ -137,6 +137,12 @@ def test_no_menu_is_in_two_parts() -> None:
     assert not parts["sealed"] & (parts["train"] | parts["tune"])
 
 
+def test_no_two_menus_are_called_alike() -> None:
+    """Orders are known by their menu's name, so what was heard of one would be taken for the other's."""
+    names = [shop.menu.id for part in ("train", "tune") for shop in shops(part)]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_no_order_that_is_scored_is_learned() -> None:
     """The older sets share menus with what is learned, but no row."""
     learned = {(shop.menu.id, row.source, row.id) for shop in shops("train") for row in shop.rows}
