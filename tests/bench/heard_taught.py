@@ -14,10 +14,12 @@ import argparse
 import json
 import random
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from services.engines.ports import Recording
+from schemas.menu import Menu
+from services.engines.ports import Recording, Transcriber
 from services.hearing.second_hearing import hear
 from services.training.orders import HEARD, Row, Shop, shops
 from tests.bench.fields.hear import listener, samples
@@ -64,13 +66,12 @@ def specs(out: Path, parts: int) -> None:
         (folder / "spec.json").write_text(text + "\n", encoding="utf-8")
 
 
-def hear_part(folder: Path) -> int:
+def hear_part(folder: Path, menus: Mapping[str, Menu], ears: Transcriber) -> int:
     """Hear what was spoken of a part and not heard yet; the number of those."""
     told = HEARD.read_text(encoding="utf-8").splitlines() if HEARD.exists() else []
     known = {json.loads(line)["id"] for line in told}
     rows = json.loads((folder / "spec.json").read_text(encoding="utf-8"))["rows"]
-    menus = {shop.menu.id: shop.menu for shop in shops("train")}
-    ears, count = listener(threads=1), 0
+    count = 0
     with HEARD.open("a", encoding="utf-8") as out:
         for spoken in rows:
             file = folder / f"{spoken['id']}.flac"
@@ -98,8 +99,10 @@ def main() -> int:
     if args.step == "spec":
         specs(args.out, args.parts)
         return 0
+    menus = {shop.menu.id: shop.menu for shop in shops("train")}
+    ears = listener(threads=1)
     for folder in args.folders:
-        print(f"{folder}: {hear_part(folder)} heard", flush=True)
+        print(f"{folder}: {hear_part(folder, menus, ears)} heard", flush=True)
     return 0
 
 
