@@ -24,6 +24,7 @@ from schemas.errors import DecodeCancelled, EngineMisconfigured, EngineUnavailab
 CONNECT_S = 5.0
 POLL_S = 0.1
 """How often a waiting caller looks whether it was called off."""
+_ONE_LOOP = threading.Lock()
 
 
 class Calls:
@@ -96,9 +97,16 @@ def _document(answer: httpx.Response) -> dict[str, Any]:
     return document
 
 
-@lru_cache(maxsize=1)
-def _loop(_pid: int) -> asyncio.AbstractEventLoop:
+def _loop(pid: int) -> asyncio.AbstractEventLoop:
     """This process's loop. By process, since a thread does not survive a fork."""
+    # `lru_cache` alone lets threads that come together make a loop each, and a client's connections would be
+    # bound to several.
+    with _ONE_LOOP:
+        return _made_for(pid)
+
+
+@lru_cache(maxsize=1)
+def _made_for(_pid: int) -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="decode-calls", daemon=True).start()
     return loop
