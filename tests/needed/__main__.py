@@ -6,8 +6,8 @@ read again. It goes on where it stopped.
 
 A word is needed where an order is read otherwise without it, byte for byte (`tests/readings.py`), or else a
 sentence that was written for words and rules: an example of an entry, or a row of `tests/sentences`. Members
-of a closed class (`closed` in the entry) are not asked about. Of what nobody needs alone, as much as can go
-together is told; it goes (ADR 57).
+of a closed class (`closed` in the entry) are not asked about, nor what keeps a wrong cart away (`guards`). Of
+what nobody needs alone, as much as can go together is told; it goes (ADR 68).
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from pathlib import Path
 from infra.settings import REPOSITORY
 from services.training.orders import Shop
 from tests.carts import MENUS
-from tests.needed.parts import Part, parts, tables, whole, without
+from tests.needed.parts import Part, parts, said_in, tables, whole, without
 from tests.needed.uses import Trace, Uses, read_with, trace
 from tests.readings import PARTS, Order, digest, kept, orders
 from tests.sentences.rows import FOLDER, rows
 
 REPORT = REPOSITORY / "docs" / "benchmarks" / "reading" / "needed.md"
+_DECISION = "../../../infra/adr/0068-what-no-order-needs-goes.md"
 KEPT = REPOSITORY / ".saycart"
 _USUAL = "copper-skillet"
 _USES: dict[str, Uses] = {}
@@ -53,7 +54,10 @@ def needed_by(part: Part, gone: frozenset[Part] = frozenset()) -> str:
     """The first order or sentence that is read otherwise without a part, with others `gone`; "" for none."""
     uses = _USES["en"]
     with read_with(without("en", {*gone, part})):
-        among = sorted(uses.of(part), key=lambda order: order.name.startswith("sentence"))
+        # Sentences last, since it is told when they alone need it; and what says it first, to be done sooner.
+        among = sorted(
+            uses.of(part), key=lambda o: (o.name.startswith("sentence"), not said_in(part, o.said))
+        )
         return next((o.name for o in among if digest(o.said, o.shop) != _BEFORE[o.name]), "")
 
 
@@ -159,11 +163,22 @@ def main() -> None:
     print(text)
     if not options.entries:
         REPORT.parent.mkdir(exist_ok=True)
-        closed = ", ".join(f"`{name}`" for name, entry in tables("en").items() if "closed" in entry)
-        REPORT.write_text(
-            f"# Words that no order of ours needs\n\nBy `make words-needed`. {text}\nNot asked, as closed "
-            f"classes: {closed}.\n"
-        )
+        told = f"By `make words-needed`. {text.rstrip()}\n\n{_not_asked()}"
+        REPORT.write_text(f"# Words that no order of ours needs\n\n{told}")
+
+
+def _not_asked() -> str:
+    """The entries with words that stay in any case, by the kind that they are of."""
+    told = ""
+    for field, why in (("closed", "Closed classes"), ("guards", "What keeps a wrong cart away")):
+        by_kind: dict[str, list[str]] = {}
+        for name, table in tables("en").items():
+            kinds = table.get(field, {})
+            for kind in [kinds] if isinstance(kinds, str) else kinds:
+                by_kind.setdefault(kind.rstrip(".").lower(), []).append(f"`{name}`")
+        rows = "".join(f"| {kind} | {', '.join(names)} |\n" for kind, names in sorted(by_kind.items()))
+        told += f"\n{why}, not asked about ([ADR 68]({_DECISION})):\n\n| kind | entries |\n|---|---|\n{rows}"
+    return told.lstrip()
 
 
 if __name__ == "__main__":

@@ -8,10 +8,20 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from services.reading.language.forms import any_of
+from services.reading.language.forms import Rule, any_of
 from services.reading.language.language import FOLDER, Language, entries, language
 
 _NEVER = re.compile(r"(?!)")
+GUARDS = {
+    "Refusals.": "what was refused would be ordered",
+    "Taking back.": "what was taken back would stay",
+    "Denials.": "what was denied would be ordered",
+    "Doubts.": "nobody would look",
+    "No wishes.": "what was asked, told or counted otherwise would be ordered",
+    "Other amounts.": "an option would be ordered in another amount, or though it was refused",
+    "Other things.": "a thing would go by the name of another",
+}
+"""What an entry may guard against, and what would come of it without one of its words."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +49,24 @@ def tables(code: str) -> dict[str, dict[str, Any]]:
     }
 
 
+def stays(table: Mapping[str, Any]) -> set[Any] | None:
+    """What stays of an entry though no order needs it: keys of its value, or None for all of it."""
+    kept: set[Any] = set()
+    for kinds in (table.get("closed", {}), table.get("guards", {})):
+        if isinstance(kinds, str):
+            return None
+        for members in kinds.values():
+            kept.update(members.split() if isinstance(members, str) else (tuple(m.split()) for m in members))
+    return kept
+
+
 def parts(code: str) -> Iterator[Part]:
-    """Every part of a language, entry by entry, but members of closed classes (`closed`), which stay."""
+    """Every part of a language, entry by entry, but what stays in any case (`closed`, `guards`)."""
     for name, table in tables(code).items():
         value = getattr(language(code), name)
-        closed = table.get("closed", {})
-        if isinstance(closed, str) or isinstance(value, str):
+        kept = stays(table)
+        if kept is None or isinstance(value, str):
             continue
-        stay = {word for members in closed.values() for word in members.split()}
         if isinstance(value, re.Pattern):
             # A pattern in pieces is one.
             alternatives = table.get("patterns", [])
@@ -56,8 +76,17 @@ def parts(code: str) -> Iterator[Part]:
                 yield Part(name)
             continue
         for key in sorted(value, key=str) if isinstance(value, frozenset) else value:
-            if not isinstance(key, str) or key not in stay:
+            if isinstance(key, Rule) or key not in kept:
                 yield Part(name, key)
+
+
+def said_in(part: Part, said: str) -> bool:
+    """Whether an order says a part as it is written: it need not, to be read otherwise without it."""
+    if part.key is None or isinstance(part.key, Rule):
+        return False
+    if re.search(r"[(|\\]", part.shown):
+        return re.search(part.shown, said, re.IGNORECASE) is not None
+    return part.shown in said.casefold()
 
 
 def whole(code: str) -> Iterator[Part]:

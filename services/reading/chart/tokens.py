@@ -97,7 +97,7 @@ def fluent(tokens: Utterance, names: Collection[str]) -> Utterance:
     i = 0
     while i < len(tokens):
         words = tuple(token.folded for token in tokens[i : i + 4])
-        if same := _same(words, names, said):
+        if same := _same(words, said):
             kept.append(replace(tokens[i + len(same) - 1], folded=said.same_as[same], start=tokens[i].start))
             i += len(same)
             continue
@@ -144,11 +144,9 @@ def _singular(token: Token, names: Collection[str], said: Language) -> Token:
     return next((replace(token, folded=stem) for stem in stems if stem in names), token)
 
 
-def _same(words: Folded, names: Collection[str], said: Language) -> Folded:
+def _same(words: Folded, said: Language) -> Folded:
     """The longest phrase that begins `words` and says the same as one word; empty where none does."""
-    same = max((p for p in said.same_as if words[: len(p)] == p), key=len, default=())
-    named = same and same[-1] in said.same_unless_named and same[-1] in names
-    return () if named else same
+    return max((p for p in said.same_as if words[: len(p)] == p), key=len, default=())
 
 
 def _tens_and_ones(tokens: Utterance, at: int) -> str:

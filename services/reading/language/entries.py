@@ -64,7 +64,6 @@ class Entries(BaseModel):
     # amounts.toml
     amounts: Amounts
     same_as: Same
-    same_unless_named: Words
     much: Words
     amounts_after: Words
     refusals: Words

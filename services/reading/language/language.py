@@ -10,9 +10,10 @@ letters, no apostrophe, singular.
     words = "without hold minus"                # or phrases = ["..."], patterns = ["..."], values = {...}
     examples = ["a burger without onions and pickles"]
 
-`closed` tells why words stay that no order needs: they are a closed class of the grammar, as numbers are. It
-names the class where the whole entry is one, else it is a table of classes with their members. `make
-words-needed` asks for all others (ADR 57).
+`closed` and `guards` tell why words stay that no order needs (ADR 68): they are a closed class of the
+grammar, as numbers are, or without one something would be ordered that the customer did not order. Each
+names its kind where the whole entry is of it, else it is a table of kinds with their members. `make
+words-needed` asks for all others.
 
 `patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and
 is tried after the others. `pattern` is a single one, in pieces.
@@ -280,7 +281,7 @@ def entries(file: Path) -> dict[str, dict[str, Any]]:
 
 def _value(file: Path, name: str, table: dict[str, Any]) -> Any:
     """What an entry holds. Raises ValueError where it has not one value, or a key that none has."""
-    held = table.keys() - {"about", "examples", "closed"}
+    held = table.keys() - {"about", "examples", "closed", "guards"}
     if len(held) != 1 or not held <= _VALUES:
         raise ValueError(
             f"{file.name}: {name} needs about, examples, and one of {', '.join(sorted(_VALUES))}"

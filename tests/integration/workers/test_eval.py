@@ -1,4 +1,5 @@
-"""`saycart eval` over rows of which some are bad: each is its own row of the report, and a run goes on."""
+"""`saycart eval` over rows of which some are bad: each is its own row of the report, and a run goes on where
+it was cut."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 from infra.settings import REPOSITORY
 from tests.staged_server import staged_server
+from tests.waiting import until
 
 MENU = REPOSITORY / "infra/samples/menus/harbor-coffee.json"
 LATTE = {"sku": "latte", "quantity": 2, "size": "L", "options": [{"group": "milk", "id": "oat"}]}
@@ -40,16 +43,22 @@ GOLD = [
 class Works:
     """The command over a gold file, without a model and without a stack."""
 
-    def __init__(self, folder: Path, llm_url: str) -> None:
+    def __init__(self, folder: Path, llm_url: str, gold: Sequence[str] = GOLD) -> None:
+        folder.mkdir(exist_ok=True)
         self.folder, self.llm_url = folder, llm_url
         self.gold, self.out = folder / "gold.jsonl", folder / "out.jsonl"
-        self.gold.write_text("\n".join(GOLD) + "\n")
+        self.gold.write_text("\n".join(gold) + "\n")
 
     def run(self, **settings: str) -> subprocess.CompletedProcess[str]:
+        with self.started(**settings) as running:
+            out, err = running.communicate(timeout=120)
+        return subprocess.CompletedProcess(running.args, running.returncode, out, err)
+
+    def started(self, **settings: str) -> subprocess.Popen[str]:
         nobody = {"SAYCART_LLM_URL": self.llm_url, "SAYCART_READER": "off"}
-        words = ["eval", "--menu", MENU, "--gold", self.gold, "--out", self.out, "--limit", "9"]
+        words = ["eval", "--menu", MENU, "--gold", self.gold, "--out", self.out, "--limit", "99"]
         words += ["--keep", self.folder / "kept", "--report", self.folder / "report"]
-        return subprocess.run(
+        return subprocess.Popen(
             [sys.executable, "-m", "services.cli.main", *map(str, words)],
             env={
                 **os.environ,
@@ -58,9 +67,9 @@ class Works:
                 "NO_COLOR": "1",
                 **settings,
             },
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
         )
 
     def figures(self) -> dict[str, Any]:
@@ -110,6 +119,43 @@ def test_a_run_goes_on_where_it_stopped(works: Works) -> None:
     assert rows["one"]["transcript"] == "from the first start"
     assert works.figures()["about"]["rows_of_an_earlier_start"] == 1
     assert works.figures()["exact_carts"] == 3
+
+
+def test_a_run_that_is_killed_comes_to_what_an_uncut_one_does(tmp_path: Path) -> None:
+    """Killed while a decode server keeps it waiting for the row in the middle, and started again."""
+    # Six that need no model, one that does, six more; and a bad one among them.
+    plain = [row(f"row {n}", PLAIN if n % 2 else "a small mocha", LATTE) for n in range(12)]
+    gold = [*plain[:3], '{"id": "half a row', *plain[3:6], GOLD[4], *plain[6:]]
+    asked, ended = threading.Event(), threading.Event()
+
+    def keeps_waiting(_: dict[str, Any]) -> tuple[int, bytes]:
+        asked.set()
+        ended.wait(60)
+        return 503, b""
+
+    with staged_server(keeps_waiting) as server:
+        cut, uncut = (Works(tmp_path / name, server.url, gold) for name in ("cut", "uncut"))
+        with cut.started() as running:
+            assert asked.wait(60)
+            until(lambda: len(cut.out.read_text().splitlines()) == 1 + 6)
+            running.kill()
+            running.communicate()
+        before = cut.out.read_text().splitlines()
+        ended.set()
+        again = cut.run()
+        assert again.returncode == 0, again.stderr
+        assert uncut.run().returncode == 0
+    assert "6 of 13 orders" in again.stdout.replace("\n", " ")
+    # With their times to a tenth of a millisecond, so nothing was worked out again.
+    assert {*before[1:]} < {*cut.out.read_text().splitlines()}
+    assert timeless(cut.rows()) == timeless(uncut.rows())
+    counted = ("rows", "exact_carts", "reviews", "silent_errors", "errors", "broken_rows")
+    assert [cut.figures()[name] for name in counted] == [uncut.figures()[name] for name in counted]
+
+
+def timeless(rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Rows without what differs between two runs of the same code."""
+    return {name: {key: row[key] for key in row if key not in ("ms", "mark")} for name, row in rows.items()}
 
 
 def test_a_run_that_would_come_to_something_else_begins_anew(works: Works) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from services.reading.language.language import language
 from tests.needed import __main__ as needed
-from tests.needed.parts import Part, parts, tables, without
+from tests.needed.parts import GUARDS, Part, parts, stays, tables, without
 from tests.needed.uses import Uses, read_with, trace
 from tests.readings import Order, digest
 
@@ -53,18 +54,37 @@ def test_words_that_notice_change_no_reading(uses: Uses) -> None:
     assert trace("en", told).digests == [digest(order.said, order.shop) for order in told]
 
 
-def test_members_of_closed_classes_are_words_of_their_entry_and_are_not_asked_about() -> None:
+# By what they are about they refuse, take back, deny, doubt, or keep apart.
+MUST_GUARD = (
+    "amounts amounts_after refusing refusing_all refusals taken_off none_of nothing "
+    "negating negations denying removing particles replacing swapping instead_of all_back all_of_it "
+    "unsure allergies weighed likewise for_whom parted shared asked tale past unwished naming wanting "
+    "heads dish_sorts omissible defining tastes staples made_of bundles"
+).split()
+
+
+@pytest.mark.parametrize("kind", ["closed", "guards"])
+def test_what_stays_in_any_case_has_a_reason_and_is_not_asked_about(kind: str) -> None:
     asked = set(parts("en"))
     for name, table in tables("en").items():
-        closed = table.get("closed", {})
-        if isinstance(closed, str):
-            assert closed
+        if not (kinds := table.get(kind)):
+            continue
+        for why in [kinds] if isinstance(kinds, str) else kinds:
+            assert why in GUARDS if kind == "guards" else why
+        if isinstance(kinds, str):
+            assert stays(table) is None
             assert not any(part.entry == name for part in asked)
             continue
-        for kind, members in closed.items():
-            assert kind
-            assert set(members.split()) <= set(table["words"].split()), kind
-            assert asked.isdisjoint(Part(name, word) for word in members.split())
+        members = stays({kind: kinds})
+        assert members
+        assert members <= set(getattr(language("en"), name)), name
+        assert asked.isdisjoint(Part(name, member) for member in members)
+
+
+def test_no_entry_that_keeps_a_wrong_cart_away_can_lose_a_word() -> None:
+    """Losing one of these turns a refusal or a doubt into an acceptance, and no order of ours may tell."""
+    asked = set(parts("en"))
+    assert not [part for part in asked if part.entry in MUST_GUARD]
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.reading.chart.chart import Chart
+from services.reading.chart.mentions import phrase_end
 from services.reading.chart.resolve import settle
 from services.reading.chart.span import PART, SHARED_PART, Span, found
 from services.reading.chart.tokens import Utterance
@@ -25,8 +26,9 @@ def _parts_of_names(board: Board, tokens: Utterance) -> list[Span]:
     """A word that belongs to few names of the menu, said without the rest of the name. It names an item well
     when it is one item's last word: a muffin may be the blueberry muffin, but a banana is no banana bread."""
     parts: list[Span] = []
+    led_to = _to_drink(tokens)
     for at, token in enumerate(tokens):
-        if _tells_nothing(token.folded, tokens.language):
+        if at in led_to or _tells_nothing(token.folded, tokens.language):
             continue
         phrases = [board.phrases[i] for i in board.by_word.get(token.folded, ())]
         refs = {phrase[1:] for phrase in phrases if phrase[1] != "size"}
@@ -36,6 +38,13 @@ def _parts_of_names(board: Board, tokens: Utterance) -> list[Span]:
         score = PART if len(refs) == 1 and names_it else SHARED_PART
         parts += [found(tokens, (at,), ref, score, "part_of_name") for ref in sorted(refs)]
     return parts
+
+
+def _to_drink(tokens: Utterance) -> set[int]:
+    """Positions of words that say what is drunk with it: "to drink, a coke" is no frozen drink."""
+    phrases = tokens.language.to_drink
+    ends = ((at, phrase_end(tokens, at, phrases)) for at in range(len(tokens)))
+    return {i for at, end in ends if end is not None for i in range(at, end)}
 
 
 def _tells_nothing(word: str, said: Language) -> bool:
