@@ -180,6 +180,18 @@ class Settings(OidcSettings):
     open or in doubt, or none. It works where the model has an adapter (`infra/adapters`) and the server has
     loaded it."""
 
+    reader_url: str = ""
+    """Server of the learned reader (`services.engines.reader_server`), or several with commas between, asked
+    with `llm_api_key`. Empty: the decode server reads; or the one that `saycart run` starts beside it."""
+
+    reader_process: bool = True
+    """Whether `saycart run` and `saycart eval` start the reader's server beside the embedded one: it checks
+    the rules' cart in one pass, and takes the model's memory a second time."""
+
+    reader_states_bytes: int = Field(1_000_000_000, ge=0)
+    """Disk under `home` for what the reader's server made of menus, which a new start takes up in place of
+    reading them again: some 40 MB a menu. 0: nothing is kept."""
+
     masked_tasks: str = "services.examples.registered:TASKS"
     """What `POST /v1/masked/{name}` answers, a comma list of `module:attribute`; see docs/masked.md. The
     shipped ones are loaded when they are first asked for, a deployment's own at the start. Empty: none."""

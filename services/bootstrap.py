@@ -157,6 +157,7 @@ class Container(EngineParts):
             skip_settled=self.settings.skip_settled,
             check_settled=self.settings.check_settled,
             reader=self.settings.reader if self.adapter else "off",
+            readers=lambda: self.readers,
         )
 
     def load_hearing(self) -> None:
@@ -209,10 +210,10 @@ class Container(EngineParts):
         log.info("menu.grammar_compiled", menu=menu.id, version=version)
 
     def warm_menu(self, menu: Menu, version: int, called_off: threading.Event | None = None) -> None:
-        """Put the menu's part of the prompt into the decode server's cache; raises as `CartDecoder.warm`."""
+        """Put the menu's part of the prompt into the cache of who reads; raises as `CartDecoder.warm`."""
         from services.reading.order import read_order
 
-        self.decoder.warm(read_order("hello", menu, version), called_off)
+        self.readers.warm(read_order("hello", menu, version), called_off)
 
     @cached_property
     def masked(self) -> Answering:
@@ -224,16 +225,17 @@ class Container(EngineParts):
         return Answering(tasks, lambda: self.decoder, timeout_s=self.settings.masked_timeout_s)
 
     def prove_decoder(self) -> None:
-        """See that the decode servers apply the mask, before the first order. One that is away is only
-        logged: it has to pass when it is back.
+        """See that the decode servers and the reader's apply the mask, before the first order. One that is
+        away is only logged: it has to pass when it is back.
 
         Raises:
-            EngineMisconfigured: none of them applies it.
+            EngineMisconfigured: none of a kind applies it.
         """
-        try:
-            self.decoder.prove()
-        except EngineUnavailable as error:
-            log.warning("decoder.not_proved", error=error.detail)
+        for servers in {id(servers): servers for servers in (self.decoder, self.readers)}.values():
+            try:
+                servers.prove()
+            except EngineUnavailable as error:
+                log.warning("decoder.not_proved", error=error.detail)
 
     def remove_recordings(self, order_id: str | None = None) -> int:
         """Remove the recordings that one order, or any, has let go of; how many. Never fails: what can't be
@@ -275,7 +277,11 @@ class Container(EngineParts):
     def _decoder_check(self) -> str:
         if not self.settings.llm_url:
             return "no decode server is set (SAYCART_LLM_URL)"
-        return self.decoder.state(READY_PROBE_S)
+        state = self.decoder.state(READY_PROBE_S)
+        if state == "ok" and self.readers is not self.decoder:
+            state = self.readers.state(READY_PROBE_S)
+            return state if state == "ok" else f"the reader's: {state}"
+        return state
 
     def close(self) -> None:
         self.database.close()

@@ -67,6 +67,12 @@ class EngineParts:
         return self._decoder(self.settings.llm_url, self.settings.llm_dialect)
 
     @cached_property
+    def readers(self) -> Servers:
+        """Who is asked for the learned reader: a server of its own where one is named, else the decoder."""
+        url = self.settings.reader_url if self.adapter else ""
+        return self._decoder(url, "llama.cpp") if url else self.decoder
+
+    @cached_property
     def fallback_decoder(self) -> Servers | None:
         if not self.settings.fallback_llm_url:
             return None

@@ -57,7 +57,7 @@ def compare(
     sure = math.exp(reading.logprob) if not reading.overruled else 0.0
     draft, other = with_heard(reading.lines, evidence), None
     ours = written(evidence) if undoubted_cart(evidence) is not None else None
-    guess = ours or _guess(evidence)
+    guess = ours or guessed(evidence)
     same = guess is not None and canonical_draft(guess) == canonical_draft(draft)
     if ours is not None:
         verdict = Verdict.AGREED if same else Verdict.DIFFER
@@ -93,7 +93,7 @@ def findings_of(told: dict[str, Any], menu: Menu, question: Question | None = No
     return []
 
 
-def _guess(evidence: Evidence) -> CartDraft | None:
+def guessed(evidence: Evidence) -> CartDraft | None:
     """What the rules would propose, doubts or not; nothing where a line is open, or there are too many."""
     if not evidence.lines or not all(line.settled(evidence.menu) for line in evidence.lines):
         return None

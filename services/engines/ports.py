@@ -169,8 +169,14 @@ class CartDecoder(Protocol):
         """
         ...
 
-    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
-        """What the learned reader makes of the words alone; None where no server has one.
+    def read(
+        self,
+        evidence: Evidence,
+        called_off: threading.Event | None = None,
+        expected: CartDraft | None = None,
+    ) -> Reading | None:
+        """What the learned reader makes of the words alone; None where no server has one. A cart that is
+        `expected` changes nothing in that: to check it is faster than to write one, where a server can.
 
         Raises: as `decode`.
         """

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from schemas.cart import CartDraft
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services import engines
@@ -122,12 +123,17 @@ class KeptDecoder:
             "carts", asked, _DECODED, lambda: self._decoder.decode(evidence, called_off, whole=whole)
         )
 
-    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+    def read(
+        self,
+        evidence: Evidence,
+        called_off: threading.Event | None = None,
+        expected: CartDraft | None = None,
+    ) -> Reading | None:
         """See `CartDecoder.read`."""
         sheet = Sheet(evidence.menu)
         asked = [self._model, self._reader, sheet.text, evidence.transcript, sheet.mask.lark]
         return self._kept.answer(
-            "readings", asked, _READING, lambda: self._decoder.read(evidence, called_off)
+            "readings", asked, _READING, lambda: self._decoder.read(evidence, called_off, expected)
         )
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
@@ -150,6 +156,7 @@ def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
         transcriber=lambda: KeptEars(parts.transcriber, f"{config.whisper_model}/{device}", kept),
         second_transcriber=second,
         decoder=lambda: KeptDecoder(parts.decoder, model, kept, reader),
+        readers=lambda: KeptDecoder(parts.readers, model, kept, reader),
     )
     return tools, kept
 

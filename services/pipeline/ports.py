@@ -60,5 +60,7 @@ class Tools:
     """Which orders the learned reader reads: all, those that the words leave open or in doubt, or none."""
     remove_recording: Callable[[str], object] = lambda _: None
     """Have the recording of this order, which it has let go of, removed now; the sweeper does it else."""
+    readers: Callable[[], CartDecoder] | None = None
+    """Who is asked for the learned reader; None: the decoder."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""

@@ -22,7 +22,7 @@ from services.checks.one_cart import written
 from services.checks.tidy import drop_echoes
 from services.checks.triage import doubts
 from services.checks.two_carts import question_about
-from services.checks.two_readers import Verdict, compare, findings_of
+from services.checks.two_readers import Verdict, compare, findings_of, guessed
 from services.engines.ports import Decoded, Reading, Recording, Scored
 from services.hearing.second_hearing import Heard, hear
 from services.hearing.second_recogniser import with_witness
@@ -88,7 +88,8 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     evidence = evidence_of(order, tools.menu(order.shop, order.menu_id, order.menu_version))
     settled = written(evidence) if tools.skip_settled else None
     if tools.reader == "all" or (tools.reader == "open" and settled is None):
-        reading = tools.decoder().read(evidence, tools.called_off)
+        expected = settled or guessed(evidence)
+        reading = (tools.readers or tools.decoder)().read(evidence, tools.called_off, expected)
         if reading is not None:
             return _read_twice(reading, evidence)
     if settled is not None:

@@ -32,7 +32,15 @@ from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.shops.audit import Actor
 from services.bootstrap import check_open, check_tasks, check_traces, tells_somebody, webhook_signer
 from services.engines.servers import llama_server
-from services.engines.servers.embedded import MODEL_TIMEOUT_S, answers, llm_child, served_at
+from services.engines.servers.embedded import (
+    MODEL_TIMEOUT_S,
+    answers,
+    has_reader_process,
+    llm_child,
+    reader_child,
+    reader_served_at,
+    served_at,
+)
 from services.readiness import check_addresses
 from services.storage.orders.store import OrderStore
 from services.storage.people.api_keys import KeyStore
@@ -70,7 +78,11 @@ class Stack:
         """Names of the children, in the order in which they are shown."""
         embedded = [
             *([] if self.settings.redis_url else ["redis"]),
-            *([] if self.settings.llm_url else ["llm"]),
+            *(
+                []
+                if self.settings.llm_url
+                else [*(["reader"] if has_reader_process(self.settings) else []), "llm"]
+            ),
         ]
         courier = ["courier"] if tells_somebody(self.settings) else []
         return [*embedded, *WORKERS, "sweeper", *courier, "api"]
@@ -174,7 +186,11 @@ class Stack:
         if not config.llm_url:
             port = ports.port("llm", config.llm_port)
             _must_be_free(port, "embedded llama.cpp server", "SAYCART_LLM_PORT")
+            own = ports.port("reader") if has_reader_process(config) else 0
             config = served_at(config, port)
+            if own:
+                config = reader_served_at(config, own)
+                children.append(reader_child(config, own, self.log_path("reader"), config.home / "reader"))
             children.append(llm_child(config, port, self.log_path("llm")))
         # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
         config = config.model_copy(update={"metrics_port": 0})
@@ -182,7 +198,7 @@ class Stack:
         environment = as_environment(config) | llama_server.QUIET_OPENMP
         environment |= {metrics.FOLDER: str(_metrics_folder(config))}
         queue = tuple(child.name for child in children if child.name == "redis")
-        model = tuple(child.name for child in children if child.name == "llm")
+        model = tuple(child.name for child in children if child.name in ("llm", "reader"))
         for name in WORKERS:
             needs = queue + model if name == StageName.DECODE else queue
             children.append(self._worker(name, worker_argv(name, config), environment, needs))

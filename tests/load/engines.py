@@ -77,7 +77,12 @@ class Reader:
 
     name = "load"
 
-    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading:
+    def read(
+        self,
+        evidence: Evidence,
+        called_off: threading.Event | None = None,
+        expected: CartDraft | None = None,
+    ) -> Reading:
         seconds = take(READ_S)
         lines = tuple({"kind": "item", **line} for line in _gold().get(evidence.transcript, ()))
         return Reading(lines, "", -0.01, 0, self.name, 900, 20, 800, seconds)

@@ -19,6 +19,7 @@ import structlog
 
 from infra.caches import Alike
 from infra.observability import measures, tracing
+from schemas.cart import CartDraft
 from schemas.errors import (
     DecodeInvalid,
     DecodeTruncated,
@@ -136,7 +137,12 @@ class OpenAIDecoder:
         return decoded
 
     @tracing.traced("reader")
-    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+    def read(
+        self,
+        evidence: Evidence,
+        called_off: threading.Event | None = None,
+        expected: CartDraft | None = None,
+    ) -> Reading | None:
         """See `CartDecoder.read`. A server that does not say whether it has the reader is unavailable: no
         order goes without its second reading because a server was busy."""
         if not self.reads:
@@ -158,6 +164,7 @@ class OpenAIDecoder:
                 model=self._model,
                 adapter=self._adapter,
                 post=post,
+                expected=[line.model_dump(mode="json") for line in expected.lines] if expected else (),
             )
         measures.tokens(
             "reader",

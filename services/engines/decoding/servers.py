@@ -14,6 +14,7 @@ from typing import TypeVar, Unpack
 
 import structlog
 
+from schemas.cart import CartDraft
 from schemas.errors import DecodeInvalid, EngineError, EngineMisconfigured, EngineUnavailable
 from schemas.evidence import Evidence
 from services.engines.decoding.completion import How
@@ -93,9 +94,14 @@ class Servers:
         """See `CartDecoder.decode`; `EngineUnavailable` only when no server could do it."""
         return self._ask(lambda decoder: decoder.decode(evidence, called_off, whole=whole), called_off)
 
-    def read(self, evidence: Evidence, called_off: threading.Event | None = None) -> Reading | None:
+    def read(
+        self,
+        evidence: Evidence,
+        called_off: threading.Event | None = None,
+        expected: CartDraft | None = None,
+    ) -> Reading | None:
         """See `CartDecoder.read`; raises as `decode`."""
-        return self._ask(lambda decoder: decoder.read(evidence, called_off), called_off)
+        return self._ask(lambda decoder: decoder.read(evidence, called_off, expected), called_off)
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """See `Completions.complete`; raises as `decode`. Its `timeout_s` is of all that is done for the

@@ -11,7 +11,7 @@ of the answer, some ten a line (docs/training.md).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from services.engines.decoding import unmasked
 from services.engines.masks.mask import Mask
 from services.engines.ports import Reading
 from services.engines.reader.prompt import menu_text, messages
-from services.engines.reader.short_form import Names, Unreadable
+from services.engines.reader.short_form import Line, Names, Unreadable
 from services.engines.reader.short_mask import short_mask
 
 Document = dict[str, Any]
@@ -55,8 +55,17 @@ def present(dialect: str, adapter: str, get: Callable[[str], Any]) -> bool:
     return any(model.get("id") == adapter for model in get("/v1/models").get("data", ()))
 
 
-def read(said: str, sheet: Sheet, *, dialect: str, model: str, adapter: str, post: Post) -> Reading:
-    """The cart that the adapter reads out of `said`.
+def read(
+    said: str,
+    sheet: Sheet,
+    *,
+    dialect: str,
+    model: str,
+    adapter: str,
+    post: Post,
+    expected: Sequence[Line] = (),
+) -> Reading:
+    """The cart that the adapter reads out of `said`; `expected` are the lines of the likeliest one, if any.
 
     Raises:
         DecodeTruncated: the server stopped before the cart was whole.
@@ -65,6 +74,9 @@ def read(said: str, sheet: Sheet, *, dialect: str, model: str, adapter: str, pos
     """
     started = time.perf_counter()
     body = request(said, sheet, dialect=dialect, model=model, adapter=adapter)
+    if expected and dialect == "llama.cpp":
+        # OpenAI's field for an answer that is largely known; llama.cpp's own server passes over it.
+        body["prediction"] = {"type": "content", "content": sheet.names.write(expected)}
     document = post(_CHAT, body | unmasked.asked(dialect))
     try:
         choice, used = document["choices"][0], document.get("usage") or {}

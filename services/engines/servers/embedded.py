@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,13 +33,55 @@ def served_at(config: Settings, port: int) -> Settings:
     )
 
 
-def llm_child(config: Settings, port: int, log_path: Path) -> Child:
-    """The embedded llama.cpp server on loopback `port`, for who shows the key of `config` (`served_at`).
+def reader_served_at(config: Settings, port: int) -> Settings:
+    """Settings that find the embedded reader's server on `port`, with the same key."""
+    return config.model_copy(update={"reader_url": f"http://127.0.0.1:{port}"})
+
+
+def has_reader_process(config: Settings) -> bool:
+    """Whether the reader gets a server of its own beside the embedded one."""
+    wanted = config.reader_process and config.reader != "off" and not config.reader_url
+    return wanted and adapters.made_for(config.llm_model) is not None
+
+
+def reader_child(config: Settings, port: int, log_path: Path, states: Path | None = None) -> Child:
+    """The reader's server on loopback `port`, for who shows the key of `config`; what it made of menus is
+    kept in the folder `states`.
 
     Raises:
         ModelError: its weights are not here.
     """
-    reader = adapters.made_for(config.llm_model) if config.reader != "off" else None
+    adapter = adapters.made_for(config.llm_model)
+    assert adapter is not None
+    options: dict[str, object] = {
+        "--model": resolve(config.llm_model, config.models_dir),
+        "--adapter": adapters.prepared(adapter, config.models_dir),
+        "--name": Path(config.llm_model).name,
+        "--port": port,
+        "--threads": config.llm_threads,
+        "--context": config.llm_context,
+    }
+    if states is not None:
+        options |= {"--states": states, "--states-bytes": config.reader_states_bytes}
+    flat = (str(part) for pair in options.items() for part in pair)
+    return Child(
+        name="reader",
+        argv=(sys.executable, "-m", "services.engines.reader_server", *flat),
+        log_path=log_path,
+        ready=lambda: answers(f"http://127.0.0.1:{port}/health"),
+        ready_timeout_s=MODEL_TIMEOUT_S,
+        env={llama_server.KEY_ENV: config.llm_api_key},
+    )
+
+
+def llm_child(config: Settings, port: int, log_path: Path) -> Child:
+    """The embedded llama.cpp server on loopback `port`, for who shows the key of `config` (`served_at`); with
+    the learned reader, unless that has a server of its own.
+
+    Raises:
+        ModelError: its weights are not here.
+    """
+    reader = adapters.made_for(config.llm_model) if config.reader != "off" and not config.reader_url else None
     return Child(
         name="llm",
         argv=llama_server.command(
@@ -58,17 +101,22 @@ def llm_child(config: Settings, port: int, log_path: Path) -> Child:
 
 
 @contextmanager
-def decode_server(config: Settings) -> Iterator[Settings]:
+def decode_server(config: Settings, *, reader_too: bool = False) -> Iterator[Settings]:
     """Settings whose `llm_url` answers to their `llm_api_key`: as they are, or with an embedded server for as
-    long as the block runs. For work in process, without queue, database or API."""
+    long as the block runs, and with `reader_too` the reader's beside it, as a stack has it. For work in
+    process, without queue, database or API."""
     if config.llm_url:
         yield config
         return
     with tempfile.TemporaryDirectory(prefix="saycart-") as folder:
         supervisor = Supervisor(Path(folder))
         port = any_free()
-        served = served_at(config, port)
-        supervisor.start([llm_child(served, port, Path(folder) / "llm.log")])
+        served, children = served_at(config, port), list[Child]()
+        if reader_too and has_reader_process(config):
+            own = any_free()
+            served = reader_served_at(served, own)
+            children.append(reader_child(served, own, Path(folder) / "reader.log"))
+        supervisor.start([*children, llm_child(served, port, Path(folder) / "llm.log")])
         try:
             yield served
         finally:

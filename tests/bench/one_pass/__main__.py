@@ -30,8 +30,8 @@ from services.cli.samples import load_menus, load_samples
 from services.engines.reader.adapters import made_for, prepared
 from services.engines.reader.prompt import messages
 from services.engines.reader.reading import Sheet
+from services.engines.reader_server.llama import Llama, Logits
 from services.reading.order import read_order
-from tests.bench.one_pass.llama_library import Llama, Logits
 from tests.bench.published import publish
 
 MENU = "harbor-coffee"

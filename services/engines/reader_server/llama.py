@@ -13,6 +13,7 @@ Cost, 1.5B in 4 bits on 2 threads: 1.2 GB; 20 to 25 ms a token in batches of 128
 from __future__ import annotations
 
 import ctypes as c
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from schemas.errors import EngineMisconfigured
 
 Logits = npt.NDArray[np.float32]
 _HINT = "Run `make setup` again: the locked package is needed."
+_TOLD = (3, 4)  # ggml's warning and error
 _SPECIAL = True  # marks of a chat are tokens of their own
 
 
@@ -81,8 +83,19 @@ class _ChatMessage(c.Structure):
     _fields_ = (("role", c.c_char_p), ("content", c.c_char_p))
 
 
+_LOG = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
+
+
+@_LOG
+def _log(level: int, text: bytes, _about: int) -> None:
+    """Warnings and errors alone; of what it tells beside them there are hundreds of lines a start."""
+    if level in _TOLD:
+        sys.stderr.buffer.write(text)
+
+
 # Function -> type of its result and of its arguments.
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "llama_log_set": (None, (_LOG, c.c_void_p)),
     "llama_model_default_params": (_ModelParams, ()),
     "llama_context_default_params": (_ContextParams, ()),
     "llama_model_load_from_file": (c.c_void_p, (c.c_char_p, _ModelParams)),
@@ -244,6 +257,7 @@ def _library() -> Any:
             function.restype, function.argtypes = result, arguments
     except (ImportError, AttributeError, OSError) as error:
         raise EngineMisconfigured(f"llama.cpp can't be reached: {error!r:.200}", hint=_HINT) from None
+    library.llama_log_set(_log, None)
     model, context = library.llama_model_default_params(), library.llama_context_default_params()
     as_made = (model.use_extra_bufts, model.vocab_only, model.no_alloc, context.n_ctx, context.n_ubatch)
     if as_made != (True, False, False, 512, 512) or not 0 < context.n_threads <= 512:

@@ -1,0 +1,176 @@
+"""The learned reader as a server of its own, for the embedded stack:
+
+    python -m services.engines.reader_server --model FILE --adapter FILE --port N
+        [--name NAME] [--threads T] [--context C] [--states FOLDER] [--states-bytes B]
+
+It checks the rules' cart in one pass where llama.cpp's server would write one, and keeps what it made of a
+menu over a restart. Paths as llama.cpp's: `/health`, `/v1/models`, `/lora-adapters`, `/v1/chat/completions`.
+Where `LLAMA_API_KEY` is set, the last two want that key. Loopback alone: nobody else is meant to ask.
+
+One answer is made at a time; what waits is answered in the order in which threads get at it. A client that
+closes its connection is noticed between two batches of 128 tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hmac
+import json
+import os
+import select
+import socket
+import sys
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from infra.processes.signals import StopSignal
+from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, InputError, SaycartError
+from services.engines.servers.llama_server import KEY_ENV, OPENMP_ENV
+
+log = structlog.get_logger()
+
+HOST = "127.0.0.1"
+LARGEST_BYTES = 4_000_000
+"""Of a request: the largest menu and its grammar take less than one."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Serve until TERM or INT. Exit codes: 0 stopped, 3 could not load, or the port is taken."""
+    args = _parser().parse_args(argv)
+    for key, value in OPENMP_ENV.items():  # read when the library loads
+        os.environ.setdefault(key, value)
+    from services.engines.reader_server.service import Reader
+
+    try:
+        reader = Reader(
+            args.model,
+            args.adapter,
+            name=args.name or args.model.name,
+            context=args.context,
+            threads=args.threads,
+            folder=args.states,
+            disk_bytes=args.states_bytes,
+        )
+        server = Server((HOST, args.port), reader, os.environ.get(KEY_ENV, ""))
+    except (SaycartError, OSError) as error:
+        print(f"The reader's server did not start: {error}", flush=True)
+        return 3
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    stop = StopSignal()
+    print(f"{reader.adapter} serves at http://{HOST}:{server.server_port}", flush=True)
+    stop.wait()
+    # Not in order: an answer in the middle of a batch can't be stopped, and its client asks again.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+class Server(ThreadingHTTPServer):
+    """`reader` answers; with a `key`, who shows it alone."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], reader: Any, key: str) -> None:
+        self.reader, self.key = reader, key
+        super().__init__(address, Handler)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection, kept open for the next request."""
+
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_GET(self) -> None:
+        reader = self.server.reader
+        if self.path == "/health":
+            self._say(HTTPStatus.OK, {"status": "ok"})
+        elif self.path == "/v1/models":
+            self._say(HTTPStatus.OK, {"object": "list", "data": [{"id": reader.name, "object": "model"}]})
+        elif self.path != "/lora-adapters":
+            self._fail(HTTPStatus.NOT_FOUND, f"There is no {self.path}")
+        elif self._may():
+            self._say(HTTPStatus.OK, [{"id": 0, "path": reader.adapter, "scale": 1.0}])
+
+    def do_POST(self) -> None:
+        body = self._body()
+        if body is None or not self._may():
+            return
+        if self.path != "/v1/chat/completions":
+            self._fail(HTTPStatus.NOT_FOUND, f"There is no {self.path}")
+            return
+        try:
+            asked = json.loads(body)
+            if not isinstance(asked, dict):
+                raise InputError("A request is a JSON object")
+            self._say(HTTPStatus.OK, self.server.reader.complete(asked, self._gone))
+        except DecodeCancelled:
+            self.close_connection = True
+        except (ValueError, InputError, DecodeInvalid, EngineMisconfigured) as error:
+            self._fail(HTTPStatus.BAD_REQUEST, str(error))
+        except Exception as error:
+            log.exception("reader.failed")
+            self._fail(HTTPStatus.INTERNAL_SERVER_ERROR, type(error).__name__)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: an order's request is a line of the worker's log already."""
+
+    def _body(self) -> bytes | None:
+        size = self.headers.get("content-length", "")
+        if not size.isdigit() or int(size) > LARGEST_BYTES:
+            self.close_connection = True
+            self._fail(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A request is {LARGEST_BYTES} bytes at most")
+            return None
+        return self.rfile.read(int(size))
+
+    def _may(self) -> bool:
+        key = self.server.key
+        shown = self.headers.get("authorization", "").removeprefix("Bearer ")
+        if not key or hmac.compare_digest(shown.encode(), key.encode()):
+            return True
+        self._fail(HTTPStatus.UNAUTHORIZED, "The key is missing or wrong")
+        return False
+
+    def _gone(self) -> bool:
+        """Whether the client closed its connection: it then has an end to read, and nothing before it."""
+        look = select.poll()
+        look.register(self.connection, select.POLLIN)
+        if not look.poll(0):
+            return False
+        try:
+            return not self.connection.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def _fail(self, status: HTTPStatus, message: str) -> None:
+        self._say(status, {"error": {"code": int(status), "message": message[:500]}})
+
+    def _say(self, status: HTTPStatus, document: Any) -> None:
+        data = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="services.engines.reader_server")
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--adapter", type=Path, required=True, help="LoRA of the reader, a GGUF")
+    parser.add_argument("--name", default="")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--context", type=int, default=12_288, help="tokens of the longest prompt and answer")
+    parser.add_argument("--states", type=Path, help="folder in which menus that were read are kept")
+    parser.add_argument("--states-bytes", type=int, default=0, help="the most that they take there")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""The reader's model behind a chat call of the OpenAI protocol, in llama.cpp's shape.
+
+Of a request it takes `messages`, `grammar`, `max_tokens`, and `prediction`, OpenAI's field for an answer that
+is largely known (https://platform.openai.com/docs/guides/predicted-outputs). It is greedy. Beside the text it
+tells of each token how likely the model held it without the mask, as llama.cpp's server does with `logprobs`,
+those of a prediction included, which that server leaves out.
+
+Cost: the model's weights a second time beside llama.cpp's server (1.2 GB with the 1.5B), and its context.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import InputError
+from services.engines.masks.vocabulary import read_vocabulary
+from services.engines.reader_server.answering import Answer, Answering
+from services.engines.reader_server.llama import Llama
+from services.engines.reader_server.prefixes import Prefixes
+
+Document = dict[str, Any]
+PACKAGE = "xllamacpp"
+MOST_TOKENS = 4_096
+# Two questions of which nothing but the menu's part is the same.
+_ONE, _OTHER = "a", "b"
+
+
+class Reader:
+    """A model with its adapter; one answer at a time, whoever asks."""
+
+    def __init__(
+        self,
+        model: Path,
+        adapter: Path,
+        *,
+        name: str,
+        context: int,
+        threads: int,
+        folder: Path | None = None,
+        disk_bytes: int = 0,
+    ) -> None:
+        self.name, self.adapter = name, adapter.stem
+        vocabulary = read_vocabulary(model)
+        self._model = Llama(model, adapter, context=context, threads=threads)
+        about = _about(model, adapter)
+        self._answering = Answering(
+            Prefixes(self._model, folder, about=about, disk_bytes=disk_bytes),
+            vocabulary.tokenizer(),
+            vocabulary.end,
+        )
+        self._one_at_a_time = threading.Lock()
+
+    def complete(self, body: Document, gone: Callable[[], bool]) -> Document:
+        """The document that answers a request.
+
+        Raises:
+            InputError: the request can't be read, or asks for what this server has not.
+            DecodeInvalid, DecodeCancelled, EngineMisconfigured: as `Answering.answer`.
+        """
+        messages, most = _messages(body), body.get("max_tokens", MOST_TOKENS)
+        prediction, grammar = _prediction(body), body.get("grammar", "")
+        if not isinstance(most, int) or not 1 <= most <= MOST_TOKENS or not isinstance(grammar, str):
+            raise InputError(f"max_tokens is a number of 1 to {MOST_TOKENS}, and grammar a text")
+        if body.get("temperature", 0) != 0:
+            raise InputError("This server is greedy: temperature is 0", hint="Ask the decode server.")
+        with self._one_at_a_time:
+            started = time.perf_counter()
+            prompt, shared = self._tokens(messages)
+            answer = self._answering.answer(
+                prompt,
+                shared,
+                grammar=grammar,
+                prediction=self._model.tokenize(prediction),
+                most=most,
+                gone=gone,
+            )
+            return self._document(answer, time.perf_counter() - started)
+
+    def _tokens(self, messages: list[dict[str, str]]) -> tuple[list[int], int]:
+        """A prompt, and how many of its first tokens are there whatever the last message says."""
+        prompt = self._model.chat(messages)
+        before, last = messages[:-1], messages[-1]
+        one, other = (self._model.chat([*before, {**last, "content": said}]) for said in (_ONE, _OTHER))
+        shared = 0
+        for tokens in zip(one, other, prompt, strict=False):
+            if len(set(tokens)) > 1:
+                break
+            shared += 1
+        return prompt, min(shared, len(prompt) - 1)
+
+    def _document(self, answer: Answer, seconds: float) -> Document:
+        pieces = [self._model.piece(drawn.token) for drawn in answer.tokens]
+        content = [
+            {
+                "id": drawn.token,
+                "token": _shown(piece),
+                "bytes": list(piece),
+                "logprob": drawn.logprob,
+                "top_logprobs": [
+                    {
+                        "id": drawn.best,
+                        "token": _shown(self._model.piece(drawn.best)),
+                        "logprob": drawn.best_logprob,
+                    }
+                ],
+            }
+            for drawn, piece in zip(answer.tokens, pieces, strict=True)
+        ]
+        # What ends an answer is a mark of the chat, of which the text has nothing.
+        text = b"".join(pieces[:-1] if answer.ended else pieces)
+        return {
+            "id": f"chatcmpl-{uuid.uuid4().hex}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": self.name,
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": _shown(text)},
+                    "logprobs": {"content": content},
+                    "finish_reason": "stop" if answer.ended else "length",
+                }
+            ],
+            "usage": {
+                "prompt_tokens": answer.prompt,
+                "completion_tokens": len(answer.tokens),
+                "total_tokens": answer.prompt + len(answer.tokens),
+                "prompt_tokens_details": {"cached_tokens": answer.cached},
+                "completion_tokens_details": {"accepted_prediction_tokens": answer.accepted},
+            },
+            "timings": {"seconds": round(seconds, 4)},
+        }
+
+
+def _messages(body: Document) -> list[dict[str, str]]:
+    found = body.get("messages")
+    fit = isinstance(found, list) and found and all(isinstance(one, dict) for one in found)
+    if not fit or not all(isinstance(one.get(key), str) for one in found for key in ("role", "content")):  # type: ignore[union-attr]
+        raise InputError("messages is a list of turns, each with a role and a content")
+    return found  # type: ignore[return-value]
+
+
+def _prediction(body: Document) -> str:
+    found = body.get("prediction") or {"content": ""}
+    if not isinstance(found, dict) or not isinstance(found.get("content"), str):
+        raise InputError('prediction is {"type": "content", "content": TEXT}')
+    return str(found["content"])
+
+
+def _about(model: Path, adapter: Path) -> str:
+    """Names what states are good for; a model by its file's marks, since to hash 1 GB takes seconds."""
+    file = model.stat()
+    adapted = hashlib.sha256(adapter.read_bytes()).hexdigest()
+    return f"{PACKAGE} {version(PACKAGE)} {model.name} {file.st_size} {file.st_mtime_ns} {adapted}"
+
+
+def _shown(piece: bytes) -> str:
+    """A part of a character is shown as llama.cpp shows it."""
+    return piece.decode("utf-8", errors="replace")

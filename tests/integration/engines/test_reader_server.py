@@ -1,0 +1,195 @@
+"""The reader's server over a small real model: a prediction changes how an answer is made and not the answer,
+and what was made of a menu is taken up again."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.settings import settings
+from infra.weights.models import ModelError, resolve
+from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
+from services.engines.masks.vocabulary import Vocabulary, read_vocabulary
+from services.engines.reader_server.answering import Answer, Answering
+from services.engines.reader_server.llama import Llama
+from services.engines.reader_server.prefixes import LEAST_TOKENS, Prefixes
+
+MODEL = "smollm2-135m-instruct-q4_1.gguf"
+CAKES = "Menu: apple cake, plum cake, cheese cake, lemon tart, pear tart, rye bread, corn bread, scone. " * 4
+TEAS = "Menu: black tea, green tea, mint tea, ginger tea, white tea, oolong, rooibos, chamomile, maté. " * 4
+CAKE = '%llguidance {}\nstart: NUMBER " " KIND\nNUMBER: /[1-9]/\nKIND: "apple cake" | "plum cake" | "lemon tart"\n'
+ALONE = '%llguidance {}\nstart: "quixotry"\n'
+
+
+@pytest.fixture(scope="module")
+def file() -> Path:
+    here = settings()
+    try:
+        return Path(resolve(MODEL, here.models_dir))
+    except ModelError:
+        pytest.skip("the small test model is not here: saycart models fetch --tests")
+
+
+@pytest.fixture(scope="module")
+def vocabulary(file: Path) -> Vocabulary:
+    return read_vocabulary(file)
+
+
+@pytest.fixture(scope="module")
+def model(file: Path) -> Llama:
+    return Llama(file, context=512, batch=64, threads=1)
+
+
+class Desk:
+    """One reader: asks it about a menu, as the server does."""
+
+    def __init__(self, model: Llama, vocabulary: Vocabulary, prefixes: Prefixes) -> None:
+        self.model, self.prefixes = model, prefixes
+        self.answering = Answering(prefixes, vocabulary.tokenizer(), vocabulary.end)
+
+    def tokens(self, menu: str, said: str) -> list[int]:
+        return self.model.chat([{"role": "system", "content": menu}, {"role": "user", "content": said}])
+
+    def ask(
+        self,
+        said: str,
+        *,
+        menu: str = CAKES,
+        grammar: str = CAKE,
+        prediction: str | list[int] = "",
+        most: int = 20,
+        gone: Callable[[], bool] = lambda: False,
+    ) -> Answer:
+        prompt, other = self.tokens(menu, said), self.tokens(menu, "~")
+        shared = next(n for n, pair in enumerate(zip(prompt, other, strict=False)) if len(set(pair)) > 1)
+        guess = self.model.tokenize(prediction) if isinstance(prediction, str) else prediction
+        return self.answering.answer(prompt, shared, grammar=grammar, prediction=guess, most=most, gone=gone)
+
+    def text(self, answer: Answer) -> str:
+        told = answer.tokens[:-1] if answer.ended else answer.tokens
+        return b"".join(self.model.piece(one.token) for one in told).decode()
+
+
+@pytest.fixture
+def desk(model: Llama, vocabulary: Vocabulary) -> Iterator[Desk]:
+    model.cut(0)
+    yield Desk(model, vocabulary, Prefixes(model))
+
+
+def logprob(answer: Answer) -> float:
+    return sum(one.logprob for one in answer.tokens)
+
+
+def test_a_prediction_that_holds_is_checked_and_not_written(desk: Desk) -> None:
+    written = desk.ask("one plum cake please")
+    drawn = [one.token for one in written.tokens[:-1]]
+    checked = desk.ask("one plum cake please", prediction=drawn)
+    assert written.ended and checked.ended
+    assert [one.token for one in checked.tokens] == [one.token for one in written.tokens]
+    assert logprob(checked) == pytest.approx(logprob(written), abs=0.05)
+    assert (written.accepted, checked.accepted) == (0, len(checked.tokens) - 1)
+
+
+@pytest.mark.parametrize("prediction", ["9 lemon tart", "1", "1 plum cakes and more", "quixotry", "é"])
+def test_a_prediction_that_does_not_hold_changes_nothing(desk: Desk, prediction: str) -> None:
+    written = desk.ask("one plum cake please")
+    assert desk.text(written) != prediction
+    checked = desk.ask("one plum cake please", prediction=prediction)
+    assert [one.token for one in checked.tokens] == [one.token for one in written.tokens]
+    assert logprob(checked) == pytest.approx(logprob(written), abs=0.05)
+    assert checked.accepted < len(checked.tokens)
+
+
+def test_what_the_mask_forces_is_told_with_what_the_model_would_have_said(desk: Desk) -> None:
+    forced = desk.ask("one plum cake please", grammar=ALONE, prediction="quixotry")
+    assert desk.text(forced) == "quixotry"
+    assert forced.tokens[0].best != forced.tokens[0].token
+    assert forced.tokens[0].logprob < forced.tokens[0].best_logprob <= 0.0
+    assert logprob(forced) < math.log(0.001)
+
+
+def test_without_a_mask_the_likeliest_tokens_are_drawn(desk: Desk) -> None:
+    free = desk.ask("one plum cake please", grammar="", most=5)
+    assert (len(free.tokens), free.ended) == (5, False)
+    assert all(one.token == one.best for one in free.tokens)
+
+
+def test_an_answer_is_cut_off_at_the_most_that_was_asked_for(desk: Desk) -> None:
+    whole = desk.text(desk.ask("one plum cake please"))
+    cut = desk.ask("one plum cake please", prediction=whole, most=2)
+    assert (len(cut.tokens), cut.ended) == (2, False)
+
+
+def test_a_mask_that_does_not_compile_is_an_error(desk: Desk) -> None:
+    with pytest.raises(DecodeInvalid):
+        desk.ask("one plum cake please", grammar="%llguidance {}\nstart: MISSING\n")
+
+
+def test_a_prompt_without_room_is_an_error_and_the_next_is_answered(desk: Desk) -> None:
+    with pytest.raises(EngineMisconfigured):
+        desk.ask("one plum cake please " * 120)
+    assert desk.ask("one plum cake please").ended
+
+
+def test_the_menu_is_read_once_and_taken_up_after_another(desk: Desk) -> None:
+    first = desk.ask("one plum cake please")
+    again = desk.ask("two apple cakes")
+    desk.ask("a green tea", menu=TEAS, grammar="", most=1)
+    back = desk.ask("one plum cake please")
+    assert first.cached == 0
+    assert again.cached >= LEAST_TOKENS
+    assert back.cached == again.cached
+    assert [one.token for one in back.tokens] == [one.token for one in first.tokens]
+    assert logprob(back) == pytest.approx(logprob(first), abs=0.05)
+
+
+def test_a_new_start_takes_up_the_menu_from_disk(
+    model: Llama, vocabulary: Vocabulary, tmp_path: Path
+) -> None:
+    def started(about: str = "a model") -> Desk:
+        model.cut(0)
+        return Desk(model, vocabulary, Prefixes(model, tmp_path, about=about, disk_bytes=10**8))
+
+    first = started().ask("one plum cake please")
+    (file,) = tmp_path.iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    again = started().ask("one plum cake please")
+    assert (first.cached, again.cached) == (0, first.prompt - (first.prompt - again.cached))
+    assert again.cached >= LEAST_TOKENS
+    assert started("another model").ask("one plum cake please").cached == 0
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    assert started().ask("one plum cake please").cached == 0  # and it is written anew
+    assert started().ask("one plum cake please").cached == again.cached
+
+
+def test_the_folder_holds_no_more_than_it_may(model: Llama, vocabulary: Vocabulary, tmp_path: Path) -> None:
+    model.cut(0)
+    desk = Desk(model, vocabulary, Prefixes(model, tmp_path, disk_bytes=10**8))
+    desk.ask("one plum cake please")
+    (file,) = tmp_path.iterdir()
+    room = int(file.stat().st_size * 1.5)
+    desk = Desk(model, vocabulary, Prefixes(model, tmp_path, disk_bytes=room))
+    desk.ask("a green tea", menu=TEAS, grammar="", most=1)
+    (left,) = tmp_path.iterdir()
+    assert left.name != file.name
+
+
+def test_memory_holds_no_more_than_it_may(model: Llama, vocabulary: Vocabulary) -> None:
+    model.cut(0)
+    desk = Desk(model, vocabulary, Prefixes(model, memory_bytes=1))
+    desk.ask("one plum cake please")
+    desk.ask("a green tea", menu=TEAS, grammar="", most=1)
+    assert desk.ask("one plum cake please").cached < LEAST_TOKENS
+
+
+def test_who_is_gone_is_noticed_between_two_batches_and_what_was_read_is_kept(desk: Desk) -> None:
+    looked = threading.Semaphore(2)
+    with pytest.raises(DecodeCancelled):
+        desk.ask("one plum cake please", gone=lambda: not looked.acquire(blocking=False))
+    assert desk.ask("one plum cake please").cached >= desk.model.batch
