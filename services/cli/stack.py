@@ -32,6 +32,7 @@ from services.workers.stack import Stack
 _LABELS = {
     "redis": "queue (redis)",
     "llm": "language model",
+    "reader": "learned reader",
     StageName.TRANSCRIBE: "worker: transcribe",
     StageName.READ: "worker: read, validate",
     StageName.DECODE: "worker: decode",

@@ -136,7 +136,7 @@ def test_no_circle_of_rooms() -> None:
 HOSTS: dict[str, str | tuple[str, ...]] = {
     "faster_whisper": "services.engines.recognition.whisper",
     "av": "services.engines",
-    "xllamacpp": "services.engines.servers.llama_server",
+    "xllamacpp": ("services.engines.servers.llama_server", "services.engines.reader_server.llama"),
     "llguidance": ("services.engines", "services.training.answer", "services.examples.by_hand"),
     "celery": "",
     "kombu": ("infra.redis.broker", "infra.redis.transport"),

@@ -105,13 +105,13 @@ class Handler(BaseHTTPRequestHandler):
             self._fail(HTTPStatus.NOT_FOUND, f"There is no {self.path}")
             return
         try:
-            asked = json.loads(body)
+            asked = _document(body)
             if not isinstance(asked, dict):
                 raise InputError("A request is a JSON object")
             self._say(HTTPStatus.OK, self.server.reader.complete(asked, self._gone))
         except DecodeCancelled:
             self.close_connection = True
-        except (ValueError, InputError, DecodeInvalid, EngineMisconfigured) as error:
+        except (InputError, DecodeInvalid, EngineMisconfigured) as error:
             self._fail(HTTPStatus.BAD_REQUEST, str(error))
         except Exception as error:
             log.exception("reader.failed")
@@ -157,6 +157,13 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+
+def _document(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise InputError(f"The request is no JSON: {error}") from None
 
 
 def _parser() -> argparse.ArgumentParser:

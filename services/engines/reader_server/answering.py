@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from llguidance import LLMatcher, LLTokenizer
 
-from schemas.errors import DecodeCancelled, DecodeInvalid
+from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
 from services.engines.reader_server.prefixes import Prefixes
 
 Row = npt.NDArray[np.float32]
@@ -75,7 +75,10 @@ class Answering:
             DecodeCancelled: `gone` said so; asked before each batch.
             EngineMisconfigured: there is no room for so many tokens.
         """
-        matcher = self._matcher(grammar) if grammar else None
+        room = self._prefixes.model.context - len(prompt)
+        if room < 1:
+            raise EngineMisconfigured(f"{len(prompt)} tokens are more than the reader's context holds")
+        matcher, most = self._matcher(grammar) if grammar else None, min(most, room)
         guess = list(prediction)[: min(most, self._batch - 1)]
         if matcher is not None:
             guess = guess[: matcher.validate_tokens(guess)]

@@ -86,11 +86,13 @@ class _ChatMessage(c.Structure):
 _LOG = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
 
 
-@_LOG
-def _log(level: int, text: bytes, _about: int) -> None:
+def _tell(level: int, text: bytes, _about: int) -> None:
     """Warnings and errors alone; of what it tells beside them there are hundreds of lines a start."""
     if level in _TOLD:
         sys.stderr.buffer.write(text)
+
+
+_log = _LOG(_tell)  # kept here: the library calls it for as long as it lives
 
 
 # Function -> type of its result and of its arguments.

@@ -1,4 +1,5 @@
-"""The learned reader on a real llama.cpp server: its adapter is at work for its requests and no other."""
+"""The learned reader on a real llama.cpp server: its adapter is at work for its requests and no other. Its own
+server reads the same."""
 
 from __future__ import annotations
 
@@ -8,12 +9,15 @@ from pathlib import Path
 import httpx
 import pytest
 
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Supervisor
 from infra.settings import Settings, settings
 from infra.weights.models import ModelError, resolve
 from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container
-from services.engines.servers.embedded import decode_server
+from services.checks.two_readers import guessed
+from services.engines.servers.embedded import decode_server, reader_child, reader_served_at
 from services.reading.order import read_order
 from services.training.notation import read_menu
 
@@ -32,6 +36,43 @@ def config() -> Iterator[Settings]:
     # One slot: what pushes a menu's prompt out of it is seen at once.
     with decode_server(here.model_copy(update={"llm_url": "", "reader": "all", "llm_slots": 1})) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def own(config: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """The same with a reader's server beside it; in a stack one of them has the adapter."""
+    folder, port = tmp_path_factory.mktemp("reader"), any_free()
+    supervisor = Supervisor(folder)
+    supervisor.start([reader_child(config, port, folder / "reader.log")])
+    try:
+        yield reader_served_at(config, port)
+    finally:
+        supervisor.stop()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "two cheeseburgers, one with no pickles",
+        "I'll have the, uh, fries, no wait, make that onion rings",
+    ],
+)
+def test_it_reads_what_the_decode_server_reads_whatever_is_expected(
+    config: Settings, own: Settings, said: str
+) -> None:
+    evidence = read_order(said, MENU, 1)
+    theirs = Container(config).decoder.read(evidence)
+    other = guessed(read_order("three cheeseburgers", MENU, 1))
+    assert theirs is not None
+    assert other is not None
+    for expected in (None, guessed(evidence), other):
+        ours = Container(own).readers.read(evidence, None, expected)
+        assert ours is not None
+        assert (ours.text, ours.lines, ours.overruled) == (theirs.text, theirs.lines, theirs.overruled)
+        assert ours.completion_tokens == theirs.completion_tokens
+        assert ours.prompt_tokens == theirs.prompt_tokens
+        # Batches of another size round otherwise.
+        assert ours.logprob == pytest.approx(theirs.logprob, abs=0.1)
 
 
 def test_an_order_is_read_with_the_probability_that_the_model_gives_it(config: Settings) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,13 @@ from services.engines.reader_server.llama import Llama
 from services.engines.reader_server.prefixes import LEAST_TOKENS, Prefixes
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
-CAKES = "Menu: apple cake, plum cake, cheese cake, lemon tart, pear tart, rye bread, corn bread, scone. " * 4
-TEAS = "Menu: black tea, green tea, mint tea, ginger tea, white tea, oolong, rooibos, chamomile, maté. " * 4
-CAKE = '%llguidance {}\nstart: NUMBER " " KIND\nNUMBER: /[1-9]/\nKIND: "apple cake" | "plum cake" | "lemon tart"\n'
+CAKES = "Menu: apple cake, plum cake, cheese cake, lemon tart, pear tart, rye bread, corn bread, scone. " * 3
+TEAS = "Menu: black tea, green tea, mint tea, ginger tea, white tea, oolong, rooibos, chamomile, maté. " * 3
+CAKE = """%llguidance {}
+start: NUMBER " " KIND
+NUMBER: /[1-9]/
+KIND: "apple cake" | "plum cake" | "lemon tart"
+"""
 ALONE = '%llguidance {}\nstart: "quixotry"\n'
 
 
@@ -41,7 +45,7 @@ def vocabulary(file: Path) -> Vocabulary:
 
 @pytest.fixture(scope="module")
 def model(file: Path) -> Llama:
-    return Llama(file, context=512, batch=64, threads=1)
+    return Llama(file, context=256, batch=64, threads=1)
 
 
 class Desk:
@@ -75,9 +79,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(model: Llama, vocabulary: Vocabulary) -> Iterator[Desk]:
+def desk(model: Llama, vocabulary: Vocabulary) -> Desk:
     model.cut(0)
-    yield Desk(model, vocabulary, Prefixes(model))
+    return Desk(model, vocabulary, Prefixes(model))
 
 
 def logprob(answer: Answer) -> float:
@@ -88,7 +92,8 @@ def test_a_prediction_that_holds_is_checked_and_not_written(desk: Desk) -> None:
     written = desk.ask("one plum cake please")
     drawn = [one.token for one in written.tokens[:-1]]
     checked = desk.ask("one plum cake please", prediction=drawn)
-    assert written.ended and checked.ended
+    assert written.ended
+    assert checked.ended
     assert [one.token for one in checked.tokens] == [one.token for one in written.tokens]
     assert logprob(checked) == pytest.approx(logprob(written), abs=0.05)
     assert (written.accepted, checked.accepted) == (0, len(checked.tokens) - 1)
@@ -113,8 +118,8 @@ def test_what_the_mask_forces_is_told_with_what_the_model_would_have_said(desk: 
 
 
 def test_without_a_mask_the_likeliest_tokens_are_drawn(desk: Desk) -> None:
-    free = desk.ask("one plum cake please", grammar="", most=5)
-    assert (len(free.tokens), free.ended) == (5, False)
+    free = desk.ask("one plum cake please", grammar="", most=3)
+    assert (len(free.tokens), free.ended) == (3, False)
     assert all(one.token == one.best for one in free.tokens)
 
 
@@ -131,7 +136,7 @@ def test_a_mask_that_does_not_compile_is_an_error(desk: Desk) -> None:
 
 def test_a_prompt_without_room_is_an_error_and_the_next_is_answered(desk: Desk) -> None:
     with pytest.raises(EngineMisconfigured):
-        desk.ask("one plum cake please " * 120)
+        desk.ask("one plum cake please " * 60)
     assert desk.ask("one plum cake please").ended
 
 
@@ -158,7 +163,7 @@ def test_a_new_start_takes_up_the_menu_from_disk(
     (file,) = tmp_path.iterdir()
     assert file.stat().st_mode & 0o077 == 0
     again = started().ask("one plum cake please")
-    assert (first.cached, again.cached) == (0, first.prompt - (first.prompt - again.cached))
+    assert first.cached == 0
     assert again.cached >= LEAST_TOKENS
     assert started("another model").ask("one plum cake please").cached == 0
     data = bytearray(file.read_bytes())

@@ -1,0 +1,147 @@
+"""The reader's own server as the stack starts it, over HTTP. What it reads is held against llama.cpp's server
+in `test_reader.py`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Supervisor
+from infra.settings import Settings, settings
+from infra.weights.models import ModelError, resolve
+from schemas.errors import DecodeCancelled, EngineMisconfigured
+from schemas.menu import Menu
+from services.bootstrap import Container
+from services.engines.decoding.calls import Calls
+from services.engines.servers.embedded import (
+    has_reader_process,
+    reader_child,
+    reader_served_at,
+)
+from services.reading.order import read_order
+from services.training.notation import read_menu
+
+ROOT = Path(__file__).parents[3]
+# Small, so that its prompt is read in a few seconds.
+MENU: Menu = read_menu(ROOT / "tests/told/taught/b/big-earls-burgers.menu")
+CHAT = "/v1/chat/completions"
+HELLO = {"messages": [{"role": "user", "content": "Say: hello"}], "max_tokens": 1}
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """The reader's server alone, in the place of the decode server too: they speak alike."""
+    here = settings().model_copy(update={"llm_api_key": "of this test alone", "reader": "all"})
+    try:
+        resolve(here.llm_model, here.models_dir)
+    except ModelError:
+        pytest.skip("the default weights are not here: saycart models fetch")
+    folder, port = tmp_path_factory.mktemp("reader"), any_free()
+    supervisor = Supervisor(folder)
+    supervisor.start([reader_child(here, port, folder / "reader.log", folder / "states")])
+    try:
+        served = reader_served_at(here, port)
+        yield served.model_copy(update={"llm_url": served.reader_url})
+    finally:
+        supervisor.stop()
+
+
+@pytest.fixture(scope="module")
+def parts(config: Settings) -> Iterator[Container]:
+    found = Container(config)
+    yield found
+    found.close()
+
+
+def test_what_is_warmed_need_not_be_read_by_the_order(parts: Container, config: Settings) -> None:
+    evidence = read_order("a cheeseburger", MENU, 1)
+    parts.warm_menu(MENU, 1)
+    fresh = Container(config)  # of another process, which asks for a proof of its own
+    found = fresh.readers.read(evidence)
+    assert found is not None
+    assert found.cached_tokens > 0.9 * found.prompt_tokens
+    fresh.close()
+
+
+def test_it_is_proved_and_asked_for_its_health_as_the_decode_server_is(config: Settings) -> None:
+    def checked(url: str) -> str:
+        parts = Container(config.model_copy(update={"reader_url": url}))
+        parts.prove_decoder()
+        until = time.monotonic() + 60
+        while (found := parts.ready()["decoder"]) == "not known yet" and time.monotonic() < until:
+            time.sleep(0.1)
+        parts.close()
+        return found
+
+    assert checked(config.reader_url) == "ok"
+    assert checked(f"http://127.0.0.1:{any_free()}") == "the reader's: no answer"
+
+
+def test_only_who_shows_the_key_may_ask(config: Settings) -> None:
+    with httpx.Client(base_url=config.reader_url, trust_env=False) as http:
+        assert http.get("/health").json() == {"status": "ok"}
+        assert http.get("/lora-adapters").status_code == 401
+        assert http.post(CHAT, json=HELLO).status_code == 401
+        http.headers["Authorization"] = f"Bearer {config.llm_api_key}"
+        assert len(http.get("/lora-adapters").json()) == 1
+        assert http.post(CHAT, json=HELLO, timeout=60).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        (b"{", "JSON"),
+        (b"[]", "object"),
+        (b"{}", "messages"),
+        (b'{"messages": [{"role": "user"}]}', "messages"),
+        (b'{"messages": [{"role": "user", "content": "a"}], "max_tokens": 0}', "max_tokens"),
+        (b'{"messages": [{"role": "user", "content": "a"}], "temperature": 0.7}', "greedy"),
+        (b'{"messages": [{"role": "user", "content": "a"}], "prediction": "a"}', "prediction"),
+        (b'{"messages": [{"role": "user", "content": "a"}], "grammar": "start: ("}', "compile"),
+    ],
+)
+def test_a_request_that_it_can_t_answer_is_refused_in_words(
+    config: Settings, body: bytes, named: str
+) -> None:
+    headers = {"Authorization": f"Bearer {config.llm_api_key}"}
+    answer = httpx.post(f"{config.reader_url}{CHAT}", content=body, headers=headers, trust_env=False)
+    assert answer.status_code == 400
+    assert named in answer.json()["error"]["message"]
+
+
+def test_a_prompt_beyond_its_context_is_refused_and_the_next_is_answered(
+    config: Settings, parts: Container
+) -> None:
+    calls = Calls(config.reader_url, timeout_s=120, api_key=config.llm_api_key)
+    with pytest.raises(EngineMisconfigured, match="refused"):
+        calls.post(CHAT, {**HELLO, "messages": [{"role": "user", "content": "word " * 20_000}]})
+    assert parts.readers.read(read_order("a cheeseburger", MENU, 1)) is not None
+
+
+def test_what_is_called_off_is_not_read_to_its_end(config: Settings) -> None:
+    calls = Calls(config.reader_url, timeout_s=120, api_key=config.llm_api_key)
+    long = {**HELLO, "messages": [{"role": "user", "content": "a word and another " * 700}]}
+    short = {**HELLO, "messages": [{"role": "user", "content": "a word and another " * 30}]}
+    for after_s in (1.0, 4.0, 16.0):  # to its end it takes a minute, and begins late on a busy machine
+        off = threading.Event()
+        threading.Timer(after_s, off.set).start()
+        with pytest.raises(DecodeCancelled):
+            calls.post(CHAT, long, called_off=off)
+        used = calls.post(CHAT, short, timeout_s=40)["usage"]
+        if used["prompt_tokens_details"]["cached_tokens"] > 100:
+            return
+    pytest.fail("it never began")
+
+
+def test_who_has_no_use_for_it_gets_none() -> None:
+    here = settings().model_copy(update={"llm_url": "", "reader": "all", "reader_process": True})
+    assert has_reader_process(here)
+    for off in ({"reader": "off"}, {"reader_process": False}, {"reader_url": "http://127.0.0.1:1"}):
+        assert not has_reader_process(here.model_copy(update=off))
+    assert not has_reader_process(here.model_copy(update={"llm_model": "smollm2-135m-instruct-q4_1.gguf"}))
