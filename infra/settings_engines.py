@@ -1,0 +1,88 @@
+"""Settings of recognisers, decode servers and the learned reader; part of `Settings`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from infra.settings_oidc import OidcSettings
+
+
+class EngineSettings(OidcSettings):
+    """Which engines there are, where they serve, and which orders they are asked about."""
+
+    whisper_model: str = "faster-whisper-base"
+    """A name in the model lock (`faster-whisper-base`, `faster-whisper-tiny.en`), a path, or a hub name."""
+
+    whisper_second: str = "faster-whisper-tiny.en"
+    """As `whisper_model`: a second recogniser, asked where the first is unsure (English). Empty: none."""
+
+    whisper_threads: int = 2
+    """CPU threads of one transcription."""
+
+    whisper_device: str = "cpu"
+    """`cpu` (int8) or `cuda` (float16)."""
+
+    llm_url: str = ""
+    """OpenAI-compatible server with guided decoding, or several like ones with commas between. Empty: the
+    embedded llama.cpp server."""
+
+    llm_dialect: str = "llama.cpp"
+    """How the server takes a grammar: `llama.cpp` or `vllm`."""
+
+    llm_model: str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+    """A name in the model lock, a path to a GGUF, or the name that an external server serves."""
+
+    llm_api_key: str = ""
+    """Sent as a bearer token to `llm_url`, if set. The embedded server asks for it; empty: for a new one at
+    each start."""
+
+    llm_port: int = 0
+    """Port of the embedded llama.cpp server; 0 takes a free one and remembers it in `home`."""
+
+    llm_threads: int = 2
+    """CPU threads of the embedded llama.cpp server."""
+
+    llm_slots: int = 2
+    """Prompt prefixes that the embedded server keeps warm side by side: one a menu is best."""
+
+    llm_context: int = 12_288
+    """Tokens a slot of the embedded server holds: prompt plus the largest cart that the mask allows."""
+
+    llm_timeout_s: float = 120.0
+    """One decode; past it the attempt counts as an outage."""
+
+    score_drafts: bool = False
+    """Score each finished cart without the mask: which fields the model would have said otherwise. Costs vLLM
+    a prefill an order, llama.cpp some of each token's time."""
+
+    skip_settled: bool = True
+    """Where the words leave one cart, write it down without asking the model, which has nothing to choose."""
+
+    check_settled: int = Field(50, ge=0)
+    """One in so many settled orders is decoded all the same and compared: a standing check of server and
+    mask. 0: none, 1: each."""
+
+    reader: Literal["all", "open", "off"] = "all"
+    """Which orders the learned reader reads beside the rules: all of them, those alone that the words leave
+    open or in doubt, or none. It works where the model has an adapter (`infra/adapters`) and the server has
+    loaded it."""
+
+    reader_url: str = ""
+    """Server of the learned reader (`services.engines.reader_server`), or several with commas between, asked
+    with `llm_api_key`. Empty: the decode server reads; or the one that `saycart run` starts beside it."""
+
+    reader_process: bool = True
+    """Whether `saycart run` and `saycart eval` start the reader's server beside the embedded one: it checks
+    the rules' cart in one pass, and takes the model's memory a second time."""
+
+    reader_states_bytes: int = Field(1_000_000_000, ge=0)
+    """Disk under `home` for what the reader's server made of menus, which a new start takes up in place of
+    reading them again: some 40 MB a menu. 0: nothing is kept."""
+
+    fallback_llm_url: str = ""
+    """A second decoder, asked only when the first stays down. Empty: none, the order goes to review."""
+
+    fallback_llm_dialect: str = "llama.cpp"
+    """As `llm_dialect`, for the second decoder."""
