@@ -234,12 +234,7 @@ class ScriptedDecoder:
             raise step
         return Decoded(step, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
 
-    def read(
-        self,
-        evidence: Evidence,
-        called_off: threading.Event | None = None,
-        expected: CartDraft | None = None,
-    ) -> Reading | None:
+    def read(self, evidence: Evidence, *_how: object) -> Reading | None:
         return self.reading
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
@@ -261,12 +256,7 @@ class GatedDecoder:
             time.sleep(0.02)
         return Decoded(RIGHT, "stand-in", "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
 
-    def read(
-        self,
-        evidence: Evidence,
-        called_off: threading.Event | None = None,
-        expected: CartDraft | None = None,
-    ) -> Reading | None:
+    def read(self, evidence: Evidence, *_how: object) -> Reading | None:
         """It has no reader."""
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:

@@ -1,5 +1,5 @@
-"""The learned reader on a real llama.cpp server: its adapter is at work for its requests and no other. Its own
-server reads the same."""
+"""The learned reader on a real llama.cpp server: its adapter is at work for its requests and no other. Its
+own server reads the same."""
 
 from __future__ import annotations
 
