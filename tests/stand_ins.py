@@ -222,6 +222,7 @@ class ScriptedDecoder:
     meanwhile: Callable[[], object] = lambda: None
     name: str = "stand-in"
     reading: Reading | None = None
+    expected: list[object] = field(default_factory=list)
 
     def decode(
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
@@ -234,7 +235,8 @@ class ScriptedDecoder:
             raise step
         return Decoded(step, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
 
-    def read(self, evidence: Evidence, *_how: object) -> Reading | None:
+    def read(self, evidence: Evidence, _called_off: object, expected: object) -> Reading | None:
+        self.expected.append(expected)
         return self.reading
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
@@ -310,6 +312,7 @@ class Works:
     skip_settled: bool = False
     check_settled: int = 0
     reader: Literal["all", "open", "off"] = "off"
+    readers: ScriptedDecoder | None = None
 
     def __post_init__(self) -> None:
         self.database = self.database.everywhere()
@@ -334,6 +337,7 @@ class Works:
             skip_settled=self.skip_settled,
             check_settled=self.check_settled,
             reader=self.reader,
+            readers=lambda: self.readers or self.decoder,
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
 

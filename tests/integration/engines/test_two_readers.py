@@ -9,6 +9,7 @@ import pytest
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
+from schemas.cart import CartDraft
 from schemas.compare import canonical_draft
 from schemas.errors import EngineUnavailable
 from schemas.lifecycle import State
@@ -81,6 +82,16 @@ def test_open_orders_alone_are_read_where_that_is_set(world: Works) -> None:
     assert settled.engine == {"decoder": "none: settled"}
     strange = world.until_settled(world.typed(STRANGE))
     assert strange.engine["reader"]["verdict"] == "vouched"
+
+
+def test_who_reads_may_be_another_server_and_is_told_which_cart_to_expect(world: Works) -> None:
+    world.readers = readers = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
+    assert world.until_settled(world.typed()).state is State.COMPLETED
+    assert world.until_settled(world.typed(STRANGE)).state is State.IN_REVIEW
+    plain, strange = readers.expected
+    assert isinstance(plain, CartDraft)
+    assert canonical_draft(plain) == canonical_draft(RIGHT)
+    assert strange is None
 
 
 def test_a_server_without_a_reader_leaves_all_as_it_was(world: Works) -> None:
