@@ -54,6 +54,8 @@ class Prefixes:
         self._about = about.encode()
         self._room, self._disk_room = memory_bytes, disk_bytes
         self._held: list[int] = []
+        self._shared = 0  # so many are the menu's, once all is read
+        self._aside: tuple[list[int], bytes] = ([], b"")
         self._kept: OrderedDict[bytes, bytes] = OrderedDict()
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -62,11 +64,11 @@ class Prefixes:
         """How many tokens of `prompt` need not be read; the model has read these and no others. The first
         `shared` of it may be known from before."""
         common = _common(self._held, prompt)
-        if common < shared and (state := self._state(prompt[:shared])) is not None:
-            if self.model.restore(state):
-                self._held = list(prompt[:shared])
-                return shared
-            self._held, common = [], 0
+        if common < shared:
+            self._put_aside(common)
+            self._restore(prompt[:shared], common)
+            common = _common(self._held, prompt)
+        self._shared = shared
         # The last token is read in any case: what comes after it is asked for.
         common = min(common, len(prompt) - 1)
         self.cut(common)
@@ -96,6 +98,20 @@ class Prefixes:
         self._remember(key, state)
         if self._folder is not None:
             self._write(self._folder / f"{key.hex()}.state", state)
+
+    def _restore(self, menu: Sequence[int], common: int) -> None:
+        """Take up a state of this menu, whole or begun, with more tokens than `common`; else all stays."""
+        begun, partial = self._aside
+        tokens, state = list(menu), self._state(menu)
+        if state is None and common < len(begun) == _common(begun, menu):
+            tokens, state = begun[:], partial
+        if state is not None:
+            self._held = tokens if self.model.restore(state) else []
+
+    def _put_aside(self, common: int) -> None:
+        """A menu whose reading was called off is gone on with, though another's order came between."""
+        if len(self._held) < self._shared and len(self._held) - common >= LEAST_TOKENS:
+            self._aside = (self._held[:], self.model.state())
 
     def _state(self, prefix: Sequence[int]) -> bytes | None:
         if len(prefix) < LEAST_TOKENS:

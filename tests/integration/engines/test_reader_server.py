@@ -193,6 +193,14 @@ def test_memory_holds_no_more_than_it_may(model: Llama, vocabulary: Vocabulary) 
     assert desk.ask("one plum cake please").cached < LEAST_TOKENS
 
 
+def test_a_menu_whose_reading_was_called_off_is_gone_on_with_after_another(desk: Desk) -> None:
+    looked = threading.Semaphore(2)
+    with pytest.raises(DecodeCancelled):
+        desk.ask("one plum cake please", gone=lambda: not looked.acquire(blocking=False))
+    desk.ask("a green tea", menu=TEAS, grammar="", most=1)
+    assert desk.ask("one plum cake please").cached >= desk.model.batch
+
+
 def test_who_is_gone_is_noticed_between_two_batches_and_what_was_read_is_kept(desk: Desk) -> None:
     looked = threading.Semaphore(2)
     with pytest.raises(DecodeCancelled):
