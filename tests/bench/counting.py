@@ -3,7 +3,7 @@
     python -m tests.bench.counting FOLDER [--orders 10000000] [--rounds 7]
 
 FOLDER holds a database that `growth` filled with so many orders. In each round orders are counted with the
-indexes of before, which are made in a transaction that is rolled back, and with those of now; which of the two
+indexes of before, made in a transaction that is rolled back, and with those of now; which of the two
 is first is left to chance. Then orders are accepted, claimed and put before a human, which writes to one of
 them; for that the indexes are dropped and made again. Milliseconds at the client, over all rounds.
 """
