@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, event, text
+from sqlalchemy import text
 
 from infra.sql.database import Database
 from schemas.lifecycle import Event, State
@@ -37,6 +37,7 @@ from services.storage.outbox.store import Outbox
 from services.storage.reviews.store import ReviewStore
 from tests.bench.copies import fill_by_copies
 from tests.bench.forgetting import forget
+from tests.plans import blocks
 from tests.postgresql import PostgreSQL
 
 TIMES, DUE, WAITING = 100, 1000, 2000
@@ -176,28 +177,6 @@ def life(database: Database, orders: int = 300) -> dict[str, float]:
             store.commit(held, Outcome(done, transcript=words if done is Event.TRANSCRIBED else None))
     updates, hot, log = (round((after - was) / orders, 1) for was, after in zip(before, seen(), strict=True))
     return {"updates": updates, "of_them_hot": hot, "wal_bytes": log}
-
-
-def blocks(database: Database, call: Callable[[], object]) -> int:
-    """Blocks that the SELECTs of one call touch."""
-    asked: list[tuple[str, Any]] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
-        if statement.startswith("SELECT") and "FROM" in statement:
-            asked.append((statement, values))
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        call()
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
-    total = 0
-    with database.write() as session:
-        for statement, values in asked:
-            explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}"
-            [plan] = session.connection().exec_driver_sql(explain, values).scalar_one()
-            total += plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
-    return total
 
 
 def prepare(database: Database, orders: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from sqlalchemy import Engine, bindparam, event, text, update
 from infra.sql.database import Database, UtcDateTime
 from schemas.lifecycle import Event, State
 from schemas.review import ReviewReason
+from schemas.shops.access import EVERY_SHOP
 from schemas.shops.webhook import TYPES
 from schemas.transcript import Transcript
 from services.storage.base import changes
@@ -26,7 +27,7 @@ from services.storage.orders.store import OrderStore
 from services.storage.outbox import outbox_order
 from services.storage.outbox.store import Outbox
 from services.storage.reviews.store import ReviewStore
-from tests.plans import plans
+from tests.plans import blocks, plans
 
 ALL = frozenset(TYPES.values())
 TYPED = NewOrder("cafe", 1, "en", transcript=Transcript(text="a latte", confidence=1.0))
@@ -37,6 +38,13 @@ CROWD = """
     SELECT 'msg_' || n, CASE n % 2 WHEN 0 THEN :one ELSE :other END, n, 'order.completed', '{}', 1, 0,
         :now, :wait
     FROM place
+"""
+FAILED = """
+    INSERT INTO orders (id, shop_id, state, version, menu_id, menu_version, language, findings, reasons,
+        timings, engine, attempt, created_at, updated_at, confirm)
+    SELECT 'ord_' || n, 'main', CASE n % 2 WHEN 0 THEN 'failed' ELSE 'completed' END, 2, 'cafe', 1, 'en',
+        '[]', '[]', '{}', '{}', 0, now() - n * interval '1 s', now() - n * interval '1 s', false
+    FROM generate_series(1, :count) AS n
 """
 Asked = list[tuple[str, Any]]
 
@@ -291,3 +299,17 @@ def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders
     assert not [plan for plan in found if "SEQ SCAN" in plan.upper() or "SCAN orders\n" in plan]
     ordered = [plan for (query, _), plan in zip(statements, found, strict=True) if "LIMIT" in query]
     assert not [plan for plan in ordered if "TEMP B-TREE FOR ORDER" in plan or "Sort" in plan]
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)  # of SQLite there are no blocks
+def test_orders_that_failed_are_counted_by_indexes_that_have_no_more_than_that(database: Database) -> None:
+    """They are counted one by one, and never become fewer; nothing goes through those that are over, whatever
+    PostgreSQL believes there to be of states that nobody knows."""
+    with database.everywhere().write() as session:
+        session.execute(text(FAILED), {"count": 2 * WAITING})
+    with database._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("VACUUM ANALYZE orders")
+    for whose in (EVERY_SHOP, "main"):
+        store = OrderStore(database, whose)
+        assert store.counts()[State.FAILED] == WAITING
+        assert blocks(database.everywhere(), store.counts) < WAITING / 400, whose
