@@ -78,13 +78,7 @@ def _vague(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
-    say = sentences(evidence.menu.language)
-    lines = [line for line in draft.lines if isinstance(line, ItemLine)]
-    used: dict[str, set[object]] = {
-        "item": {line.sku for line in lines},
-        "size": {line.size for line in lines},
-        "option": {(o.group, o.id) for line in lines for o in line.options},
-    }
+    say, used = sentences(evidence.menu.language), _used(draft)
     elsewhere = " ".join(line.heard for line in draft.lines if isinstance(line, NotOnMenuLine))
     places: dict[tuple[int, int], list[Mention]] = {}
     for mention in evidence.mentions:
@@ -100,6 +94,16 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
     if lost:
         words = listed(lost, language=evidence.menu.language)
         yield Finding.blocking("unexplained_words", say("unexplained_words", words=words))
+
+
+def _used(draft: CartDraft) -> dict[str, set[object]]:
+    """What the cart has of each kind of mention."""
+    lines = [line for line in draft.lines if isinstance(line, ItemLine)]
+    return {
+        "item": {line.sku for line in lines},
+        "size": {line.size for line in lines},
+        "option": {(o.group, o.id) for line in lines for o in line.options},
+    }
 
 
 def _numbers(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:

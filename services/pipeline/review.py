@@ -51,10 +51,7 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
     question = open_question(order.findings, order.reasons) if order.state is State.IN_REVIEW else None
     if question is None or question.id != answer.question or order.draft is None:
         raise Conflict("The order does not ask this", hint="Read the order again; a colleague may be on it.")
-    if answer.answer not in {choice.id for choice in question.answers}:
-        known = ", ".join(choice.id for choice in question.answers)
-        raise InvalidCart([("/answer", f"must be one of {known}")])
-    chosen = next(choice.text for choice in question.answers if choice.id == answer.answer)
+    chosen = _chosen(question, answer.answer)
     detail = {"question": question.id, "answer": answer.answer, "asked": question.text, "chosen": chosen}
     if not question.whole:
         try:
@@ -73,6 +70,14 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
     if answer.answer in OTHER:
         draft = CartDraft.model_validate(order.engine["reader"]["other"])
     return _priced(Event.ANSWERED, order, draft, menu, detail)
+
+
+def _chosen(question: Question, answer: str) -> str:
+    """The words of the answer that was given."""
+    texts = {choice.id: choice.text for choice in question.answers}
+    if answer not in texts:
+        raise InvalidCart([("/answer", f"must be one of {', '.join(texts)}")])
+    return texts[answer]
 
 
 def _unknown(question: Question) -> Conflict:

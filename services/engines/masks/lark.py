@@ -110,20 +110,19 @@ class Compiler:
             return piece
         return _Piece(piece.expr, piece.longest, optional=True)
 
+    def _slots(self, branch: dict[str, Any], scope: Scope) -> list[_Slot]:
+        match branch.get("x-each"):
+            case "items":
+                return [self._line_slot(branch, line) for line in self._evidence.lines]
+            case "options":
+                return [self._option_slot(branch, option) for option in scope["options_open"]]
+        return [self._off_menu_slot(branch, words) for words in self._off_menu()]
+
     def _array(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
         """A list is a row of slots in the order of the words, each taken or passed over; required ones not
         passed over. The empty list is left out where it is the default."""
         branches = [self._resolve(branch) for branch in schema["items"].get("oneOf", [schema["items"]])]
-        slots: list[_Slot] = []
-        for branch in branches:
-            each = branch.get("x-each")
-            if each == "items":
-                slots += [self._line_slot(branch, line) for line in self._evidence.lines]
-            elif each == "options":
-                slots += [self._option_slot(branch, option) for option in scope["options_open"]]
-            else:
-                slots += [self._off_menu_slot(branch, words) for words in self._off_menu()]
-        slots = [slot for slot in slots if slot.body is not None]
+        slots = [slot for branch in branches for slot in self._slots(branch, scope) if slot.body is not None]
         if sum(slot.copies for slot in slots) > schema["maxItems"]:
             slots = [self._any_order(slots, schema["maxItems"])]
         inner = self._in_order(slots, schema)
