@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infra.settings import REPOSITORY
 from schemas.cart import Amount
 from services.reading.chart.mentions import names_of
 from services.reading.chart.tokens import fluent, tokenize
@@ -12,6 +13,7 @@ from services.reading.clauses.clause import clauses
 from services.reading.language.language import language
 from services.reading.names.lexicons import lexicon
 from services.reading.order import read_order
+from services.training.notation import read_menu
 from tests.carts import MENUS
 from tests.charts import names_in
 
@@ -51,3 +53,10 @@ def test_more_lines_than_a_cart_holds_are_a_doubt() -> None:
 def test_whatever_is_said_can_be_heard(words: list[str]) -> None:
     evidence = read_order(" ".join(words), CAFE, 1)
     assert all(1 <= n <= 99 for line in evidence.lines for n in line.quantities)
+
+
+def test_a_number_with_no_line_to_count_is_left_to_the_other_reading() -> None:
+    """An order that was taught ended in an IndexError: nothing was spoken of last, though a line stood."""
+    menu = read_menu(REPOSITORY / "tests" / "told" / "taught" / "i" / "hot-ring-bagels.menu")
+    said = "what comes on the pizza bagel? just sauce and mozzarella? great, two"
+    assert not read_order(said, menu, 1).plain
