@@ -116,8 +116,10 @@ def doubts(
     reasons: Iterable[ReviewReason], findings: Sequence[Finding], language: str = ENGLISH
 ) -> list[str]:
     """Everything that keeps an order from being settled, in sentences for the customer, each once."""
+    # A stage that can't go on may not have its menu, and so tells why in English.
+    english = {told(given): told(given, language) for given in ReviewReason}
     said = [told(given, language) for given in unsaid(reasons, findings)]
-    said += [found.message for found in findings if found.severity is Severity.BLOCKING]
+    said += [english.get(f.message, f.message) for f in findings if f.severity is Severity.BLOCKING]
     return list(dict.fromkeys(said))
 
 

@@ -21,6 +21,7 @@ from services.checks.facts import check_facts
 from services.checks.two_carts import which_cart
 from services.checks.two_readers import findings_of
 from services.engines.reader.short_form import Names
+from services.pipeline.stages import ask_human
 from services.reading.order import read_order
 from services.training.notation import read_menu
 
@@ -176,6 +177,10 @@ def test_a_reviewer_reads_in_english_what_the_customer_is_not_told() -> None:
 def test_doubts_and_options_are_told_in_the_menus_language() -> None:
     assert wording.doubts([ReviewReason.DECODE_FAILED], [], "es") == [
         "No pudimos convertir en un pedido lo que dijo."
+    ]
+    finding = ask_human(ReviewReason.STAGE_FAILED, "stage_failed", "…").findings
+    assert wording.doubts([ReviewReason.STAGE_FAILED], finding, "es") == [
+        "Algo falló de nuestra parte, así que alguien toma este pedido a mano."
     ]
     ice = CartOption(group="extras", id="hielo", name="hielo", amount="extra", count=2, price=20)
     assert wording.option(ice, "EUR", "es") == "2 × hielo extra (+€0.20)"
