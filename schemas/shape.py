@@ -47,23 +47,13 @@ def faults(document: Any, rule: Rule, root: str = "") -> list[Note]:
     found: list[Note] = []
     keys = 0
     for values, (pointer, value, depth) in enumerate(_walked(document, root), 1):
+        place = pointer or "/"
         if isinstance(value, dict | list) and depth > rule.depth:
             # Everything inside it is as wrong.
-            return [*found, (pointer or "/", f"is nested over {rule.depth} levels deep; flatten it")]
+            return [*found, (place, f"is nested over {rule.depth} levels deep; flatten it")]
         if isinstance(value, dict):
             keys += len(value)
-            found += [
-                (
-                    pointer or "/",
-                    f"has a key of over {rule.key_chars} characters ({key[:20]!r}...); shorten it",
-                )
-                for key in value
-                if len(key) > rule.key_chars
-            ]
-        elif isinstance(value, int) and abs(value) > MAX_INTEGER:
-            found.append(
-                (pointer or "/", f"is over {MAX_INTEGER}, which not every reader keeps; send it as text")
-            )
+        found += [(place, sentence) for sentence in _own_faults(value, rule)]
         if keys > rule.keys or values > rule.values:
             few = f"at most {rule.keys} keys and {rule.values} values; leave some out"
             return [*found[:_TOLD], (root or "/", f"holds too much: {few}")]
@@ -72,6 +62,16 @@ def faults(document: Any, rule: Rule, root: str = "") -> list[Note]:
     if not found and rule.bytes is not None and (size := _size(document)) > rule.bytes:
         found.append((root or "/", f"has {size} bytes, over {rule.bytes}; keep the rest on your side"))
     return found
+
+
+def _own_faults(value: Any, rule: Rule) -> Iterator[str]:
+    """What breaks the rule in a value itself, whatever is beside or inside it."""
+    if isinstance(value, dict):
+        for key in value:
+            if len(key) > rule.key_chars:
+                yield f"has a key of over {rule.key_chars} characters ({key[:20]!r}...); shorten it"
+    elif isinstance(value, int) and abs(value) > MAX_INTEGER:
+        yield f"is over {MAX_INTEGER}, which not every reader keeps; send it as text"
 
 
 def readable(document: Any) -> bool:

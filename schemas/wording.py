@@ -1,4 +1,7 @@
-"""How amounts, options and the customer's words are written for people, on a terminal and on a page."""
+"""How amounts, options and the customer's words are written for people, on a terminal and on a page.
+
+What a customer reads is in their menu's `language`, what staff reads in English.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from schemas.cart import Amount, CartDraft, CartLine, CartOption, Finding, Heard
 from schemas.compare import LineKey, canonical_draft
 from schemas.menu import Menu
 from schemas.review import ReviewReason
+from schemas.sentences.sentences import ENGLISH, sentences
 
 # ISO 4217 currencies that do not have two decimals.
 _DECIMALS = {
@@ -16,8 +20,6 @@ _DECIMALS = {
     **dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3),
 }
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
-AMOUNT_WORDS = {Amount.NONE: "no ", Amount.LIGHT: "light ", Amount.NORMAL: "", Amount.EXTRA: "extra "}
-OFF_MENU = "something off the menu"
 
 
 def money(minor: int, currency: str) -> str:
@@ -57,16 +59,21 @@ def heard(span: HeardSpan) -> str:
     return f"“{span.text}” {span.start_s:.1f}–{span.end_s:.1f} s"
 
 
-def option_name(chosen: CartOption) -> str:
+def so_much(amount: Amount, name: str, language: str = ENGLISH) -> str:
+    """An option by how much of it: `no foam`, `extra oat milk`."""
+    return sentences(language)(f"amount_{amount.value}", name=name)
+
+
+def option_name(chosen: CartOption, language: str = ENGLISH) -> str:
     """`2 × espresso shot`, `no whipped cream`."""
     count = f"{chosen.count} × " if chosen.count > 1 else ""
-    return f"{count}{AMOUNT_WORDS[chosen.amount]}{chosen.name}"
+    return f"{count}{so_much(chosen.amount, chosen.name, language)}"
 
 
-def option(chosen: CartOption, currency: str) -> str:
+def option(chosen: CartOption, currency: str, language: str = ENGLISH) -> str:
     """The same with what it adds to the price."""
     price = f" (+{money(chosen.price, currency)})" if chosen.price else ""
-    return f"{option_name(chosen)}{price}"
+    return f"{option_name(chosen, language)}{price}"
 
 
 _REASONS = {
@@ -81,19 +88,6 @@ _REASONS = {
     ReviewReason.TOO_MUCH_TO_READ: "more than the machine reads for one order",
 }
 
-
-# The same for the customer, where no finding says it better.
-_TOLD = {
-    ReviewReason.LOW_ASR_CONFIDENCE: "It was hard to hear what you said.",
-    ReviewReason.NOTHING_HEARD: "We heard no words.",
-    ReviewReason.NOT_ON_MENU: "You asked for something that is not on the menu.",
-    ReviewReason.BLOCKING_FINDING: "Something about the order is not clear.",
-    ReviewReason.DECODE_FAILED: "We could not make an order of what you said by ourselves.",
-    ReviewReason.DECODE_TRUNCATED: "This order is too long for us to write down by ourselves.",
-    ReviewReason.DECODER_UNAVAILABLE: "Our system did not answer, so somebody takes this order by hand.",
-    ReviewReason.STAGE_FAILED: "Something went wrong on our side, so somebody takes this order by hand.",
-    ReviewReason.TOO_MUCH_TO_READ: "There is more in this order than we can read by ourselves.",
-}
 # Findings that say that it was hard to hear, and what.
 _HARD_TO_HEAR = {"field_doubtful", "heard_again", "nothing_heard"}
 
@@ -103,9 +97,9 @@ def reason(given: ReviewReason) -> str:
     return _REASONS[given]
 
 
-def told(given: ReviewReason) -> str:
-    """Why a human must look, as a sentence for the customer."""
-    return _TOLD[given]
+def told(given: ReviewReason, language: str = ENGLISH) -> str:
+    """Why a human must look, as a sentence for the customer, where no finding says it better."""
+    return sentences(language)(f"reason_{given.value}")
 
 
 def unsaid(reasons: Iterable[ReviewReason], findings: Iterable[Finding]) -> list[ReviewReason]:
@@ -118,11 +112,15 @@ def unsaid(reasons: Iterable[ReviewReason], findings: Iterable[Finding]) -> list
     return [given for given in reasons if not said[given]]
 
 
-def doubts(reasons: Iterable[ReviewReason], findings: Sequence[Finding]) -> list[str]:
+def doubts(
+    reasons: Iterable[ReviewReason], findings: Sequence[Finding], language: str = ENGLISH
+) -> list[str]:
     """Everything that keeps an order from being settled, in sentences for the customer, each once."""
-    sentences = [told(given) for given in unsaid(reasons, findings)]
-    sentences += [found.message for found in findings if found.severity is Severity.BLOCKING]
-    return list(dict.fromkeys(sentences))
+    # A stage that can't go on may not have its menu, and so tells why in English.
+    english = {told(given): told(given, language) for given in ReviewReason}
+    said = [told(given, language) for given in unsaid(reasons, findings)]
+    said += [english.get(f.message, f.message) for f in findings if f.severity is Severity.BLOCKING]
+    return list(dict.fromkeys(said))
 
 
 def line(priced: CartLine, sizes: Mapping[str, str], currency: str) -> str:
@@ -139,19 +137,24 @@ def open_line(
     size: str | None,
     options: Mapping[tuple[str, str], tuple[Amount, int]],
     menu: Menu,
+    language: str = ENGLISH,
 ) -> str:
     """A line that is not settled yet: `2 × large latte (no foam, 2 espresso shot)`. `items` are skus, of
     which it is one; `options` has amount and count by group and option."""
+    say = sentences(language)
     names = [item.name for item in map(menu.item, items) if item is not None]
     known = menu.size(size) if size else None
-    parts = [*([known.name] if known else []), *([" or ".join(names)] if names else [])]
-    chosen = ", ".join(open_option(*choice, *how, menu) for choice, how in options.items())
-    return f"{quantity} × {' '.join(parts) or OFF_MENU}" + (f" ({chosen})" if chosen else "")
+    parts = [*([known.name] if known else []), *([f" {say('or')} ".join(names)] if names else [])]
+    chosen = ", ".join(open_option(*choice, *how, menu, language) for choice, how in options.items())
+    return f"{quantity} × {' '.join(parts) or say('off_menu')}" + (f" ({chosen})" if chosen else "")
 
 
-def open_option(group: str, option: str, amount: Amount, count: int, menu: Menu) -> str:
+def open_option(
+    group: str, option: str, amount: Amount, count: int, menu: Menu, language: str = ENGLISH
+) -> str:
     """An option of such a line: `no foam`, `2 espresso shot`."""
-    return f"{AMOUNT_WORDS[amount]}{f'{count} ' if count > 1 else ''}{_menu_name(group, option, menu)}"
+    name = f"{f'{count} ' if count > 1 else ''}{_menu_name(group, option, menu)}"
+    return so_much(amount, name, language)
 
 
 def _menu_name(group: str, option: str, menu: Menu) -> str:
@@ -159,26 +162,28 @@ def _menu_name(group: str, option: str, menu: Menu) -> str:
     return next((o.name for o in known.options if o.id == option), option) if known else option
 
 
-def drafted_line(key: LineKey, quantity: int, menu: Menu) -> str:
+def drafted_line(key: LineKey, quantity: int, menu: Menu, language: str = ENGLISH) -> str:
     """A line of a draft, as carts are compared: `2 × large latte (oat milk)`."""
     _, sku, size, options = key
     chosen = {(group, ref): (Amount(amount), count) for group, ref, amount, count in sorted(options)}
-    return open_line(quantity, [sku] if sku else [], size, chosen, menu)
+    return open_line(quantity, [sku] if sku else [], size, chosen, menu, language)
 
 
-def drafted(draft: CartDraft, menu: Menu) -> str:
+def drafted(draft: CartDraft, menu: Menu, language: str = ENGLISH) -> str:
     """A draft in one breath, equal lines together: `2 × large latte (oat milk); 1 × blueberry muffin`."""
-    return open_order(drafted_line(key, n, menu) for key, n in canonical_draft(draft).items())
+    lines = canonical_draft(draft).items()
+    return open_order((drafted_line(key, n, menu, language) for key, n in lines), language)
 
 
-def open_order(lines: Iterable[str]) -> str:
+def open_order(lines: Iterable[str], language: str = ENGLISH) -> str:
     """Such lines in a row, as a question has them."""
-    return "; ".join(lines) or "something else"
+    return "; ".join(lines) or sentences(language)("something_else")
 
 
 def begun(text: str) -> str:
-    """A sentence as it begins: with a capital."""
-    return text[0].upper() + text[1:]
+    """A sentence as it begins: with a capital, behind what opens a question in Spanish."""
+    opened = len(text) - len(text.lstrip("¿¡"))
+    return text[:opened] + text[opened : opened + 1].upper() + text[opened + 1 :]
 
 
 def lasted(seconds: float) -> str:

@@ -223,6 +223,13 @@ class Supervisor:
                 run.rotate_log()
             self._logs_seen = time.monotonic()
 
+    def _stop_together(self, wave: list[Run]) -> None:
+        ends = [threading.Thread(target=self._stop_one, args=(run,)) for run in wave]
+        for thread in ends:
+            thread.start()
+        for thread in ends:
+            thread.join()
+
     def _stop_all(self) -> None:
         """In waves: together those that no other still needs."""
         for swap in self._swaps:
@@ -231,11 +238,7 @@ class Supervisor:
         while left:
             needed = {need for run in left.values() for need in run.child.needs}
             wave = [run for name, run in left.items() if name not in needed] or list(left.values())
-            ends = [threading.Thread(target=self._stop_one, args=(run,)) for run in wave]
-            for thread in ends:
-                thread.start()
-            for thread in ends:
-                thread.join()
+            self._stop_together(wave)
             for run in wave:
                 del left[run.child.name]
         self._record.unlink(missing_ok=True)

@@ -106,12 +106,18 @@ def _marks(parts: Iterator[tuple[str, _P, _P | None]]) -> Iterator[tuple[str, Ma
             mark["available"] = own.available
         if own.price is not None and base.price is not None and own.price != base.price:
             mark["price"] = own.price
-        if isinstance(base, Item) and isinstance(own, Item) and base.prices and own.prices:
-            dearer = {size: own.prices[size] for size in base.size_ids if size in own.prices}
-            if differing := {size: price for size, price in dearer.items() if price != base.prices[size]}:
-                mark["prices"] = differing
+        if differing := _differing(base, own):
+            mark["prices"] = differing
         if mark:
             yield name, Mark.model_validate(mark)
+
+
+def _differing(base: object, own: object) -> dict[str, int]:
+    """A shop's prices by size, of an item, where they are not the base's; of sizes that both have."""
+    if not (isinstance(base, Item) and isinstance(own, Item) and base.prices and own.prices):
+        return {}
+    prices = {size: own.prices[size] for size in base.size_ids if size in own.prices}
+    return {size: price for size, price in prices.items() if price != base.prices[size]}
 
 
 def _marked(part: _P, mark: Mark | None) -> _P:

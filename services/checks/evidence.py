@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from schemas.cart import MAX_LINES, MAX_OPTIONS, CartDraft, Finding, ItemLine, LineDraft, NotOnMenuLine
 from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.menu import Menu
+from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.checks.naming import line_called, listed, option_name, quoted, size_called
 from services.checks.questions import which_item
@@ -35,6 +36,7 @@ def check_evidence(draft: CartDraft, evidence: Evidence) -> list[Finding]:
 
 
 def _unsaid(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
+    say = sentences(evidence.menu.language)
     options: dict[tuple[str, str], list[OptionEvidence]] = {}
     for open_one in evidence.options:
         options.setdefault((open_one.group, open_one.id), []).append(open_one)
@@ -43,21 +45,18 @@ def _unsaid(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
             continue
         called = line_called(line, evidence.menu)
         if line.sku not in evidence.items:
-            yield Finding.blocking(
-                "item_unsaid", f"Did you want {called}? Nothing that was said names it.", index
-            )
+            yield Finding.blocking("item_unsaid", say("item_unsaid", item=called), index)
         if line.size is not None and line.size not in evidence.sizes:
-            size = size_called(line.size, evidence.menu)
-            message = f"Did you want {called} in {size}? No size like that was said."
+            message = say("size_unsaid_value", item=called, size=size_called(line.size, evidence.menu))
             yield Finding.blocking("size_unsaid_value", message, index)
         if line.quantity not in evidence.quantities:
-            message = f"Did you want {line.quantity} × {called}? That number was not said."
+            message = say("quantity_unsaid", count=line.quantity, item=called)
             yield Finding.blocking("quantity_unsaid", message, index)
         for option in line.options:
             known = options.get((option.group, option.id), [])
             if not any(option.amount in k.amounts and option.count in k.counts for k in known):
                 name = option_name(option.group, option.id, evidence.menu, option.amount)
-                message = f"Did you want “{name}” with {called}? It was not said like that."
+                message = say("option_unsaid", option=name, item=called)
                 yield Finding.blocking("option_unsaid", message, index)
 
 
@@ -74,17 +73,12 @@ def _vague(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
                 named = best.get(ref)
                 if named is not None and named.score < VAGUE:
                     ask = which_item(index, named.ids, evidence.menu) if named.kind == "item" else None
-                    message = f"What did you mean by “{named.text}”? It may be more than one thing."
+                    message = sentences(evidence.menu.language)("vague_name", words=named.text)
                     yield Finding.blocking("vague_name", message, index, ask)
 
 
 def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
-    lines = [line for line in draft.lines if isinstance(line, ItemLine)]
-    used: dict[str, set[object]] = {
-        "item": {line.sku for line in lines},
-        "size": {line.size for line in lines},
-        "option": {(o.group, o.id) for line in lines for o in line.options},
-    }
+    say, used = sentences(evidence.menu.language), _used(draft)
     elsewhere = " ".join(line.heard for line in draft.lines if isinstance(line, NotOnMenuLine))
     places: dict[tuple[int, int], list[Mention]] = {}
     for mention in evidence.mentions:
@@ -94,18 +88,28 @@ def _unused(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
         accounted = any(_refs(mention) & used[mention.kind] for mention in readings)
         text, clear = readings[0].text, any(mention.score >= PART for mention in readings)
         if clear and not accounted and text not in elsewhere:
-            yield Finding.blocking("heard_but_missing", f"You said “{text}”, and it is not in the order.")
+            yield Finding.blocking("heard_but_missing", say("heard_but_missing", words=text))
     elsewhere_words = elsewhere.split()
     lost = [word for word in evidence.unexplained if not any(word in w for w in elsewhere_words)]
     if lost:
-        yield Finding.blocking("unexplained_words", f"We did not understand {listed(lost)}.")
+        words = listed(lost, language=evidence.menu.language)
+        yield Finding.blocking("unexplained_words", say("unexplained_words", words=words))
+
+
+def _used(draft: CartDraft) -> dict[str, set[object]]:
+    """What the cart has of each kind of mention."""
+    lines = [line for line in draft.lines if isinstance(line, ItemLine)]
+    return {
+        "item": {line.sku for line in lines},
+        "size": {line.size for line in lines},
+        "option": {(o.group, o.id) for line in lines for o in line.options},
+    }
 
 
 def _numbers(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
+    say = sentences(evidence.menu.language)
     for number in idle_numbers(draft, evidence):
-        yield Finding.blocking(
-            "number_unused", f"You said the number {number}: of what would you like so many?"
-        )
+        yield Finding.blocking("number_unused", say("number_unused", number=number))
 
 
 def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
@@ -122,43 +126,31 @@ def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
     for group, ref in sorted(chosen):
         if either[group, ref] > 1:
             name = option_name(group, ref, evidence.menu)
-            yield Finding.blocking("unclear_which", f"What is “{name}” to go with?")
+            message = sentences(evidence.menu.language)("unclear_which", option=name)
+            yield Finding.blocking("unclear_which", message)
 
 
 def open_ends(evidence: Evidence) -> Iterator[Finding]:
     """Ways of speaking that no rule reads; the model's guess at them may be right, but nobody can tell."""
-    menu, twice = evidence.menu, evidence.repeated
+    menu, say = evidence.menu, sentences(evidence.menu.language)
     full = [line.anchor for line in evidence.lines if line.overfull(menu)]
-    ways = {
-        "too_many_options": (full, f"That is more than the {MAX_OPTIONS} changes that one thing can have."),
-        "taken_back": (
-            evidence.corrected,
-            "You changed or took back something: is this the order that you mean?",
-        ),
-        "unclear_split": (evidence.shared, "You told some of them apart: is each as you mean it?"),
-        "asked_about": (
-            evidence.asked,
-            "You asked about something on the menu: would you like to order it?",
-        ),
-        "weighed": (evidence.weighed, "You left a choice open: which would you like?"),
-        "said_likewise": (
-            evidence.likewise,
-            "You wanted one thing to be like another: is it as you mean it?",
-        ),
-        "too_many_lines": (
-            evidence.crowded,
-            f"That is more than the {MAX_LINES} different things that fit into one order.",
-        ),
-        "read_otherwise": (evidence.otherwise, f"Did you mean {evidence.otherwise}?"),
-        "said_twice": (twice, f"You said “{twice}” twice: would you like two?"),
+    ways: dict[str, tuple[object, dict[str, object]]] = {
+        "too_many_options": (full, {"most": MAX_OPTIONS}),
+        "taken_back": (evidence.corrected, {}),
+        "unclear_split": (evidence.shared, {}),
+        "asked_about": (evidence.asked, {}),
+        "weighed": (evidence.weighed, {}),
+        "said_likewise": (evidence.likewise, {}),
+        "too_many_lines": (evidence.crowded, {"most": MAX_LINES}),
+        "read_otherwise": (evidence.otherwise, {"order": evidence.otherwise}),
+        "said_twice": (evidence.repeated, {"words": evidence.repeated}),
     }
-    found = [Finding.blocking(code, message) for code, (told, message) in ways.items() if told]
+    found = [Finding.blocking(code, say(code, **values)) for code, (so, values) in ways.items() if so]
     yield from found
     left = [line.anchor for line in evidence.lines if not line.settled(menu)]
     if not found and (evidence.retold or left):
-        what = listed(dict.fromkeys(left)) if all(left) and left else "the order"
-        message = f"Is {what} as you mean it? It can be understood in more than one way."
-        yield Finding.blocking("left_open", message)
+        named = listed(dict.fromkeys(left), language=menu.language) if all(left) and left else ""
+        yield Finding.blocking("left_open", say("left_open", what=named or say("the_order")))
 
 
 def _refs(mention: Mention) -> set[object]:
@@ -174,13 +166,12 @@ def check_hearing(transcript: Transcript) -> list[Finding]:
     every language: in the others it stays a doubt."""
     if transcript.first_heard is None:
         return []
-    first = transcript.first_heard
+    first, say = transcript.first_heard, sentences(transcript.language)
     alike = transcript.alike is not None and transcript.alike >= ALIKE
     mended = alike and transcript.overruled is not None and transcript.overruled < SURE
     if measured(transcript.language) and (mended or transcript.agreed):
-        return [Finding.info("heard_again", f"At first this sounded like “{first}”.")]
-    message = f"Did you say “{transcript.text}”? At first it sounded like “{first}”."
-    return [Finding.blocking("heard_again", message)]
+        return [Finding.info("heard_again", say("heard_again", first=first))]
+    return [Finding.blocking("heard_again", say("heard_again_asked", words=transcript.text, first=first))]
 
 
 def check_fields(
@@ -209,18 +200,18 @@ def check_fields(
 
 def _asked(name: str, line: LineDraft, menu: Menu) -> str:
     """Whether a value was heard rightly, as the customer is asked."""
-    called = line_called(line, menu)
+    called, say = line_called(line, menu), sentences(menu.language)
     if name == "quantity":
-        return f"Did you want {line.quantity} × {called}? The number was hard to hear."
+        return say("doubtful_quantity", count=line.quantity, item=called)
     if name == "heard" or not isinstance(line, ItemLine):
-        return f"Did you say {quoted(line.heard)}? It was hard to hear."
+        return say("doubtful_words", words=quoted(line.heard))
     if name == "size":
-        size = size_called(line.size, menu) if line.size is not None else "a size"
-        return f"Did you say {size} for {called}? It was hard to hear."
+        size = size_called(line.size, menu) if line.size is not None else say("a_size")
+        return say("doubtful_size", size=size, item=called)
     chosen = next((o for o in line.options if name == f"options/{o.group}/{o.id}"), None)
     if chosen is not None:
         called = quoted(option_name(chosen.group, chosen.id, menu, chosen.amount))
-    return f"Did you say {called}? It was hard to hear."
+    return say("doubtful_words", words=called)
 
 
 def _called(name: str) -> str:

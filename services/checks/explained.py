@@ -9,9 +9,9 @@ from datetime import datetime
 
 from schemas import wording
 from schemas.cart import MAX_HEARD_CHARS, MAX_LINES, CartDraft, Finding
-from schemas.evidence import Evidence, LineEvidence
+from schemas.evidence import Evidence, LineEvidence, OptionEvidence
 from schemas.explanation import Destination, Explanation, LineOpen, OptionOpen, Outcome, Ref
-from schemas.menu import Menu
+from schemas.menu import Item, Menu, Size
 from schemas.transcript import Transcript
 from schemas.writable import whole_words
 from services.checks.evidence import open_ends
@@ -112,9 +112,7 @@ def _outcome(evidence: Evidence) -> Outcome:
 
 def _line(line: LineEvidence, menu: Menu) -> LineOpen:
     items = [item for item in map(menu.item, line.items) if item is not None]
-    groups = {group for item in items for group in item.option_groups}
-    own = {size for item in items for size in item.size_ids}
-    sizes = [size for size in map(menu.size, line.sizes) if size is not None and size.id in own]
+    sizes, options = _sizes(line, items, menu), _options(line, items)
     return LineOpen(
         anchor=line.anchor,
         words=line.words or line.region,
@@ -129,19 +127,33 @@ def _line(line: LineEvidence, menu: Menu) -> LineOpen:
                 counts=o.counts,
                 required=o.required,
             )
-            for o in line.options
-            if o.group in groups
+            for o in options
         ),
         copies=line.copies,
         required=line.required,
         settled=line.settled(menu),
-        open=tuple(_left(line, menu)),
+        open=(
+            *_left(line, items, [size.name for size in sizes]),
+            *_options_left(options, menu),
+            *_stray(line),
+        ),
     )
 
 
-def _left(line: LineEvidence, menu: Menu) -> Iterator[str]:
-    """What is left to choose of a line, in words."""
-    items = [item for item in map(menu.item, line.items) if item is not None]
+def _sizes(line: LineEvidence, items: Sequence[Item], menu: Menu) -> list[Size]:
+    """The sizes that are open to a line, of those that one of its items comes in."""
+    own = {size for item in items for size in item.size_ids}
+    return [size for size in map(menu.size, line.sizes) if size is not None and size.id in own]
+
+
+def _options(line: LineEvidence, items: Sequence[Item]) -> list[OptionEvidence]:
+    """The options that are open to a line, of those that one of its items comes with."""
+    groups = {group for item in items for group in item.option_groups}
+    return [option for option in line.options if option.group in groups]
+
+
+def _left(line: LineEvidence, items: Sequence[Item], sizes: Sequence[str]) -> Iterator[str]:
+    """What is left to choose of a line, but for its options, in words."""
     if not line.required:
         yield "whether it is ordered at all"
     if line.copies > 1:
@@ -150,14 +162,12 @@ def _left(line: LineEvidence, menu: Menu) -> Iterator[str]:
         yield f"which is meant: {listed((item.name for item in items), 'or')}"
     if len(line.quantities) > 1:
         yield f"how many: {_either(line.quantities)}"
-    own = {size for item in items for size in item.size_ids}
-    sizes = [size.name for size in map(menu.size, line.sizes) if size is not None and size.id in own]
     if sizes and not (line.size_required and len(sizes) == 1):
         yield f"which size: {_either([*sizes, *([] if line.size_required else ['none'])])}"
-    groups = {group for item in items for group in item.option_groups}
-    for option in line.options:
-        if option.group not in groups:
-            continue
+
+
+def _options_left(options: Sequence[OptionEvidence], menu: Menu) -> Iterator[str]:
+    for option in options:
         name = quoted(option_name(option.group, option.id, menu))
         if not option.required:
             yield f"whether {name} belongs to it"
@@ -166,6 +176,9 @@ def _left(line: LineEvidence, menu: Menu) -> Iterator[str]:
             yield f"how much of {name}: {_either(amounts)}"
         if len(option.counts) > 1:
             yield f"how often {name}: {_either(option.counts)}"
+
+
+def _stray(line: LineEvidence) -> Iterator[str]:
     if line.stray:
         yield "what was asked of it that it does not come with, or how many a plural means"
 

@@ -6,11 +6,12 @@ limits. Applied to what a machine drafted, a customer answered or a reviewer cor
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 
-from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine
+from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft
 from schemas.menu import Item, Menu
+from schemas.sentences.sentences import Sentences, sentences
 from services.checks.naming import listed, option_name, size_called
 from services.checks.questions import which_option, which_size
 
@@ -18,86 +19,89 @@ from services.checks.questions import which_option, which_size
 def check_facts(draft: CartDraft, menu: Menu) -> list[Finding]:
     """Everything in `draft` that the menu does not allow. Also applied to a reviewer's cart."""
     findings: list[Finding] = []
+    say = sentences(menu.language)
     for index, line in enumerate(draft.lines):
         if isinstance(line, NotOnMenuLine):
-            findings.append(Finding.blocking("not_on_menu", f"“{line.heard}” is not on the menu.", index))
+            findings.append(Finding.blocking("not_on_menu", say("not_on_menu", words=line.heard), index))
             continue
         item = menu.item(line.sku)
         if item is None:
-            findings.append(Finding.blocking("unknown_item", f"The menu has no item “{line.sku}”.", index))
+            findings.append(Finding.blocking("unknown_item", say("unknown_item", item=line.sku), index))
             continue
         about = _line_facts(index, line, item, menu)
         findings += [finding.model_copy(update={"line": index}) for finding in about]
     if not draft.lines:
-        findings.append(Finding.blocking("empty_cart", "We could not make out an order."))
+        findings.append(Finding.blocking("empty_cart", say("empty_cart")))
     return findings
 
 
 def _line_facts(index: int, line: ItemLine, item: Item, menu: Menu) -> Iterator[Finding]:
+    say = sentences(menu.language)
     if not item.available:
-        yield Finding.blocking("item_unavailable", f"“{item.name}” is sold out at the moment.")
+        yield Finding.blocking("item_unavailable", say("sold_out", name=item.name))
     if line.quantity > item.max_quantity:
-        yield Finding.blocking(
-            "quantity_over_limit",
-            f"At most {item.max_quantity} × “{item.name}” fit into one order, and this is {line.quantity}.",
-        )
-    yield from _size_facts(index, line, item, menu)
-    chosen: defaultdict[str, list[str]] = defaultdict(list)
+        message = say("quantity_over_limit", most=item.max_quantity, item=item.name, count=line.quantity)
+        yield Finding.blocking("quantity_over_limit", message)
+    yield from _size_facts(index, line, item, menu, say)
     for option in line.options:
-        group = menu.group(option.group)
-        if group is None or option.group not in item.option_groups:
-            kind = group.name if group is not None else option.group
-            message = f"“{item.name}” does not come with a choice of {kind}."
-            yield Finding.blocking("option_not_offered", message)
-            continue
-        known = next((o for o in group.options if o.id == option.id), None)
-        if known is None:
-            yield Finding.blocking("unknown_option", f"There is no {group.name} “{option.id}”.")
-        elif not known.available:
-            yield Finding.blocking("option_unavailable", f"“{known.name}” is sold out at the moment.")
-        if option.amount is not Amount.NONE:
-            chosen[option.group].append(option_name(option.group, option.id, menu))
+        yield from _option_facts(option, item, menu, say)
     repeated = [o for o, n in Counter((o.group, o.id) for o in line.options).items() if n > 1]
     if repeated:
-        name = option_name(*repeated[0], menu)
-        yield Finding.blocking("option_repeated", f"“{name}” is there twice, with “{item.name}”.")
-    for group_id in item.option_groups:
-        group = menu.group(group_id)
-        if group is None:
-            continue
-        if group.choose == "one" and len(chosen[group_id]) > 1:
-            message = f"Only one {group.name} can go with “{item.name}”: {listed(chosen[group_id], 'or')}?"
+        message = say("option_repeated", option=option_name(*repeated[0], menu), item=item.name)
+        yield Finding.blocking("option_repeated", message)
+    yield from _group_facts(index, line, item, menu, say)
+
+
+def _option_facts(option: OptionDraft, item: Item, menu: Menu, say: Sentences) -> Iterator[Finding]:
+    group = menu.group(option.group)
+    if group is None or option.group not in item.option_groups:
+        kind = group.name if group is not None else option.group
+        message = say("option_not_offered", item=item.name, group=kind)
+        yield Finding.blocking("option_not_offered", message)
+        return
+    known = next((o for o in group.options if o.id == option.id), None)
+    if known is None:
+        message = say("unknown_option", group=group.name, option=option.id)
+        yield Finding.blocking("unknown_option", message)
+    elif not known.available:
+        yield Finding.blocking("option_unavailable", say("sold_out", name=known.name))
+
+
+def _group_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentences) -> Iterator[Finding]:
+    """Groups of which too much was chosen, or nothing though one has to be."""
+    for group in filter(None, map(menu.group, item.option_groups)):
+        of_group = [o for o in line.options if o.group == group.id and o.amount is not Amount.NONE]
+        chosen = [option_name(o.group, o.id, menu) for o in of_group]
+        if group.choose == "one" and len(chosen) > 1:
+            choices = listed(chosen, "or", menu.language)
+            message = say("too_many_choices", group=group.name, item=item.name, choices=choices)
             yield Finding.blocking("too_many_choices", message)
-        if group.required and not chosen[group_id]:
-            yield Finding.blocking(
-                "missing_required_option",
-                f"Which {group.name} would you like with “{item.name}”?",
-                question=which_option(index, group),
-            )
+        if group.required and not chosen:
+            message = say("missing_required_option", group=group.name, item=item.name)
+            question = which_option(index, group, menu)
+            yield Finding.blocking("missing_required_option", message, question=question)
 
 
-def _size_facts(index: int, line: ItemLine, item: Item, menu: Menu) -> Iterator[Finding]:
+def _size_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentences) -> Iterator[Finding]:
     if line.size is not None:
         if line.size not in item.size_ids:
-            message = f"“{item.name}” does not come in {size_called(line.size, menu)}."
+            message = say("size_not_offered", item=item.name, size=size_called(line.size, menu))
             yield Finding.blocking("size_not_offered", message)
     elif item.size_ids and len(set((item.prices or {}).values())) > 1:
         default = menu.size(item.default_size) if item.default_size else None
         if default is None:
-            message = f"Which size of “{item.name}” would you like?"
+            message = say("missing_size", item=item.name)
             yield Finding.blocking("missing_size", message, question=which_size(index, item, menu))
         else:
-            yield Finding.info("size_defaulted", f"No size was said, so “{item.name}” is {default.name}.")
+            message = say("size_defaulted", item=item.name, size=default.name)
+            yield Finding.info("size_defaulted", message)
     elif len(item.size_ids) > 1:
-        yield Finding.info("size_unsaid", f"No size was said; every size of “{item.name}” costs the same.")
+        yield Finding.info("size_unsaid", say("size_unsaid", item=item.name))
 
 
-def check_total(total: int, limit: int) -> list[Finding]:
+def check_total(total: int, limit: int, menu: Menu) -> list[Finding]:
     """An absurd total, in minor units, is more likely a mistake than an order."""
     if total > limit:
-        return [
-            Finding.blocking(
-                "total_over_limit", f"The total is over {limit / 100:.2f}, so somebody looks at it first."
-            )
-        ]
+        message = sentences(menu.language)("total_over_limit", limit=f"{limit / 100:.2f}")
+        return [Finding.blocking("total_over_limit", message)]
     return []

@@ -52,7 +52,7 @@ def judge_drafted(
     findings = [*said, *check_hearing(transcript)]
     findings += check_fields(fields, field_threshold, draft, menu.menu)
     cart = price_cart(draft, menu.menu, menu.version, transcript, findings, fields)
-    findings += check_total(cart.total, max_total)
+    findings += check_total(cart.total, max_total, menu.menu)
     return Judged(cart, tuple(findings))
 
 

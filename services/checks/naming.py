@@ -1,4 +1,5 @@
-"""How the things of a cart are called in what a customer reads: by the menu's names, and quoted."""
+"""How the things of a cart are called in what a customer reads: by the menu's names, and quoted; what joins
+them is in the menu's language, or in English where no customer reads it."""
 
 from __future__ import annotations
 
@@ -6,18 +7,17 @@ from collections.abc import Iterable
 
 from schemas.cart import Amount, ItemLine, LineDraft
 from schemas.menu import Menu
-
-_AMOUNTS = {Amount.NONE: "no ", Amount.LIGHT: "light ", Amount.NORMAL: "", Amount.EXTRA: "extra "}
+from schemas.sentences.sentences import ENGLISH, sentences
+from schemas.wording import so_much
 
 
 def quoted(name: str) -> str:
     return f"“{name}”"
 
 
-def listed(names: Iterable[str], joint: str = "and") -> str:
+def listed(names: Iterable[str], joint: str = "and", language: str = ENGLISH) -> str:
     """Quoted names in a row: “a”, “b” and “c”."""
-    *most, last = map(quoted, names)
-    return f"{', '.join(most)} {joint} {last}" if most else last
+    return sentences(language).joined(map(quoted, names), joint)
 
 
 def item_called(sku: str, menu: Menu) -> str:
@@ -37,7 +37,7 @@ def size_called(size_id: str, menu: Menu) -> str:
 
 
 def option_name(group_id: str, option_id: str, menu: Menu, amount: Amount = Amount.NORMAL) -> str:
-    """`oat milk`, `no foam`; not quoted."""
+    """`oat milk`, `no foam`, or in the menu's language; not quoted."""
     group = menu.group(group_id)
     name = next((o.name for o in group.options if o.id == option_id), option_id) if group else option_id
-    return f"{_AMOUNTS[amount]}{name}"
+    return so_much(amount, name, menu.language)

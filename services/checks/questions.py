@@ -14,6 +14,7 @@ from schemas.cart import CartDraft, Finding, ItemLine, LineDraft, OptionDraft, S
 from schemas.menu import Item, Menu, OptionGroup
 from schemas.question import Choice, Question
 from schemas.review import ReviewReason
+from schemas.sentences.sentences import sentences
 from schemas.wording import begun
 
 # More than can be held in mind by ear.
@@ -32,19 +33,19 @@ OF_WORDS = frozenset(
 def which_size(line: int, item: Item, menu: Menu) -> Question | None:
     """Ask for the size of the item on line `line`."""
     sizes = [size for size in menu.sizes if size.id in item.size_ids]
-    return _question(f"{line}/size", [Choice(id=s.id, text=s.name) for s in sizes], item.name)
+    return _question(f"{line}/size", [Choice(id=s.id, text=s.name) for s in sizes], menu, item.name)
 
 
-def which_option(line: int, group: OptionGroup) -> Question | None:
+def which_option(line: int, group: OptionGroup, menu: Menu) -> Question | None:
     """Ask for a choice of a group that the item can't go without."""
     open_ones = [option for option in group.options if option.available]
-    return _question(f"{line}/options/{group.id}", [Choice(id=o.id, text=o.name) for o in open_ones])
+    return _question(f"{line}/options/{group.id}", [Choice(id=o.id, text=o.name) for o in open_ones], menu)
 
 
 def which_item(line: int, skus: Sequence[str], menu: Menu) -> Question | None:
     """Ask which of several items was meant by words that fit them all."""
     items = [item for item in map(menu.item, skus) if item is not None and item.available]
-    return _question(f"{line}/sku", [Choice(id=item.sku, text=item.name) for item in items])
+    return _question(f"{line}/sku", [Choice(id=item.sku, text=item.name) for item in items], menu)
 
 
 def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> Question | None:
@@ -88,9 +89,10 @@ def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
     return draft.model_copy(update={"lines": tuple(lines)})
 
 
-def _question(place: str, answers: list[Choice], of: str = "") -> Question | None:
+def _question(place: str, answers: list[Choice], menu: Menu, of: str = "") -> Question | None:
     if not 2 <= len(answers) <= MAX_ANSWERS:
         return None
-    names = [answer.text for answer in answers]
-    text = f"{', '.join(names[:-1])} or {names[-1]} {of}".strip() + "?"
+    say = sentences(menu.language)
+    choices = say.joined((answer.text for answer in answers), "or")
+    text = say("which_of_item", choices=choices, item=of) if of else say("which", choices=choices)
     return Question(id=place, text=begun(text), answers=tuple(answers))

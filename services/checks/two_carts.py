@@ -14,8 +14,9 @@ from schemas.cart import Amount, CartDraft, Finding, Severity
 from schemas.compare import Chosen, LineKey, canonical_draft
 from schemas.menu import Menu
 from schemas.question import Choice, Question
+from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
-from schemas.wording import begun, drafted, drafted_line, money
+from schemas.wording import begun, drafted, drafted_line, money, so_much
 from services.checks.facts import check_facts
 from services.checks.naming import option_name
 from services.checks.price import price_cart
@@ -33,11 +34,6 @@ customer: chosen on the tuned menus, with `two_readers.SURE` and `LIKELY`, so th
 saying yes to a cart that is not theirs at most 1% of all orders are wrong and nobody saw it
 (docs/training.md)."""
 
-_NOTHING = Question(
-    id=NOTHING,
-    text="There is nothing in your order. Is that right?",
-    answers=(Choice(id=YES, text="Nothing, thank you"), Choice(id=NO, text="I would like something")),
-)
 # Words that a yes to this cart would leave aside, and so are said with the question.
 _LEFT_ASIDE = frozenset({"heard_but_missing", "unexplained_words"})
 _MOST_SAID = 2
@@ -57,12 +53,12 @@ def question_about(
     `told` is what the order kept of both readings (`two_readers.py`), `draft` the cart that is proposed.
     Only carts that the menu allows as they are, without a wish off it, and of a total of `most` minor units
     or less, are put to a customer. In a language whose readings were not measured nobody is asked: how often
-    there is a right answer is not known, and these sentences are English.
+    there is a right answer is not known.
     """
     if not measured(menu.language):
         return None
     if told["verdict"] == Verdict.VOUCHED and not draft.lines:
-        return _NOTHING
+        return _nothing(menu)
     if told["verdict"] == Verdict.UNSURE and told["probability"] < ask_at:
         return None
     if told["verdict"] not in (Verdict.UNSURE, Verdict.DIFFER):
@@ -84,29 +80,37 @@ def question_about(
 def which_cart(one: CartDraft, other: CartDraft, menu: Menu, prices: tuple[int, int]) -> Question | None:
     """Ask which of two carts it is, by the one place where they differ, or by showing both; None where they
     are called alike. `prices` are their totals in minor units."""
+    say = sentences(menu.language)
     told = _in_one_place(one, other, menu)
     if told is None:
         carts = [_told(cart, menu, price) for cart, price in zip((one, other), prices, strict=True)]
-        told = "Which is your order?", carts[0], carts[1]
+        told = say("which_order"), carts[0], carts[1]
     text, first, second = told
     if first == second:
         return None
     answers = (
         Choice(id=FIRST, text=begun(first)),
         Choice(id=SECOND, text=begun(second)),
-        Choice(id=NEITHER, text="Neither"),
+        Choice(id=NEITHER, text=say("neither")),
     )
     return Question(id=WHICH, text=begun(text), answers=answers)
 
 
+def _nothing(menu: Menu) -> Question:
+    say = sentences(menu.language)
+    answers = Choice(id=YES, text=say("nothing_wanted")), Choice(id=NO, text=say("something_wanted"))
+    return Question(id=NOTHING, text=say("nothing_right"), answers=answers)
+
+
 def _confirming(draft: CartDraft, findings: Sequence[Finding], menu: Menu, price: int) -> Question:
+    say = sentences(menu.language)
     aside = [
         found.message
         for found in findings
         if found.code in _LEFT_ASIDE and found.severity is Severity.BLOCKING
     ][:_MOST_SAID]
-    text = " ".join([*aside, f"Is this your order: {_told(draft, menu, price)}?"])
-    answers = (Choice(id=YES, text="Yes"), Choice(id=NO, text="No"))
+    text = " ".join([*aside, say("order_right", order=_told(draft, menu, price))])
+    answers = (Choice(id=YES, text=say("yes")), Choice(id=NO, text=say("no")))
     return Question(id=RIGHT, text=text, answers=answers)
 
 
@@ -125,14 +129,7 @@ def _in_one_place(one: CartDraft, other: CartDraft, menu: Menu) -> tuple[str, st
     differ = [key for key in {*ours, *theirs} if ours[key] != theirs[key]]
     if len(differ) == 1:
         (key,) = differ
-        counts = ours[key], theirs[key]
-        if not all(counts):
-            line = drafted_line(key, max(counts), menu)
-            first, second = (f"with {line}", "without") if counts[0] else ("without", f"with {line}")
-            return f"Is there {line} in your order too?", first, second
-        name = drafted_line(key, counts[0], menu).partition(" × ")[2]
-        first, second = (f"{count} × {name}" for count in counts)
-        return f"{counts[0]} or {counts[1]} × {name}?", first, second
+        return _of_one_count(key, ours[key], theirs[key], menu)
     if len(differ) != 2:
         return None
     here, there = sorted(differ, key=lambda key: not ours[key])
@@ -142,30 +139,50 @@ def _in_one_place(one: CartDraft, other: CartDraft, menu: Menu) -> tuple[str, st
     return _of_one_line(here, there, count, menu)
 
 
+def _of_one_count(key: LineKey, mine: int, its: int, menu: Menu) -> tuple[str, str, str]:
+    """A line that only one of the carts has, or so often."""
+    say = sentences(menu.language)
+    if mine and its:
+        name = drafted_line(key, mine, menu, menu.language).partition(" × ")[2]
+        counts = say.joined((str(mine), str(its)), "or")
+        return say("how_many", counts=counts, item=name), f"{mine} × {name}", f"{its} × {name}"
+    line = drafted_line(key, mine or its, menu, menu.language)
+    first, second = say("with", what=line), say("without")
+    return say("line_too", line=line), *((first, second) if mine else (second, first))
+
+
 def _of_one_line(here: LineKey, there: LineKey, count: int, menu: Menu) -> tuple[str, str, str]:
     """Two accounts of one line: by its size or by one option, where that is all; else by both as a whole."""
+    say = sentences(menu.language)
     (kind, sku, size, options), (_, its_sku, its_size, its_options) = here, there
     if sku == its_sku and options == its_options and size and its_size:
         first, second = (_size(one, menu) for one in (size, its_size))
-        plain = drafted_line((kind, sku, None, options), count, menu)
-        return f"{first} or {second}, for {plain}?", first, second
+        plain = drafted_line((kind, sku, None, options), count, menu, menu.language)
+        return say("which_for_line", choices=say.joined((first, second), "or"), line=plain), first, second
     mine, others = options - its_options, its_options - options
     if sku == its_sku and size == its_size and len(mine) <= 1 and len(others) <= 1:
-        line = drafted_line((kind, sku, size, options & its_options), count, menu)
+        line = drafted_line((kind, sku, size, options & its_options), count, menu, menu.language)
         if mine and others:
             first, second = (_option(next(iter(one)), menu) for one in (mine, others))
-            return f"{first} or {second}, with {line}?", first, second
-        chosen = _option(next(iter(mine or others)), menu)
-        said = chosen if chosen.startswith("no ") else f"with {chosen}"
-        without = "as it comes" if chosen.startswith("no ") else "without"
-        first, second = (said, without) if mine else (without, said)
-        return f"{line}: {first}, or {second}?", first, second
-    first, second = (drafted_line(key, count, menu) for key in (here, there))
-    return f"{first}, or {second}?", first, second
+            return say("which_with_line", choices=say.joined((first, second), "or"), line=line), first, second
+        return _of_one_option(next(iter(mine or others)), bool(mine), line, menu)
+    first, second = (drafted_line(key, count, menu, menu.language) for key in (here, there))
+    return say("one_or_other", first=first, second=second), first, second
+
+
+def _of_one_option(which: Chosen, ours: bool, line: str, menu: Menu) -> tuple[str, str, str]:
+    """An option that only one of the two accounts has: ours, or the other."""
+    say, chosen = sentences(menu.language), _option(which, menu)
+    refused = chosen.startswith(so_much(Amount.NONE, "", menu.language))
+    said = chosen if refused else say("with", what=chosen)
+    unsaid = say("as_it_comes") if refused else say("without")
+    first, second = (said, unsaid) if ours else (unsaid, said)
+    return say("line_either_way", line=line, first=first, second=second), first, second
 
 
 def _told(draft: CartDraft, menu: Menu, price: int) -> str:
-    return f"{drafted(draft, menu)}, {money(price, menu.currency)} in all"
+    order, total = drafted(draft, menu, menu.language), money(price, menu.currency)
+    return sentences(menu.language)("order_with_total", order=order, total=total)
 
 
 def _option(chosen: Chosen, menu: Menu) -> str:

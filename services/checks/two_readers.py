@@ -21,6 +21,7 @@ from schemas.compare import canonical_draft
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.question import Question
+from schemas.sentences.sentences import sentences
 from services.checks.heard_words import with_heard
 from services.checks.one_cart import line_left, undoubted_cart, written
 from services.engines.ports import Reading
@@ -83,11 +84,11 @@ def findings_of(told: dict[str, Any], menu: Menu, question: Question | None = No
         other = CartDraft.model_validate(told["other"])
         detail += f"; read otherwise, and not proposed: {wording.drafted(other, menu)}"
     if told["verdict"] == Verdict.DIFFER:
-        sentence = "Is this the order as you meant it? It can be read in two ways."
-        return [Finding.blocking("readers_differ", sentence, question=question, detail=detail)]
+        message = sentences(menu.language)("readers_differ")
+        return [Finding.blocking("readers_differ", message, question=question, detail=detail)]
     if told["verdict"] == Verdict.UNSURE:
-        sentence = "Is this the order as you meant it? We are not sure that we understood all of it."
-        return [Finding.blocking("reading_unsure", sentence, question=question, detail=detail)]
+        message = sentences(menu.language)("reading_unsure")
+        return [Finding.blocking("reading_unsure", message, question=question, detail=detail)]
     if question is not None:
         return [Finding.blocking("nothing_ordered", question.text, question=question, detail=detail)]
     return []

@@ -45,15 +45,7 @@ def suggest(
             raise InputError(f"{source[:40]!r} is no source", hint=f"One of: {', '.join(SOURCES)}.")
         desk = operators_desk(box, shop)
         if accept or refuse:
-            suggested = desk.names.found(menu_id, SOURCES)
-            suggested.chosen([*(accept or ()), *(refuse or ())])  # all of them, or none
-            if refuse:
-                desk.names.refuse(suggested, refuse, by=desk.by)
-            if accept:
-                desk.names.accept(suggested, accept, publish=partial(_publish, desk), by=desk.by)
-            version = desk.menus.get(menu_id).version
-            done = f"{len(accept or ())} accepted, {len(refuse or ())} refused"
-            console.print(f"{done}; {menu_id} is at version {version}")
+            console.print(_decided(desk, menu_id, accept or [], refuse or []))
             return
         if source == "model":
             # What is logged stays out of the answer.
@@ -69,6 +61,17 @@ def suggest(
             console.print(f"{one.id}  [bold]{escape(one.words)}[/]  {escape(one.name)}", soft_wrap=True)
             console.print(f"              {escape(one.reason)}", soft_wrap=True)
         console.print(_summary(suggested, menu_id), soft_wrap=True)
+
+
+def _decided(desk: Desk, menu_id: str, accept: list[str], refuse: list[str]) -> str:
+    suggested = desk.names.found(menu_id, SOURCES)
+    suggested.chosen([*accept, *refuse])  # all of them, or none
+    if refuse:
+        desk.names.refuse(suggested, refuse, by=desk.by)
+    if accept:
+        desk.names.accept(suggested, accept, publish=partial(_publish, desk), by=desk.by)
+    version = desk.menus.get(menu_id).version
+    return f"{len(accept)} accepted, {len(refuse)} refused; {menu_id} is at version {version}"
 
 
 def _publish(desk: Desk, menu: Menu, after: int) -> None:

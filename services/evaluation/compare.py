@@ -67,25 +67,28 @@ def load_run(path: Path, gold: Sequence[dict[str, Any]] | None) -> Run:
             predicted = json.loads(line)
             if "error" in predicted and "cart" not in predicted:
                 continue  # a broken row of the gold file, which nothing was predicted for
-            known = carts.get(predicted["id"]) or {"id": predicted["id"], "cart": predicted["gold"]}
-            scored = judge(known, predicted)
-            if predicted["id"] in rows:
-                raise InputError(
-                    f"{file.name} has {predicted['id']!r} twice", hint="Ids name one order each."
-                )
-            rows[predicted["id"]] = scored
+            scored = _scored(predicted, carts, file.name)
         except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, KeyError) and error.args == ("gold",):
-                raise InputError(
-                    f"{file.name} does not say what was right for {predicted['id']!r}",
-                    hint="Name the gold file of both runs with --gold.",
-                ) from None
             raise InputError(
                 f"{file.name} line {number}: {error!r}", hint="docs/evaluation.md shows a prediction row."
             ) from None
+        if predicted["id"] in rows:
+            raise InputError(f"{file.name} has {predicted['id']!r} twice", hint="Ids name one order each.")
+        rows[predicted["id"]] = scored
     about = path / FIGURES
     told = json.loads(about.read_text(encoding="utf-8"))["about"] if about.is_file() else {}
     return Run(path.name if path.is_dir() else path.stem, told, list(rows.values()))
+
+
+def _scored(predicted: dict[str, Any], carts: dict[str, dict[str, Any]], file: str) -> Scored:
+    name = predicted["id"]
+    known = carts.get(name)
+    if known is None and "gold" not in predicted:
+        raise InputError(
+            f"{file} does not say what was right for {name!r}",
+            hint="Name the gold file of both runs with --gold.",
+        )
+    return judge(known or {"id": name, "cart": predicted["gold"]}, predicted)
 
 
 def compare(before: Run, after: Run) -> dict[str, Any]:

@@ -26,6 +26,12 @@ from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 # Of an error that nobody foresaw: enough to find it.
 MAX_ERROR_CHARS = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What is told as one: reading takes no engine, and decodes by itself where the words leave one cart.
+_TIMED = {
+    StageName.TRANSCRIBE: (StageName.TRANSCRIBE,),
+    StageName.DECODE: (StageName.READ, StageName.DECODE),
+    StageName.VALIDATE: (StageName.VALIDATE,),
+}
 
 
 def read_gold(path: Path) -> list[dict[str, Any]]:
@@ -71,33 +77,17 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
     """One prediction row (see the contract). A stage that fails is a review; so is a recording that can't be
     read, for nobody would get that cart unseen either. What a later try may mend, or nobody foresaw, is told
     as the row's `error` too."""
-    spoken = audio_dir is not None and bool(row.get("audio"))
     here = replace(
         tools,
         check_settled=0,  # a server's standing check is no part of how good a cart is
         menu=lambda shop, _id, version: MenuVersion(shop, menu, version, "", _EPOCH),
         recording=lambda key: nullcontext((audio_dir or Path()) / key),
     )
-    order = _order(row, menu, spoken=spoken)
-    reasons: list[str] = []
-    ms: dict[str, float] = {}
-    failed: dict[str, str] = {}
-    while order.state in FLOW:
-        stage, started = FLOW[order.state], time.perf_counter()
-        try:
-            order = _apply(order, stage.step(order, here))
-        except SaycartError as error:
-            reasons = [error.code]
-            if error.retryable:
-                failed = {"error": f"{error.code}: {error.detail}"}
-        except Exception as error:
-            # A fault of ours at one order: a worker would try it again and then ask a human.
-            reasons, failed = [ReviewReason.STAGE_FAILED.value], {"error": _named(error)}
-        ms[stage.name] = (time.perf_counter() - started) * 1000
-        if reasons:
-            break
+    order = _order(row, menu, spoken=audio_dir is not None and bool(row.get("audio")))
+    order, ms, reasons, failed = _through(order, here)
     reasons += [reason.value for reason in order.reasons]
     draft = order.draft.model_dump(mode="json") if order.draft else {"lines": []}
+    lines = order.cart.lines if order.cart else ()
     heard = order.transcript or Transcript(text="", confidence=0.0)
     question = open_question(order.findings, order.reasons)
     return {
@@ -108,23 +98,39 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "decision": "review" if reasons else "accept",
         "reasons": reasons,
         "findings": [finding.model_dump(mode="json") for finding in order.findings],
-        "line_confidence": [line.confidence for line in order.cart.lines] if order.cart else [],
-        "field_confidence": [line.field_confidence for line in order.cart.lines] if order.cart else [],
+        "line_confidence": [line.confidence for line in lines],
+        "field_confidence": [line.field_confidence for line in lines],
         "question": question.model_dump(mode="json") if question else None,
         "second_cart": (order.engine.get("reader") or {}).get("other"),
         "first_heard": heard.first_heard,
         "witness": heard.witness,
         "agreed": heard.agreed,
-        "ms": {
-            name: round(sum(ms.get(stage, 0.0) for stage in does), 1)
-            for name, does in {
-                StageName.TRANSCRIBE: (StageName.TRANSCRIBE,),
-                StageName.DECODE: (StageName.READ, StageName.DECODE),
-                StageName.VALIDATE: (StageName.VALIDATE,),
-            }.items()
-        },
+        "ms": {name: round(sum(ms.get(stage, 0.0) for stage in does), 1) for name, does in _TIMED.items()},
         **failed,
     }
+
+
+def _through(
+    order: OrderRecord, tools: Tools
+) -> tuple[OrderRecord, dict[str, float], list[str], dict[str, str]]:
+    """The order at the end of its way; the milliseconds of each stage; where one failed, why a human must
+    look, and the row's `error`."""
+    ms: dict[str, float] = {}
+    reasons: list[str] = []
+    failed: dict[str, str] = {}
+    while order.state in FLOW and not reasons:
+        stage, started = FLOW[order.state], time.perf_counter()
+        try:
+            order = _apply(order, stage.step(order, tools))
+        except SaycartError as error:
+            reasons = [error.code]
+            if error.retryable:
+                failed = {"error": f"{error.code}: {error.detail}"}
+        except Exception as error:
+            # A fault of ours at one order: a worker would try it again and then ask a human.
+            reasons, failed = [ReviewReason.STAGE_FAILED.value], {"error": _named(error)}
+        ms[stage.name] = (time.perf_counter() - started) * 1000
+    return order, ms, reasons, failed
 
 
 def _named(error: Exception) -> str:

@@ -41,10 +41,7 @@ def run(
     cells = [(task, method) for task in example.tasks for method in methods]
     kept = {_name(task, method): _Kept(out / example.name, task, method) for task, method in cells}
     for number, row in enumerate(rows, 1):
-        for task, method in cells if number % 2 else reversed(cells):
-            file = kept[_name(task, method)]
-            if file.find(row) is None:
-                file.keep(row, method.ask(example, task, row).document())
+        _ask(example, row, cells if number % 2 else cells[::-1], kept)
         tell(f"{example.name}: {number} of {len(rows)}")
     found = {name: [answer for row in rows if (answer := file.find(row))] for name, file in kept.items()}
     marks = sorted({mark for answers in found.values() for answer in answers for mark in answer["marks"]})
@@ -112,6 +109,18 @@ class _Kept:
         """Of all that an answer rests on but the model: row, messages and mask."""
         about = [row.id, row.gold, chat(self._task, row), self._task.output.version]
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
+
+
+def _ask(
+    example: Example[Any],
+    row: Row,
+    cells: Sequence[tuple[Task[Any], Method]],
+    kept: dict[str, _Kept],
+) -> None:
+    for task, method in cells:
+        file = kept[_name(task, method)]
+        if file.find(row) is None:
+            file.keep(row, method.ask(example, task, row).document())
 
 
 def _name(task: Task[Any], method: Method) -> str:

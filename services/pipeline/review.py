@@ -10,8 +10,10 @@ from schemas.cart import CartDraft, Finding
 from schemas.compare import canonical_draft
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
+from schemas.menu import Menu
 from schemas.question import CustomerAnswer, Question
 from schemas.review import ReviewDecision
+from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
 from services.checks.questions import answered, open_question
@@ -49,10 +51,7 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
     question = open_question(order.findings, order.reasons) if order.state is State.IN_REVIEW else None
     if question is None or question.id != answer.question or order.draft is None:
         raise Conflict("The order does not ask this", hint="Read the order again; a colleague may be on it.")
-    if answer.answer not in {choice.id for choice in question.answers}:
-        known = ", ".join(choice.id for choice in question.answers)
-        raise InvalidCart([("/answer", f"must be one of {known}")])
-    chosen = next(choice.text for choice in question.answers if choice.id == answer.answer)
+    chosen = _chosen(question, answer.answer)
     detail = {"question": question.id, "answer": answer.answer, "asked": question.text, "chosen": chosen}
     if not question.whole:
         try:
@@ -63,13 +62,22 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
     if question.id not in WHOLE or answer.answer not in PROPOSED | OTHER | DECLINED:
         raise _unknown(question)
     if answer.answer in DECLINED:
-        return Outcome(Event.DECLINED, findings=tuple(_declined(order.findings, question)), detail=detail)
+        declined = _declined(order.findings, question, menu.menu)
+        return Outcome(Event.DECLINED, findings=tuple(declined), detail=detail)
     if question.id == NOTHING:
         return Outcome(Event.CANCELLED, findings=(), detail=detail)
     draft = order.draft
     if answer.answer in OTHER:
         draft = CartDraft.model_validate(order.engine["reader"]["other"])
     return _priced(Event.ANSWERED, order, draft, menu, detail)
+
+
+def _chosen(question: Question, answer: str) -> str:
+    """The words of the answer that was given."""
+    texts = {choice.id: choice.text for choice in question.answers}
+    if answer not in texts:
+        raise InvalidCart([("/answer", f"must be one of {', '.join(texts)}")])
+    return texts[answer]
 
 
 def _unknown(question: Question) -> Conflict:
@@ -80,13 +88,13 @@ def _unknown(question: Question) -> Conflict:
     )
 
 
-def _declined(findings: Sequence[Finding], question: Question) -> Iterator[Finding]:
+def _declined(findings: Sequence[Finding], question: Question, menu: Menu) -> Iterator[Finding]:
     """Nothing is asked any more, and the reviewer sees what was."""
     for finding in findings:
         asked = finding.question is not None and finding.question.whole
         yield finding.model_copy(update={"question": None}) if asked else finding
     offered = "; or: ".join(choice.text for choice in question.answers if choice.id not in DECLINED)
-    message = "You said that it is not what we asked you about, so somebody looks at it."
+    message = sentences(menu.language)("reading_declined")
     yield Finding.blocking("reading_declined", message, detail=f"asked: {question.text} offered: {offered}")
 
 

@@ -9,6 +9,7 @@ from typing import cast
 from schemas import wording
 from schemas.explanation import ChangeKind, ExplainedChange
 from schemas.menu import Menu
+from schemas.sentences.sentences import ENGLISH, sentences
 from services.reading.clauses.changes import (
     Add,
     Ask,
@@ -60,7 +61,7 @@ class Changed:
                 had = {choice: how for choice, how in line.options.items() if choice in gone}
                 return [name for choices in as_choices(had) for name in self._options(choices)]
             case Ask(asked, offered):
-                things = [] if asked is None else self._items(asked.items) or [wording.OFF_MENU]
+                things = [] if asked is None else self._items(asked.items) or [sentences(ENGLISH)("off_menu")]
                 return [*things, *(name for choices in offered for name in self._options(choices[:1]))]
         return []
 

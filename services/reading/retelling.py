@@ -17,6 +17,7 @@ from schemas.cart import MAX_LINES
 from schemas.compare import LineKey
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Menu
+from schemas.sentences.sentences import ENGLISH
 from services.reading.chart.span import Span
 from services.reading.chart.tokens import Utterance
 from services.reading.clauses.follow import Watch, follow
@@ -192,10 +193,10 @@ def _left(evidence: Evidence) -> list[Wish]:
 
 
 def in_words(wishes: Iterable[Wish], menu: Menu) -> str:
-    """A cart as a reviewer would say it."""
-    return wording.open_order(line_in_words(wish, menu) for wish in wishes)
+    """A cart as its customer is asked about it."""
+    return wording.open_order((line_in_words(wish, menu, menu.language) for wish in wishes), menu.language)
 
 
-def line_in_words(wish: Wish, menu: Menu) -> str:
+def line_in_words(wish: Wish, menu: Menu, language: str = ENGLISH) -> str:
     """One line of it; both names of an item that is still open."""
-    return wording.open_line(wish.quantity, wish.items, wish.size, wish.options, menu)
+    return wording.open_line(wish.quantity, wish.items, wish.size, wish.options, menu, language)

@@ -161,7 +161,19 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
     # Asked, peft would look on the hub for what `name` is.
     model.save_pretrained(args.out, save_embedding_layers=False)
     checkpoint.unlink(missing_ok=True)
-    card = {
+    card = _card(args, packed, steps, time.monotonic() - started, losses)
+    (args.out / "trained.json").write_text(json.dumps(card, indent=1))
+    return card
+
+
+def _card(
+    args: argparse.Namespace,
+    packed: dict[str, Any],
+    steps: int,
+    seconds: float,
+    losses: list[torch.Tensor],
+) -> dict[str, Any]:
+    return {
         "base": args.name or args.base.name,
         "rank": args.rank,
         "rate": args.rate,
@@ -169,13 +181,11 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
         "steps": steps,
         "tokens_a_step": args.step,
         "tokens": int(packed["ends"][-1]),
-        "seconds": round(time.monotonic() - started, 1),
+        "seconds": round(seconds, 1),
         "device": torch.cuda.get_device_name() if args.device == "cuda" else "cpu",
         "torch": torch.__version__,
         "last_loss": round(_mean(losses[-100:]), 4) if losses else None,
     }
-    (args.out / "trained.json").write_text(json.dumps(card, indent=1))
-    return card
 
 
 def _mean(losses: list[torch.Tensor]) -> float:

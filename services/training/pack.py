@@ -143,17 +143,20 @@ def _extent(menu: Menu, rows: Sequence[Row], dice: random.Random) -> tuple[list[
     """The items that are shown, and those that are missing though they are asked for."""
     items = list(menu.items)
     needed = {line["sku"] for row in rows for line in row.lines if line.get("sku")}
-    gone: frozenset[str] = frozenset()
-    if dice.random() < 0.25:
-        lonely = [item.sku for item in items if item.sku in needed and _lonely(item, items)]
-        gone = frozenset(dice.sample(lonely, min(len(lonely), dice.choice((1, 1, 2)))))
-        items = [item for item in items if item.sku not in gone]
+    gone = _gone(items, needed, dice) if dice.random() < 0.25 else frozenset()
+    items = [item for item in items if item.sku not in gone]
     if dice.random() < 0.4:
         share = dice.random()
         items = [item for item in items if item.sku in needed or dice.random() < share]
     if dice.random() < 0.5:
         dice.shuffle(items)
     return items or list(menu.items), gone
+
+
+def _gone(items: Sequence[Item], needed: set[str], dice: random.Random) -> frozenset[str]:
+    """One or two that are asked for, which the menu turns out not to have."""
+    lonely = [item.sku for item in items if item.sku in needed and _lonely(item, items)]
+    return frozenset(dice.sample(lonely, min(len(lonely), dice.choice((1, 1, 2)))))
 
 
 def _lonely(item: Item, items: Sequence[Item]) -> bool:

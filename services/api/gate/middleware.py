@@ -72,16 +72,7 @@ class Gate:
                 status = message["status"]
                 if paced.whole_at and _ACCEPTS.get((scope["method"], scope["path"])) == status:
                     self.metrics.accepted.observe(time.monotonic() - paced.whole_at)
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-ID"] = request_id
-                if scope["app"].state.draining:
-                    headers["Connection"] = "close"  # the client's next request goes to a living server
-                headers["X-Content-Type-Options"] = "nosniff"
-                if self.own.asks_hsts(scope):
-                    headers["Strict-Transport-Security"] = HSTS
-                headers.setdefault("Referrer-Policy", "no-referrer")
-                # Answers are data; only /docs is a page, and it brings a policy of its own.
-                headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+                self._mark(MutableHeaders(scope=message), scope, request_id)
             await send(message)
             if message["type"] == "http.response.body" and not message.get("more_body", False):
                 note()  # now, and not after the background tasks: for the client the call is over
@@ -103,6 +94,17 @@ class Gate:
                 note()
                 if traced is not None:
                     traced.leave()
+
+    def _mark(self, headers: MutableHeaders, scope: Scope, request_id: str) -> None:
+        headers["X-Request-ID"] = request_id
+        if scope["app"].state.draining:
+            headers["Connection"] = "close"  # the client's next request goes to a living server
+        headers["X-Content-Type-Options"] = "nosniff"
+        if self.own.asks_hsts(scope):
+            headers["Strict-Transport-Security"] = HSTS
+        headers.setdefault("Referrer-Policy", "no-referrer")
+        # Answers are data; only /docs is a page, and it brings a policy of its own.
+        headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         self.metrics.saw(scope["method"], _route(scope), status, seconds)

@@ -70,18 +70,8 @@ def evaluate(
     if menu is None or gold is None:
         raise typer.BadParameter("needed to score gold rows", param_hint="'--menu' and '--gold'")
     with told() as console:
-        gold_rows = read_rows(gold)[:limit]
+        gold_rows = _all_said(read_rows(gold)[:limit], audio_dir)
         document = _menu(menu)
-        unusable = [
-            row["id"]
-            for row in gold_rows
-            if "error" not in row and not (audio_dir and row.get("audio")) and not row.get("utterance")
-        ]
-        if unusable:
-            raise InputError(
-                f"{len(unusable)} rows have no utterance, only audio: {', '.join(unusable[:3])}",
-                hint="Name the folder of the recordings with --audio-dir.",
-            )
         try:
             rows, broken, kept, taken_up = _run(
                 gold_rows, document, audio_dir, out, console, jobs=jobs, keep=keep
@@ -90,28 +80,22 @@ def evaluate(
             raise InputError(error.detail, hint=error.hint) from None
         config = settings()
         found = figures(rows, config.asr_threshold, broken)
-        for row in errors(rows, broken):
-            console.print(f"[yellow]{escape(row['id'])}[/] {escape(row['error'])}", soft_wrap=True)
-        console.print_json(json.dumps({name: value for name, value in found.items() if name not in _LONG}))
+        _print(console, errors(rows, broken), found)
         if report is not None:
+            run = about(
+                menu_id=document.id,
+                gold=gold,
+                rows=len(rows),
+                spoken=sum(row.spoken for row in rows),
+                condition=condition,
+                jobs=jobs,
+                kept=kept,
+                taken_up=taken_up,
+                config=config,
+            )
+            names, asr = Names.of(document), config.asr_threshold
             page = write_report(
-                report,
-                rows,
-                about(
-                    menu_id=document.id,
-                    gold=gold,
-                    rows=len(rows),
-                    spoken=sum(row.spoken for row in rows),
-                    condition=condition,
-                    jobs=jobs,
-                    kept=kept,
-                    taken_up=taken_up,
-                    config=config,
-                ),
-                asr_threshold=config.asr_threshold,
-                names=Names.of(document),
-                audio_dir=audio_dir,
-                broken=broken,
+                report, rows, run, asr_threshold=asr, names=names, audio_dir=audio_dir, broken=broken
             )
             console.print(f"report: {page}")
 
@@ -177,6 +161,27 @@ def _changes(found: dict[str, Any]) -> Table:
     for change, ids in found["changes"].items():
         table.add_row(change, str(len(ids)), escape(", ".join(ids)))
     return table
+
+
+def _print(console: Console, failed: list[dict[str, Any]], found: dict[str, Any]) -> None:
+    for row in failed:
+        console.print(f"[yellow]{escape(row['id'])}[/] {escape(row['error'])}", soft_wrap=True)
+    console.print_json(json.dumps({name: value for name, value in found.items() if name not in _LONG}))
+
+
+def _all_said(rows: list[dict[str, Any]], audio_dir: Path | None) -> list[dict[str, Any]]:
+    """The same rows. Raises InputError where one has no words, but only a recording that is not at hand."""
+    unusable = [
+        row["id"]
+        for row in rows
+        if "error" not in row and not (audio_dir and row.get("audio")) and not row.get("utterance")
+    ]
+    if unusable:
+        raise InputError(
+            f"{len(unusable)} rows have no utterance, only audio: {', '.join(unusable[:3])}",
+            hint="Name the folder of the recordings with --audio-dir.",
+        )
+    return rows
 
 
 def _menu(path: Path) -> Menu:

@@ -10,37 +10,16 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Item
 from services.engines.masks.labels import Labels
+from services.engines.masks.lark_pieces import Piece, Slot, either, escaped, fits, plain, whole_words
 
 # Longer "words" are cut into chunks that may end a span, or a span of one such word would not fit.
 MAX_CHUNK_CHARS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A Lark expression, the longest text, in bytes, that it matches, and whether the field that holds
-    it may be left out (its default is among the open values)."""
-
-    expr: str
-    longest: int
-    optional: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """One place of a list: its body, how often it may stand there, and whether it must."""
-
-    body: _Piece | None
-    copies: int = 1
-    required: bool = False
 
 
 Scope = dict[str, Any]
@@ -61,7 +40,7 @@ class Compiler:
         self._evidence = evidence
         self._labels = labels
         self._items = {item.sku: item for item in evidence.menu.items}
-        self._rules: dict[str, _Piece] = {}
+        self._rules: dict[str, Piece] = {}
         self._terminals: dict[str, str] = {}
 
     def compile(self) -> tuple[str, int]:
@@ -77,13 +56,13 @@ class Compiler:
         terminals = [f"{name}: {body}" for body, name in self._terminals.items()]
         return "\n".join(["%llguidance {}", f"start: {start.expr}", *rules, *terminals]) + "\n", start.longest
 
-    def _walk(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
+    def _walk(self, schema: dict[str, Any], scope: Scope) -> Piece | None:
         """The piece for one node of the schema; None when nothing is open for it."""
         schema = self._resolve(schema)
         if "x-values" in schema:
             return self._values(schema, scope)
         if "const" in schema:
-            return _text(json.dumps(schema["const"]))
+            return plain(json.dumps(schema["const"]))
         if schema.get("type") == "array":
             return self._array(schema, scope)
         if schema.get("type") == "object":
@@ -96,7 +75,7 @@ class Compiler:
         named = self._schema["$defs"][schema["$ref"].rsplit("/", 1)[1]]
         return {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
 
-    def _values(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
+    def _values(self, schema: dict[str, Any], scope: Scope) -> Piece | None:
         if schema["x-values"] == "transcript":
             about = scope["region"], scope["anchors"], schema["maxLength"]
             return self._own_words(scope.get("words", ""), *about) or self._heard(*about)
@@ -105,41 +84,40 @@ class Compiler:
             values = [v for v in values if schema["minimum"] <= v <= schema["maximum"]]
         # The default is spelled by leaving the field out, so that every cart has one spelling.
         spelled = [v for v in values if "default" not in schema or v != schema["default"]]
-        piece = _either(_text(json.dumps(value, ensure_ascii=False)) for value in spelled)
+        piece = either(plain(json.dumps(value, ensure_ascii=False)) for value in spelled)
         if piece is None or len(spelled) == len(values):
             return piece
-        return _Piece(piece.expr, piece.longest, optional=True)
+        return Piece(piece.expr, piece.longest, optional=True)
 
-    def _array(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
+    def _slots(self, branch: dict[str, Any], scope: Scope) -> list[Slot]:
+        match branch.get("x-each"):
+            case "items":
+                return [self._line_slot(branch, line) for line in self._evidence.lines]
+            case "options":
+                return [self._option_slot(branch, option) for option in scope["options_open"]]
+        return [self._off_menu_slot(branch, words) for words in self._off_menu()]
+
+    def _array(self, schema: dict[str, Any], scope: Scope) -> Piece | None:
         """A list is a row of slots in the order of the words, each taken or passed over; required ones not
         passed over. The empty list is left out where it is the default."""
         branches = [self._resolve(branch) for branch in schema["items"].get("oneOf", [schema["items"]])]
-        slots: list[_Slot] = []
-        for branch in branches:
-            each = branch.get("x-each")
-            if each == "items":
-                slots += [self._line_slot(branch, line) for line in self._evidence.lines]
-            elif each == "options":
-                slots += [self._option_slot(branch, option) for option in scope["options_open"]]
-            else:
-                slots += [self._off_menu_slot(branch, words) for words in self._off_menu()]
-        slots = [slot for slot in slots if slot.body is not None]
+        slots = [slot for branch in branches for slot in self._slots(branch, scope) if slot.body is not None]
         if sum(slot.copies for slot in slots) > schema["maxItems"]:
             slots = [self._any_order(slots, schema["maxItems"])]
         inner = self._in_order(slots, schema)
         if inner is None:
-            return None if "default" in schema else _text("[]")
+            return None if "default" in schema else plain("[]")
         some, longest = f'"[" {inner.expr} "]"', inner.longest + 2
         if "default" in schema:
-            return _Piece(some, longest, optional=not any(slot.required for slot in slots))
+            return Piece(some, longest, optional=not any(slot.required for slot in slots))
         if any(slot.required for slot in slots):
-            return _Piece(some, longest)
-        return _Piece(f'({some} | "[]")', longest)
+            return Piece(some, longest)
+        return Piece(f'({some} | "[]")', longest)
 
-    def _in_order(self, slots: list[_Slot], schema: dict[str, Any]) -> _Piece | None:
+    def _in_order(self, slots: list[Slot], schema: dict[str, Any]) -> Piece | None:
         """Some of the slots, in their order; `rest` is what may follow from one slot on, built from the
         last to the first."""
-        rest: _Piece | None = None
+        rest: Piece | None = None
         needed = False
         for slot in reversed(slots):
             if slot.body is None:
@@ -149,27 +127,27 @@ class Compiler:
             here = slot.body.expr + more + tail
             longest = slot.copies * (slot.body.longest + 1) + (rest.longest + 1 if rest else 0)
             expr = here if rest is None or slot.required else f"{here} | {rest.expr}"
-            rest = self._rule(schema["title"].lower(), _Piece(expr, longest))
+            rest = self._rule(schema["title"].lower(), Piece(expr, longest))
             needed = needed or slot.required
         return rest
 
-    def _any_order(self, slots: list[_Slot], most: int) -> _Slot:
+    def _any_order(self, slots: list[Slot], most: int) -> Slot:
         """More slots than the list may hold (a whole menu): any of them, bounded by count alone."""
-        body = _either(slot.body for slot in slots)
-        return _Slot(self._rule("any", body), most)
+        body = either(slot.body for slot in slots)
+        return Slot(self._rule("any", body), most)
 
-    def _line_slot(self, schema: dict[str, Any], line: LineEvidence) -> _Slot:
+    def _line_slot(self, schema: dict[str, Any], line: LineEvidence) -> Slot:
         bodies = [self._rule("item", self._members(schema, scope)) for scope in self._item_scopes(line)]
-        return _Slot(_either(bodies), line.copies, line.required)
+        return Slot(either(bodies), line.copies, line.required)
 
-    def _option_slot(self, schema: dict[str, Any], option: OptionEvidence) -> _Slot:
+    def _option_slot(self, schema: dict[str, Any], option: OptionEvidence) -> Slot:
         scope = {
             "groups": [self._labels.groups[option.group]],
             "options": [self._labels.options[option.group, option.id]],
             "amounts": [amount.value for amount in option.amounts],
             "counts": list(option.counts),
         }
-        return _Slot(self._rule("option", self._members(schema, scope)), 1, option.required)
+        return Slot(self._rule("option", self._members(schema, scope)), 1, option.required)
 
     def _off_menu(self) -> tuple[OffMenuEvidence, ...]:
         if self._written and self._evidence.lines and not self._evidence.unexplained:
@@ -177,19 +155,19 @@ class Compiler:
         anything = OffMenuEvidence(words="", quantities=self._evidence.off_menu_quantities)
         return self._evidence.off_menu or (anything,)
 
-    def _off_menu_slot(self, schema: dict[str, Any], off_menu: OffMenuEvidence) -> _Slot:
+    def _off_menu_slot(self, schema: dict[str, Any], off_menu: OffMenuEvidence) -> Slot:
         scope = {
             "region": self._evidence.transcript,
             "anchors": [off_menu.words] if off_menu.words else [],
-            "words": _whole_words(self._evidence.transcript, off_menu.words),
+            "words": whole_words(self._evidence.transcript, off_menu.words),
             "quantities": list(off_menu.quantities),
         }
-        return _Slot(self._walk(schema, scope), required=off_menu.required)
+        return Slot(self._walk(schema, scope), required=off_menu.required)
 
-    def _object(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
+    def _object(self, schema: dict[str, Any], scope: Scope) -> Piece | None:
         return self._rule(schema["title"].lower(), self._members(schema, scope))
 
-    def _members(self, schema: dict[str, Any], scope: Scope) -> _Piece | None:
+    def _members(self, schema: dict[str, Any], scope: Scope) -> Piece | None:
         parts, longest, first = ['"{"'], 2, True
         for name, field in schema["properties"].items():
             value = self._walk(field, scope)
@@ -197,12 +175,12 @@ class Compiler:
                 if name in schema.get("required", ()):
                     return None
                 continue
-            key = _text(("" if first else ",") + json.dumps(name) + ":")
+            key = plain(("" if first else ",") + json.dumps(name) + ":")
             member = f"{key.expr} {value.expr}"
             parts.append(f"({member})?" if value.optional else member)
             longest += key.longest + value.longest
             first = False
-        return _Piece(" ".join([*parts, '"}"']), longest)
+        return Piece(" ".join([*parts, '"}"']), longest)
 
     def _item_scopes(self, line: LineEvidence) -> Iterable[Scope]:
         """Items with the same open sizes and options share one rule, so cost does not grow with items."""
@@ -224,24 +202,24 @@ class Compiler:
                 "options_open": options,
             }
 
-    def _rule(self, stem: str, piece: _Piece | None) -> _Piece | None:
+    def _rule(self, stem: str, piece: Piece | None) -> Piece | None:
         """Give `piece` a name; the same expression gets the same name."""
         if piece is None:
             return None
         for name, known in self._rules.items():
             if known.expr == piece.expr:
-                return _Piece(name, piece.longest)
+                return Piece(name, piece.longest)
         name = f"{stem}_{len(self._rules)}"
         self._rules[name] = piece
-        return _Piece(name, piece.longest)
+        return Piece(name, piece.longest)
 
-    def _own_words(self, words: str, region: str, anchors: list[str], limit: int) -> _Piece | None:
+    def _own_words(self, words: str, region: str, anchors: list[str], limit: int) -> Piece | None:
         """`words` alone, where they are to be written and are among the spans of `_heard`."""
         whole = words and words == words.strip() and f" {words} " in f" {region} "
-        holds = all(anchor in words for anchor in anchors) and len(_escaped(words)) <= limit
-        return _text(f'"{_escaped(words)}"') if self._written and whole and holds else None
+        holds = all(anchor in words for anchor in anchors) and len(escaped(words)) <= limit
+        return plain(f'"{escaped(words)}"') if self._written and whole and holds else None
 
-    def _heard(self, region: str, anchors: list[str], limit: int) -> _Piece | None:
+    def _heard(self, region: str, anchors: list[str], limit: int) -> Piece | None:
         """Exact word spans of `region`, JSON-escaped, that hold one of `anchors`.
 
         llguidance's substring automaton takes chunks; words and the spaces between them are chunks of
@@ -252,7 +230,7 @@ class Compiler:
         if not any(word.strip() for word in words):
             return None
         chunks = [
-            _escaped(word[i : i + MAX_CHUNK_CHARS])
+            escaped(word[i : i + MAX_CHUNK_CHARS])
             for word in words
             for i in range(0, len(word), MAX_CHUNK_CHARS)
         ]
@@ -263,57 +241,17 @@ class Compiler:
                 "SPAN", f'%regex {{"substring_chunks": {json.dumps(chunks, ensure_ascii=False)}}}'
             ),
         ]
-        if held := [a for a in map(_escaped, anchors) if _fits(a, chunks, limit)]:
+        if held := [a for a in map(escaped, anchors) if fits(a, chunks, limit)]:
             wanted = "|".join(exactly(anchor) for anchor in held)
             parts.append(self._terminal("HOLDS", f"/(?s:.*)({wanted})(?s:.*)/"))
         heard = self._terminal("HEARD", " & ".join(parts))
-        return _Piece(f'"\\"" {heard} "\\""', longest + 2)
+        return Piece(f'"\\"" {heard} "\\""', longest + 2)
 
     def _terminal(self, stem: str, body: str) -> str:
         return self._terminals.setdefault(body, f"{stem}_{len(self._terminals)}")
-
-
-def _escaped(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-def _whole_words(text: str, part: str) -> str:
-    """The words of `text` that hold `part`, where it stands first; empty where it does not."""
-    at = text.find(part) if part else -1
-    if at < 0:
-        return ""
-    start, end = text.rfind(" ", 0, at + 1) + 1, text.find(" ", at + len(part))
-    return text[start : end if end >= 0 else len(text)]
-
-
-def _fits(anchor: str, chunks: list[str], limit: int) -> bool:
-    """Whether a span of whole chunks within `limit` holds `anchor`; if not, asking for it would be a string
-    that can't end."""
-    ends = list(accumulate(len(chunk) for chunk in chunks))
-    for found in re.finditer(re.escape(anchor), "".join(chunks)):
-        first, last = bisect_right(ends, found.start()), bisect_left(ends, found.end())
-        if ends[last] - (ends[first] - len(chunks[first])) <= limit:
-            return True
-    return False
 
 
 def exactly(text: str) -> str:
     """`text` as a regex that matches it and nothing else. By number, since Rust's regexes refuse a
     backslash before most signs, and take `\\<` for the start of a word."""
     return re.sub(r"[^\w ]", lambda sign: f"\\x{{{ord(sign.group()):X}}}", text)
-
-
-def _text(text: str) -> _Piece:
-    # Lark takes JSON's spelling of strings, but no raw DEL.
-    quoted = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return _Piece(quoted, len(text.encode()))
-
-
-def _either(pieces: Iterable[_Piece | None]) -> _Piece | None:
-    open_ones = [piece for piece in pieces if piece is not None]
-    if not open_ones:
-        return None
-    longest = max(piece.longest for piece in open_ones)
-    if len(open_ones) == 1:
-        return _Piece(open_ones[0].expr, longest)
-    return _Piece("(" + " | ".join(piece.expr for piece in open_ones) + ")", longest)

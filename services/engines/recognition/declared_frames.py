@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
 from services.engines.recognition.containers import id3_length, mp3_frame
 from services.engines.recognition.declared_types import Declared
@@ -19,39 +20,65 @@ def ogg(data: bytes) -> Declared:
     recorders that were stopped hard leave it out (RFC 7845, 4.1), and their last page is whole.
     """
     serial, expected, rate = -1, 0, _OPUS_RATE
-    first_granule = last_granule = None
+    granules: list[int] = []
     unfinished = False
     at = 0
     while at < len(data):
         if data[at : at + 4] != b"OggS"[: len(data) - at]:
             # Not a page: foreign bytes after the stream (tags of some tools) are not the recording's.
             break
-        flags, granule, owner, sequence = struct.unpack_from("<xxxxxBqII", data, at)
-        lacing = data[at + 27 : at + 27 + data[at + 26]]
-        body = at + 27 + data[at + 26]
-        end = body + sum(lacing)
-        if end > len(data) or len(lacing) < data[at + 26]:
+        page = _page(data, at)
+        if page is None:
             return Declared(cut="its last page is not whole")
         if serial < 0:
-            serial, expected = owner, sequence
-            if data[body : body + 7] == b"\x01vorbis":
-                (rate,) = struct.unpack_from("<I", data, body + 12)
-        if owner == serial:
-            if sequence != expected:
+            serial, expected, rate = page.stream, page.number, _rate(data, page.body)
+        if page.stream == serial:
+            if page.number != expected:
                 return Declared(cut=f"page {expected} is missing")
             expected += 1
-            unfinished = bool(lacing) and lacing[-1] == 255
-            if granule > 0:
-                first_granule = granule if first_granule is None else first_granule
-                last_granule = granule
-            if flags & 4:
+            unfinished = page.goes_on
+            granules += [page.granule] * (page.granule > 0)
+            if page.is_last:
                 break
-        at = end
+        at = page.end
     if unfinished:
         return Declared(cut="its last packet is not whole")
-    if first_granule is None or last_granule is None or not rate:
+    if not granules or not rate:
         return Declared()
-    return Declared(max(0.0, (last_granule - first_granule) / rate))
+    return Declared(max(0.0, (granules[-1] - granules[0]) / rate))
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """One page of Ogg: `body` and `end` are where its packets begin and end, `goes_on` whether its last one
+    does on the next page."""
+
+    stream: int
+    number: int
+    granule: int
+    is_last: bool
+    goes_on: bool
+    body: int
+    end: int
+
+
+def _page(data: bytes, at: int) -> _Page | None:
+    """The page that begins at `at`; None where not all of it is there."""
+    flags, granule, stream, number = struct.unpack_from("<xxxxxBqII", data, at)
+    body = at + 27 + data[at + 26]
+    lacing = data[at + 27 : body]
+    end = body + sum(lacing)
+    if end > len(data) or len(lacing) < data[at + 26]:
+        return None
+    return _Page(stream, number, granule, bool(flags & 4), lacing[-1:] == b"\xff", body, end)
+
+
+def _rate(data: bytes, body: int) -> int:
+    """What a stream's granules count in a second, by its first page."""
+    if data[body : body + 7] != b"\x01vorbis":
+        return _OPUS_RATE
+    (rate,) = struct.unpack_from("<I", data, body + 12)
+    return int(rate)
 
 
 def mp3(data: bytes) -> Declared:

@@ -76,22 +76,27 @@ def counts(kinds: dict[str, Kind], tasks: list[Task], rows: list[dict[str, Any]]
     """By way and kind: answers, those that are valid, that hold something valid, and that are right; tokens
     at which the model was overruled, the answers with such a token, and those of them that are right."""
     gold = {task.said: task.gold for task in tasks}
-    found: dict[str, Any] = {}
-    for way in ("prompt", "mask"):
-        for name, kind in kinds.items():
-            mine = [row for row in rows if row["way"] == way and row["kind"] == name]
-            right = [row for row in mine if kind.found(row["answer"]) == gold[row["said"]]]
-            found[f"{way} {name}"] = {
-                "answers": len(mine),
-                "valid": sum(row["ended"] and kind.valid(row["answer"]) for row in mine),
-                "hold_something_valid": sum(bool(kind.found(row["answer"])) for row in mine),
-                "right": len(right),
-                "tokens": sum(row["tokens"] for row in mine),
-                "overruled": sum(row.get("overruled", 0) for row in mine),
-                "overruled_answers": sum(row.get("overruled", 0) > 0 for row in mine),
-                "overruled_and_right": sum(row.get("overruled", 0) > 0 for row in right),
-            }
-    return found
+    return {
+        f"{way} {name}": _counts(
+            kind, gold, [row for row in rows if row["way"] == way and row["kind"] == name]
+        )
+        for way in ("prompt", "mask")
+        for name, kind in kinds.items()
+    }
+
+
+def _counts(kind: Kind, gold: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, int]:
+    right = [row for row in rows if kind.found(row["answer"]) == gold[row["said"]]]
+    return {
+        "answers": len(rows),
+        "valid": sum(row["ended"] and kind.valid(row["answer"]) for row in rows),
+        "hold_something_valid": sum(bool(kind.found(row["answer"])) for row in rows),
+        "right": len(right),
+        "tokens": sum(row["tokens"] for row in rows),
+        "overruled": sum(row.get("overruled", 0) for row in rows),
+        "overruled_answers": sum(row.get("overruled", 0) > 0 for row in rows),
+        "overruled_and_right": sum(row.get("overruled", 0) > 0 for row in right),
+    }
 
 
 def cost(kinds: dict[str, Kind], tokens: Tokens) -> dict[str, Any]:

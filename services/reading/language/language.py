@@ -10,6 +10,9 @@ letters, no apostrophe, singular.
     words = "without hold minus"                # or phrases = ["..."], patterns = ["..."], values = {...}
     examples = ["a burger without onions and pickles"]
 
+An example may also be `{ said = "...", means = "a cart" }`: so it is read, and accepted; with `doubt = true`
+a human looks at it all the same.
+
 `closed` and `guards` tell why words stay that no order needs (ADR 68): they are a closed class of the
 grammar, as numbers are, or without one something would be ordered that the customer did not order. Each
 names its kind where the whole entry is of it, else it is a table of kinds with their members. `make

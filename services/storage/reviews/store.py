@@ -199,11 +199,7 @@ class ReviewStore:
             StaleState: the order is not where `outcome` can move it from. Nothing is stored.
         """
         with writing(self._database) as (session, now):
-            # The order first, as in OrderStore.cancel: two that lock both must do so in one order.
-            order_id = select(ReviewRow.order_id).where(ReviewRow.id == review_id).scalar_subquery()
-            row = session.scalars(
-                select(OrderRow).where(OrderRow.id == order_id).with_for_update()
-            ).one_or_none()
+            row = _locked_order(session, review_id)
             seen = self._locked(session, review_id)
             _must_hold(seen, reviewer, now)
             if seen.version != version:
@@ -213,10 +209,8 @@ class ReviewStore:
             read = review_of(seen)
             after = outcome.cart
             worth = max(value_of(read), after.total if after else 0)
-            mine = Standing.model_validate(
-                {"by": reviewer, "at": now.isoformat(), "action": action, "reason": reason}
-                | {"cart": outcome.draft if action != "reject" else None}
-            )
+            cart = outcome.draft if action != "reject" else None
+            mine = Standing(by=reviewer, at=now.isoformat(), action=action, reason=reason, cart=cart)
             agreed = read.standing is not None and _same(read.standing, mine)
             waits = 0 < second_above < worth and not agreed
             kept = record_act(
@@ -231,26 +225,14 @@ class ReviewStore:
                 detail={"action": action, "version": version}
                 | ({"first": read.standing.by, "agreed": agreed} if read.standing else {}),
             )
-            if waits:
-                standing = mine.model_dump(mode="json")
-                opened = _change(
-                    session, seen, status="open", claimed_by=None, lease_until=None, standing=standing
-                )
-                told_decision(self._database, session, read, kept, by)
-                return opened, order_of(row)
             order = order_of(row)
-            columns = columns_of(order, outcome)
-            moved = move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
-            review = _change(
-                session,
-                seen,
-                status="decided",
-                lease_until=None,
-                decision=action,
-                decided_by=reviewer,
-                decided_at=now,
-                reason=reason,
-            )
+            if waits:
+                moved, changed = order, _opened(mine)
+            else:
+                columns = columns_of(order, outcome)
+                moved = move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
+                changed = _decided(mine, now)
+            review = _change(session, seen, lease_until=None, **changed)
             told_decision(self._database, session, read, kept, by)
             return review, moved
 
@@ -286,6 +268,21 @@ def _same(one: Standing, other: Standing) -> bool:
     if one.cart is None or other.cart is None:
         return one.cart is other.cart
     return canonical_draft(one.cart) == canonical_draft(other.cart)
+
+
+def _locked_order(session: Session, review_id: str) -> OrderRow | None:
+    """A review's order; locked before the review, as in OrderStore.cancel, that none wait for each other."""
+    order_id = select(ReviewRow.order_id).where(ReviewRow.id == review_id).scalar_subquery()
+    return session.scalars(select(OrderRow).where(OrderRow.id == order_id).with_for_update()).one_or_none()
+
+
+def _opened(standing: Standing) -> dict[str, object]:
+    return {"status": "open", "claimed_by": None, "standing": standing.model_dump(mode="json")}
+
+
+def _decided(by: Standing, now: datetime) -> dict[str, object]:
+    decided = {"decision": by.action, "decided_by": by.by, "decided_at": now, "reason": by.reason}
+    return {"status": "decided", **decided}
 
 
 def _must_hold(seen: ReviewRow, reviewer: str, now: datetime) -> None:

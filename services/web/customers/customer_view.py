@@ -46,7 +46,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "unheard": unheard,
         "question": order.question,
         "settled_by": settled_by,
-        "doubts": [] if unheard else _doubts(record, order),
+        "doubts": [] if unheard else _doubts(record, order, menu),
         "live": record.state not in SETTLED or (record.state is State.IN_REVIEW and not unheard),
         "over": record.state in TERMINAL,
         "refresh_s": REFRESH_S.get(record.state),
@@ -58,14 +58,16 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
     }
 
 
-def _doubts(record: OrderRecord, order: Order) -> list[str]:
+def _doubts(record: OrderRecord, order: Order, menu: Menu) -> list[str]:
     """Why a colleague looks at it, each once: not what stands beside a line or is asked as the question."""
     if record.state is not State.IN_REVIEW:
         return []
     beside = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
     if order.question is not None:
         beside |= {found.message for found in order.findings if settled_by(order.question, found)}
-    return [said for said in wording.doubts(record.reasons, order.findings) if said not in beside]
+    return [
+        said for said in wording.doubts(record.reasons, order.findings, menu.language) if said not in beside
+    ]
 
 
 def changing(record: OrderRecord, menu: Menu, cart: Cart | None, keys: list[str]) -> dict[str, Any]:

@@ -71,18 +71,20 @@ def _line_form(key: str, line: CartLine, item: Item, menu: Menu) -> LineForm:
         if (size := menu.size(size_id)) is not None
     ]
     groups = [
-        _group(line, group) for group_id in item.option_groups if (group := menu.group(group_id)) is not None
+        _group(line, group, menu.language)
+        for group_id in item.option_groups
+        if (group := menu.group(group_id)) is not None
     ]
     size = menu.size(line.size) if line.size else None
     return LineForm(key, line, item.max_quantity, size.name if size else None, sizes, groups)
 
 
-def _group(line: CartLine, group: OptionGroup) -> GroupChoices:
+def _group(line: CartLine, group: OptionGroup, language: str) -> GroupChoices:
     taken = {option.id: option for option in line.options if option.group == group.id}
     choices = []
     for option in group.options:
         if (mine := taken.get(option.id)) is not None:
-            choices.append(Choice(_value(mine), option_name(mine), mine.price, True))
+            choices.append(Choice(_value(mine), option_name(mine, language), mine.price, True))
         elif option.available:
             offered = CartOption(
                 group=group.id,

@@ -14,7 +14,8 @@ from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
 from services.desk import Desk
 from services.storage.base.records import MenuVersion, OrderRecord, ReviewRecord
-from services.web.staff.review_form import LineForm, Read, controls_of, draft_of, lines_of, max_lines
+from services.web.staff.review_controls import LineForm, controls_of
+from services.web.staff.review_form import Read, draft_of, lines_of, max_lines
 
 # Probability of a word under which it is marked, and under which it is marked twice.
 UNSURE, DOUBTFUL = 0.85, 0.6

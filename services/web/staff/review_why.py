@@ -149,7 +149,7 @@ def _line(line: LineOpen) -> LineWhy:
 
 
 def _option(option: OptionOpen) -> str:
-    amounts = [wording.AMOUNT_WORDS[amount].strip() or "normal" for amount in option.amounts]
+    amounts = [wording.so_much(amount, "").strip() or "normal" for amount in option.amounts]
     amount = "" if option.amounts == (Amount.NORMAL,) else " or ".join(amounts) + " "
     count = "" if option.counts == (1,) else " or ".join(map(str, option.counts)) + " × "
     return f"{count}{amount}{option.ref.name}"

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from schemas.cart import Amount, CartDraft, ItemLine, OptionDraft
 from services.web.pages import Form
-from services.web.staff import review_form
-from services.web.staff.review_form import Control, LineForm, controls_of, lines_of, read
+from services.web.staff import review_controls, review_form
+from services.web.staff.review_controls import Control, LineForm, controls_of
+from services.web.staff.review_form import lines_of, read
 from tests.stand_ins import CAFE, RIGHT
 
 
@@ -75,7 +76,7 @@ def test_a_field_from_an_unknown_source_is_no_silent_gap(monkeypatch: pytest.Mon
     class Odd(ItemLine):
         mood: str = Field("", json_schema_extra={"x-values": "moods"})
 
-    monkeypatch.setattr(review_form, "ItemLine", Odd)
+    monkeypatch.setattr(review_controls, "ItemLine", Odd)
     with pytest.raises(ValueError, match="moods"):
         shown(draft())
 

@@ -178,8 +178,8 @@ def test_a_word_that_several_names_share_is_a_doubt() -> None:
 
 
 def test_an_absurd_total_is_asked_about() -> None:
-    assert check_total(50_000, 50_000) == []
-    (finding,) = check_total(50_001, 50_000)
+    assert check_total(50_000, 50_000, CAFE) == []
+    (finding,) = check_total(50_001, 50_000, CAFE)
     assert (finding.code, finding.severity) == ("total_over_limit", Severity.BLOCKING)
     assert "500.00" in finding.message
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from platformdirs import user_cache_path
+from typer.main import get_command
 
 from infra.settings import REPOSITORY, Settings
 from schemas.errors import Unreadable
+from services.cli.main import app
 
 SETTINGS = REPOSITORY / "docs/settings.md"
 # Places that differ from machine to machine, as the table writes them.
@@ -77,10 +80,36 @@ def test_internal_variables_are_used() -> None:
 def test_make_targets_exist(document: Path) -> None:
     makefile = (REPOSITORY / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
-    # In code only, so that a sentence may make sense.
-    code = re.findall(r"```.*?```|`[^`\n]+`", document.read_text(), re.DOTALL)
-    named = {target for piece in code for target in re.findall(r"(?:^|[`\s])make ([a-z][a-z-]*)", piece)}
+    named = {
+        target
+        for piece in code_of(document)
+        for target in re.findall(r"(?:^|[`\s])make ([a-z][a-z-]*)", piece)
+    }
     assert named <= targets
+
+
+def code_of(document: Path) -> list[str]:
+    """What a document has as code: in a sentence it may make sense otherwise."""
+    text = document.read_text()
+    lines = re.findall(r"^ {4}((?:make|\S*saycart) [^\n]*)", text, re.MULTILINE)
+    return lines + re.findall(r"```.*?```|`[^`\n]+`", text, re.DOTALL)
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_commands_exist(document: Path) -> None:
+    known: Any = get_command(app)
+    for piece in code_of(document):
+        for first, second in re.findall(
+            r"(?:^|[`\s]|bin/)saycart ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?(?![\w/])", piece
+        ):
+            assert first in known.commands, f"saycart {first}"
+            held = getattr(known.commands[first], "commands", {})
+            if held and second and not known.commands[first].invoke_without_command:
+                assert second in held, f"saycart {first} {second}"
+
+
+def test_the_readme_has_at_most_900_words() -> None:
+    assert len((REPOSITORY / "README.md").read_text().split()) <= 900
 
 
 @pytest.mark.parametrize("document", documents(), ids=lambda p: str(p.relative_to(REPOSITORY)))

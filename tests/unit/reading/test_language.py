@@ -15,7 +15,7 @@ from infra.settings import REPOSITORY
 from schemas.compare import canonical
 from schemas.errors import InvalidMenu, UnknownLanguage
 from schemas.menu import Menu
-from services.checks.one_cart import line_left
+from services.checks.one_cart import line_left, undoubted_cart
 from services.engines.reader.short_form import Names
 from services.reading.chart.tokens import fold, folded
 from services.reading.language.language import FOLDER, Language, any_of, entries, known, language
@@ -106,7 +106,9 @@ def test_words_that_are_looked_for_are_written_folded(name: str, code: str) -> N
 
 
 @pytest.mark.parametrize(("code", "example"), SAID)
-def test_an_example_with_a_cart_is_read_as_that_cart(code: str, example: dict[str, Any]) -> None:
+def test_an_example_with_a_cart_is_read_as_that_cart_and_accepted_but_for_a_doubt(
+    code: str, example: dict[str, Any]
+) -> None:
     over = menu(example.get("menu", USUAL[code]))
     evidence = read_order(example["said"], over, 1)
     assert all(line.settled(over) for line in evidence.lines), "the words leave it open"
@@ -115,6 +117,12 @@ def test_an_example_with_a_cart_is_read_as_that_cart(code: str, example: dict[st
         {"kind": "not_on_menu", "quantity": off.quantities[0]} for off in evidence.off_menu if off.required
     ]
     assert canonical(lines) == canonical(Names(over).read(example["means"]))
+    doubted = undoubted_cart(evidence) is None
+    assert doubted is example.get("doubt", False), (
+        "a human looks at it: a word of it may stand in another entry too, or be unknown"
+        if doubted
+        else "nobody looks at it any more: take `doubt` away"
+    )
 
 
 @pytest.mark.parametrize(

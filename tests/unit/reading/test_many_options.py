@@ -12,7 +12,8 @@ from services.engines.masks.grammar import SCHEMA
 from services.engines.masks.json_schema import cart_schema
 from services.engines.masks.labels import Labels
 from services.reading.order import read_order
-from services.web.staff.review_form import controls_of, lines_of
+from services.web.staff.review_controls import controls_of
+from services.web.staff.review_form import lines_of
 from tests.stand_ins import CAFE
 from tests.wire_text import mask_of
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infra.settings import REPOSITORY
 from schemas.cart import Amount
 from services.reading.chart.mentions import names_of
 from services.reading.chart.tokens import fluent, tokenize
@@ -12,7 +13,8 @@ from services.reading.clauses.clause import clauses
 from services.reading.language.language import language
 from services.reading.names.lexicons import lexicon
 from services.reading.order import read_order
-from tests.carts import MENUS
+from services.training.notation import read_menu
+from tests.carts import MENUS, left_in_short
 from tests.charts import names_in
 
 CAFE = MENUS["harbor-coffee"]
@@ -51,3 +53,26 @@ def test_more_lines_than_a_cart_holds_are_a_doubt() -> None:
 def test_whatever_is_said_can_be_heard(words: list[str]) -> None:
     evidence = read_order(" ".join(words), CAFE, 1)
     assert all(1 <= n <= 99 for line in evidence.lines for n in line.quantities)
+
+
+def test_a_number_with_no_line_to_count_is_left_to_the_other_reading() -> None:
+    """An order that was taught ended in an IndexError: nothing was spoken of last, though a line stood."""
+    menu = read_menu(REPOSITORY / "tests" / "told" / "taught" / "i" / "hot-ring-bagels.menu")
+    said = "what comes on the pizza bagel? just sauce and mozzarella? great, two"
+    assert not read_order(said, menu, 1).plain
+
+
+def test_a_thing_that_is_called_like_an_amount_is_none() -> None:
+    """ "Mustard, a lite": a drink of that name is ordered, and the mustard is not light."""
+    menu = MENUS["copper-skillet"]
+    lite = menu.items[-1].model_copy(update={"sku": "lite", "name": "Lite", "aliases": ()})
+    evidence = read_order(
+        "a hot dog with mustard, a lite", menu.model_copy(update={"items": (*menu.items, lite)}), 1
+    )
+    assert left_in_short(evidence) == "1 hot-dog mustard; 1 lite"
+
+
+def test_easy_before_a_pause_is_how_eggs_come_and_no_amount() -> None:
+    menu = read_menu(REPOSITORY / "tests" / "told" / "taught" / "b" / "route-9-diner.menu")
+    for said in ("a two egg breakfast, easy, with bacon", "a two egg breakfast easy, with bacon"):
+        assert left_in_short(read_order(said, menu, 1)) == "1 two-egg-breakfast over-easy, bacon"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from services.reading.clauses.changes import Answer, Changes, Focus, Recount, Topic
-from services.reading.clauses.clause import Clause
+from services.reading.clauses.clause import Clause, Lost
 from services.reading.clauses.content import Said
 from services.reading.clauses.listener import Listener
 from services.reading.clauses.makers.adding import Adder
@@ -55,6 +55,8 @@ class Assigner:
         elif not self._tally.wishes:
             yield from self._waiting.early(said, replaces=replaces)
         elif said.number is not None and said.counts_anew(clause, self._words, replaces=replaces):
+            if not self._tally.focus:
+                raise Lost  # "what comes on the bagel? just cheese? great, two"
             yield Recount(self._tally.focus[-1], said.number.value)
         else:
             yield from self._to_last(clause, said, replaces=replaces)

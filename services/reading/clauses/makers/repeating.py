@@ -108,8 +108,6 @@ class Repeater:
         before = next((w for w in reversed(self._tally.group) if w is not rest), rest)
         options = as_choices(before.options)
         yield Resize(rest, before.size)
-        if rest.options:
-            yield Drop(rest, tuple(rest.options))
         for choices in options:
             yield Share((rest,), choices)
         yield Split(rest, rest.quantity)

@@ -29,9 +29,7 @@ class Waiting:
         early = self._tally.expected.early
         if replaces and not (said.options or said.sizes):
             early = tuple(known for known in early if known.options or known.sizes)
-        if said.options or said.number or said.sizes:
-            early = (*early, said)
-        yield self._expect_early(early)
+        yield self._expect_early((*early, said))
 
     def sized_again(self, said: Said) -> Changes:
         """ "A regular, no, a large milkshake": a size that was said before goes."""

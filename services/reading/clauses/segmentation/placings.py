@@ -77,8 +77,6 @@ def _start(tokens: Utterance, choices: dict[int, int], at: int, *, each: bool) -
         joined = joint > 0 and tokens[joint].folded in language.conjunctions
         if not joined or joint not in choices or tokens[joint].after:
             return first
-        if tokens[joint - 1].after in SENTENCE_ENDS:
-            return first
         start = choices[joint]
 
 

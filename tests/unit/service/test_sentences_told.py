@@ -1,0 +1,192 @@
+"""What a customer is told and asked in the language of their menu: all of it, and with the same values."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from string import Formatter
+
+import pytest
+
+from infra.settings import REPOSITORY
+from schemas import wording
+from schemas.cart import CartDraft, CartOption
+from schemas.menu import Menu
+from schemas.review import ReviewReason
+from schemas.sentences.sentences import ENGLISH, FOLDER, known, sentences
+from services.checks.evidence import check_evidence, check_fields
+from services.checks.facts import check_facts
+from services.checks.two_carts import which_cart
+from services.checks.two_readers import findings_of
+from services.engines.reader.short_form import Names
+from services.pipeline.stages import ask_human
+from services.reading.order import read_order
+from services.training.notation import read_menu
+
+MENU = read_menu(REPOSITORY / "tests" / "told" / "es" / "cafe-sol.menu")
+CODE = [file for room in ("schemas", "services") for file in (REPOSITORY / room).rglob("*.py")]
+# Made of a value: an amount or a reason.
+FAMILIES = {"amount": ("none", "light", "normal", "extra"), "reason": tuple(r.value for r in ReviewReason)}
+
+
+def written(code: str) -> dict[str, dict[str, str]]:
+    tables = tomllib.loads((FOLDER / f"{code}.toml").read_text(encoding="utf-8"))
+    return {name: table for name, table in tables.items() if name != "before"}
+
+
+def filled_in(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+@pytest.mark.parametrize("code", sorted(known()))
+def test_each_language_has_every_sentence_with_the_same_values_to_fill_in(code: str) -> None:
+    own, english = written(code), written(ENGLISH)
+    assert {name: list(table) for name, table in own.items()} == {n: list(t) for n, t in english.items()}
+    for name, table in own.items():
+        for key, text in table.items():
+            assert text.strip()
+            assert filled_in(text) == filled_in(english[name][key]), key
+            assert text.count("“") == text.count("”"), key
+            if code == "es":
+                assert text.count("¿") == text.count("?"), key
+
+
+def test_every_sentence_is_told_somewhere() -> None:
+    said = {node.value for node in constants() if isinstance(node.value, str)}
+    made = {f"{family}_{value}" for family, values in FAMILIES.items() for value in values}
+    keys = {key for table in written(ENGLISH).values() for key in table}
+    assert made <= keys
+    assert not keys - said - made
+
+
+def constants() -> Iterator[ast.Constant]:
+    for file in CODE:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant):
+                yield node
+
+
+def test_no_check_words_a_finding_by_itself() -> None:
+    """A sentence in the code would be English on every menu."""
+    found = []
+    for file in (REPOSITORY / "services" / "checks").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            named = isinstance(node, ast.Call) and re.fullmatch(
+                r"Finding\.(blocking|info)|Choice|Question", ast.unparse(node.func)
+            )
+            if isinstance(node, ast.Call) and named:
+                words = [*node.args[1:], *(k.value for k in node.keywords if k.arg == "text")]
+                found += [
+                    ast.unparse(w)
+                    for word in words
+                    for w in ast.walk(word)
+                    if isinstance(w, ast.Constant) and " " in str(w.value)
+                ]
+    assert not found
+
+
+@pytest.mark.parametrize(("language", "own"), [("es", "es"), ("es-MX", "es"), ("en-GB", "en"), ("de", "en")])
+def test_a_language_without_sentences_is_spoken_to_in_english(language: str, own: str) -> None:
+    assert sentences(language) is sentences(own)
+
+
+@pytest.mark.parametrize(
+    ("names", "joint", "told"),
+    [
+        (["té", "café"], "and", "té y café"),
+        (["naranja", "hibisco"], "and", "naranja e hibisco"),
+        (["té", "hielo"], "and", "té y hielo"),
+        (["té", "limón", "“oporto”"], "or", "té, limón u “oporto”"),
+        (["7", "8"], "or", "7 u 8"),
+        (["7", "9"], "or", "7 o 9"),
+        (["10", "11"], "or", "10 u 11"),
+        (["110", "112"], "or", "110 o 112"),
+        (["té"], "or", "té"),
+    ],
+)
+def test_joints_are_as_they_sound(names: list[str], joint: str, told: str) -> None:
+    assert sentences("es").joined(names, joint) == told
+
+
+ASKED: list[tuple[str, str, dict[str, str]]] = [
+    ("un mocha", "1 mocha", {"missing_size": "¿De qué tamaño quiere “Mocha”?"}),
+    ("tres cortados", "1 cortado", {"number_unused": "Dijo el número 3: ¿de qué quiere esa cantidad?"}),
+    ("un cortado y una magdalena", "1 cortado", {
+        "heard_but_missing": "Dijo “magdalena”, y no está en el pedido."}),
+    ("un cortado", "1 cortado + hielo", {
+        "option_unsaid": "¿Quería “hielo” con “Cortado”? No se dijo así."}),
+    ("un cortado", "1 cortado + no hielo", {
+        "option_unsaid": "¿Quería “sin hielo” con “Cortado”? No se dijo así."}),
+    ("un cortado y un zepelín y una bicicleta", "1 cortado", {
+        "unexplained_words": "No entendimos “zepelín” y “bicicleta”."}),
+    ("nada", "", {"empty_cart": "No pudimos entender ningún pedido."}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "cart", "told"), ASKED, ids=[row[0] for row in ASKED])
+def test_a_customer_of_a_spanish_menu_is_told_in_spanish(said: str, cart: str, told: dict[str, str]) -> None:
+    order = drafted(cart)
+    findings = check_facts(order, MENU) + check_evidence(order, read_order(said, MENU, 1))
+    assert {found.code: found.message for found in findings} == told
+
+
+def drafted(cart: str) -> CartDraft:
+    lines = [{"heard": "…"} | line for line in (Names(MENU).read(cart) if cart else ())]
+    return CartDraft.model_validate({"lines": lines})
+
+
+def test_a_question_about_a_size_is_asked_in_spanish() -> None:
+    (found,) = check_facts(drafted("1 mocha"), MENU)
+    assert found.question is not None
+    assert found.question.text == "Mocha: ¿pequeño, mediano o grande?"
+    assert [answer.text for answer in found.question.answers] == ["pequeño", "mediano", "grande"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "text", "answers"),
+    [
+        ("1 cortado + leche de avena", "1 cortado + leche de soja",
+         "¿Leche de avena o leche de soja, con 1 × Cortado?", ["Leche de avena", "Leche de soja"]),
+        ("1 cortado", "1 cortado + no hielo",
+         "1 × Cortado: ¿tal como viene o sin hielo?", ["Tal como viene", "Sin hielo"]),
+        ("1 cortado + hielo", "1 cortado", "1 × Cortado: ¿con hielo o sin eso?", ["Con hielo", "Sin eso"]),
+        ("7 cortado", "8 cortado", "¿7 u 8 × Cortado?", ["7 × Cortado", "8 × Cortado"]),
+        ("1 cortado", "1 cortado; 1 magdalena",
+         "¿Hay también 1 × Magdalena en su pedido?", ["Sin eso", "Con 1 × Magdalena"]),
+        ("1 magdalena; 1 cortado", "2 napolitana de chocolate", "¿Cuál es su pedido?",
+         ["1 × Magdalena; 1 × Cortado, €1.00 en total", "2 × Napolitana de Chocolate, €2.00 en total"]),
+    ],
+)  # fmt: skip
+def test_two_carts_are_told_apart_in_spanish(one: str, other: str, text: str, answers: list[str]) -> None:
+    question = which_cart(drafted(one), drafted(other), MENU, (100, 200))
+    assert question is not None
+    assert question.text == text
+    assert [answer.text for answer in question.answers] == [*answers, "Ninguno de los dos"]
+
+
+def test_a_reviewer_reads_in_english_what_the_customer_is_not_told() -> None:
+    read = {"text": "…", "probability": 0.4, "verdict": "unsure"}
+    other = drafted("1 cortado + no hielo").model_dump(mode="json")
+    (found,) = findings_of(read | {"other": other}, MENU)
+    assert found.message.startswith("¿Es este el pedido como lo quería?")
+    assert "not proposed: 1 × Cortado (no hielo)" in str(found.detail)
+
+
+def test_doubts_and_options_are_told_in_the_menus_language() -> None:
+    assert wording.doubts([ReviewReason.DECODE_FAILED], [], "es") == [
+        "No pudimos convertir en un pedido lo que dijo."
+    ]
+    finding = ask_human(ReviewReason.STAGE_FAILED, "stage_failed", "…").findings
+    assert wording.doubts([ReviewReason.STAGE_FAILED], finding, "es") == [
+        "Algo falló de nuestra parte, así que alguien toma este pedido a mano."
+    ]
+    ice = CartOption(group="extras", id="hielo", name="hielo", amount="extra", count=2, price=20)
+    assert wording.option(ice, "EUR", "es") == "2 × hielo extra (+€0.20)"
+
+
+def test_a_value_that_was_hard_to_hear_is_asked_for_in_spanish() -> None:
+    menu: Menu = MENU
+    (found,) = check_fields([{"quantity": 0.3}], 0.6, drafted("2 cortado"), menu)
+    assert found.message == "¿Quería 2 × “Cortado”? No se oyó bien el número."
