@@ -17,6 +17,7 @@ from typing import Any
 
 import structlog
 
+from schemas.cart import CartDraft, ItemLine
 from schemas.compare import canonical_draft
 from schemas.errors import Unreadable
 from schemas.evidence import Evidence
@@ -102,6 +103,17 @@ def same_order(one: Evidence, other: Evidence | None) -> bool:
     if None in carts:
         return False
     return canonical_draft(carts[0]) == canonical_draft(carts[1]) and _named(one) == _named(other)
+
+
+def same_names(draft: CartDraft, one: Evidence, other: Evidence) -> bool:
+    """Whether both hearings name each item of a cart in the same words; not where one does not name it."""
+    wanted = {line.sku for line in draft.lines if isinstance(line, ItemLine)}
+    return all(_names_of(sku, one) & _names_of(sku, other) for sku in wanted)
+
+
+def _names_of(sku: str, evidence: Evidence) -> set[tuple[str, ...]]:
+    language = language_of(evidence.menu)
+    return {folded(m.text, language) for m in evidence.mentions if m.kind == "item" and sku in m.ids}
 
 
 def _named(evidence: Evidence) -> Counter[tuple[str, ...]]:

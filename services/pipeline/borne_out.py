@@ -3,7 +3,9 @@
 Two recognisers seldom write the same words ("I'll have the latte", "I'd have a latte"), and where the rules
 leave an order open they can't tell whether the difference matters. Both readers can: where the rules or the
 learned reader settle either hearing, and on one cart, no single word of it was heard wrongly in a way that
-counts. Asked only where a field was not heard surely enough, since it costs a second reading.
+counts. Each item has to be named in the same words all the same, as where the rules compare: readers mend
+what sounds like a name, for both hearings alike. Asked only where a field was not heard surely enough, since
+it costs a second reading.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services.checks.confidence import field_confidences
 from services.checks.two_readers import Agreement, compare
+from services.hearing.second_recogniser import same_names
 from services.pipeline.ports import Tools
 from services.reading.order import read_order
 
@@ -41,6 +44,8 @@ def borne_out(agreement: Agreement, evidence: Evidence, transcript: Transcript, 
         return False
     try:
         other = read_order(transcript.witness, evidence.menu, evidence.menu_version)
+        if not same_names(agreement.draft, evidence, other):
+            return False
         reading = tools.decoder().read(other, tools.called_off)
     except DecodeCancelled:
         raise

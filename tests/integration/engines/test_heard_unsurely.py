@@ -111,6 +111,15 @@ def test_other_words_that_come_to_anything_else_leave_the_doubt(
     assert "borne_out" not in order.engine["reader"]
 
 
+def test_an_item_that_only_one_of_them_heard_is_not_borne_out_though_readers_mend_it(world: Works) -> None:
+    """Either is read as a latte, but they did not hear the same: it may have been something else."""
+    assert isinstance(world.decoder, Readers)
+    mended = OTHERWISE.replace("latte", "latta")
+    world.decoder.answers[mended] = reading(SAME, 0.995)
+    order = settled(world, mended)
+    assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
+
+
 @pytest.mark.parametrize("witness", [OPEN, OTHERWISE])
 def test_a_recording_heard_badly_as_a_whole_is_looked_at_whoever_agrees(world: Works, witness: str) -> None:
     world.transcriber = ScriptedTranscriber([unsure(confidence=0.7)])
