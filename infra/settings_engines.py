@@ -16,7 +16,8 @@ class EngineSettings(OidcSettings):
     """A name in the model lock (`faster-whisper-base`, `faster-whisper-tiny.en`), a path, or a hub name."""
 
     whisper_second: str = "faster-whisper-tiny.en"
-    """As `whisper_model`: a second recogniser, asked where the first is unsure (English). Empty: none."""
+    """As `whisper_model`: a second recogniser, asked where the first is unsure or the rules leave the order
+    open (English). Empty: none."""
 
     whisper_threads: int = 2
     """CPU threads of one transcription."""

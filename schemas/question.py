@@ -17,13 +17,14 @@ class Choice(BaseModel):
 
 class Question(BaseModel):
     """What is still open about one field of one line ("Small or large latte?"), with all possible answers; or
-    which of two carts the order is, or whether it is this one."""
+    which of two carts the order is, or whether it is this one (`order/heard`: some of it was hard to
+    hear)."""
 
     model_config = ConfigDict(frozen=True)
 
     id: str = Field(
         description="line and field: `0/size`, `1/sku`, `0/options/milk`; of the whole order `order/which`, "
-        "`order/right`, `order/nothing`"
+        "`order/right`, `order/heard`, `order/nothing`"
     )
     text: str
     answers: tuple[Choice, ...] = Field(min_length=2)

@@ -50,7 +50,14 @@ class Transcript(BaseModel):
         default=None, description="what a second recogniser heard; null where it was not asked"
     )
     agreed: bool = Field(
-        default=False, description="whether both recognisers come to the same order by themselves"
+        default=False,
+        description="whether both recognisers hear the same words, or come to the same order by themselves",
+    )
+    agreement: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="measured share of right orders where these two recognisers agree; null without a second",
     )
 
     @property

@@ -74,13 +74,17 @@ def _models_for(source: str) -> dict[str, Model] | None:
     return models().get(source) or next(alike, None)
 
 
-def field_confidences(draft: CartDraft, evidence: Evidence, transcript: Transcript) -> list[dict[str, float]]:
-    """For each line the confidence (0..1) of each field by its name; empty where nothing can be told."""
+def field_confidences(
+    draft: CartDraft, evidence: Evidence, transcript: Transcript, *, borne_out: bool = False
+) -> list[dict[str, float]]:
+    """For each line the confidence (0..1) of each field by its name; empty where nothing can be told. With
+    `borne_out`, a second recogniser's words came to the same cart, though not by the rules alone."""
     known = _models_for(transcript.source)
     if known is None or transcript.first_heard is not None:
         return [{} for _ in draft.lines]
-    # Two recognisers only agree where the words leave one cart, so no value of it was the model's choice.
     least = transcript.confidence if transcript.agreed else 0.0
+    if transcript.agreed or borne_out:
+        least = max(least, transcript.agreement or 0.0)
     return [
         {name: round(max(least, probability(known[kind], values)), 4) for kind, name, values in line}
         for line in features(draft, evidence, transcript)

@@ -41,13 +41,15 @@ def judge_drafted(
     field_threshold: float,
     max_total: int,
     vouched: bool = False,
+    borne_out: bool = False,
 ) -> Judged:
     """A cart that a machine made of `transcript`: true of the menu, heard, and surely enough.
 
     `field_threshold` is a calibrated confidence (0..1), `max_total` in minor units. Where the learned reader
-    `vouched` for it, what the rules could not make out of the words is no doubt.
+    `vouched` for it, what the rules could not make out of the words is no doubt; where it is `borne_out` by
+    what a second recogniser heard, no field is less sure than such orders were measured to be.
     """
-    fields = field_confidences(draft, evidence, transcript)
+    fields = field_confidences(draft, evidence, transcript, borne_out=borne_out)
     said = check_facts(draft, menu.menu) if vouched else doubts_of(draft, menu.menu, evidence)
     findings = [*said, *check_hearing(transcript)]
     findings += check_fields(fields, field_threshold, draft, menu.menu)

@@ -1,8 +1,8 @@
 """The one good question: when a single doubt decides the cart, the customer can settle it.
 
 A finding carries a question when its answers are a few known things of the menu, or whole carts
-(`two_carts.py`). An order asks it only when nothing else is in doubt: not the hearing, not another line. The
-answer is checked and priced like any cart.
+(`two_carts.py`). An order asks it only when nothing else is in doubt: not the recording as a whole, not
+another line. The answer is checked and priced like any cart.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ OF_WORDS = frozenset(
     heard_but_missing unexplained_words number_unused unclear_which left_open taken_back unclear_split weighed
     said_likewise said_twice read_otherwise nothing_ordered empty_cart""".split()
 )
+
+
+# What was hard to hear of an order that is in no other doubt, and the question that settles it: the customer
+# knows what they said. A recording that was heard badly as a whole is a reason of its own, and asks nothing.
+HEARD = "order/heard"
+OF_HEARING = frozenset({"field_doubtful", "heard_again"})
 
 
 def which_size(line: int, item: Item, menu: Menu) -> Question | None:
@@ -63,7 +69,9 @@ def settled_by(question: Question | None, finding: Finding) -> bool:
     """Whether an answer to the order's question settles this finding too."""
     if question is None:
         return False
-    return finding.code in OF_WORDS if question.whole else finding.question == question
+    if not question.whole:
+        return finding.question == question
+    return finding.code in (OF_HEARING if question.id == HEARD else OF_WORDS)
 
 
 def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:

@@ -20,10 +20,12 @@ from schemas.wording import begun, drafted, drafted_line, money, so_much
 from services.checks.facts import check_facts
 from services.checks.naming import option_name
 from services.checks.price import price_cart
-from services.checks.two_readers import Verdict
+from services.checks.questions import HEARD, OF_HEARING
+from services.checks.two_readers import Verdict, findings_of
 from services.reading.language.language import measured
 
-WHICH, RIGHT, NOTHING = WHOLE = "order/which", "order/right", "order/nothing"
+WHICH, RIGHT, NOTHING = "order/which", "order/right", "order/nothing"
+WHOLE = frozenset({WHICH, RIGHT, NOTHING, HEARD})
 FIRST, SECOND, NEITHER, YES, NO = "first", "second", "neither", "yes", "no"
 PROPOSED, OTHER, DECLINED = frozenset({FIRST, YES}), frozenset({SECOND}), frozenset({NEITHER, NO})
 """What each answer picks: the cart that is proposed, the other reading's, or none."""
@@ -61,11 +63,14 @@ def question_about(
         return _nothing(menu)
     if told["verdict"] == Verdict.UNSURE and told["probability"] < ask_at:
         return None
-    if told["verdict"] not in (Verdict.UNSURE, Verdict.DIFFER):
+    settled = told["verdict"] in (Verdict.AGREED, Verdict.VOUCHED)
+    if settled and not _only_heard_badly(findings):
         return None
     price = _price(draft, menu, most)
     if price is None:
         return None
+    if settled:
+        return _confirming(HEARD, draft, findings, menu, price)
     other = CartDraft.model_validate(told["other"]) if told.get("other") else None
     if other is not None:
         its_price = _price(other, menu, most)
@@ -74,7 +79,7 @@ def question_about(
         # Where the rules have no doubt, a reader that saw a wish off the menu may have seen more than they.
         if told["verdict"] == Verdict.DIFFER and any(line.kind == "not_on_menu" for line in other.lines):
             return None
-    return _confirming(draft, findings, menu, price)
+    return _confirming(RIGHT, draft, findings, menu, price)
 
 
 def which_cart(one: CartDraft, other: CartDraft, menu: Menu, prices: tuple[int, int]) -> Question | None:
@@ -102,7 +107,25 @@ def _nothing(menu: Menu) -> Question:
     return Question(id=NOTHING, text=say("nothing_right"), answers=answers)
 
 
-def _confirming(draft: CartDraft, findings: Sequence[Finding], menu: Menu, price: int) -> Question:
+def with_question(
+    told: dict[str, Any], findings: Sequence[Finding], menu: Menu, question: Question | None
+) -> tuple[Finding, ...]:
+    """What was found, and what two readers left in doubt, with the `question` on what it is about."""
+    if question is None or question.id != HEARD:
+        return (*findings, *findings_of(told, menu, question))
+    asked = next(f for f in findings if f.code in OF_HEARING and f.severity is Severity.BLOCKING)
+    return tuple(f.model_copy(update={"question": question}) if f is asked else f for f in findings)
+
+
+def _only_heard_badly(findings: Sequence[Finding]) -> bool:
+    """Whether all that is in doubt is that some of the order was hard to hear."""
+    codes = {found.code for found in findings if found.severity is Severity.BLOCKING}
+    return bool(codes) and codes <= OF_HEARING
+
+
+def _confirming(
+    asked: str, draft: CartDraft, findings: Sequence[Finding], menu: Menu, price: int
+) -> Question:
     say = sentences(menu.language)
     aside = [
         found.message
@@ -111,7 +134,7 @@ def _confirming(draft: CartDraft, findings: Sequence[Finding], menu: Menu, price
     ][:_MOST_SAID]
     text = " ".join([*aside, say("order_right", order=_told(draft, menu, price))])
     answers = (Choice(id=YES, text=say("yes")), Choice(id=NO, text=say("no")))
-    return Question(id=RIGHT, text=text, answers=answers)
+    return Question(id=asked, text=text, answers=answers)
 
 
 def _price(draft: CartDraft, menu: Menu, most: float) -> int | None:

@@ -50,6 +50,11 @@ class Agreement:
     verdict: Verdict
     told: dict[str, Any]
 
+    @property
+    def settled(self) -> bool:
+        """Whether there is a cart, and the readers leave no doubt about it."""
+        return bool(self.draft.lines) and self.verdict in (Verdict.AGREED, Verdict.VOUCHED)
+
 
 def compare(
     reading: Reading, evidence: Evidence, *, sure_at: float = SURE, likely_at: float = LIKELY

@@ -12,7 +12,7 @@ from typing import Any
 from schemas.cart import CartDraft
 from schemas.compare import LineKey, canonical, canonical_draft
 from schemas.question import Question
-from services.checks.questions import answered
+from services.checks.questions import HEARD, answered
 from services.checks.two_carts import NOTHING, RIGHT, WHICH
 
 Cart = Counter[LineKey]
@@ -28,6 +28,7 @@ COUNTED = (
     "of them settled by the answer",
     "of them which of two",
     "of them is this right",
+    "of them is this what was said",
     "of them was nothing ordered",
     "of them without a right answer",
     "wrong, unseen",
@@ -36,6 +37,7 @@ COUNTED = (
 KINDS = {
     WHICH: ("of them which of two",),
     RIGHT: ("of them is this right",),
+    HEARD: ("of them is this what was said",),
     NOTHING: ("of them was nothing ordered",),
 }
 

@@ -21,11 +21,12 @@ from services.checks.judge import judge_drafted
 from services.checks.one_cart import written
 from services.checks.tidy import drop_echoes
 from services.checks.triage import doubts
-from services.checks.two_carts import question_about
-from services.checks.two_readers import Verdict, compare, findings_of, guessed
+from services.checks.two_carts import question_about, with_question
+from services.checks.two_readers import Verdict, compare, guessed
 from services.engines.ports import Decoded, Reading, Recording, Scored
 from services.hearing.second_hearing import Heard, hear
 from services.hearing.second_recogniser import with_witness
+from services.pipeline.borne_out import borne_out
 from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
 from services.pipeline.ports import Tools
 from services.storage.base.records import OrderRecord, Outcome
@@ -63,7 +64,15 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
 def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
     menu = tools.menu(order.shop, order.menu_id, order.menu_version)
     found = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
-    return with_witness(recording, found, menu.menu, menu.version, tools.second_transcriber, tools.agreement)
+    return with_witness(
+        recording,
+        found,
+        menu.menu,
+        menu.version,
+        tools.second_transcriber,
+        tools.agreement,
+        open_too=tools.reader != "off",
+    )
 
 
 def read(order: OrderRecord, tools: Tools) -> Outcome:
@@ -91,7 +100,7 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
         expected = settled or guessed(evidence)
         reading = (tools.readers or tools.decoder)().read(evidence, tools.called_off, expected)
         if reading is not None:
-            return _read_twice(reading, evidence)
+            return _read_twice(reading, evidence, order, tools)
     if settled is not None:
         # It came for the reader's sake alone, and the server has none.
         if tools.reader == "all" and not _is_checked(order, tools):
@@ -135,13 +144,14 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         evidence_of(order, menu),
         field_threshold=tools.field_threshold,
         max_total=tools.max_order_total,
+        borne_out=read_twice is not None and read_twice.get("borne_out", False),
         vouched=read_twice is not None and read_twice["verdict"] == Verdict.VOUCHED,
     )
     findings = judged.findings
     if read_twice is not None:
         most = min(tools.max_order_total, tools.dear_above or tools.max_order_total)
         question = question_about(read_twice, order.draft, findings, menu.menu, most=most)
-        findings = (*findings, *findings_of(read_twice, menu.menu, question))
+        findings = with_question(read_twice, findings, menu.menu, question)
     if order.engine.get("settled_check") == DIFFERS:
         sentence = "Is this the order as you meant it? It can be read in two ways."
         detail = "the language model, asked as a check, came to another cart than the words leave"
@@ -200,8 +210,11 @@ def _checked(settled: CartDraft, evidence: Evidence, order: OrderRecord, tools: 
     return replace(outcome, draft=settled, engine={**outcome.engine, "settled_check": checked})
 
 
-def _read_twice(reading: Reading, evidence: Evidence) -> Outcome:
+def _read_twice(reading: Reading, evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
     agreement = compare(reading, evidence)
+    told = agreement.told
+    if borne_out(agreement, evidence, heard(order), tools):
+        told = {**told, "borne_out": True}
     return Outcome(
         Event.DECODED,
         draft=agreement.draft,
@@ -212,7 +225,7 @@ def _read_twice(reading: Reading, evidence: Evidence) -> Outcome:
             "prompt_tokens": reading.prompt_tokens,
             "completion_tokens": reading.completion_tokens,
             "cached_tokens": reading.cached_tokens,
-            "reader": agreement.told,
+            "reader": told,
         },
     )
 

@@ -107,6 +107,15 @@ def test_no_field_is_less_sure_than_an_order_that_two_recognisers_came_to() -> N
         assert ours == {name: max(value, 0.96) for name, value in mine.items()}
 
 
+def test_no_field_is_less_sure_than_such_agreement_was_measured_to_be_and_the_order_is_no_surer() -> None:
+    alone = heard(0.97, large=0.05).model_copy(update={"confidence": 0.8, "agreement": 0.96})
+    assert sure(alone) == sure(alone.model_copy(update={"agreement": None}))
+    agreed = sure(alone.model_copy(update={"agreed": True}))
+    borne_out = field_confidences(DRAFT, read_order(TEXT, CAFE, 1), alone, borne_out=True)
+    assert agreed == borne_out
+    assert agreed == [{name: max(value, 0.96) for name, value in line.items()} for line in sure(alone)]
+
+
 def test_a_finding_names_the_field_and_the_line() -> None:
     lines = (DRAFT.lines[0], DRAFT.lines[0])
     draft = DRAFT.model_copy(update={"lines": lines})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import Finding
+from schemas.cart import Finding, Severity
 from schemas.compare import canonical_draft
 from schemas.errors import InvalidCart
 from schemas.lifecycle import Event
@@ -17,7 +17,7 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.heard_words import with_heard
 from services.checks.questions import open_question
-from services.checks.two_carts import ASK, question_about, which_cart
+from services.checks.two_carts import ASK, question_about, which_cart, with_question
 from services.checks.two_readers import Verdict, findings_of
 from services.engines.reader.short_form import Names
 from services.pipeline.review import settle_by_answer
@@ -101,6 +101,44 @@ def test_one_cart_alone_is_confirmed_with_the_words_that_it_leaves_out() -> None
         "We did not understand “oats”. Is this your order: 1 × small latte (oat milk), $4.60 in all?"
     )
     assert [answer.id for answer in question.answers] == ["yes", "no"]
+
+
+HARD = Finding.blocking("field_doubtful", "Did you say “latte”? It was hard to hear.", 0)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.AGREED, Verdict.VOUCHED])
+def test_what_alone_was_hard_to_hear_is_asked_of_the_customer(verdict: Verdict) -> None:
+    read = told(None, verdict, 0.995)
+    again = Finding.blocking("heard_again", "Did you say “a latte”? At first it sounded like “ladder”.")
+    little = Finding.info("heard_again", "At first this sounded like “a ladder”.")
+    for found in ((HARD,), (again,), (little, HARD, again)):
+        question = question_about(read, cart(OAT), found, CAFE, most=50_000)
+        assert question is not None
+        assert (question.id, question.whole) == ("order/heard", True)
+        assert question.text == "Is this your order: 1 × small latte (oat milk), $4.60 in all?"
+        findings = with_question(read, found, CAFE, question)
+        assert [f.question for f in findings].count(question) == 1
+        assert all(f.question is None for f in findings if f.severity is Severity.INFO)
+        assert open_question(findings, DOUBT) == question
+        assert open_question(findings, (ReviewReason.LOW_ASR_CONFIDENCE, *DOUBT)) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "also", "most"),
+    [
+        (OAT, (HARD, Finding.blocking("asked_about", "?")), 50_000),
+        (OAT, (HARD, Finding.blocking("left_open", "?")), 50_000),
+        (f"{OAT}; 1 ?", (HARD,), 50_000),
+        ("1 latte", (HARD,), 50_000),  # no size was said
+        (OAT, (HARD,), 459),  # dearer than a customer alone may settle
+        (OAT, (Finding.info("heard_again", "?"),), 50_000),
+        (OAT, (), 50_000),
+    ],
+)
+def test_what_was_hard_to_hear_beside_anything_else_is_for_a_human(
+    one: str, also: tuple[Finding, ...], most: int
+) -> None:
+    assert question_about(told(None, Verdict.AGREED), cart(one), also, CAFE, most=most) is None
 
 
 def test_a_cart_that_cannot_be_made_is_not_offered_and_the_other_is_confirmed() -> None:

@@ -25,12 +25,18 @@ BASE, TINY = (f"faster-whisper-{name}/int8/beam5-t0-vad/en" for name in ("base",
 
 
 def asked(
-    heard: Transcript, other: Transcript | Exception, share: float | None = AGREEMENT
+    heard: Transcript,
+    other: Transcript | Exception,
+    share: float | None = AGREEMENT,
+    *,
+    open_too: bool = False,
 ) -> tuple[Transcript, ScriptedTranscriber]:
     """`heard` after the second recogniser had its say, and that recogniser."""
     ears = ScriptedTranscriber([other])
     known = known_as(heard)
-    found = with_witness(RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: share)
+    found = with_witness(
+        RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: share, open_too=open_too
+    )
     assert found.evidence is known.evidence
     return found.transcript, ears
 
@@ -78,7 +84,7 @@ def test_agreement_makes_no_hearing_less_sure() -> None:
 )
 def test_another_order_changes_nothing_and_is_kept_to_be_shown(other: str) -> None:
     transcript, _ = asked(unsure(), speech(other))
-    assert transcript == unsure().model_copy(update={"witness": other})
+    assert transcript == unsure().model_copy(update={"witness": other, "agreement": AGREEMENT})
 
 
 def test_a_name_that_only_one_of_them_heard_is_no_agreement() -> None:
@@ -104,6 +110,26 @@ def test_it_is_not_asked_where_it_could_spare_nothing(heard: Transcript) -> None
     transcript, ears = asked(heard, speech(SAID))
     assert transcript == heard
     assert ears.heard == []
+
+
+@pytest.mark.parametrize(
+    ("other", "agreed"),
+    [
+        ("A large latte – and a FLURBLE!", True),
+        ("1 large latte and a flurble", False),  # "a" may be a part of something that nobody knows
+        ("a large latte and a flurb", False),
+    ],
+)
+@pytest.mark.parametrize("confidence", [0.6, 0.95])
+def test_an_open_order_in_the_same_words_is_agreed_upon_and_no_surer_as_a_whole(
+    other: str, agreed: bool, confidence: float
+) -> None:
+    heard = unsure("a large latte and a flurble", confidence)
+    transcript, _ = asked(heard, speech(other), open_too=True)
+    told = {"witness": other, "agreed": agreed, "agreement": AGREEMENT}
+    assert transcript == heard.model_copy(update=told)
+    unmeasured, _ = asked(heard, speech(other), None, open_too=True)
+    assert unmeasured == heard.model_copy(update={"witness": other})
 
 
 @pytest.mark.parametrize("error", [EngineUnavailable("out of memory"), RuntimeError("a bug")])

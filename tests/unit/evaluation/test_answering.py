@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.compare import canonical
+from services.checks.questions import HEARD
 from services.checks.two_carts import NOTHING, RIGHT, WHICH
 from services.evaluation.answering import COUNTED, became
 from services.evaluation.figures import figures, judge
@@ -62,6 +63,13 @@ def asked(kind: str, sku: str, second: str = "") -> dict[str, Any]:
             {
                 *("exact", "asked one question", "of them is this right", "of them settled by the answer"),
                 "exact after the answers",
+            },
+        ),
+        (
+            asked(HEARD, "latte"),
+            {
+                *("exact", "asked one question", "of them is this what was said"),
+                *("of them settled by the answer", "exact after the answers"),
             },
         ),
         (

@@ -1,0 +1,196 @@
+"""Spoken orders that the rules leave open, some of it hard to hear: borne out, asked, or looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from infra.sql.database import Database
+from schemas.cart import Severity
+from schemas.errors import DecodeCancelled, EngineUnavailable
+from schemas.evidence import Evidence
+from schemas.lifecycle import Event, State
+from schemas.question import CustomerAnswer
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+from services.checks.questions import open_question
+from services.engines.ports import Reading
+from services.pipeline.review import settle_by_answer
+from services.storage.base.records import OrderRecord
+from tests.integration.engines.test_two_readers import OTHER, SAME, reading
+from tests.stand_ins import AGREEMENT, AWAY, CAFE, ScriptedDecoder, ScriptedTranscriber, Works, speech
+
+BASE = "faster-whisper-base/int8/beam5-t0-vad/en"
+OPEN = "how big is the large, okay then a large latte with oat milk and a blueberry muffin"
+OTHERWISE = "how big's the large? Then I'd have a large latte with oat milk and one blueberry muffin"
+
+
+@dataclass
+class Readers(ScriptedDecoder):
+    """The learned reader: another answer for each wording, and those it was asked about."""
+
+    answers: dict[str, Reading | Exception] = field(default_factory=dict)
+    read_of: list[str] = field(default_factory=list)
+
+    def read(self, evidence: Evidence, *_called_off: object) -> Reading | None:
+        self.read_of.append(evidence.transcript)
+        answer = self.answers[evidence.transcript]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def unsure(text: str = OPEN, confidence: float = 0.85) -> Transcript:
+    return speech(text, 0.8, confidence).model_copy(update={"source": BASE})
+
+
+@pytest.fixture
+def world(database: Database, tmp_path: Path) -> Works:
+    made = Works(database, BlobFolder(tmp_path / "blobs"))
+    made.skip_settled, made.reader = True, "all"
+    made.transcriber = ScriptedTranscriber([unsure()])
+    made.decoder = Readers([AWAY], answers={OPEN: reading(SAME, 0.995), OTHERWISE: reading(SAME, 0.995)})
+    return made
+
+
+def settled(world: Works, witness: str | None) -> OrderRecord:
+    world.second = ScriptedTranscriber([speech(witness)]) if witness is not None else None
+    return world.until_settled(world.spoken())
+
+
+def blocking(order: OrderRecord) -> set[str]:
+    return {found.code for found in order.findings if found.severity is Severity.BLOCKING}
+
+
+def asked_of(world: Works) -> list[str]:
+    assert isinstance(world.decoder, Readers)
+    return world.decoder.read_of
+
+
+def test_an_open_order_that_nobody_bears_out_is_in_doubt(world: Works) -> None:
+    order = settled(world, None)
+    assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
+
+
+def test_the_same_words_by_two_recognisers_need_no_second_reading(world: Works) -> None:
+    order = settled(world, OPEN.upper().replace(",", " –"))
+    assert order.state is State.COMPLETED
+    assert order.transcript is not None
+    assert (order.transcript.agreed, order.transcript.confidence) == (True, 0.85)
+    assert asked_of(world) == [OPEN]
+    assert order.cart is not None
+    assert min(line.confidence or 0 for line in order.cart.lines) == AGREEMENT
+
+
+def test_other_words_that_both_readers_take_for_the_same_cart_bear_it_out(world: Works) -> None:
+    order = settled(world, OTHERWISE)
+    assert order.state is State.COMPLETED
+    assert order.engine["reader"]["borne_out"] is True
+    assert asked_of(world) == [OPEN, OTHERWISE]
+    assert order.transcript is not None
+    assert not order.transcript.agreed
+    assert order.cart is not None
+    assert min(line.confidence or 0 for line in order.cart.lines) == AGREEMENT
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [reading(OTHER, 0.995), reading(SAME, 0.4), reading("nothing", 0.999), EngineUnavailable("away")],
+    ids=["another cart", "not sure of it", "nothing at all", "no answer"],
+)
+def test_other_words_that_come_to_anything_else_leave_the_doubt(
+    world: Works, theirs: Reading | Exception
+) -> None:
+    assert isinstance(world.decoder, Readers)
+    world.decoder.answers[OTHERWISE] = theirs
+    order = settled(world, OTHERWISE)
+    assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
+    assert "borne_out" not in order.engine["reader"]
+
+
+def test_an_item_that_only_one_of_them_heard_is_not_borne_out_though_readers_mend_it(world: Works) -> None:
+    """Either is read as a latte, but they did not hear the same: it may have been something else."""
+    assert isinstance(world.decoder, Readers)
+    mended = OTHERWISE.replace("latte", "latta")
+    world.decoder.answers[mended] = reading(SAME, 0.995)
+    order = settled(world, mended)
+    assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
+
+
+@pytest.mark.parametrize("witness", [OPEN, OTHERWISE])
+def test_a_recording_heard_badly_as_a_whole_is_looked_at_whoever_agrees(world: Works, witness: str) -> None:
+    world.transcriber = ScriptedTranscriber([unsure(confidence=0.7)])
+    order = settled(world, witness)
+    assert order.state is State.IN_REVIEW
+    assert ReviewReason.LOW_ASR_CONFIDENCE in order.reasons
+    assert open_question(order.findings, order.reasons) is None
+    assert asked_of(world) == [OPEN]
+
+
+def test_a_pair_that_was_not_measured_bears_nothing_out(
+    world: Works, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.stand_ins.AGREEMENT", None)
+    for witness in (OPEN, OTHERWISE):
+        order = settled(world, witness)
+        assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
+        assert order.transcript is not None
+        assert order.transcript.witness == witness
+
+
+def test_without_the_learned_reader_open_orders_are_not_heard_again(world: Works) -> None:
+    world.reader = "off"
+    assert settled(world, OPEN).state is State.IN_REVIEW
+    assert world.second is not None
+    assert world.second.heard == []
+
+
+def test_a_reading_that_is_called_off_is_no_answer(world: Works) -> None:
+    assert isinstance(world.decoder, Readers)
+    world.decoder.answers[OTHERWISE] = DecodeCancelled("the order is another worker's")
+    order_id = world.spoken()
+    world.second = ScriptedTranscriber([speech(OTHERWISE)])
+    runner = world.runner()
+    for stage in ("transcribe", "read"):
+        runner.run(order_id, stage)
+    runner.run(order_id, "decode")
+    assert world.orders.get(order_id).state is State.READ
+
+
+@pytest.mark.parametrize(
+    ("given", "event", "total"), [("yes", Event.ANSWERED, 910), ("no", Event.DECLINED, None)]
+)
+def test_what_was_hard_to_hear_is_put_to_the_customer(
+    world: Works, given: str, event: Event, total: int | None
+) -> None:
+    order = settled(world, None)
+    question = open_question(order.findings, order.reasons)
+    assert question is not None
+    assert question.id == "order/heard"
+    assert question.text.startswith("Is this your order: 1 × large latte (oat milk); 1 × blueberry muffin")
+    outcome = settle_by_answer(
+        order, CustomerAnswer(question=question.id, answer=given), world.menus.get("trap-cafe", 1)
+    )
+    assert outcome.event is event
+    assert (outcome.cart.total if outcome.cart else None) == total
+    if event is Event.DECLINED:
+        assert open_question(outcome.findings or (), order.reasons) is None
+
+
+def test_words_and_hearing_in_doubt_at_once_are_for_a_human(world: Works) -> None:
+    assert isinstance(world.decoder, Readers)
+    world.decoder.answers[OPEN] = reading(SAME, 0.7)
+    order = settled(world, None)
+    assert {"field_doubtful", "reading_unsure"} <= blocking(order)
+    assert open_question(order.findings, order.reasons) is None
+
+
+def test_the_cafe_has_this_open() -> None:
+    """Else nothing above is about what it says."""
+    from services.checks.one_cart import undoubted_cart
+    from services.reading.order import read_order
+
+    assert undoubted_cart(read_order(OPEN, CAFE, 1)) is None
