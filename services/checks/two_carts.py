@@ -71,15 +71,20 @@ def question_about(
         return None
     if settled:
         return _confirming(HEARD, draft, findings, menu, price)
-    other = CartDraft.model_validate(told["other"]) if told.get("other") else None
-    if other is not None:
-        its_price = _price(other, menu, most)
-        if its_price is not None:
-            return which_cart(draft, other, menu, (price, its_price))
-        # Where the rules have no doubt, a reader that saw a wish off the menu may have seen more than they.
-        if told["verdict"] == Verdict.DIFFER and any(line.kind == "not_on_menu" for line in other.lines):
-            return None
+    if not told.get("other"):
+        return _confirming(RIGHT, draft, findings, menu, price)
+    other = CartDraft.model_validate(told["other"])
+    its_price = _price(other, menu, most)
+    if its_price is not None:
+        return which_cart(draft, other, menu, (price, its_price))
+    # Where the rules have no doubt, a reader that saw a wish off the menu may have seen more than they.
+    if told["verdict"] == Verdict.DIFFER and _wishes_off(other):
+        return None
     return _confirming(RIGHT, draft, findings, menu, price)
+
+
+def _wishes_off(draft: CartDraft) -> bool:
+    return any(line.kind == "not_on_menu" for line in draft.lines)
 
 
 def which_cart(one: CartDraft, other: CartDraft, menu: Menu, prices: tuple[int, int]) -> Question | None:
