@@ -1,6 +1,6 @@
 """What the indexes of ADR 71 do: orders counted by state, accepted and doubted, with them and as before.
 
-    python -m tests.bench.counting FOLDER [--orders 10000000] [--rounds 7]
+    python -m tests.bench.counting FOLDER [--orders 10000000] [--rounds 7] [--writing 7]
 
 FOLDER holds a database that `growth` filled with so many orders. In each round orders are counted with the
 indexes of before, made in a transaction that is rolled back, and with those of now; which of the two
@@ -83,7 +83,7 @@ def _ms(call: Callable[[], Found]) -> tuple[float, Found]:
     return (time.perf_counter() - began) * 1000, found
 
 
-def measure(database: Database, rounds: int) -> dict[str, Any]:
+def measure(database: Database, rounds: int, writing: int) -> dict[str, Any]:
     """p50 and p95 of each call, in ms, and how large the indexes are."""
     every = database.everywhere()
     alone = every._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
@@ -95,7 +95,7 @@ def measure(database: Database, rounds: int) -> dict[str, Any]:
         for which in random.sample(sorted(found), 2):
             counted(every, BEFORE if which == "before" else (), found[which]["metrics: states"])
     again = ["DROP INDEX ix_orders_other", *(definition for definition, _ in made)]
-    for _ in range(rounds):
+    for _ in range(writing):
         for which in random.sample(sorted(found), 2):
             for step in BEFORE if which == "before" else ():
                 alone.exec_driver_sql(step)
@@ -119,13 +119,16 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--orders", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=7, help="of counting")
+    parser.add_argument("--writing", type=int, default=7, help="rounds of accepting, claiming, doubting")
     args = parser.parse_args()
     server = PostgreSQL(home=args.folder.resolve())
     try:
         database = Database(server.url(f"growth_{args.orders}"))
         database.migrate()
-        print(json.dumps({"server": server.version()} | measure(database, args.rounds), indent=1))
+        print(
+            json.dumps({"server": server.version()} | measure(database, args.rounds, args.writing), indent=1)
+        )
         database.close()
     finally:
         server.stop()
