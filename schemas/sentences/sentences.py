@@ -19,9 +19,10 @@ ENGLISH = "en"
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """One language's sentences by their keys; `before` has what a joint becomes before some words: by joint a
+    """One language's sentences by their keys. `before` has what a joint becomes before some words: by joint a
     pattern of how they begin, and the other joint."""
 
+    code: str
     told: Mapping[str, str]
     before: Mapping[str, tuple[str, str]]
 
@@ -54,4 +55,4 @@ def _read(code: str) -> Sentences:
     tables = tomllib.loads((FOLDER / f"{code}.toml").read_text(encoding="utf-8"))
     before = tables.pop("before", {})
     told = {key: text for table in tables.values() for key, text in table.items()}
-    return Sentences(told, {joint: (pattern, other) for joint, (pattern, other) in before.items()})
+    return Sentences(code, told, {joint: (pattern, other) for joint, (pattern, other) in before.items()})

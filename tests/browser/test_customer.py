@@ -15,9 +15,10 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from schemas.cart import CartDraft
-from schemas.lifecycle import Event, State
+from schemas.lifecycle import Event, StageName, State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
+from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.api.routes.events import RECONNECT_MS
 from services.checks.facts import check_facts
@@ -25,7 +26,7 @@ from services.checks.price import price_cart
 from services.pipeline import stages
 from services.pipeline.flow import FLOW
 from services.storage.base.records import NewOrder, OrderRecord, Outcome
-from services.web.customers.customer_view import STAGE_WORDS
+from services.web.customers.customer_view import stage_words
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.integration.api_world import MENU, World, wav
 from tests.stand_ins import TESTER
@@ -73,7 +74,7 @@ def proposed(cafe: World, *lines: dict[str, Any], text: str = "a large latte", *
 
 
 def test_every_stage_has_words_for_the_customer() -> None:
-    assert set(STAGE_WORDS) == {stage.name for stage in FLOW.values()}
+    assert all(stage_words(stage.name, sentences("en")) for stage in FLOW.values())
 
 
 def test_a_typed_order_moves_on_live_and_is_confirmed(page: Page, cafe: World) -> None:
@@ -84,12 +85,12 @@ def test_a_typed_order_moves_on_live_and_is_confirmed(page: Page, cafe: World) -
     expect(page.get_by_role("heading", name="One moment")).to_be_visible()
     order = cafe.parts.orders.get(page.url.rpartition("/")[2])
     assert order.confirm
-    expect(page.locator("[aria-current=step]")).to_have_text(STAGE_WORDS["read"])
+    expect(page.locator("[aria-current=step]")).to_have_text(stage_words(StageName.READ, sentences("en")))
     order = cafe.parts.orders.commit(order, Outcome(Event.READ))
-    expect(page.locator("[aria-current=step]")).to_have_text(STAGE_WORDS["decode"])
+    expect(page.locator("[aria-current=step]")).to_have_text(stage_words(StageName.DECODE, sentences("en")))
     draft = CartDraft.model_validate({"lines": [LATTE]})
     order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
-    expect(page.locator("[aria-current=step]")).to_have_text(STAGE_WORDS["validate"])
+    expect(page.locator("[aria-current=step]")).to_have_text(stage_words(StageName.VALIDATE, sentences("en")))
     cafe.parts.orders.commit(order, stages.validate(order, cafe.parts.tools))
     expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
     page.get_by_role("button", name="Yes, order for $5.50").click()
@@ -337,7 +338,7 @@ def test_a_panel_that_comes_late_asks_again(page: Page, cafe: World) -> None:
     """What happens while a panel is on its way is not lost: its event came to the panel before."""
     order = placed(cafe, "a large latte")
     page.goto(cafe.link(order.id))
-    expect(page.locator("[aria-current=step]")).to_have_text(STAGE_WORDS["read"])
+    expect(page.locator("[aria-current=step]")).to_have_text(stage_words(StageName.READ, sentences("en")))
     draft = CartDraft.model_validate({"lines": [LATTE]})
     moved: list[OrderRecord] = []
 

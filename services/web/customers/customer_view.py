@@ -10,6 +10,7 @@ from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, StageName, State
 from schemas.menu import Menu
 from schemas.order import Order
 from schemas.review import ReviewReason
+from schemas.sentences.sentences import Sentences, sentences
 from schemas.transcript import Transcript
 from services.api import present
 from services.checks.questions import settled_by
@@ -19,13 +20,6 @@ from services.web.customers.order_form import line_forms
 
 NOTHING_HEARD = Transcript(text="", confidence=0.0)
 
-# What each stage of the flow is to the one who waits for it.
-STAGE_WORDS = {
-    StageName.TRANSCRIBE: "Listening",
-    StageName.READ: "Making sense",
-    StageName.DECODE: "Thinking it over",
-    StageName.VALIDATE: "Checking the menu",
-}
 # Seconds between two looks where there are no scripts: often while the machine works, seldom for a human.
 REFRESH_S = {**dict.fromkeys(FLOW, 2), State.IN_REVIEW: 6}
 
@@ -42,7 +36,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "menu": menu,
         "state": record.state.value,
         "sound": record.audio_key is not None,
-        "steps": _steps(record.state),
+        "steps": _steps(record.state, sentences(menu.language)),
         "unheard": unheard,
         "question": order.question,
         "settled_by": settled_by,
@@ -72,9 +66,11 @@ def _doubts(record: OrderRecord, order: Order, menu: Menu) -> list[str]:
 
 def changing(record: OrderRecord, menu: Menu, cart: Cart | None, keys: list[str]) -> dict[str, Any]:
     """What the form for changes shows; `blockers` is what keeps the cart from being confirmed."""
+    say = sentences(menu.language)
     if cart is None or record.state is not State.PROPOSED:
-        return {"forms": [], "cart": cart}
+        return {"forms": [], "cart": cart, "say": say}
     return {
+        "say": say,
         "order_id": record.id,
         "version": record.version,
         "cart": cart,
@@ -93,15 +89,20 @@ def _keys(cart: Cart | None) -> list[str]:
     return [str(index) for index in range(len(cart.lines))] if cart else []
 
 
-def _steps(state: State) -> list[tuple[str, str]]:
+def stage_words(stage: StageName, say: Sentences) -> str:
+    """What a stage of the flow is to the one who waits for it."""
+    return say(f"step_{stage.value}")
+
+
+def _steps(state: State, say: Sentences) -> list[tuple[str, str]]:
     """Each stage's words with `done`, `now` or `next`."""
     if state not in FLOW:
-        return [(STAGE_WORDS[stage.name], "done") for stage in FLOW.values()]
+        return [(stage_words(stage.name, say), "done") for stage in FLOW.values()]
     steps, mark = [], "done"
     for waiting, stage in FLOW.items():
         if waiting is state:
             mark = "now"
-        steps.append((STAGE_WORDS[stage.name], mark))
+        steps.append((stage_words(stage.name, say), mark))
         if mark == "now":
             mark = "next"
     return steps

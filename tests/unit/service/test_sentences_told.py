@@ -21,14 +21,20 @@ from services.checks.facts import check_facts
 from services.checks.two_carts import which_cart
 from services.checks.two_readers import findings_of
 from services.engines.reader.short_form import Names
+from services.pipeline.flow import FLOW
 from services.pipeline.stages import ask_human
 from services.reading.order import read_order
 from services.training.notation import read_menu
 
 MENU = read_menu(REPOSITORY / "tests" / "told" / "es" / "cafe-sol.menu")
 CODE = [file for room in ("schemas", "services") for file in (REPOSITORY / room).rglob("*.py")]
-# Made of a value: an amount or a reason.
-FAMILIES = {"amount": ("none", "light", "normal", "extra"), "reason": tuple(r.value for r in ReviewReason)}
+# Made of a value: an amount, a reason, or a stage.
+FAMILIES = {
+    "amount": ("none", "light", "normal", "extra"),
+    "reason": tuple(r.value for r in ReviewReason),
+    "step": tuple(stage.name.value for stage in FLOW.values()),
+}
+TEMPLATES = REPOSITORY / "services" / "web" / "templates" / "customer"
 
 
 def written(code: str) -> dict[str, dict[str, str]]:
@@ -55,6 +61,8 @@ def test_each_language_has_every_sentence_with_the_same_values_to_fill_in(code: 
 
 def test_every_sentence_is_told_somewhere() -> None:
     said = {node.value for node in constants() if isinstance(node.value, str)}
+    for template in TEMPLATES.glob("*.html"):
+        said |= set(re.findall(r"say\('(\w+)'", template.read_text(encoding="utf-8")))
     made = {f"{family}_{value}" for family, values in FAMILIES.items() for value in values}
     keys = {key for table in written(ENGLISH).values() for key in table}
     assert made <= keys

@@ -1,0 +1,70 @@
+"""The page of an order from a Spanish menu: whatever its state, it says nothing in English."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from infra.settings import REPOSITORY
+from schemas.cart import CartDraft
+from schemas.lifecycle import State
+from schemas.menu import Menu
+from schemas.review import ReviewReason
+from schemas.sentences.sentences import FOLDER
+from services.checks.facts import check_facts
+from services.checks.price import price_cart
+from services.engines.reader.short_form import Names
+from services.training.notation import read_menu
+from services.web.customers.customer_view import of_order
+from services.web.pages import TEMPLATES
+from tests.stand_ins import in_review, speech
+
+SPANISH = read_menu(REPOSITORY / "tests" / "told" / "es" / "cafe-sol.menu")
+TABLES = {code: tomllib.loads((FOLDER / f"{code}.toml").read_text(encoding="utf-8")) for code in ("en", "es")}
+# Sentences of pages that are told otherwise in the two languages, as far as their first value.
+ENGLISH = {
+    text.partition("{")[0]
+    for key, text in TABLES["en"]["page"].items()
+    if text != TABLES["es"]["page"][key] and len(text) > 4
+}
+
+
+def shown(menu: Menu, state: State, cart: str = "1 mocha") -> str:
+    draft = CartDraft.model_validate(
+        {"lines": [{"heard": "un mocha"} | line for line in Names(menu).read(cart)]}
+    )
+    findings = tuple(check_facts(draft, menu))
+    heard = speech("un mocha")
+    record = replace(
+        in_review(draft),
+        state=state,
+        menu_id=menu.id,
+        transcript=heard,
+        cart=price_cart(draft, menu, 4, heard, list(findings)),
+        findings=findings,
+        reasons=(ReviewReason.BLOCKING_FINDING,),
+    )
+    context = {"path": "/", "staff": None, "style_nonce": "", **of_order(record, None, menu)}
+    return unescape(TEMPLATES.get_template("customer/order.html").render(context)).partition("<main")[2]
+
+
+@pytest.mark.parametrize("state", [s for s in State if s is not State.FAILED])
+def test_a_page_of_a_spanish_menu_has_no_english_sentence(state: State) -> None:
+    page = shown(SPANISH, state)
+    assert not {text for text in ENGLISH if text in page}
+    assert {text for text in ENGLISH if text in shown(SPANISH.model_copy(update={"language": "en"}), state)}
+
+
+def test_the_question_stands_under_its_heading() -> None:
+    page = shown(SPANISH, State.IN_REVIEW)
+    assert "<h1>Una pregunta</h1>" in page
+    assert "<h2>Mocha: ¿pequeño, mediano o grande?</h2>" in page
+
+
+def test_the_form_for_changes_is_spanish() -> None:
+    page = shown(SPANISH, State.PROPOSED, "2 cortado + no hielo")
+    for words in ("Cantidad", "Quitarlo", "Añadir algo", "sin hielo", "Pedirlo así", "tal como viene"):
+        assert words in page
