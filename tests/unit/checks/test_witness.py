@@ -8,12 +8,13 @@ import pytest
 
 from infra.settings import Settings
 from infra.weights.models import ModelError
-from schemas.errors import EngineUnavailable
+from schemas.errors import EngineUnavailable, TooMuchToRead
 from schemas.transcript import Transcript
 from services.bootstrap import bootstrap
 from services.checks.evidence import check_hearing
 from services.checks.one_cart import undoubted_cart
 from services.engines.recognition.confidence import agreement
+from services.hearing import second_recogniser
 from services.hearing.second_hearing import Heard
 from services.hearing.second_recogniser import SURE, same_order, with_witness
 from services.reading.order import read_order
@@ -178,3 +179,18 @@ def test_the_shipped_pair_is_measured_one_way_and_under_the_floor() -> None:
 def test_a_transcript_that_was_stored_before_still_loads() -> None:
     stored = unsure().model_dump(exclude={"witness", "agreed"})
     assert Transcript.model_validate(stored) == unsure()
+
+
+def test_what_the_second_heard_and_nobody_can_read_vouches_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard = unsure()
+    known = known_as(heard)
+
+    def unreadable(*_: object) -> None:
+        raise TooMuchToRead("too many names")
+
+    monkeypatch.setattr(second_recogniser, "read_order", unreadable)
+    ears = ScriptedTranscriber([speech(SAID)])
+    found = with_witness(RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: AGREEMENT).transcript
+    assert (found.witness, found.agreed, found.confidence) == (SAID, heard.agreed, heard.confidence)
