@@ -16,6 +16,7 @@ from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, Unr
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event, StageName
 from schemas.review import ReviewReason
+from schemas.sentences.sentences import sentences
 from schemas.wording import told
 from services.checks.judge import judge_drafted
 from services.checks.one_cart import written
@@ -49,7 +50,7 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     if found.unread is not None:
         return replace(unread(found.unread), transcript=transcript, timings=timings)
     if transcript.nothing_was_said:
-        finding = Finding.blocking("nothing_heard", "Nothing was said in this recording.")
+        finding = Finding.blocking("nothing_heard", sentences(order.language)("nothing_said"))
         return Outcome(
             Event.DOUBTED,
             transcript=transcript,
@@ -153,7 +154,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         question = question_about(read_twice, order.draft, findings, menu.menu, most=most)
         findings = with_question(read_twice, findings, menu.menu, question)
     if order.engine.get("settled_check") == DIFFERS:
-        sentence = "Is this the order as you meant it? It can be read in two ways."
+        sentence = sentences(menu.menu.language)("readers_differ")
         detail = "the language model, asked as a check, came to another cart than the words leave"
         findings = (*findings, Finding.blocking("settled_differs", sentence, detail=detail))
     reasons = doubts(transcript, findings, asr_threshold=tools.asr_threshold)

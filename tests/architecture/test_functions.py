@@ -17,7 +17,6 @@ MOST_DECISIONS, MOST_LINES = 15, 60
 # Each with its reason.
 PAST_READING = {
     "infra/migrations/versions/v0001_begin.py:upgrade": "a row of tables, never changed again",
-    "services/engines/reader/prompt.py:menu_text": "changed by another branch just now: after it",
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from schemas.menu import Item, Menu, Option
+from schemas.menu import Item, Menu, Option, OptionGroup
 from schemas.writable import writable
 from services.engines.reader.short_form import Names
 
@@ -33,20 +33,27 @@ def menu_text(menu: Menu, names: Names, *, items: Sequence[Item] | None = None, 
     for item in items:
         called = _called(names.items[item.sku], item.aliases if aliases else ())
         shapes.setdefault((item.size_ids, item.option_groups), []).append(called)
-    shown = {size for item in items for size in item.size_ids}
-    also = {size.id: size.aliases if aliases and size.id in shown else () for size in menu.sizes}
-    groups = {g.id: writable(g.name) for g in menu.option_groups}
-    lines = ["Menu:"]
-    for (sizes, held), called_items in shapes.items():
-        notes = f" [{', '.join(_called(names.sizes[s], also[s]) for s in sizes)}]" if sizes else ""
-        notes += f" {{{', '.join(groups[g] for g in held)}}}" if held else ""
-        lines.append(", ".join(called_items) + notes)
+    sizes = {size.id: _called(names.sizes[size.id], size.aliases if aliases else ()) for size in menu.sizes}
+    groups = {group.id: writable(group.name) for group in menu.option_groups}
+    lines = [
+        ", ".join(called)
+        + _noted("[]", map(sizes.__getitem__, own))
+        + _noted("{}", map(groups.__getitem__, held))
+        for (own, held), called in shapes.items()
+    ]
     used = {group for item in items for group in item.option_groups}
-    for group in menu.option_groups:
-        if group.id in used:
-            one = " (one)" if group.choose == "one" else ""
-            lines.append(f"{groups[group.id]}{one}: {', '.join(_options(group.options, aliases))}")
-    return "\n".join(lines)
+    lines += [_group_line(group, aliases) for group in menu.option_groups if group.id in used]
+    return "\n".join(["Menu:", *lines])
+
+
+def _noted(brackets: str, called: Iterable[str]) -> str:
+    held = ", ".join(called)
+    return f" {brackets[0]}{held}{brackets[1]}" if held else ""
+
+
+def _group_line(group: OptionGroup, aliases: bool) -> str:
+    one = " (one)" if group.choose == "one" else ""
+    return f"{writable(group.name)}{one}: {', '.join(_options(group.options, aliases))}"
 
 
 def _options(options: Iterable[Option], aliases: bool) -> list[str]:
