@@ -44,7 +44,7 @@ SECOND_TRY = ("browser", "e2e", "engines", "integration")
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
 ALONE = (
     "api_orders api_problems called_off choices costly_audio decode_worker decoder leases llama_server",
-    "masked_api masked_command rates_shared reader slow_clients spanish_heard whisper worker",
+    "masked_api masked_command rates_shared reader reader_process slow_clients spanish_heard whisper worker",
 )
 ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
 # Of these, what mostly waits, for a page, a lease or a child process, and leaves most of a core free: three
