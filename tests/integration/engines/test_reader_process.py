@@ -37,12 +37,13 @@ HELLO = {"messages": [{"role": "user", "content": "Say: hello"}], "max_tokens": 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """The reader's server alone, in the place of the decode server too: they speak alike."""
-    here = settings().model_copy(update={"llm_api_key": "of this test alone", "reader": "all"})
+    folder, port = tmp_path_factory.mktemp("reader"), any_free()
+    alone = {"llm_api_key": "of this test alone", "reader": "all", "home": folder}
+    here = settings().model_copy(update=alone)
     try:
         resolve(here.llm_model, here.models_dir)
     except ModelError:
         pytest.skip("the default weights are not here: saycart models fetch")
-    folder, port = tmp_path_factory.mktemp("reader"), any_free()
     supervisor = Supervisor(folder)
     supervisor.start([reader_child(here, port, folder / "reader.log", folder / "states")])
     try:
