@@ -161,10 +161,14 @@ def test_a_second_recogniser_bears_out_what_it_hears_too(
 def test_an_order_is_decoded_once_however_often_it_is_heard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: str
 ) -> None:
-    """One child of the decoding parent, and one look at the model for each window of 30 s."""
-    children, hearings = Mock(wraps=audio_parent.run), Mock(wraps=WhisperModel.transcribe)
+    """One child of the decoding parent, and one look at a model each time that one is asked: by whom and how
+    often depends on how unclear the first hearing was, which differs from processor to processor."""
+    children, hearings, asked = Mock(wraps=audio_parent.run), Mock(wraps=WhisperModel.transcribe), Mock()
     monkeypatch.setattr(audio_parent, "run", children)
     monkeypatch.setattr(WhisperModel, "transcribe", lambda *given, **more: hearings(*given, **more))
+    first, again = WhisperTranscriber.transcribe, WhisperTranscriber.hear_again
+    monkeypatch.setattr(WhisperTranscriber, "transcribe", lambda *given: (asked(), first(*given))[1])
+    monkeypatch.setattr(WhisperTranscriber, "hear_again", lambda *given: (asked(), again(*given))[1])
     works = Works(made_in(tmp_path), BlobFolder(tmp_path / "blobs"))
     works.menus.put(sample_menu("harbor-coffee"), by=TESTER)
     parts = bootstrap(Settings(home=tmp_path))
@@ -176,10 +180,8 @@ def test_an_order_is_decoded_once_however_often_it_is_heard(
     order = replace(works.orders.get(works.spoken()), menu_id="harbor-coffee")
     outcome = stages.transcribe(order, tools)
     assert outcome.transcript is not None
-    # On one processor hc-04's first hearing was so unclear that both were asked; what was kept tells it.
-    kept = outcome.transcript.first_heard, outcome.transcript.witness
-    times = 3 if None not in kept else 2
-    assert hearings.call_count == times, f"this sample is heard {times} times"
+    assert 2 <= asked.call_count <= 3
+    assert hearings.call_count == asked.call_count
     assert children.call_count == 1
 
 
