@@ -5,7 +5,8 @@ is largely known (https://platform.openai.com/docs/guides/predicted-outputs). It
 tells of each token how likely the model held it without the mask, as llama.cpp's server does with `logprobs`,
 those of a prediction included, which that server leaves out.
 
-Cost: the model's weights a second time beside llama.cpp's server (1.2 GB with the 1.5B), and its context.
+Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens. On 2 CPU cores, the menu read before,
+0.7 s for an order whose cart was predicted, where 2.6 s are taken to write it (docs/benchmarks).
 """
 
 from __future__ import annotations
