@@ -46,7 +46,7 @@ def borne_out(agreement: Agreement, evidence: Evidence, transcript: Transcript, 
         other = read_order(transcript.witness, evidence.menu, evidence.menu_version)
         if not same_names(agreement.draft, evidence, other):
             return False
-        reading = (tools.readers or tools.decoder)().read(other, tools.called_off, guessed(other))
+        reading = tools.learned_reader().read(other, tools.called_off, guessed(other))
     except DecodeCancelled:
         raise
     except (EngineError, Unreadable):

@@ -64,3 +64,7 @@ class Tools:
     """Who is asked for the learned reader; None: the decoder."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""
+
+    def learned_reader(self) -> CartDecoder:
+        """Who is asked what the learned reader makes of an order."""
+        return (self.readers or self.decoder)()

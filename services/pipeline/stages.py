@@ -99,7 +99,7 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     settled = written(evidence) if tools.skip_settled else None
     if tools.reader == "all" or (tools.reader == "open" and settled is None):
         expected = settled or guessed(evidence)
-        reading = (tools.readers or tools.decoder)().read(evidence, tools.called_off, expected)
+        reading = tools.learned_reader().read(evidence, tools.called_off, expected)
         if reading is not None:
             return _read_twice(reading, evidence, order, tools)
     if settled is not None:

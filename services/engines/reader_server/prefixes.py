@@ -63,11 +63,11 @@ class Prefixes:
     def take_up(self, prompt: Sequence[int], shared: int) -> int:
         """How many tokens of `prompt` need not be read; the model has read these and no others. The first
         `shared` of it may be known from before."""
-        common = _common(self._held, prompt)
+        common = common_length(self._held, prompt)
         if common < shared:
             self._put_aside(common)
             self._restore(prompt[:shared], common)
-            common = _common(self._held, prompt)
+            common = common_length(self._held, prompt)
         self._shared = shared
         # The last token is read in any case: what comes after it is asked for.
         common = min(common, len(prompt) - 1)
@@ -103,7 +103,7 @@ class Prefixes:
         """Take up a state of this menu, whole or begun, with more tokens than `common`; else all stays."""
         begun, partial = self._aside
         tokens, state = list(menu), self._state(menu)
-        if state is None and common < len(begun) == _common(begun, menu):
+        if state is None and common < len(begun) == common_length(begun, menu):
             tokens, state = begun[:], partial
         if state is not None:
             self._held = tokens if self.model.restore(state) else []
@@ -172,7 +172,8 @@ class Prefixes:
             taken -= size
 
 
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
+def common_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens two sequences begin with alike."""
     for count, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
             return count

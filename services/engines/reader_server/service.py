@@ -24,7 +24,7 @@ from schemas.errors import InputError
 from services.engines.masks.vocabulary import read_vocabulary
 from services.engines.reader_server.answering import Answer, Answering
 from services.engines.reader_server.llama import Llama
-from services.engines.reader_server.prefixes import Prefixes
+from services.engines.reader_server.prefixes import Prefixes, common_length
 
 Document = dict[str, Any]
 PACKAGE = "xllamacpp"
@@ -89,11 +89,7 @@ class Reader:
         prompt = self._model.chat(messages)
         before, last = messages[:-1], messages[-1]
         one, other = (self._model.chat([*before, {**last, "content": said}]) for said in (_ONE, _OTHER))
-        shared = 0
-        for tokens in zip(one, other, prompt, strict=False):
-            if len(set(tokens)) > 1:
-                break
-            shared += 1
+        shared = min(common_length(one, other), common_length(one, prompt))
         return prompt, min(shared, len(prompt) - 1)
 
     def _document(self, answer: Answer, seconds: float) -> Document:
