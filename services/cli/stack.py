@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Annotated
@@ -25,7 +25,9 @@ from infra.sql.revisions import TablesUnfit
 from infra.weights.models import ModelError
 from schemas.errors import SaycartError
 from schemas.lifecycle import StageName
+from schemas.menu import Menu
 from services.cli.commands.demo import run_demo
+from services.cli.samples import load_menus
 from services.cli.waiting import EVERY_S, said_every
 from services.workers.stack import Stack
 
@@ -35,7 +37,7 @@ _LABELS = {
     "reader": "learned reader",
     StageName.TRANSCRIBE: "worker: transcribe",
     StageName.READ: "worker: read, validate",
-    StageName.DECODE: "worker: decode",
+    StageName.DECODE: "worker: decode, which reads each new menu once",
 }
 
 
@@ -107,13 +109,15 @@ def run_stack(
     on_ready: Callable[[Stack], bool] = lambda _: True,
     *,
     once: bool = False,
+    menus: Iterable[Menu] = (),
 ) -> bool:
-    """Start the stack, call `on_ready`, serve until Ctrl-C (not with `once`), stop; what `on_ready` said.
+    """Start the stack with `menus`, call `on_ready`, serve until Ctrl-C (not with `once`), stop; what
+    `on_ready` said.
 
     Raises:
         SupervisorError, ModelError, SaycartError: as `Stack.start`, or a part was given up on later.
     """
-    stack = Stack(wanted, lambda change: view.on_change(change))
+    stack = Stack(wanted, lambda change: view.on_change(change), menus)
     view = StackView(console, stack.parts)
     done = False
     with _signals_as_ctrl_c():
@@ -161,9 +165,13 @@ def demo(
             console.print("[red]At least one sample ended in an error.[/]")
         return fine
 
-    _guarded(
-        lambda console: run_stack(settings(), console, lambda stack: order_samples(console, stack), once=once)
-    )
+    def start(console: Console) -> bool:
+        menus = [Menu.read(document)[0] for document in load_menus().values()]
+        return run_stack(
+            settings(), console, lambda stack: order_samples(console, stack), once=once, menus=menus
+        )
+
+    _guarded(start)
 
 
 def _guarded(work: Callable[[Console], bool]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 
@@ -28,6 +28,7 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from infra.sql.prepare import prepare
 from schemas.lifecycle import StageName
+from schemas.menu import Menu
 from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.shops.audit import Actor
 from services.bootstrap import check_open, check_tasks, check_traces, tells_somebody, webhook_signer
@@ -44,6 +45,7 @@ from services.engines.servers.embedded import (
 from services.readiness import check_addresses
 from services.storage.orders.store import OrderStore
 from services.storage.people.api_keys import KeyStore
+from services.storage.shops.menus import MenuStore
 from services.workers.worker import WORKERS, worker_argv
 
 # Seconds. Loading may read a model from a cold disk.
@@ -51,12 +53,21 @@ _PART_TIMEOUT_S = 90.0
 # A worker ends its stage or gives it back before it goes; this comes on top of `worker_drain_s`.
 _WORKER_STOP_S = 5.0
 _API_STOP_S = 27.0  # the API's own grace is 1 + 24
+_SELF = Actor("system:stack")
 
 
 class Stack:
     """Every process of saycart, started on `__enter__` or `start`, ended on `__exit__` or `stop`."""
 
-    def __init__(self, settings: Settings, on_change: Callable[[Change], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        on_change: Callable[[Change], None] = lambda _: None,
+        menus: Iterable[Menu] = (),
+    ) -> None:
+        """`menus`: checked ones that the main shop is to have before a part starts, so that they are read
+        before anybody orders from them."""
+        self._menus = tuple(menus)
         self.settings = settings.model_copy(update={"home": settings.home.resolve()})
         self._supervisor = Supervisor(
             self.settings.home, on_change, about=self.base_url, log_cap=settings.log_bytes
@@ -117,6 +128,8 @@ class Stack:
                     # This home is ours alone: whoever held an order in its database is dead.
                     OrderStore(database, EVERY_SHOP).free_leases()
                 self.key = _first_key(config.home, KeyStore(database, EVERY_SHOP))
+                for menu in self._menus:
+                    MenuStore(database, MAIN_SHOP).put(menu, by=_SELF)
             finally:
                 database.close()
             children = self._children(self._listener)
@@ -305,7 +318,7 @@ def _first_key(home: Path, keys: KeyStore) -> str:
     """The home's own key, made anew where there is none or it is over. It reviews nothing: people do."""
     token = kept_key(home)
     if not token or keys.access(token) is None:
-        _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS}, by=Actor("system:stack"))
+        _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS}, by=_SELF)
         keep_key(home, token)
     return token
 

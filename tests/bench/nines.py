@@ -19,7 +19,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -109,12 +109,23 @@ def judged(text: str, evidence: Evidence, labels: Labels) -> str:
     return VALID if resolves(draft, evidence.menu) else "not on this menu"
 
 
-def run(todo: list[Order], completions: Completions, file: Path, in_flight: int, minutes: float) -> None:
+def kept_rows(file: Path) -> list[Row]:
+    """The answers of runs before."""
+    return list(kept_lines(file))
+
+
+def left(count: int, file: Path) -> list[Order]:
+    """Those of the first `count` orders that have no answer yet."""
+    done = {(row["menu"], row["said"]) for row in kept_rows(file)}
+    return [order for order in orders(count) if (order.menu.id, order.said) not in done]
+
+
+def run(todo: list[Order], ask: Callable[[Order], Row], file: Path, in_flight: int, minutes: float) -> None:
     """Ask until all is done or the time is over; a server that goes away ends the run."""
     until = time.monotonic() + 60 * minutes
 
     def one(order: Order) -> Row | None:
-        return asked(order, completions) if time.monotonic() < until else None
+        return ask(order) if time.monotonic() < until else None
 
     with file.open("a", encoding="utf-8") as out, ThreadPoolExecutor(in_flight) as pool:
         for number, row in enumerate(pool.map(one, todo), 1):
@@ -159,8 +170,7 @@ def main() -> int:
     args.work.mkdir(parents=True, exist_ok=True)
     name = f"{args.dialect} {Path(args.model).stem}"
     file = args.work / f"{name.replace(' ', '-')}.jsonl"
-    done = {(row["menu"], row["said"]) for row in kept_lines(file)}
-    todo = [order for order in orders(args.orders) if (order.menu.id, order.said) not in done]
+    todo = left(args.orders, file)
     server = {"llm_threads": args.threads, "llm_slots": args.slots, "llm_context": args.context}
     asked_of = {"llm_url": args.url, "llm_dialect": args.dialect, "llm_model": args.model, "reader": "off"}
     here = settings().model_copy(update=asked_of | server)
@@ -168,8 +178,8 @@ def main() -> int:
         with decode_server(here) as config:
             calls = Calls(config.llm_url, timeout_s=600, api_key=config.llm_api_key)
             completions = Completions(calls, config.llm_dialect, config.llm_model)
-            run(todo, completions, file, args.in_flight, args.minutes)
-    publish(args.out, name, summary(kept_lines(file)))
+            run(todo, lambda order: asked(order, completions), file, args.in_flight, args.minutes)
+    publish(args.out, name, summary(kept_rows(file)))
     return 0
 
 

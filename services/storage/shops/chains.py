@@ -74,6 +74,12 @@ def _newest() -> Select[int | None, str | None, int | None, str | None, int | No
 
 def behind(session: Session, shop: str) -> list[str]:
     """Ids of the chain's menus of which a shop has no version yet that is made of the newest."""
+    return list(session.scalars(_behind(), {"shop": shop}))
+
+
+@cache
+def _behind() -> Select[str]:
+    """Made once, as `_newest`."""
     base, later, own = aliased(MenuRow), aliased(MenuRow), aliased(MenuRow)
     is_newest = ~exists().where(
         later.shop_id == base.shop_id, later.id == base.id, later.version > base.version
@@ -83,7 +89,8 @@ def behind(session: Session, shop: str) -> list[str]:
         own.shop_id == ShopRow.id, own.id == base.id, own.base_shop.is_(None) | is_made_of_it
     )
     query = select(base.id).join(ShopRow, base.shop_id == ShopRow.menus_of)
-    return list(session.scalars(query.where(ShopRow.id == shop, is_newest, ~has).order_by(base.id)))
+    it = ShopRow.id == bindparam("shop", type_=String)
+    return query.where(it, is_newest, ~has).order_by(base.id)
 
 
 def local_of(row: MenuRow | None, chain: str) -> Local:

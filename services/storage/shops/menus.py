@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import asdict, fields
 from datetime import datetime
+from functools import lru_cache
+from typing import Any
 
 import structlog
-from sqlalchemy import ColumnElement, and_, exists, func, select
+from sqlalchemy import ColumnElement, Select, and_, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from infra.caches import Bounded
@@ -132,14 +134,9 @@ class MenuStore:
     def headers(self, *, limit: int | None = None) -> list[MenuHeader]:
         """The newest version of each menu without its document, by id; the first `limit` of them."""
         self._catch_up()
-        newer = aliased(MenuRow)
-        same = (newer.shop_id == MenuRow.shop_id) & (newer.id == MenuRow.id)
-        is_newest = ~exists().where(same, newer.version > MenuRow.version)
-        query = (
-            select(*_HEADER).where(of_shop(MenuRow, self._shop), is_newest).order_by(MenuRow.id).limit(limit)
-        )
+        query = _newest_headers(self._shop)
         with reading(self._database) as session:
-            return [MenuHeader(*row) for row in session.execute(query)]
+            return [MenuHeader(*row) for row in session.execute(query.limit(limit))]
 
     def lately_used(self, limit: int) -> list[MenuVersion]:
         """Newest versions of up to `limit` menus of all shops: those ordered from last, then those imported
@@ -234,6 +231,15 @@ class MenuStore:
 
     def _named(self, menu_id: str) -> ColumnElement[bool]:
         return and_(MenuRow.shop_id == self._shop, MenuRow.id == menu_id)
+
+
+@lru_cache(maxsize=64)
+def _newest_headers(shop: str) -> Select[*tuple[Any, ...]]:
+    """Made once a shop: putting it together took a third of the time of a list."""
+    newer = aliased(MenuRow)
+    same = (newer.shop_id == MenuRow.shop_id) & (newer.id == MenuRow.id)
+    is_newest = ~exists().where(same, newer.version > MenuRow.version)
+    return select(*_HEADER).where(of_shop(MenuRow, shop), is_newest).order_by(MenuRow.id)
 
 
 def _digest(menu: Menu) -> str:

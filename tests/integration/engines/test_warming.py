@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from infra.processes.ports import any_free
+from infra.processes.supervisor import Child, SupervisorError
+from infra.settings import Settings
+from infra.sql.database import Database
 from schemas.errors import DecodeCancelled, EngineUnavailable, TooMuchToRead
 from schemas.menu import Menu
+from schemas.shops.access import MAIN_SHOP
+from services.storage.base.records import MenuVersion
+from services.storage.shops.menus import MenuStore
 from services.workers import warming as module
+from services.workers.stack import Stack
 from services.workers.warming import Warming
 from tests.stand_ins import CAFE
 from tests.waiting import until
@@ -141,17 +151,15 @@ class Readiness:
         self.times += 1
 
 
-def test_a_worker_is_ready_once_the_first_of_its_menus_is_warm() -> None:
-    prompts, ready = Prompts(), Readiness()
-    warming = Warming(lambda: MENUS, prompts.warm, ready)
+def test_a_worker_is_ready_once_its_menus_are_warm() -> None:
+    prompts, warm_when_ready = Prompts(), list[list[int]]()
+    warming = Warming(lambda: MENUS, prompts.warm, lambda: warm_when_ready.append(list(prompts.done)))
     warming.start()
     assert prompts.begun.wait(SOON_S)
-    assert ready.times == 0
+    assert warm_when_ready == []
     prompts.go.set()
-    until(lambda: ready.times)
-    assert prompts.done[0] == 3
-    until(lambda: prompts.done == [3, 1, 2])
-    assert ready.times == 1
+    until(lambda: bool(warm_when_ready))
+    assert warm_when_ready == [[3, 1, 2]]
     warming.stop()
 
 
@@ -210,3 +218,29 @@ def test_a_menu_that_is_too_much_to_read_holds_up_no_other() -> None:
     _, end = running(prompts)
     end()
     assert prompts.asked == [3, 1, 2]
+
+
+class Partless(Stack):
+    """A stack that ends where its parts would start, and tells which menus were there by then."""
+
+    menus_there: list[str]
+
+    def _children(self, *_: Any) -> list[Child]:
+        self.menus_there = [stored.menu.id for stored in self.stored()]
+        raise SupervisorError("no parts in this test", "")
+
+    def stored(self) -> list[MenuVersion]:
+        database = Database.of(self.settings)
+        try:
+            return MenuStore(database, MAIN_SHOP).lately_used(8)
+        finally:
+            database.close()
+
+
+def test_menus_of_a_start_are_there_before_its_parts_and_no_second_time(tmp_path: Path) -> None:
+    for _ in range(2):
+        stack = Partless(Settings(home=tmp_path, api_port=any_free()), menus=[CAFE])
+        with pytest.raises(SupervisorError):
+            stack.start()
+        assert stack.menus_there == [CAFE.id]
+        assert [stored.version for stored in stack.stored()] == [1]

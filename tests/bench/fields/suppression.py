@@ -1,0 +1,134 @@
+"""What noise suppression before the recogniser gives: RNNoise on and off, on the noise ladder.
+
+    pip download --no-deps pyrnnoise==0.4.5 && unzip pyrnnoise-*.whl -d rnnoise
+    python -m tests.bench.fields.suppression --library rnnoise/*/*/*/librnnoise.so --out suppression.jsonl
+                                             [--human DIR] [--rung babble-5] [--every 2]
+
+Each recording is heard twice on each rung, as it is and with its noise suppressed, by the same recogniser
+with the product's options; in turns, so that a run that is cut off compares the same recordings. Counted as
+in `levers.py`, and words that were heard wrong where it is known what was said. Tuned half and real people
+only. What is in --out already is not heard again; without --rung it is only counted.
+
+RNNoise (https://github.com/xiph/rnnoise) works on frames of 10 ms at 48 kHz; its library is called as its
+header says, since the package's own reader of files wants more packages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import av
+import numpy as np
+
+from schemas.compare import canonical
+from services.engines.recognition.audio import RATE, Samples
+from services.engines.recognition.whisper import OPTIONS
+from services.evaluation.hearing import word_errors
+from services.reading.order import read_order
+from tests.bench.fields.hear import Listener, Recording, kept, listener, on_rung, recordings, samples
+from tests.bench.fields.levers import people
+from tests.carts import all_said
+from tests.golden.ladder import RUNGS
+
+NATIVE = 48_000
+FULL_SCALE = 32_767.0  # RNNoise takes floats in the range of 16-bit samples
+AS_IT_IS, SUPPRESSED = "as it is", "suppressed"
+
+
+class Rnnoise:
+    """`librnnoise.so` of the package pyrnnoise; 0.2 s a recording of three seconds on one core."""
+
+    def __init__(self, library: Path) -> None:
+        self._library = ctypes.CDLL(str(library))
+        self._library.rnnoise_create.restype = ctypes.c_void_p
+        self._library.rnnoise_create.argtypes = [ctypes.c_void_p]
+        self._library.rnnoise_destroy.argtypes = [ctypes.c_void_p]
+        self._library.rnnoise_process_frame.restype = ctypes.c_float
+        floats = ctypes.POINTER(ctypes.c_float)
+        self._library.rnnoise_process_frame.argtypes = [ctypes.c_void_p, floats, floats]
+        self._frame = int(self._library.rnnoise_get_frame_size())
+
+    def __call__(self, heard: Samples) -> Samples:
+        """Mono at `RATE` in and out, the end filled up to whole frames."""
+        wide = resampled(heard, RATE, NATIVE) * FULL_SCALE
+        wide = np.ascontiguousarray(np.pad(wide, (0, -len(wide) % self._frame)), np.float32)
+        state = self._library.rnnoise_create(None)
+        try:
+            for start in range(0, len(wide), self._frame):
+                frame = wide[start : start + self._frame].ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+                self._library.rnnoise_process_frame(state, frame, frame)
+        finally:
+            self._library.rnnoise_destroy(state)
+        return resampled(wide / np.float32(FULL_SCALE), NATIVE, RATE)
+
+
+def resampled(heard: Samples, rate: int, wanted: int) -> Samples:
+    """Mono samples at another rate."""
+    resampler = av.AudioResampler(format="flt", layout="mono", rate=wanted)
+    frame = av.AudioFrame.from_ndarray(heard[np.newaxis].astype(np.float32), format="flt", layout="mono")
+    frame.sample_rate = rate
+    parts = [part.to_ndarray()[0] for part in (*resampler.resample(frame), *resampler.resample(None))]
+    return np.concatenate(parts).astype(np.float32)
+
+
+def text(ears: Listener, heard: Samples, language: str) -> str:
+    options = {**OPTIONS, "word_timestamps": False}
+    segments, _ = ears._model.transcribe(heard, language=language, **options)
+    return " ".join(" ".join(segment.text for segment in segments).split())
+
+
+def count(found: dict[str, Counter[str]], name: str, one: Recording, said: str) -> None:
+    """Put a hearing to its row: exact where all that was said gives the gold cart, plain where only that
+    does."""
+    evidence = read_order(said, one.menu, 1)
+    lines = [line.model_dump(mode="json") for line in all_said(evidence).lines]
+    exact = canonical(lines) == canonical(one.gold["cart"]["lines"])
+    counts = found.setdefault(name, Counter())
+    counts.update(hearings=1, exact=exact, plain_right=exact and evidence.plain)
+    counts.update(plain_wrong=evidence.plain and not exact)
+    if meant := one.gold.get("utterance"):
+        errors, words = word_errors(meant, said)
+        counts.update(word_errors=errors, words=words)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--library", type=Path, help="librnnoise.so")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--human", type=Path, help="folder of real people's orders")
+    parser.add_argument("--rung", nargs="*", default=[], help="to hear: clean, babble-10, ...")
+    parser.add_argument("--every", type=int, default=1, help="only each so-manieth recording")
+    args = parser.parse_args()
+    known = kept(args.out)
+    everything = [*(people(args.human) if args.human else ()), *recordings()]
+    if args.rung:
+        suppress, ears = Rnnoise(args.library), listener(1)
+        ears.load()
+    with args.out.open("a") as file, tempfile.TemporaryDirectory() as folder:
+        for rung in (rung for rung in RUNGS if rung.name in args.rung):
+            for one in everything[:: args.every]:
+                if (one.gold["id"], rung.name) in known:
+                    continue
+                heard = samples(on_rung(one, rung, Path(folder)))
+                told = {
+                    AS_IT_IS: text(ears, heard, one.menu.language),
+                    SUPPRESSED: text(ears, suppress(heard), one.menu.language),
+                }
+                file.write(json.dumps({"id": one.gold["id"], "rung": rung.name, **told}) + "\n")
+                file.flush()
+    by_id, found = {one.gold["id"]: one for one in everything}, dict[str, Counter[str]]()
+    for (name, rung_name), row in kept(args.out).items():
+        source = "human" if by_id[name].source == "human" else "tuned"
+        for way in (AS_IT_IS, SUPPRESSED):
+            count(found, f"{source} {rung_name} {way}", by_id[name], row[way])
+    for name, counts in found.items():
+        print(name, dict(counts))
+
+
+if __name__ == "__main__":
+    main()
