@@ -28,6 +28,7 @@ from services.engines.masks.grammar import build_mask
 from services.engines.masks.labels import Labels
 from services.engines.masks.mask import Mask
 from services.engines.ports import GREEDY, Sampling
+from services.engines.reader import reading
 from services.masked.call import answer
 from services.masked.output import OutputType, output_type
 from services.reading.order import read_order
@@ -167,6 +168,24 @@ def test_the_learned_reader_is_asked_by_its_name(engine: Engine) -> None:
     assert -0.5 < found.logprob < 0.0
     assert again.cached_tokens > again.prompt_tokens - 200, "the menu is read once"
     assert engine.decoder(adapter="nobody").read(said) is None, "it has no such adapter"
+
+
+def test_a_reading_is_the_same_written_freely_and_under_the_mask(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the mask allows anyway it need not hold (ADR 73); llama.cpp is always asked under it."""
+    if engine.dialect != "vllm" or not engine.adapter:
+        pytest.skip("only vLLM is asked without the mask first")
+    decoder, menu = engine.decoder(adapter=engine.adapter, timeout_s=300.0), sample_menu("harbor-coffee")
+    orders = [evidence(said, menu) for said in ORDERS["harbor-coffee"][:3]]
+    freely = [decoder.read(order) for order in orders]
+    monkeypatch.setattr(reading, "_unforced", lambda *_: None)
+    for order, found in zip(orders, freely, strict=True):
+        masked = decoder.read(order)
+        assert found is not None
+        assert masked is not None
+        assert (found.text, found.overruled) == (masked.text, masked.overruled)
+        assert found.logprob == pytest.approx(masked.logprob, abs=0.05)
 
 
 class Ticket(BaseModel):
