@@ -43,6 +43,8 @@ def retell(evidence: Evidence, reading: Reading, odd: list[int]) -> Evidence:
         evidence = evidence.model_copy(update={"otherwise": in_words(first, menu)})
     if wishes is None or len(wishes) >= MAX_LINES or _torn(evidence):
         return evidence
+    if not wishes and not evidence.corrected and any(line.required for line in evidence.lines):
+        return evidence  # plainly named and not taken back; only the second reading missed it
     return _narrowed(evidence, reading, wishes)
 
 

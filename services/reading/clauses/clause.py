@@ -56,6 +56,8 @@ class _Segmenter:
     def __init__(self, text: str, tokens: Utterance, names: list[Name], odd: Collection[int]) -> None:
         self._tokens, self._names, self._words = tokens, names, tokens.language
         self._bounds = Boundaries(tokens, names, odd)
+        # "A bacon, egg and cheese" is one name, and its comma no pause.
+        self._in_name = {i for name in names for i in range(name.start + 1, name.end)}
         self._asked = _found(self._words.asked, text, tokens)
         self._tales = _found(self._words.tale, text, tokens)
         self._clauses: list[Clause] = []
@@ -66,7 +68,7 @@ class _Segmenter:
         i = 0
         while i < len(self._tokens):
             cue, end = NO_CUE if i in self._bounds.inside else cue_at(self._tokens, i, self._bounds.inside)
-            paused = i > 0 and bool(self._tokens[i - 1].after)
+            paused = i > 0 and bool(self._tokens[i - 1].after) and i not in self._in_name
             if paused or cue or self._joins(i) or self._parts(i):
                 self._begin(i, cue, end)
             i = self._past(cue, end) if cue else i + 1

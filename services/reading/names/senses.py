@@ -112,8 +112,9 @@ class _Settling:
             mention.kind == "item"
             and (surely := general(self._tokens, before, mention, self._menu)) is not None
         ):
-            self._doubt(not surely)
-            self.kept.pop()
+            self._doubt(not (surely and mention.strong))
+            if mention.strong:
+                self.kept.pop()  # a part of a name orders nothing here, and both would be lost
         return False
 
     def _doubt(self, torn: bool) -> None:

@@ -56,6 +56,8 @@ CARTS: list[tuple[str, list[dict[str, Any]], dict[str, str]]] = [
         "unclear_which": "What is “oat milk” to go with?"}),
     ("a latte and change the milk", [item("latte")], {
         "taken_back": "You changed or took back something: is this the order that you mean?"}),
+    ("a mocha iced latte", [item("mocha")], {
+        "unclear_split": "It is not clear what goes with what: is each thing as you mean it?"}),
     ("do you have a mocha? a large latte", [item("latte", 1, "L")], {
         "asked_about": "You asked about something on the menu: would you like to order it?"}),
 ]  # fmt: skip
