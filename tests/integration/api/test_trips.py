@@ -20,14 +20,17 @@ from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.api.app import create_app
 from services.bootstrap import Container
+from services.engines.ports import Reading
 from services.workers.stack import as_environment
 from services.workers.worker import celery_argv
 from tests.counted_messages import counted
 from tests.credentials import header_for
-from tests.stand_ins import CAFE, SAID, Bell, Works
+from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, Bell, ScriptedDecoder, Works
 from tests.waiting import until
 
 SQL_MESSAGES, REDIS_COMMANDS = 24, 10
+READ_TWICE_MESSAGES = 33
+"""Of an order that the learned reader reads too: a second worker takes it over from the first (ADR 36)."""
 ORDER = {"transcript": SAID, "menu": CAFE.id}
 # What a worker sends whether or not there is work, and what the test itself asks.
 IDLE = {"info", "config|resetstat", "ping", "hello", "client|setinfo", "llen", "hlen"}
@@ -65,6 +68,33 @@ def test_a_settled_order_of_text_is_few_messages(
     messages = accepting + working
     assert messages["COMMIT"] == 4, "stored, claimed, settled, accepted"
     assert messages.total() <= SQL_MESSAGES, (accepting, working)
+
+
+def test_an_order_that_is_read_twice_is_few_more(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    world = Works(database, BlobFolder(tmp_path / "blobs"), skip_settled=True)
+    lines = tuple(line.model_dump(mode="json", exclude={"heard"}) for line in RIGHT.lines)
+    world.reader = "all"
+    world.decoder = ScriptedDecoder([AWAY], reading=Reading(lines, "", -0.001, 0, "stand-in", 9, 4, 8, 0.1))
+    parts = Quiet(Settings(home=tmp_path, database_url=database_url))
+    try:
+        heads = header_for(database)
+        with TestClient(create_app(parts), base_url="http://localhost", headers=heads) as client:
+            client.post("/v1/orders", json=ORDER).raise_for_status()
+            world.until_settled(world.typed())
+            time.sleep(0.6)
+            with counted(parts.database) as messages:
+                order_id = client.post("/v1/orders", json=ORDER).json()["id"]
+        with counted(database) as reading:
+            assert world.runner().run(order_id, "read") is State.READ
+        with counted(database) as decoding:
+            assert world.runner().run(order_id, "decode") is State.COMPLETED
+    finally:
+        parts.close()
+    messages += reading + decoding
+    assert messages["COMMIT"] == 6, "stored, claimed, read, claimed, decoded, accepted"
+    assert messages.total() <= READ_TWICE_MESSAGES, messages
 
 
 @pytest.fixture
