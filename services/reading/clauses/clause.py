@@ -34,10 +34,6 @@ class Clause:
     tale: bool
     names: tuple[Name, ...]
 
-    def item_before(self, name: Name) -> bool:
-        """Whether an item alone, and no choice, is named before `name`."""
-        return any(n.start < name.start and n.of("item") and not n.of("option") for n in self.names)
-
 
 class Lost(Exception):
     """A clause that can't be followed."""

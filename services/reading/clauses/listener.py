@@ -173,7 +173,7 @@ class Listener:
         if self._counts_part(name, clause) and tally.total > 1 and _next_kind(choice, tally):
             return True
         changes = changes or clause.cue in _CHANGING
-        if not changes and not (self._with_it(name, clause, tally) and not clause.item_before(name)):
+        if not changes and not self._with_it(name, clause, tally):
             return False
         return any(tally.offers(wish, group) for wish in tally.focus for group in choice.groups)
 

@@ -75,9 +75,6 @@ class _Segment:
     opener: Opener
     own: list[Span]
 
-    def is_sized(self) -> bool:
-        return any(m.kind == "size" for m in self.own)
-
 
 @dataclass(frozen=True, slots=True)
 class _Split:
@@ -117,9 +114,7 @@ class _Split:
             quantity = segment.opener.quantity
             count = left if quantity is None else quantity
             left -= count
-            # A part with a size of its own does not have the one said before.
-            kept = [m for m in self.before if not (segment.is_sized() and m.kind == "size")]
-            found.append(self._part(count, [*kept, *segment.own]))
+            found.append(self._part(count, [*self.before, *segment.own]))
         if left < 0 or any(part.quantity < 1 for part in found):
             return None
         if left:

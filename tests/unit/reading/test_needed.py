@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from services.reading.language.language import language
-from tests.needed import __main__ as needed
+from tests.needed import runs as needed
 from tests.needed.parts import GUARDS, Part, parts, stays, tables, without
 from tests.needed.uses import Uses, read_with, trace
 from tests.readings import Order, digest
@@ -41,7 +41,7 @@ def test_the_quick_way_finds_what_the_slow_way_finds(uses: Uses, monkeypatch: py
     tried = [*random.Random(7).sample(list(parts("en")), TRIED), *ALSO]
     found = {part: read_otherwise(part, uses.orders) for part in tried}
     assert sum(map(bool, found.values())) >= 3
-    monkeypatch.setitem(needed._USES, "en", uses)
+    monkeypatch.setattr(needed, "_ASKED", [uses])
     for order in uses.orders:
         monkeypatch.setitem(needed._BEFORE, order.name, digest(order.said, order.shop))
     for part, other in found.items():
