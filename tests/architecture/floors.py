@@ -192,6 +192,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "services.storage.base.records",
     ): "the records' types, to be shown",
     ("services.workers.stack", "services.storage.people.api_keys"): "makes the home's first key",
+    ("services.workers.stack", "services.storage.shops.menus"): "brings in menus before any process is wired",
     ("services.cli.commands.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
     ("services.api.routes.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
     ("services.cli.suggest", "services.desk"): "does what a shop's manager does on the menu page",
