@@ -68,6 +68,8 @@ class Composed:
             "SAYCART_API_PORT": str(self.port),
             "TAG": OLD,
             "COMPOSE_PROJECT_NAME": PROJECT,
+            # As it ships; tests/conftest.py says otherwise to the stacks of other tests.
+            "SAYCART_READER": "all",
         }
 
     @property

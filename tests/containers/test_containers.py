@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 WORKERS = ("worker-transcribe", "worker-read", "worker-decode")
 PARTS = ("api", *WORKERS, "sweeper")
+SERVERS = ("llm", "reader")
 # Their words leave one cart, so that with SAYCART_READER=open no model is asked.
 SETTLED = ["hc-01", "hc-02", "hc-03", "hc-05", "hc-07", "hc-09", "hc-11", "cs-02"]
 ENDS_S = 420
@@ -58,7 +59,7 @@ def composed(seen: Seen) -> Iterator[Composed]:
         began = time.monotonic()
         stack.compose("up", "-d", timeout_s=BUILD_S)
         seen["up returned after s"] = round(time.monotonic() - began)
-        stack.until_well("redis", "postgres", *JOBS, "llm", *PARTS)
+        stack.until_well("redis", "postgres", *JOBS, *SERVERS, *PARTS)
         seen["all healthy after s"] = round(time.monotonic() - began)
         yield stack
     finally:
@@ -103,13 +104,13 @@ def test_a_build_is_sent_what_the_list_says(composed: Composed, tmp_path: Path) 
     assert [name for name in (*sent, *kept) if in_context(name)] == list(sent)
 
 
-@pytest.mark.parametrize("service", [*PARTS, "llm"])
+@pytest.mark.parametrize("service", [*PARTS, *SERVERS])
 def test_a_part_is_closed_in(composed: Composed, seen: Seen, service: str) -> None:
     tries = "id -u; touch /app/x /opt/venv/x 2>&1 | grep -c Read-only; ls /opt"
     tools = "which gcc cc make pip pip3 redis-server; true"
     user, refused, *rest = composed.inside(service, "sh", "-c", f"{tries}; {tools}").split()
     assert (user, refused) == ("10001", "2")
-    engines = {"worker-transcribe": ["engines"], "llm": ["engines"]}
+    engines = {service: ["engines"] for service in ("worker-transcribe", *SERVERS)}
     assert rest == [*engines.get(service, []), "venv"]
     told = composed.container(service)
     assert told["HostConfig"]["ReadonlyRootfs"]
@@ -141,10 +142,37 @@ def test_spoken_orders_are_heard_and_read_by_the_models(composed: Composed, key:
             else [],
             "total in minor units": order.cart.total if order.cart else None,
             "by": order.engine,
+            "timings": order.timings.model_dump(by_alias=True, exclude_none=True),
             "s": round(time.monotonic() - began),
         }
     assert seen["spoken orders"]["hc-12"]["by"]["decoder"] == "llama.cpp:qwen2.5-coder-1.5b-orders"
     assert seen["spoken orders"]["hc-01"]["status"] == "completed"
+
+
+def test_the_reader_reads_no_menu_twice(composed: Composed, key: str, seen: Seen) -> None:
+    """Nor after a start of its own: it takes up what it kept, and writes nothing anew."""
+    till = Till(composed.url, key, "read")
+
+    def read() -> Seen:
+        sample = till.type("hc-02")
+        till.settled(ENDS_S)
+        order = sample.order
+        assert order is not None
+        tokens = {name: order.engine[f"{name}_tokens"] for name in ("prompt", "cached", "completion")}
+        return {"decode s": order.timings.decode, "by": order.engine["decoder"], **tokens}
+
+    before = [read(), read()]
+    kept = composed.inside("reader", "ls", "-i", "/data/reader")
+    composed.compose("restart", "reader")
+    composed.until_well("reader")
+    after = read()
+    seen["one order of text"] = {"before a restart of the reader": before, "after": after}
+    assert till.wrong() == []
+    for one in (before[1], after):
+        assert one["cached"] > 0.9 * one["prompt"]
+        assert one["by"] == "llama.cpp:qwen2.5-coder-1.5b-orders"
+    assert ".state" in kept
+    assert composed.inside("reader", "ls", "-i", "/data/reader") == kept
 
 
 def test_settings_of_the_shell_reach_the_workers(composed: Composed) -> None:

@@ -15,9 +15,9 @@ from tests.helm.charts import CHART, COMPONENT, VALUES, Rendered, selects
 
 # What a part must not go without, and all that it has. `callers` and `scrapers` come in, the rest goes out.
 REACHES: dict[str, set[str]] = {
-    "api": {"database", "redis", "decoder", "recordings"},
+    "api": {"database", "redis", "decoder", "reader", "recordings"},
     "transcribe": {"database", "redis", "recordings"},
-    "decode": {"database", "redis", "decoder"},
+    "decode": {"database", "redis", "decoder", "reader"},
     "read": {"database", "redis"},
     "sweeper": {"database", "redis", "recordings"},
     "courier": {"database", "webhook"},
@@ -25,7 +25,9 @@ REACHES: dict[str, set[str]] = {
     "weights": {"weights"},
     "llm": set(),
     "vllm": set(),
+    "reader": set(),
 }
+SERVERS = {"llm": 8080, "vllm": 8000, "reader": 8090}
 
 
 def policies(chart: Rendered, part: str) -> list[dict[str, Any]]:
@@ -58,8 +60,7 @@ def test_parts_reach_what_they_need_and_nothing_else(chart: Rendered, case: str)
     }
     dns = [53, 53]
     more = [[4318]] if given["extraEgress"] else []
-    server = {"llm": 8080, "vllm": 8000}
-    embedded = next((name for name in server if name in chart.pods), None)
+    embedded = next((name for name in ("llm", "vllm") if name in chart.pods), None)
     elsewhere = embedded is None or "SAYCART_FALLBACK_LLM_URL" in chart.settings
     for part in chart.pods:
         expected = []
@@ -68,15 +69,17 @@ def test_parts_reach_what_they_need_and_nothing_else(chart: Rendered, case: str)
                 expected += [there["objectStore"]] if "SAYCART_RECORDINGS_URL" in chart.settings else []
             elif need == "decoder":
                 expected += [there["decoder"]] if elsewhere else []
-                expected += [[server[embedded]]] if embedded else []
+                expected += [[SERVERS[embedded]]] if embedded else []
+            elif need == "reader":
+                expected += [[SERVERS["reader"]]] if "reader" in chart.pods else []
             else:
                 expected += [there[need]]
         found = [ports for _, ports in goes_out(chart, part)]
         assert sorted(found) == sorted(expected + ([dns] if expected else []) + more), part
 
 
-def test_the_decode_server_lets_in_who_asks_it(chart: Rendered) -> None:
-    for name in {"llm", "vllm"} & set(chart.pods):
+def test_a_server_lets_in_who_asks_it(chart: Rendered) -> None:
+    for name in set(SERVERS) & set(chart.pods):
         (rule,) = [rule for policy in policies(chart, name) for rule in policy.get("ingress", ())]
         (open_port,) = [one["port"] for one in rule["ports"]]
         assert open_port == chart.pods[name].main["ports"][0]["name"]
@@ -86,7 +89,8 @@ def test_the_decode_server_lets_in_who_asks_it(chart: Rendered) -> None:
             for peer in rule["from"]
             if selects(peer["podSelector"], pod.labels)
         }
-        assert askers == {part for part, needs in REACHES.items() if "decoder" in needs}
+        wanted = "reader" if name == "reader" else "decoder"
+        assert askers == {part for part, needs in REACHES.items() if wanted in needs}
         for part in askers:
             port = chart.pods[name].main["ports"][0]["containerPort"]
             assert any(
@@ -118,12 +122,14 @@ def test_services_lead_to_ports_of_pods(chart: Rendered) -> None:
         assert owner["spec"]["serviceName"] in {s["metadata"]["name"] for s in chart.of("Service")}
 
 
-def test_the_decoder_is_asked_by_each_pods_name(chart: Rendered) -> None:
+def test_a_server_is_asked_by_each_pods_name(chart: Rendered) -> None:
+    assert ("SAYCART_READER_URL" in chart.settings) == ("reader" in chart.pods)
     for owner in chart.of("StatefulSet"):
         name, service = owner["metadata"]["name"], owner["spec"]["serviceName"]
         port = owner["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"]
         urls = [f"http://{name}-{i}.{service}:{port}" for i in range(owner["spec"]["replicas"])]
-        assert chart.settings["SAYCART_LLM_URL"].split(",") == urls
+        reads = owner["metadata"]["labels"][COMPONENT] == "reader"
+        assert chart.settings["SAYCART_READER_URL" if reads else "SAYCART_LLM_URL"].split(",") == urls
 
 
 def test_selectors_are_their_own_pods(chart: Rendered) -> None:

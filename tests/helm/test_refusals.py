@@ -22,6 +22,7 @@ workers:
   decode: { concurrency: 1000 }
   read: { resources: { limits: { memory: lots } } }
 settings: { SAYCART_MAX_BACKLOG: 20000, LOG_LEVEL: DEBUG }
+reader: { kind: llm, replicas: 0, states: { bytes: 1Gi } }
 images: { worker: { digest: 'sha256:12' } }
 decoder: { kind: gpt, url: 'x:8000' }
 recordings: { url: 'https://bucket', accessModes: [ReadOnlyMany] }
@@ -32,6 +33,7 @@ NAMED = [
     "replicaCount", "api.replicas", "api.proxies.0", "replica", "heard", "keda", "workers.transcribe.device",
     "workers.decode.concurrency", "workers.read.resources.limits.memory", "settings.SAYCART_MAX_BACKLOG",
     "LOG_LEVEL", "images.worker.digest", "decoder.kind", "decoder.url", "recordings.url",
+    "reader.kind", "reader.replicas", "reader.states.bytes",
     "recordings.accessModes.0", "networkPolicy.callers.0", "secrets.create.SAYCART_SECRET", "PASSWORD",
 ]  # fmt: skip
 
@@ -40,11 +42,13 @@ UNFIT = [
     (
         """
         secrets: { existing: saycart }
-        settings: { SAYCART_LLM_URL: 'http://x', SAYCART_SECRET: hush, SAYCART_KEY: hush }
+        settings: { SAYCART_LLM_URL: 'http://x', SAYCART_SECRET: hush, SAYCART_KEY: hush,
+                    SAYCART_READER_STATES_BYTES: '1' }
         images: { api: { tag: latest } }
         api: { autoscaling: { enabled: true, minReplicas: 9, maxReplicas: 3 } }
         workers: { read: { keda: { enabled: true, minReplicas: 30 } } }
         decoder: { kind: vllm, url: 'http://x' }
+        reader: { kind: own, adapter: '' }
         recordings: { kind: s3 }
         weights: { from: volume }
         ingress: { enabled: true, paths: [/metrics] }
@@ -53,6 +57,7 @@ UNFIT = [
         """,
         [
             "settings.SAYCART_LLM_URL: the chart sets it itself; use decoder.url",
+            "settings.SAYCART_READER_STATES_BYTES: the chart sets it itself; use reader.states.bytes",
             "settings.SAYCART_SECRET: a secret does not belong in a ConfigMap",
             "settings.SAYCART_KEY: a secret does not belong in a ConfigMap",
             "images.api.tag: latest is another release tomorrow",
@@ -61,6 +66,7 @@ UNFIT = [
             "workers.read.keda: minReplicas is over maxReplicas",
             "decoder.url is for decoder.kind external, and it is vllm",
             "decoder.model: vLLM takes a hub's name",
+            "reader.kind is own: reader.adapter names none",
             "recordings.url names no bucket",
             "weights.existingClaim names none",
             "ingress.enabled wants ingress.host",
@@ -73,8 +79,14 @@ UNFIT = [
         ],
     ),
     (
-        "decoder: { kind: external }",
+        """
+        decoder: { kind: external, model: Qwen/Qwen2.5-Coder-7B-Instruct }
+        reader: { kind: own }
+        settings: { SAYCART_READER_URL: 'http://x' }
+        """,
         [
+            "settings.SAYCART_READER_URL: the chart sets it itself; use reader.kind",
+            "nobody would ask it for decoder.model Qwen/Qwen2.5-Coder-7B-Instruct",
             "name a Secret in secrets.existing, or set secrets.create.DATABASE_URL",
             "or set secrets.create.REDIS_URL",
             "or set secrets.create.SAYCART_SECRET",

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import struct
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,12 @@ def prepared(folder: Path, models_dir: Path) -> Path:
         out.parent.mkdir(parents=True, exist_ok=True)
         to_gguf(folder, out)
     return out
+
+
+def as_gguf(adapter: Path) -> Path:
+    """The file of an adapter that is a file or a folder. A folder's is written to where temporary files go,
+    since in a container that alone can be written to. Raises as `to_gguf`."""
+    return prepared(adapter, Path(tempfile.gettempdir())) if adapter.is_dir() else adapter
 
 
 def to_gguf(folder: Path, out: Path) -> None:

@@ -1,11 +1,12 @@
-"""The learned reader as a server of its own, for the embedded stack:
+"""The learned reader as a server of its own:
 
-    python -m services.engines.reader_server --model FILE --adapter FILE --port N
+    python -m services.engines.reader_server --model FILE --adapter FILE --port N [--host H]
         [--name NAME] [--threads T] [--context C] [--states FOLDER] [--states-bytes B]
 
 It checks the rules' cart in one pass where llama.cpp's server would write one, and keeps what it made of a
 menu over a restart. Paths as llama.cpp's: `/health`, `/v1/models`, `/lora-adapters`, `/v1/chat/completions`.
-Where `LLAMA_API_KEY` is set, the last two want that key. Loopback alone: nobody else is meant to ask.
+Where `LLAMA_API_KEY` is set, the last two want that key. On loopback unless told otherwise: in a container
+`--host 0.0.0.0`, since nobody else reaches it there but the parts that ask.
 
 One answer is made at a time; what waits is answered in the order in which threads get at it. A client that
 closes its connection is noticed between two batches of 128 tokens.
@@ -30,11 +31,11 @@ import structlog
 
 from infra.processes.signals import StopSignal
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, InputError, SaycartError
+from services.engines.reader.adapters import as_gguf
 from services.engines.servers.llama_server import KEY_ENV, OPENMP_ENV
 
 log = structlog.get_logger()
 
-HOST = "127.0.0.1"
 LARGEST_BYTES = 4_000_000
 """Of a request: the largest menu and its grammar take less than one."""
 
@@ -49,20 +50,20 @@ def main(argv: list[str] | None = None) -> int:
     try:
         reader = Reader(
             args.model,
-            args.adapter,
+            as_gguf(args.adapter),
             name=args.name or args.model.name,
             context=args.context,
             threads=args.threads,
             folder=args.states,
             disk_bytes=args.states_bytes,
         )
-        server = Server((HOST, args.port), reader, os.environ.get(KEY_ENV, ""))
+        server = Server((args.host, args.port), reader, os.environ.get(KEY_ENV, ""))
     except (SaycartError, OSError) as error:
         print(f"The reader's server did not start: {error}", flush=True)
         return 3
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stop = StopSignal()
-    print(f"{reader.adapter} serves at http://{HOST}:{server.server_port}", flush=True)
+    print(f"{reader.adapter} serves at http://{args.host}:{server.server_port}", flush=True)
     stop.wait()
     # Not in order: an answer in the middle of a batch can't be stopped, and its client asks again.
     sys.stdout.flush()
@@ -169,8 +170,9 @@ def _document(body: bytes) -> Any:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.engines.reader_server")
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--adapter", type=Path, required=True, help="LoRA of the reader, a GGUF")
+    parser.add_argument("--adapter", type=Path, required=True, help="LoRA of the reader, a GGUF or a folder")
     parser.add_argument("--name", default="")
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--context", type=int, default=12_288, help="tokens of the longest prompt and answer")

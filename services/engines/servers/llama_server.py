@@ -19,12 +19,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from infra.processes.signals import StopSignal
-from services.engines.reader.adapters import prepared
+from services.engines.reader.adapters import as_gguf
 
 # For what shares the cores with others and was not measured with more: the workers, and vLLM.
 QUIET_OPENMP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
@@ -73,8 +72,8 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     for key, value in OPENMP_ENV.items():
         os.environ.setdefault(key, value)
-    if args.adapter and args.adapter.is_dir():
-        args.adapter = prepared(args.adapter, Path(tempfile.gettempdir()))
+    if args.adapter:
+        args.adapter = as_gguf(args.adapter)
     try:
         import xllamacpp
     except ImportError as error:

@@ -3,6 +3,7 @@ in `test_reader.py`."""
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,14 +13,17 @@ import httpx
 import pytest
 
 from infra.processes.ports import any_free
-from infra.processes.supervisor import Supervisor
+from infra.processes.supervisor import Child, Supervisor
 from infra.settings import Settings, settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeCancelled, EngineMisconfigured
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.engines.decoding.calls import Calls
+from services.engines.reader import adapters
 from services.engines.servers.embedded import (
+    MODEL_TIMEOUT_S,
+    answers,
     has_reader_process,
     reader_child,
     reader_served_at,
@@ -138,6 +142,44 @@ def test_what_is_called_off_is_not_read_to_its_end(config: Settings) -> None:
         if used["prompt_tokens_details"]["cached_tokens"] > 100:
             return
     pytest.fail("it never began")
+
+
+def test_in_a_container_it_takes_the_images_adapter_and_serves_where_it_is_told(tmp_path: Path) -> None:
+    """As docker-compose.yml starts it, whose image can't be written to; here on another loopback address."""
+    here = settings()
+    try:
+        model = resolve(here.llm_model, here.models_dir)
+    except ModelError:
+        pytest.skip("the default weights are not here: saycart models fetch")
+    folder = adapters.made_for(here.llm_model)
+    assert folder is not None
+    elsewhere, port = "127.0.0.2", any_free()
+    options = {
+        "--host": elsewhere,
+        "--port": port,
+        "--model": model,
+        "--adapter": folder,
+        "--context": 512,
+    }
+    argv = (str(part) for pair in options.items() for part in pair)
+    supervisor, scratch = Supervisor(tmp_path), tmp_path / "tmp"
+    scratch.mkdir()
+    child = Child(
+        "reader",
+        (sys.executable, "-m", "services.engines.reader_server", *argv),
+        tmp_path / "reader.log",
+        ready=lambda: answers(f"http://{elsewhere}:{port}/health"),
+        ready_timeout_s=MODEL_TIMEOUT_S,
+        env={"TMPDIR": str(scratch)},
+    )
+    try:
+        supervisor.start([child])
+        (found,) = httpx.get(f"http://{elsewhere}:{port}/lora-adapters", trust_env=False).json()
+        assert found["path"] == adapters.release(folder)
+        assert [file.stem for file in scratch.rglob("*.gguf")] == [found["path"]]
+        assert not answers(f"http://127.0.0.1:{port}/health")
+    finally:
+        supervisor.stop()
 
 
 def test_who_has_no_use_for_it_gets_none() -> None:

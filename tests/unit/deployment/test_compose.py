@@ -14,8 +14,11 @@ import yaml
 
 from infra.settings import REPOSITORY, Settings
 from infra.weights.models import lock
+from services.bootstrap import Container
 from services.cli.main import app
-from services.engines.servers import vllm_server
+from services.engines.reader.adapters import made_for
+from services.engines.reader_server.__main__ import _parser as reader_words
+from services.engines.servers import llama_server, vllm_server
 from services.pipeline.flow import BY_NAME
 from services.workers.worker import WORKERS, worker_argv
 
@@ -43,7 +46,7 @@ FIXED = {
     "llm_context": "on the command line of llm",
     "log_bytes": "of the supervisor; Docker keeps these logs",
 }
-VARIABLE = re.compile(r"\$\{(\w+):([-?])([^}]*)\}")
+VARIABLE = re.compile(r"\$\{(\w+):?([-?])([^}]*)\}")
 
 OWNED = {"uid": "10001", "gid": "10001", "mode": "0700"}
 
@@ -52,6 +55,11 @@ def arguments(service: str) -> list[str]:
     command = SERVICES[service]["command"]
     assert isinstance(command, list), "a list needs no shell"
     return command
+
+
+def with_defaults(words: list[str]) -> list[str]:
+    """A command's words where nothing is set."""
+    return [VARIABLE.sub(lambda found: found[3], word) for word in words]
 
 
 def mounted(service: str) -> dict[str, dict[str, str]]:
@@ -76,7 +84,7 @@ def test_commands_name_modules_that_exist(service: str) -> None:
 
 def test_variables_are_settings() -> None:
     known = {f"SAYCART_{name.upper()}" for name in Settings.model_fields} | NOT_SETTINGS
-    files = ("docker-compose.yml", "infra/docker/cuda.yml")
+    files = ("docker-compose.yml", "infra/docker/cuda.yml", "infra/docker/llm-reads.yml")
     text = "".join((REPOSITORY / file).read_text() for file in files) + DOCKERFILE
     assert set(re.findall(r"SAYCART_[A-Z_]+", text)) <= known
     for name in NOT_SETTINGS:
@@ -95,7 +103,7 @@ def test_every_setting_reaches_every_part() -> None:
         )
         for name in wanted:
             # As it is where Compose runs, or not at all; over a default of the containers' own.
-            assert given[name] is None or given[name].startswith(f"${{{name}:-"), name
+            assert given[name] is None or given[name].startswith((f"${{{name}:-", f"${{{name}-")), name
     assert set(FIXED) <= set(Settings.model_fields)
 
 
@@ -105,12 +113,13 @@ def test_default_values_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setenv(name, VARIABLE.sub(lambda m: m[3] if m[2] == "-" else "secret", value))
     settings = Settings()
     assert settings.llm_url == "http://llm:8080"
+    assert settings.reader_url == "http://reader:8090"
     assert settings.llm_model in lock().names
     assert settings.home == Path("/data")
 
 
 def test_the_ready_file_has_a_folder_that_the_user_may_write_to() -> None:
-    assert [name for name in OURS if name not in ("weights", "llm")] == PARTS
+    assert [name for name in OURS if name not in ("weights", "llm", "reader")] == PARTS
     for part in PARTS:
         folder = Path(SERVICES[part]["environment"]["SAYCART_READY_FILE"]).parent
         assert mounted(part)[str(folder)] == {**OWNED, "size": "1m"}
@@ -140,7 +149,7 @@ def test_parts_are_bounded_and_may_do_little() -> None:
 
 
 def test_who_needs_no_secret_has_none() -> None:
-    for name in ("llm", "weights"):
+    for name in ("llm", "reader", "weights"):
         assert not {"DATABASE_URL", "REDIS_URL", "SAYCART_SECRET"} & set(SERVICES[name]["environment"])
 
 
@@ -218,6 +227,46 @@ def test_vllm_is_started_with_the_settings_that_matter() -> None:
     ]
     assert vllm_server.STRUCTURED["backend"] == "guidance"
     assert SERVICES["vllm"]["profiles"] == ["gpu"]
+
+
+def test_the_reader_is_started_as_the_workers_expect_it() -> None:
+    args = reader_words().parse_args(with_defaults(arguments("reader")[3:]))
+    assert (args.host, args.port) == ("0.0.0.0", 8090)
+    assert f"127.0.0.1:{args.port}/health" in SERVICES["reader"]["healthcheck"]["test"][-1]
+    defaults = Settings.model_fields
+    assert args.model.name == defaults["llm_model"].default
+    assert REPOSITORY / args.adapter == made_for(args.model.name)
+    assert args.context == defaults["llm_context"].default
+    # Kept over a restart, in a volume that the image has a folder of the user's for.
+    assert f"reader:{args.states}" in SERVICES["reader"]["volumes"]
+    assert f" {args.states} " in DOCKERFILE
+    assert args.states_bytes == defaults["reader_states_bytes"].default
+    assert "--adapter" not in arguments("llm")
+
+
+def test_where_the_llama_cpp_server_is_to_read_the_readers_own_does_not_start() -> None:
+    file = REPOSITORY / "infra/docker/llm-reads.yml"
+    changed: dict[str, Any] = yaml.safe_load(file.read_text())["services"]
+    command = changed["llm"]["command"]
+    assert command[:-2] == arguments("llm")
+    args = llama_server._parser().parse_args(with_defaults(command[3:]))
+    assert REPOSITORY / args.adapter == made_for(args.model.name)
+    assert changed["reader"] == {"profiles": ["unused"]}
+    # Who asks: the worker for carts, the API how it is.
+    for service in ("worker-decode", "api"):
+        assert changed.pop(service) == {"environment": {"SAYCART_READER_URL": ""}}
+    assert set(changed) == {"llm", "reader"}
+
+
+def test_on_a_gpu_nobody_asks_a_reader_that_has_no_adapter_for_the_model(tmp_path: Path) -> None:
+    found = re.fullmatch(r"--model=\$\{SAYCART_LLM_MODEL:-(.+)\}", SERVICES["vllm"]["command"][0])
+    assert found is not None
+    urls = {"llm_url": "http://vllm:8000", "reader_url": "http://reader:8090"}
+    here = Settings(home=tmp_path, llm_dialect="vllm", llm_model=found[1], **urls)
+    parts = Container(here)
+    assert parts.readers is parts.decoder
+    own = Container(here.model_copy(update={"llm_model": Settings.model_fields["llm_model"].default}))
+    assert own.readers is not own.decoder
 
 
 def test_each_role_has_its_image() -> None:

@@ -92,6 +92,13 @@ def test_a_worker_that_hears_works_without_what_its_image_leaves_out(tmp_path: P
     run_without(f"{WORKER_WITHOUT}\n{hears}", ["DEVELOPMENT", "LLM"], tmp_path)
 
 
+def test_the_readers_server_works_without_what_its_image_leaves_out(tmp_path: Path) -> None:
+    serves = (
+        "import xllamacpp, services.engines.reader_server.__main__, services.engines.reader_server.service"
+    )
+    run_without(serves, ["DEVELOPMENT", "HEARING"], tmp_path)
+
+
 def run_without(code: str, left_out: list[str], home: Path) -> None:
     names = [name.replace("-", "_") for argument in left_out for name in _named(argument)]
     done = subprocess.run(

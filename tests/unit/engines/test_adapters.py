@@ -12,7 +12,7 @@ import pytest
 
 from schemas.errors import EngineMisconfigured
 from services.engines.reader import adapters
-from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, made_for, prepared, read, to_gguf
+from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, as_gguf, made_for, prepared, read, to_gguf
 from services.engines.servers.gguf import metadata
 
 LAYER = "base_model.model.model.layers.3.self_attn.q_proj.lora_{}.weight"
@@ -119,6 +119,18 @@ def test_it_is_written_once_and_anew_for_other_weights(folder: Path, tmp_path: P
     assert first.stat().st_mtime_ns == written
     kept(folder, {LAYER.format("A"): A + 1, LAYER.format("B"): B}, "BF16")
     assert prepared(folder, tmp_path / "models") != first
+
+
+def test_a_folder_becomes_a_file_where_one_may_write_and_a_file_stays(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    before = sorted(folder.rglob("*"))
+    found = as_gguf(folder)
+    assert tmp_path / "scratch" in found.parents
+    assert metadata(found)["general.type"] == "adapter"
+    assert as_gguf(found) == found
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_the_adapter_of_a_model_is_found_by_its_name_or_file(

@@ -20,9 +20,10 @@
   "SAYCART_WHISPER_MODEL" "workers.transcribe.model" "SAYCART_WHISPER_SECOND" "workers.transcribe.second" "SAYCART_WHISPER_THREADS" "workers.transcribe.threads" "SAYCART_WHISPER_DEVICE" "workers.transcribe.device"
   "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WORKER_DRAIN_S" "workerDrainSeconds" "SAYCART_WEBHOOK_URL" "webhook.url" "SAYCART_WEBHOOK_ENDPOINTS" "webhook.endpoints" "SAYCART_RECORDINGS_URL" "recordings.url" "SAYCART_RECORDINGS_ENDPOINT" "recordings.endpoint" "SAYCART_RECORDINGS_LINKS" "recordings.links"
   "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model" "SAYCART_LLM_DIALECT" "decoder.dialect" "SAYCART_FALLBACK_LLM_URL" "decoder.fallback.url" "SAYCART_FALLBACK_LLM_DIALECT" "decoder.fallback.dialect"
-  "SAYCART_DATABASE_POOLER" "database.pooler" "SAYCART_METRICS_PORT" "monitoring.podMonitor" "SAYCART_METRICS_HOST" "monitoring.podMonitor"
+  "SAYCART_READER_STATES_BYTES" "reader.states.bytes" "SAYCART_DATABASE_POOLER" "database.pooler" "SAYCART_METRICS_PORT" "monitoring.podMonitor" "SAYCART_METRICS_HOST" "monitoring.podMonitor"
   "SAYCART_READY_FILE" "nothing: the probes have it" "SAYCART_OPEN" "nothing: it is for loopback alone"
 -}}
+{{- if include "saycart.reader" . -}}{{- $set = set $set "SAYCART_READER_URL" "reader.kind" -}}{{- end -}}
 {{- range $name, $_ := $v.settings -}}
 {{- if hasKey $set $name -}}{{- $bad = append $bad (printf "settings.%s: the chart sets it itself; use %s" $name (get $set $name)) -}}{{- end -}}
 {{- if or (hasKey $v.secrets.create $name) (eq $name "SAYCART_KEY") -}}{{- $bad = append $bad (printf "settings.%s: a secret does not belong in a ConfigMap; use secrets" $name) -}}{{- end -}}
@@ -38,6 +39,10 @@
 {{- if and (eq $v.decoder.kind "external") (not $v.decoder.url) -}}{{- $bad = append $bad "decoder.kind is external: decoder.url names no server" -}}{{- end -}}
 {{- if and (ne $v.decoder.kind "external") $v.decoder.url -}}{{- $bad = append $bad (printf "decoder.url is for decoder.kind external, and it is %s" $v.decoder.kind) -}}{{- end -}}
 {{- if and (eq $v.decoder.kind "vllm") (hasSuffix ".gguf" $v.decoder.model) -}}{{- $bad = append $bad "decoder.model: vLLM takes a hub's name, such as Qwen/Qwen2.5-Coder-7B-Instruct, and no GGUF" -}}{{- end -}}
+{{- if eq $v.reader.kind "own" -}}
+{{- if not $v.reader.adapter -}}{{- $bad = append $bad "reader.kind is own: reader.adapter names none" -}}{{- end -}}
+{{- if not (hasSuffix ".gguf" $v.decoder.model) -}}{{- $bad = append $bad (printf "reader.kind is own: it loads a GGUF of the model lock, and nobody would ask it for decoder.model %s" $v.decoder.model) -}}{{- end -}}
+{{- end -}}
 {{- if and (eq $v.recordings.kind "s3") (not $v.recordings.url) -}}{{- $bad = append $bad "recordings.kind is s3: recordings.url names no bucket" -}}{{- end -}}
 {{- if and (eq $v.weights.from "volume") (not $v.weights.existingClaim) -}}{{- $bad = append $bad "weights.from is volume: weights.existingClaim names none" -}}{{- end -}}
 {{- if $v.ingress.enabled -}}

@@ -29,6 +29,13 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- if or .Values.webhook.url (ne .Values.webhook.endpoints "off") }}yes{{ end -}}
 {{- end -}}
 
+{{/* Whether the learned reader has a server of its own: empty if not. */}}
+{{- define "saycart.reader" -}}
+{{- $r := .Values.reader -}}
+{{- $wanted := or (eq $r.kind "own") (and (eq $r.kind "auto") (eq .Values.decoder.kind "embedded")) -}}
+{{- if and $wanted $r.adapter (ne (get .Values.settings "SAYCART_READER") "off") }}yes{{ end -}}
+{{- end -}}
+
 {{/* (dict "root" $ "of" "api"): one of `images`. */}}
 {{- define "saycart.image" -}}
 {{- $image := index .root.Values.images .of -}}
@@ -69,6 +76,15 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- join "," $urls -}}
 {{- end -}}
 
+{{- define "saycart.readerUrls" -}}
+{{- $name := include "saycart.fullname" . -}}
+{{- $urls := list -}}
+{{- range $i := until (int .Values.reader.replicas) -}}
+{{- $urls = append $urls (printf "http://%s-reader-%d.%s-reader:8090" $name $i $name) -}}
+{{- end -}}
+{{- join "," $urls -}}
+{{- end -}}
+
 {{/* Names by which the API is asked: Host of a request that names another is refused. */}}
 {{- define "saycart.hosts" -}}
 {{- $name := include "saycart.fullname" . -}}
@@ -100,6 +116,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- with $values.decoder.fallback.url }}
 {{- $own = merge $own (dict "SAYCART_FALLBACK_LLM_URL" . "SAYCART_FALLBACK_LLM_DIALECT" $values.decoder.fallback.dialect) -}}
 {{- end }}
+{{- if include "saycart.reader" . }}{{- $own = set $own "SAYCART_READER_URL" (include "saycart.readerUrls" .) -}}{{- end }}
 {{- if ne $values.database.pooler "none" }}{{- $own = set $own "SAYCART_DATABASE_POOLER" $values.database.pooler -}}{{- end }}
 {{- if $values.monitoring.podMonitor.enabled }}
 {{- $own = merge $own (dict "SAYCART_METRICS_HOST" "0.0.0.0" "SAYCART_METRICS_PORT" (toString $values.monitoring.podMonitor.port)) -}}

@@ -1,0 +1,86 @@
+"""The learned reader: a server of its own, what it keeps, and when there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from infra.settings import REPOSITORY, Settings
+from services.engines.reader.adapters import made_for
+from services.engines.reader_server.__main__ import _parser as reader_words
+from services.engines.servers import llama_server
+from tests.helm.charts import VALUES, Rendered, render
+from tests.helm.tools import HELMS
+
+DEFAULTS = Settings.model_fields
+
+
+@pytest.mark.parametrize(
+    ("case", "own"),
+    [("smallest", True), ("whole", True), ("reader", True), ("gpu", False), ("external", False)],
+)
+def test_it_has_a_server_beside_an_embedded_decoder_and_where_one_is_asked_for(
+    tools_folder: Path, case: str, own: bool
+) -> None:
+    assert ("reader" in made_of(tools_folder, VALUES / f"{case}.yaml").pods) is own
+
+
+def test_it_is_started_as_the_workers_expect_it(whole: Rendered) -> None:
+    reader = whole.pods["reader"]
+    assert reader.main["command"] == ["python", "-m", "services.engines.reader_server"]
+    args = reader_words().parse_args(reader.main["args"])
+    assert (args.host, args.port) == ("0.0.0.0", reader.main["ports"][0]["containerPort"])
+    assert args.model.name == whole.settings["SAYCART_LLM_MODEL"]
+    assert REPOSITORY / args.adapter == made_for(args.model.name)
+    assert args.context == DEFAULTS["llm_context"].default
+    assert reader.main["image"] == whole.pods["llm"].main["image"]
+
+
+def test_what_it_made_of_menus_outlives_a_pod(whole: Rendered) -> None:
+    reader = whole.pods["reader"]
+    args = reader_words().parse_args(reader.main["args"])
+    (claim,) = reader.owner["spec"]["volumeClaimTemplates"]
+    (mount,) = [one for one in reader.main["volumeMounts"] if one["name"] == claim["metadata"]["name"]]
+    # In a folder of its own: what a file system keeps beside it is not to be removed to make room.
+    assert args.states.parent == Path(mount["mountPath"])
+    assert args.states_bytes == DEFAULTS["reader_states_bytes"].default
+    assert claim["spec"]["resources"]["requests"]["storage"] == "2Gi"
+    assert args.states_bytes < 2 * 2**30
+
+
+def test_where_nothing_is_to_be_kept_no_volume_is_claimed(tools_folder: Path) -> None:
+    reader = made_of(tools_folder, VALUES / "reader.yaml").pods["reader"]
+    assert "volumeClaimTemplates" not in reader.owner["spec"]
+    assert reader_words().parse_args(reader.main["args"]).states is None
+
+
+def test_an_embedded_decoder_may_read_in_its_place(tools_folder: Path, tmp_path: Path) -> None:
+    chart = made_of(tools_folder, changed(tmp_path, reader={"kind": "decoder"}))
+    assert "reader" not in chart.pods
+    assert "SAYCART_READER_URL" not in chart.settings
+    args = llama_server._parser().parse_args(chart.pods["llm"].main["args"])
+    assert REPOSITORY / args.adapter == made_for(args.model.name)
+
+
+@pytest.mark.parametrize(
+    "values", [{"reader": {"adapter": ""}}, {"settings": {"SAYCART_READER": "off"}}], ids=["none", "off"]
+)
+def test_where_nobody_would_ask_it_there_is_none(
+    tools_folder: Path, tmp_path: Path, values: dict[str, dict[str, str]]
+) -> None:
+    chart = made_of(tools_folder, changed(tmp_path, **values))
+    assert "reader" not in chart.pods
+    assert not any("--adapter" in word for word in chart.pods["llm"].main["args"])
+
+
+def made_of(tools_folder: Path, values: Path) -> Rendered:
+    return render(tools_folder / f"helm-{list(HELMS)[-1]}", values)
+
+
+def changed(folder: Path, **values: dict[str, str]) -> Path:
+    """The smallest values, and these."""
+    file = folder / "values.yaml"
+    file.write_text(yaml.safe_dump({**yaml.safe_load((VALUES / "smallest.yaml").read_text()), **values}))
+    return file
