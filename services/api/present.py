@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from pydantic import BaseModel, Field
 
@@ -150,6 +151,12 @@ def done_by(stored: StoredEvent) -> DoneBy | None:
 def nickname(worker: str) -> str:
     """A name by which one worker is told from another, and no host and no process is told of."""
     return hashlib.blake2s(worker.encode(), digest_size=4).hexdigest()
+
+
+@lru_cache(maxsize=4_096)
+def listed_menu(header: MenuHeader) -> MenuSummary:
+    """A menu as a list shows it; kept, since a version never changes and lists show the same ones."""
+    return menu_summary(header)
 
 
 def menu_summary(header: MenuHeader, notes: Sequence[Note] = ()) -> MenuSummary:

@@ -54,22 +54,18 @@ Row = tuple[str, tuple[Any, ...]]
 
 
 def fill(database: Database, orders: int) -> dict[str, int]:
-    """Add so many finished orders; how many rows each table got."""
+    """Add so many finished orders to SQLite; how many rows each table got. PostgreSQL's are `copies.py`'s."""
     with database.read() as session:
         until = database.now(session) - timedelta(minutes=1)
     added = dict.fromkeys(COLUMNS, 0)
-    rows = made(orders, until, zone="" if database.is_sqlite else "+00")
+    rows = made(orders, until, zone="")
     with database.write() as session:
         connection: Any = session.connection().connection.driver_connection
-        write = _into_sqlite if database.is_sqlite else into_postgresql
-        if not database.is_sqlite:
-            # References hold by how the rows are made; looking each up would take most of the time.
-            connection.execute("SET LOCAL session_replication_role = replica")
         while chunk := list(islice(rows, CHUNK)):
             for table in COLUMNS:
                 found = [row for name, row in chunk if name == table]
                 added[table] += len(found)
-                write(connection, table, found)
+                _into_sqlite(connection, table, found)
     return added
 
 

@@ -35,7 +35,7 @@ from services.storage.counts.tallies import TallyStore
 from services.storage.people.staff import StaffStore
 from services.storage.shops.menus import MenuStore
 from tests.bench import growth
-from tests.bench.copies import SEED, fill_by_copies
+from tests.bench.copies import fill_by_copies
 from tests.bench.many_orders import fill
 from tests.credentials import UNLIMITED_ENV, header_at
 from tests.postgresql import PostgreSQL
@@ -58,8 +58,8 @@ def measure(url: str, orders: int, menus: int, analyze: Callable[[], None]) -> d
     found: dict[str, Any] = {"orders": orders, "menus": menus}
     _menus(MenuStore(database, "main"), menus)
     StaffStore(database).add("Ann", PASSWORD, role=Role.ADMIN)
-    copied = not database.is_sqlite and orders > SEED
-    found["fill_s"], found["rows"] = timed(lambda: (fill_by_copies if copied else fill)(database, orders))
+    filled = fill if database.is_sqlite else fill_by_copies
+    found["fill_s"], found["rows"] = timed(lambda: filled(database, orders))
     analyze()
     with serving(url) as http:
         found["before_folding"] = {page: ask(http, page) for page in PAGES}

@@ -27,7 +27,7 @@ Document = Annotated[Any, Depends(document)]
 @router.get("", response_model=present.MenuList)
 def listed(box: ReadsMenus) -> Response:
     """Every menu's newest version, without the items."""
-    found = present.MenuList(menus=[present.menu_summary(header) for header in box.menus.headers()])
+    found = present.MenuList(menus=[present.listed_menu(header) for header in box.menus.headers()])
     # Written out here: FastAPI would check each of them once more, which took most of the time for 500.
     return Response(found.model_dump_json(), media_type="application/json")
 
