@@ -114,10 +114,10 @@ def kept_rows(file: Path) -> list[Row]:
     return list(kept_lines(file))
 
 
-def left(count: int, file: Path) -> list[Order]:
-    """Those of the first `count` orders that have no answer yet."""
+def left(count: int, file: Path, *, skip: int = 0) -> list[Order]:
+    """Those of the first `count` orders, without the first `skip`, that have no answer yet."""
     done = {(row["menu"], row["said"]) for row in kept_rows(file)}
-    return [order for order in orders(count) if (order.menu.id, order.said) not in done]
+    return [order for order in orders(count)[skip:] if (order.menu.id, order.said) not in done]
 
 
 def run(todo: list[Order], ask: Callable[[Order], Row], file: Path, in_flight: int, minutes: float) -> None:

@@ -1,6 +1,6 @@
 """Ten thousand different orders of all menus, read under the mask by the trained reader: does one fail?
 
-    python -m tests.bench.nines_read [--orders 10000] [--minutes 60] [--model NAME]
+    python -m tests.bench.nines_read [--orders 10000] [--skip 0] [--minutes 60] [--model NAME]
 
 The orders of `nines.py`, asked as the product asks its reader since ADR 69: the short form of the whole menu
 as the mask, the rules' guess as the prediction, the reader's own server. Each answer is judged by the mask,
@@ -8,7 +8,8 @@ by `short_form.py`, which shares no code with it, as a `CartDraft`, and against 
 many answers the mask chose against the model, which would have left the form there or written another cart.
 
 Answers are kept as they come, and what was made of each menu; the same command goes on. The report is made
-of the kept answers alone.
+of the kept answers alone. Orders come in the same order each time: `--skip` passes over those that a run
+elsewhere has asked, and is reported beside it.
 """
 
 from __future__ import annotations
@@ -65,15 +66,16 @@ def told(rows: list[Row]) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--orders", type=int, default=10_000)
+    parser.add_argument("--skip", type=int, default=0, help="of the first orders, which were asked before")
     parser.add_argument("--minutes", type=float, default=180.0, help="ask for so long; 0: report only")
     parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf")
     parser.add_argument("--work", type=Path, default=ROOT / "reports" / "nines")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks" / "masks" / "nines.json")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    name = f"reader {Path(args.model).stem}"
+    name = f"reader {Path(args.model).stem}" + (f" from {args.skip}" if args.skip else "")
     file = args.work / f"{name.replace(' ', '-')}.jsonl"
-    todo = left(args.orders, file)
+    todo = left(args.orders, file, skip=args.skip)
     if args.minutes and todo:
         here = settings().model_copy(
             update={"llm_model": args.model, "reader": "all", "reader_states_bytes": STATES_BYTES}

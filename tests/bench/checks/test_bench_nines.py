@@ -106,3 +106,4 @@ def test_a_run_goes_on_with_the_orders_that_have_no_answer(tmp_path: Path) -> No
     run([first], lambda order: nines_read.asked(order, Reader(reading([]))), file, 1, minutes=1)  # type: ignore[arg-type]
     assert [row["id"] for row in kept_rows(file)] == [first.id]
     assert left(40, file) == others
+    assert left(40, file, skip=30) == others[-10:]
