@@ -147,13 +147,13 @@ def test_what_is_listed(database: Database, monkeypatch: pytest.MonkeyPatch) -> 
     assert not log.newest(50, since=now + timedelta(seconds=60))
 
 
-def test_ten_thousand_entries_are_followed_in_little_memory(database: Database) -> None:
+def test_thousands_of_entries_are_followed_in_little_memory(database: Database) -> None:
     """Many more entries than a page; what is held meanwhile must not grow with them."""
     act(database)
     [first] = entries(database)
     rows, last = [], first
-    for seq in range(2, 10_001):
-        last = replace(first, seq=seq, previous=last.hash, after='{"x":"' + "y" * 500 + '"}')
+    for seq in range(2, 4_001):
+        last = replace(first, seq=seq, previous=last.hash, after='{"x":"' + "y" * 2_500 + '"}')
         last = replace(last, hash=digest_of(last))
         rows.append(asdict(last))
     with database.write() as session:
@@ -164,5 +164,5 @@ def test_ten_thousand_entries_are_followed_in_little_memory(database: Database) 
     [verdict] = AuditLog(database).verify()
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert (verdict.head.seq, verdict.head.hash, verdict.fault) == (10_000, last.hash, None)
+    assert (verdict.head.seq, verdict.head.hash, verdict.fault) == (4_000, last.hash, None)
     assert most < 8e6, f"{most / 1e6:.0f} MB"  # all of them take over 12 MB
