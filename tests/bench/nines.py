@@ -109,14 +109,9 @@ def judged(text: str, evidence: Evidence, labels: Labels) -> str:
     return VALID if resolves(draft, evidence.menu) else "not on this menu"
 
 
-def kept_rows(file: Path) -> list[Row]:
-    """The answers of runs before."""
-    return list(kept_lines(file))
-
-
 def left(count: int, file: Path, *, skip: int = 0) -> list[Order]:
     """Those of the first `count` orders, without the first `skip`, that have no answer yet."""
-    done = {(row["menu"], row["said"]) for row in kept_rows(file)}
+    done = {(row["menu"], row["said"]) for row in kept_lines(file)}
     return [order for order in orders(count)[skip:] if (order.menu.id, order.said) not in done]
 
 
@@ -179,7 +174,7 @@ def main() -> int:
             calls = Calls(config.llm_url, timeout_s=600, api_key=config.llm_api_key)
             completions = Completions(calls, config.llm_dialect, config.llm_model)
             run(todo, lambda order: asked(order, completions), file, args.in_flight, args.minutes)
-    publish(args.out, name, summary(kept_rows(file)))
+    publish(args.out, name, summary(kept_lines(file)))
     return 0
 
 

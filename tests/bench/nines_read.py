@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from infra.observability.json_lines import kept_lines
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Supervisor
 from infra.settings import Settings, settings
@@ -29,7 +30,7 @@ from services.checks.two_readers import guessed
 from services.engines.ports import CartDecoder
 from services.engines.servers.embedded import reader_child, reader_served_at, served_at
 from services.reading.order import read_order
-from tests.bench.nines import ROOT, VALID, Order, Row, kept_rows, left, run, summary
+from tests.bench.nines import ROOT, VALID, Order, Row, left, run, summary
 from tests.bench.published import publish
 from tests.bench.random_weights import resolves
 
@@ -81,7 +82,7 @@ def main() -> int:
             update={"llm_model": args.model, "reader": "all", "reader_states_bytes": STATES_BYTES}
         )
         _ask(todo, here, file, args.minutes)
-    publish(args.out, name, told(kept_rows(file)))
+    publish(args.out, name, told(kept_lines(file)))
     return 0
 
 

@@ -19,7 +19,7 @@ from services.engines.masks.labels import Labels
 from services.engines.ports import Reading
 from services.reading.order import read_order
 from tests.bench import nines_read
-from tests.bench.nines import VALID, Order, asked, judged, kept_rows, left, orders, run, summary
+from tests.bench.nines import VALID, Order, asked, judged, left, orders, run, summary
 from tests.staged_server import completion, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
@@ -104,6 +104,6 @@ def test_a_run_goes_on_with_the_orders_that_have_no_answer(tmp_path: Path) -> No
     file = tmp_path / "rows.jsonl"
     first, *others = left(40, file)
     run([first], lambda order: nines_read.asked(order, Reader(reading([]))), file, 1, minutes=1)  # type: ignore[arg-type]
-    assert [row["id"] for row in kept_rows(file)] == [first.id]
+    assert [row["id"] for row in kept_lines(file)] == [first.id]
     assert left(40, file) == others
     assert left(40, file, skip=30) == others[-10:]

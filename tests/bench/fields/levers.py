@@ -64,16 +64,17 @@ def texts(ears: Listener, lists: Lists, samples: Samples, language: str) -> dict
     heard: dict[str, Any] = {}
     for beam in BEAMS:
         lists.best = 1
-        heard[f"beam-{beam}"] = _text(ears, samples, language, beam)
+        heard[f"beam-{beam}"] = text_of(ears, samples, language, beam_size=beam)
     lists.best = BEST
-    _text(ears, samples, language, BEST)
+    text_of(ears, samples, language, beam_size=BEST)
     decode = ears._model.hf_tokenizer.decode
     heard["n-best"] = [" ".join(decode(ids, skip_special_tokens=True).split()) for ids in lists.found]
     return heard
 
 
-def _text(ears: Listener, samples: Samples, language: str, beam: int) -> str:
-    options = {**OPTIONS, "beam_size": beam, "word_timestamps": False}
+def text_of(ears: Listener, samples: Samples, language: str, **other: Any) -> str:
+    """What is heard with the product's options, or some others."""
+    options = {**OPTIONS, "word_timestamps": False, **other}
     segments, _ = ears._model.transcribe(samples, language=language, **options)
     return " ".join(" ".join(segment.text for segment in segments).split())
 
@@ -95,14 +96,21 @@ def table(rows: Iterator[tuple[str, Recording, dict[str, Any]]]) -> dict[str, Co
         levers = {name: text for name, text in heard.items() if name != "n-best"}
         levers["n-best by menu"] = chosen(heard["n-best"], one.menu)
         for name, text in levers.items():
-            evidence = read_order(text, one.menu, 1)
-            lines = [line.model_dump(mode="json") for line in all_said(evidence).lines]
-            exact = canonical(lines) == canonical(one.gold["cart"]["lines"])
-            source = one.source if one.source == "human" else "tuned"
-            counts = found.setdefault(f"{source} {rung} {name}", Counter())
-            counts.update(hearings=1, exact=exact, plain_right=exact and evidence.plain)
-            counts.update(plain_wrong=evidence.plain and not exact)
+            count(found, rung, name, one, text)
     return found
+
+
+def count(found: dict[str, Counter[str]], rung: str, lever: str, one: Recording, text: str) -> Counter[str]:
+    """Put a hearing to its row, which is given: exact where all that was said gives the gold cart, plain
+    where only that does."""
+    evidence = read_order(text, one.menu, 1)
+    lines = [line.model_dump(mode="json") for line in all_said(evidence).lines]
+    exact = canonical(lines) == canonical(one.gold["cart"]["lines"])
+    source = one.source if one.source == "human" else "tuned"
+    counts = found.setdefault(f"{source} {rung} {lever}", Counter())
+    counts.update(hearings=1, exact=exact, plain_right=exact and evidence.plain)
+    counts.update(plain_wrong=evidence.plain and not exact)
+    return counts
 
 
 def people(folder: Path) -> Iterator[Recording]:

@@ -25,14 +25,10 @@ from pathlib import Path
 import av
 import numpy as np
 
-from schemas.compare import canonical
 from services.engines.recognition.audio import RATE, Samples
-from services.engines.recognition.whisper import OPTIONS
 from services.evaluation.hearing import word_errors
-from services.reading.order import read_order
-from tests.bench.fields.hear import Listener, Recording, kept, listener, on_rung, recordings, samples
-from tests.bench.fields.levers import people
-from tests.carts import all_said
+from tests.bench.fields.hear import kept, listener, on_rung, recordings, samples
+from tests.bench.fields.levers import count, people, text_of
 from tests.golden.ladder import RUNGS
 
 NATIVE = 48_000
@@ -76,26 +72,6 @@ def resampled(heard: Samples, rate: int, wanted: int) -> Samples:
     return np.concatenate(parts).astype(np.float32)
 
 
-def text(ears: Listener, heard: Samples, language: str) -> str:
-    options = {**OPTIONS, "word_timestamps": False}
-    segments, _ = ears._model.transcribe(heard, language=language, **options)
-    return " ".join(" ".join(segment.text for segment in segments).split())
-
-
-def count(found: dict[str, Counter[str]], name: str, one: Recording, said: str) -> None:
-    """Put a hearing to its row: exact where all that was said gives the gold cart, plain where only that
-    does."""
-    evidence = read_order(said, one.menu, 1)
-    lines = [line.model_dump(mode="json") for line in all_said(evidence).lines]
-    exact = canonical(lines) == canonical(one.gold["cart"]["lines"])
-    counts = found.setdefault(name, Counter())
-    counts.update(hearings=1, exact=exact, plain_right=exact and evidence.plain)
-    counts.update(plain_wrong=evidence.plain and not exact)
-    if meant := one.gold.get("utterance"):
-        errors, words = word_errors(meant, said)
-        counts.update(word_errors=errors, words=words)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--library", type=Path, help="librnnoise.so")
@@ -116,16 +92,18 @@ def main() -> None:
                     continue
                 heard = samples(on_rung(one, rung, Path(folder)))
                 told = {
-                    AS_IT_IS: text(ears, heard, one.menu.language),
-                    SUPPRESSED: text(ears, suppress(heard), one.menu.language),
+                    AS_IT_IS: text_of(ears, heard, one.menu.language),
+                    SUPPRESSED: text_of(ears, suppress(heard), one.menu.language),
                 }
                 file.write(json.dumps({"id": one.gold["id"], "rung": rung.name, **told}) + "\n")
                 file.flush()
     by_id, found = {one.gold["id"]: one for one in everything}, dict[str, Counter[str]]()
     for (name, rung_name), row in kept(args.out).items():
-        source = "human" if by_id[name].source == "human" else "tuned"
         for way in (AS_IT_IS, SUPPRESSED):
-            count(found, f"{source} {rung_name} {way}", by_id[name], row[way])
+            counts = count(found, rung_name, way, by_id[name], row[way])
+            if meant := by_id[name].gold.get("utterance"):
+                errors, words = word_errors(meant, row[way])
+                counts.update(word_errors=errors, words=words)
     for name, counts in found.items():
         print(name, dict(counts))
 
