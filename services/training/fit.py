@@ -3,8 +3,10 @@
     python services/training/fit.py BASE PACKED.npz OUT [--device cuda] [--rank 16] [--rate 2e-4]
 
 BASE is a GGUF of the model lock, unpacked to bfloat16: the adapter learns on the rounded weights that it is
-served with. Each order of a sequence sees its menu and itself (a mask over four dimensions), and the loss is
-on carts alone. A checkpoint every few minutes: the same command goes on from the last one, to the same end.
+served with. Each order of a sequence sees its menu and itself (on a CPU by a mask over four dimensions, on a
+GPU as `packed_attention.py` does it), and the loss is on carts alone. A checkpoint every few minutes: the
+same command goes on from the last one, to the same end. `--within` ends in time where a machine is lent: the
+rate falls with the time that is used, if that is ahead of the steps.
 
 Cost: some minutes on an H100 (docs/training.md); not measured on a CPU.
 """
@@ -21,7 +23,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import packed_attention
 import torch
+from packed_attention import Layout
 from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
 from peft import get_peft_model_state_dict as adapter_of
 from torch.nn.functional import cross_entropy
@@ -52,7 +56,8 @@ def base_model(path: Path, device: str) -> Any:
 
 
 def with_adapter(model: Any, rank: int, name: str) -> Any:
-    """`model` with a fresh adapter in float32, on all linear layers; `name` is what the adapter calls it."""
+    """`model` with a fresh adapter in float32, on all linear layers; `name` is what the adapter calls it.
+    It is computed in bfloat16 (autocast), so what goes in is not turned to float32 before."""
     config = LoraConfig(
         r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=LAYERS, task_type="CAUSAL_LM"
     )
@@ -60,6 +65,9 @@ def with_adapter(model: Any, rank: int, name: str) -> Any:
     for parameter in wrapped.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
+    for module in wrapped.modules():
+        if hasattr(module, "lora_A"):
+            module.cast_input_dtype_enabled = False
     config.base_model_name_or_path = name  # peft would write the path on this machine
     return wrapped
 
@@ -75,21 +83,26 @@ def grouped(ends: Array, most: int) -> list[slice]:
     return [*groups, slice(first, len(ends))] if len(ends) else []
 
 
-def inputs(orders: Array, lengths: Array, device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of sequences that stand one after the other: who sees whom, shape (1, 1, n, n), and positions, shape
-    (1, n). Each begins at 0, and each of its orders right behind its menu."""
+def seen(orders: Array, lengths: Array, device: str) -> torch.Tensor:
+    """Who sees whom in sequences that stand one after the other, shape (1, 1, n, n)."""
     order = torch.from_numpy(orders.astype(np.int64)).to(device)
     n = len(order)
-    of = np.repeat(np.arange(len(lengths)), lengths)
-    sequence = torch.from_numpy(of).to(device)
+    sequence = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(device)
     earlier = torch.ones(n, n, dtype=torch.bool, device=device).tril()
-    seen = earlier & ((order[:, None] == order[None, :]) | (order[None, :] == 0))
-    seen &= sequence[:, None] == sequence[None, :]
+    each = earlier & ((order[:, None] == order[None, :]) | (order[None, :] == 0))
+    each &= sequence[:, None] == sequence[None, :]
+    return each[None, None]
+
+
+def positions(orders: Array, lengths: Array, device: str) -> torch.Tensor:
+    """Shape (1, n): each sequence begins at 0, and each of its orders right behind its menu."""
+    n = len(orders)
+    of = np.repeat(np.arange(len(lengths)), lengths)
     menus = np.bincount(of[orders == 0], minlength=len(lengths))
     starts = np.flatnonzero(np.diff(orders, prepend=-1) | np.diff(of, prepend=-1))
     first = np.repeat(starts, np.diff(np.append(starts, n)))
-    positions = np.arange(n) - first + np.where(orders > 0, menus[of], 0)
-    return seen[None, None], torch.from_numpy(positions)[None].to(device)
+    places = np.arange(n) - first + np.where(orders > 0, menus[of], 0)
+    return torch.from_numpy(places)[None].to(device)
 
 
 def loss_of(model: Any, packed: dict[str, Array], step: slice, device: str) -> torch.Tensor:
@@ -97,22 +110,54 @@ def loss_of(model: Any, packed: dict[str, Array], step: slice, device: str) -> t
     ends = np.append(0, packed["ends"])[step.start : step.stop + 1]
     part = slice(int(ends[0]), int(ends[-1]))
     tokens = torch.from_numpy(packed["tokens"][part].astype(np.int64)).to(device)
-    seen, positions = inputs(packed["orders"][part], np.diff(ends), device)
+    orders, lengths = packed["orders"][part], np.diff(ends)
     asked = np.flatnonzero(packed["learned"][part][1:])
+    inner = model.base_model.model
+    if inner.config._attn_implementation == packed_attention.NAME:
+        shown: dict[str, Any] = {"layout": Layout.of(orders, lengths, device)}
+    else:
+        shown = {"attention_mask": seen(orders, lengths, device)}
     with torch.autocast(device, dtype=torch.bfloat16):
-        inner = model.base_model.model
         hidden = inner.model(
-            input_ids=tokens[None], attention_mask=seen, position_ids=positions, use_cache=False
+            input_ids=tokens[None], position_ids=positions(orders, lengths, device), use_cache=False, **shown
         ).last_hidden_state[0]
         where = torch.from_numpy(asked).to(device)
         logits = inner.lm_head(hidden[where])
     return cross_entropy(logits.float(), tokens[where + 1])
 
 
-def rate_at(step: int, steps: int, top: float) -> float:
-    """Up over the first 30 steps, then down along a cosine to a twentieth."""
+def rate_at(step: int, done: float, top: float) -> float:
+    """Up over the first 30 steps, then with the share that is done down along a cosine to a twentieth."""
     warm = min(1.0, (step + 1) / 30)
-    return top * warm * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * step / max(steps, 1))))
+    return top * warm * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+def without_mask(model: Any, packed: dict[str, Array], step: slice, device: str) -> bool:
+    """Whether the fast attention works here: then the model is set to it. It does where loss and gradient of
+    a step come out as under the mask, but for the rounding of bfloat16."""
+    config, learned = model.base_model.model.config, [p for p in model.parameters() if p.requires_grad]
+
+    def measured() -> tuple[float, float]:
+        loss = loss_of(model, packed, step, device)
+        grads = torch.autograd.grad(loss, learned)
+        return float(loss), float(torch.stack([g.float().norm() for g in grads]).norm())
+
+    kept = config._attn_implementation
+    loss, norm = measured()
+    packed_attention.register()
+    config._attn_implementation = packed_attention.NAME
+    try:
+        other, other_norm = measured()
+    except (RuntimeError, TypeError, ImportError) as error:
+        other = other_norm = math.nan
+        print(f"no attention without a mask here: {error}", flush=True)
+    print(
+        f"loss and gradient: {loss:.4f}, {norm:.4f}; without a mask {other:.4f}, {other_norm:.4f}", flush=True
+    )
+    if abs(other - loss) < 0.02 * loss and abs(other_norm - norm) < 0.05 * norm:
+        return True
+    config._attn_implementation = kept
+    return False
 
 
 def fit(args: argparse.Namespace) -> dict[str, Any]:
@@ -125,7 +170,9 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
     steps = len(parts)
     model = with_adapter(base_model(args.base, args.device), args.rank, args.name or args.base.name)
     learned = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(learned, lr=args.rate, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(learned, lr=args.rate, weight_decay=0.0, fused=args.device == "cuda")
+    if args.device == "cuda":
+        without_mask(model, packed, parts[0], args.device)
     args.out.mkdir(parents=True, exist_ok=True)
     checkpoint, done, spent = args.out / "checkpoint.pt", 0, 0.0
     if checkpoint.exists():
@@ -137,8 +184,11 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
     losses: list[torch.Tensor] = []
     model.train()
     for step in range(done, steps):
+        share = max(step / steps, (time.monotonic() - started) / args.within)
+        if share >= 1:
+            break
         for group in optimizer.param_groups:
-            group["lr"] = rate_at(step, steps, args.rate)
+            group["lr"] = rate_at(step, share, args.rate)
         loss = loss_of(model, packed, parts[step], args.device)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -161,7 +211,7 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
     # Asked, peft would look on the hub for what `name` is.
     model.save_pretrained(args.out, save_embedding_layers=False)
     checkpoint.unlink(missing_ok=True)
-    card = _card(args, packed, steps, time.monotonic() - started, losses)
+    card = _card(args, packed, parts[: done + len(losses)], time.monotonic() - started, losses)
     (args.out / "trained.json").write_text(json.dumps(card, indent=1))
     return card
 
@@ -169,7 +219,7 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
 def _card(
     args: argparse.Namespace,
     packed: dict[str, Any],
-    steps: int,
+    parts: list[slice],
     seconds: float,
     losses: list[torch.Tensor],
 ) -> dict[str, Any]:
@@ -178,9 +228,9 @@ def _card(
         "rank": args.rank,
         "rate": args.rate,
         "seed": args.seed,
-        "steps": steps,
+        "steps": len(parts),
         "tokens_a_step": args.step,
-        "tokens": int(packed["ends"][-1]),
+        "tokens": int(packed["ends"][parts[-1].stop - 1]) if parts else 0,
         "seconds": round(seconds, 1),
         "device": torch.cuda.get_device_name() if args.device == "cuda" else "cpu",
         "torch": torch.__version__,
@@ -210,6 +260,7 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=2e-4)
     parser.add_argument("--step", type=int, default=0, help="tokens of a step, by default one sequence")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--within", type=float, default=math.inf, help="seconds, for fewer steps than packed")
     parser.add_argument("--name", default="", help="model of the lock that BASE is, by default its file name")
     print(json.dumps(fit(parser.parse_args())))
     return 0

@@ -120,7 +120,8 @@ def loaded(chat: Chat, jobs: Sequence[Job], in_flight: int) -> dict[str, Any]:
     watched: dict[str, Any] = {}
     with busy(watched):
         spent = together(chat, jobs, in_flight)
-    return {**rates(spent), **watched, "tokens": [max(1, a.completion_tokens) for a in spent.answers]}
+    tokens = [max(1, a.completion_tokens) for a in spent.answers]
+    return {**rates(spent), **watched, "tokens": tokens, "first_answers": [a.text for a in spent.answers[:4]]}
 
 
 def reading(order: Order, sheet: Sheet, adapter: str, free_tokens: int | None, most: int | None) -> Job:
@@ -253,6 +254,7 @@ def main() -> int:
     parser.add_argument("--least", type=int, default=LEAST, help="orders at one level; else twice the level")
     parser.add_argument("--most", type=int, help="tokens of an answer, to try it on a slow device")
     parser.add_argument("--recordings", type=int, default=12)
+    parser.add_argument("--server", type=json.loads, default=[], help="more words of vLLM's command, as JSON")
     parser.add_argument("--out", type=Path, default=Path("reports/gpu.json"))
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server is ended too
@@ -261,12 +263,13 @@ def main() -> int:
     adapter = made_for(f"{chosen.model.name}.gguf")
     if adapter is None:
         raise SystemExit(f"No adapter of {chosen.model.name} under infra/adapters")
+    told = {"adapter": release(adapter), "server": chosen.server}
     orders = sample(10_000)
     random.Random(SEED).shuffle(orders)
     sheets = {order.menu.id: Sheet(order.menu) for order in orders}
     files = [one["file"] for one in spoken()][: chosen.recordings]
     for port, backend in enumerate(("guidance", "xgrammar"), 9120):
-        extra = ("--max-num-seqs", str(max(chosen.levels)), "--enable-prefix-caching")
+        extra = ("--max-num-seqs", str(max(chosen.levels)), "--enable-prefix-caching", *chosen.server)
         if backend == "guidance":
             extra += ("--enable-lora", "--max-lora-rank", "16", "--lora-modules", f"{adapter.name}={adapter}")
         with vllm_server(
@@ -274,7 +277,7 @@ def main() -> int:
             threads=chosen.threads, extra=extra,
         ) as url:  # fmt: skip
             chat = Chat(url, chosen.model.name, timeout_s=900)
-            results.ask("about", lambda u=url: about(chosen, u) | {"adapter": release(adapter)})
+            results.ask("about", lambda u=url: told | about(chosen, u))
             first = {order.menu.id: order for order in orders}
             for order in first.values():  # the fixed part of each prompt is cached, as in service
                 by_schema(order, 1)(chat)

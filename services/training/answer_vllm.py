@@ -1,0 +1,165 @@
+"""What adapters answer to packed questions on vLLM, many at once. Runs as a file, where vLLM and a GPU are.
+
+    python services/training/answer_vllm.py FOLDER OUT QUESTIONS.json... --adapter NAME=FOLDER... [--masked]
+
+As the product asks vLLM (ADR 73): free first, and where the mask does not allow what came, again under it;
+with `--masked` always under it. FOLDER has the base as safetensors. Writes OUT/NAME-QUESTIONS.jsonl, lines as
+`answer.py` writes them, with `tokens` and whether it was asked again, and prints how long each took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import llguidance.hf
+from llguidance import LLMatcher
+
+MOST = 400  # tokens of an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An order's tokens behind its menu's, and the mask of that menu."""
+
+    id: str
+    part: str
+    tokens: list[int]
+    lark: str
+
+
+def questions(file: Path) -> list[Question]:
+    return [
+        Question(order["id"], shop["part"], shop["menu"] + order["tokens"], shop["lark"])
+        for shop in json.loads(file.read_text())
+        for order in shop["orders"]
+    ]
+
+
+class Engine:
+    """vLLM in this process with its adapters, and a matcher for each mask."""
+
+    def __init__(self, folder: Path, adapters: dict[str, Path], **more: Any) -> None:
+        from vllm import LLM
+
+        structured = {"backend": "guidance", "disable_any_whitespace": True}
+        settings: dict[str, Any] = {
+            "enable_lora": bool(adapters),
+            "max_loras": max(1, len(adapters)),
+            "max_lora_rank": 16,
+            "max_model_len": 8192,
+            "max_num_seqs": 256,
+            "enable_prefix_caching": True,
+            "generation_config": "vllm",
+            "structured_outputs_config": structured,
+        }
+        self.llm = LLM(model=str(folder), **(settings | more))
+        tokenizer = self.llm.get_tokenizer()
+        self.end = int(tokenizer.convert_tokens_to_ids("<|im_end|>"))
+        self._known = llguidance.hf.from_tokenizer(tokenizer, eos_token=self.end)
+        self._adapters = {name: (number, path) for number, (name, path) in enumerate(adapters.items(), 1)}
+
+    def ask(self, asked: Sequence[Question], adapter: str | None, *, masked: bool) -> list[Any]:
+        """One answer each, greedily."""
+        from vllm import SamplingParams
+        from vllm.lora.request import LoRARequest
+        from vllm.sampling_params import StructuredOutputsParams
+
+        number, path = self._adapters[adapter] if adapter else (0, Path())
+        chosen = [
+            SamplingParams(
+                temperature=0,
+                max_tokens=MOST,
+                logprobs=1,
+                detokenize=True,
+                structured_outputs=StructuredOutputsParams(grammar=one.lark) if masked else None,
+            )
+            for one in asked
+        ]
+        lora = LoRARequest(adapter, number, str(path)) if adapter else None
+        prompts: Any = [{"prompt_token_ids": one.tokens} for one in asked]
+        return [
+            out.outputs[0] for out in self.llm.generate(prompts, chosen, lora_request=lora, use_tqdm=False)
+        ]
+
+    def allows(self, question: Question, tokens: Sequence[int]) -> bool:
+        """Whether the mask lets an answer through, its end included."""
+        matcher = LLMatcher(self._known, question.lark)
+        return bool(matcher.validate_tokens(list(tokens)) == len(tokens) and tokens[-1] == self.end)
+
+
+def row(question: Question, answer: Any, again: bool) -> dict[str, Any]:
+    """As `answer.py` writes it: what the model itself thinks of each token, without the mask."""
+    chosen = [steps[token].logprob for token, steps in zip(answer.token_ids, answer.logprobs, strict=True)]
+    best = [max(step.logprob for step in steps.values()) for steps in answer.logprobs]
+    return {
+        "id": question.id,
+        "part": question.part,
+        "text": answer.text,
+        "logprob": round(sum(chosen), 4),
+        "least": round(min(chosen), 4),
+        "overruled": sum(own < first for own, first in zip(chosen, best, strict=True)),
+        "tokens": len(answer.token_ids),
+        "again": again,
+        "ended": answer.finish_reason,
+    }
+
+
+def trained(folder: Path) -> bool:
+    """Whether training is over: the model card is written last."""
+    return (folder / "trained.json").exists()
+
+
+def answered(
+    engine: Engine, asked: list[Question], adapter: str | None, masked: bool
+) -> list[dict[str, Any]]:
+    if masked:
+        return [row(q, a, False) for q, a in zip(asked, engine.ask(asked, adapter, masked=True), strict=True)]
+    free = engine.ask(asked, adapter, masked=False)
+    refused = [
+        n for n, (q, a) in enumerate(zip(asked, free, strict=True)) if not engine.allows(q, a.token_ids)
+    ]
+    again = dict(zip(refused, engine.ask([asked[n] for n in refused], adapter, masked=True), strict=True))
+    return [row(q, again.get(n, free[n]), n in again) for n, q in enumerate(asked)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="answer_vllm")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("questions", type=Path, nargs="+")
+    parser.add_argument("--adapter", action="append", default=[], metavar="NAME=FOLDER")
+    parser.add_argument("--masked", action="store_true")
+    parser.add_argument("--limit", type=int, default=0, help="questions of each file")
+    parser.add_argument("--patience", type=float, default=0, help="seconds for adapters still being trained")
+    parser.add_argument("--engine", type=json.loads, default={}, help="more settings of vLLM, as JSON")
+    args = parser.parse_args()
+    adapters = {name: Path(folder) for name, _, folder in (one.partition("=") for one in args.adapter)}
+    began = time.monotonic()
+    engine = Engine(args.folder, adapters, **args.engine)
+    print(f"vLLM started in {time.monotonic() - began:.0f} s", flush=True)
+    args.out.mkdir(parents=True, exist_ok=True)
+    until = began + args.patience
+    while time.monotonic() < until and not all(trained(folder) for folder in adapters.values()):
+        time.sleep(0.5)
+    for file in args.questions:
+        asked = questions(file)[: args.limit or None]
+        for adapter in adapters or (None,):
+            began = time.monotonic()
+            rows = answered(engine, asked, adapter, args.masked)
+            with (args.out / f"{adapter or 'base'}-{file.stem}.jsonl").open("w") as out:
+                out.writelines(json.dumps(one) + "\n" for one in rows)
+            seconds, tokens = time.monotonic() - began, sum(one["tokens"] for one in rows)
+            again = sum(one["again"] for one in rows)
+            told = f"{len(rows)} orders in {seconds:.1f} s, {tokens / seconds:.0f} tokens/s, {again} again"
+            print(f"{adapter} {file.stem}: {told}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
