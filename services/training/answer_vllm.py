@@ -1,9 +1,9 @@
 """What adapters answer to packed questions on vLLM, many at once. Runs as a file, where vLLM and a GPU are.
 
-    python services/training/answer_vllm.py FOLDER OUT QUESTIONS.json... --adapter NAME=FOLDER... [--masked]
+    python services/training/answer_vllm.py FOLDER OUT QUESTIONS.json... --adapter NAME=FOLDER...
 
-As the product asks vLLM (ADR 73): free first, and where the mask does not allow what came, again under it;
-with `--masked` always under it. FOLDER has the base as safetensors. Writes OUT/NAME-QUESTIONS.jsonl, lines as
+As the product asks vLLM (ADR 73): free first, and where the mask does not allow what came, again under it.
+Questions of `--masked` are asked under it at once, of the first adapter alone. FOLDER has the base as safetensors. Writes OUT/NAME-QUESTIONS.jsonl, lines as
 `answer.py` writes them, with `tokens` and whether it was asked again, and prints how long each took.
 """
 
@@ -134,7 +134,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("questions", type=Path, nargs="+")
     parser.add_argument("--adapter", action="append", default=[], metavar="NAME=FOLDER")
-    parser.add_argument("--masked", action="store_true")
+    parser.add_argument("--masked", type=Path, nargs="*", default=[], metavar="QUESTIONS.json")
     parser.add_argument("--limit", type=int, default=0, help="questions of each file")
     parser.add_argument("--patience", type=float, default=0, help="seconds for adapters still being trained")
     parser.add_argument("--engine", type=json.loads, default={}, help="more settings of vLLM, as JSON")
@@ -147,17 +147,17 @@ def main() -> int:
     until = began + args.patience
     while time.monotonic() < until and not all(trained(folder) for folder in adapters.values()):
         time.sleep(0.5)
-    for file in args.questions:
-        asked = questions(file)[: args.limit or None]
-        for adapter in adapters or (None,):
-            began = time.monotonic()
-            rows = answered(engine, asked, adapter, args.masked)
-            with (args.out / f"{adapter or 'base'}-{file.stem}.jsonl").open("w") as out:
-                out.writelines(json.dumps(one) + "\n" for one in rows)
-            seconds, tokens = time.monotonic() - began, sum(one["tokens"] for one in rows)
-            again = sum(one["again"] for one in rows)
-            told = f"{len(rows)} orders in {seconds:.1f} s, {tokens / seconds:.0f} tokens/s, {again} again"
-            print(f"{adapter} {file.stem}: {told}", flush=True)
+    todo = [(file, adapter, False) for file in args.questions for adapter in adapters or (None,)]
+    todo += [(file, next(iter(adapters), None), True) for file in args.masked]
+    for file, adapter, masked in todo:
+        began = time.monotonic()
+        rows = answered(engine, questions(file)[: args.limit or None], adapter, masked)
+        with (args.out / f"{adapter or 'base'}-{file.stem}.jsonl").open("w") as out:
+            out.writelines(json.dumps(one) + "\n" for one in rows)
+        seconds, tokens = time.monotonic() - began, sum(one["tokens"] for one in rows)
+        again = sum(one["again"] for one in rows)
+        told = f"{len(rows)} orders in {seconds:.1f} s, {tokens / seconds:.0f} tokens/s, {again} again"
+        print(f"{adapter} {file.stem}: {told}", flush=True)
     return 0
 
 
