@@ -3,8 +3,9 @@
     python services/training/answer_vllm.py FOLDER OUT QUESTIONS.json... --adapter NAME=FOLDER...
 
 As the product asks vLLM (ADR 73): free first, and where the mask does not allow what came, again under it.
-Questions of `--masked` are asked under it at once, of the first adapter alone. FOLDER has the base as safetensors. Writes OUT/NAME-QUESTIONS.jsonl, lines as
-`answer.py` writes them, with `tokens` and whether it was asked again, and prints how long each took.
+Questions of `--masked` are asked under it at once, of the first adapter alone. FOLDER has the base as
+safetensors. Writes OUT/NAME-QUESTIONS.jsonl, lines as `answer.py` writes them, with `tokens` and whether it
+was asked again, and prints how long each took.
 """
 
 from __future__ import annotations
@@ -145,19 +146,20 @@ def main() -> int:
     print(f"vLLM started in {time.monotonic() - began:.0f} s", flush=True)
     args.out.mkdir(parents=True, exist_ok=True)
     until = began + args.patience
-    while time.monotonic() < until and not all(trained(folder) for folder in adapters.values()):
-        time.sleep(0.5)
-    todo = [(file, adapter, False) for file in args.questions for adapter in adapters or (None,)]
-    todo += [(file, next(iter(adapters), None), True) for file in args.masked]
-    for file, adapter, masked in todo:
-        began = time.monotonic()
-        rows = answered(engine, questions(file)[: args.limit or None], adapter, masked)
-        with (args.out / f"{adapter or 'base'}-{file.stem}.jsonl").open("w") as out:
-            out.writelines(json.dumps(one) + "\n" for one in rows)
-        seconds, tokens = time.monotonic() - began, sum(one["tokens"] for one in rows)
-        again = sum(one["again"] for one in rows)
-        told = f"{len(rows)} orders in {seconds:.1f} s, {tokens / seconds:.0f} tokens/s, {again} again"
-        print(f"{adapter} {file.stem}: {told}", flush=True)
+    for number, adapter in enumerate(adapters or (None,)):
+        while adapter and not trained(adapters[adapter]) and time.monotonic() < until:
+            time.sleep(0.5)
+        todo = [(file, False) for file in args.questions]
+        todo += [(file, True) for file in args.masked if number == 0]
+        for file, masked in todo:
+            began = time.monotonic()
+            rows = answered(engine, questions(file)[: args.limit or None], adapter, masked)
+            with (args.out / f"{adapter or 'base'}-{file.stem}.jsonl").open("w") as out:
+                out.writelines(json.dumps(one) + "\n" for one in rows)
+            seconds, tokens = time.monotonic() - began, sum(one["tokens"] for one in rows)
+            again = sum(one["again"] for one in rows)
+            told = f"{len(rows)} orders in {seconds:.1f} s, {tokens / seconds:.0f} tokens/s, {again} again"
+            print(f"{adapter} {file.stem}: {told}", flush=True)
     return 0
 
 

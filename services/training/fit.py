@@ -28,6 +28,7 @@ import torch
 from packed_attention import Layout
 from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
 from peft import get_peft_model_state_dict as adapter_of
+from safetensors.torch import load_file
 from torch.nn.functional import cross_entropy
 
 LAYERS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -134,7 +135,7 @@ def rate_at(step: int, done: float, top: float) -> float:
 
 def without_mask(model: Any, packed: dict[str, Array], step: slice, device: str) -> bool:
     """Whether the fast attention works here: then the model is set to it. It does where loss and gradient of
-    a step come out as under the mask, but for the rounding of bfloat16."""
+    `step` come out as under the mask, but for the rounding of bfloat16."""
     config, learned = model.base_model.model.config, [p for p in model.parameters() if p.requires_grad]
 
     def measured() -> tuple[float, float]:
@@ -169,10 +170,12 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
     parts = grouped(packed["ends"], args.step)
     steps = len(parts)
     model = with_adapter(base_model(args.base, args.device), args.rank, args.name or args.base.name)
+    if args.start:
+        set_peft_model_state_dict(model, load_file(args.start / "adapter_model.safetensors"))
     learned = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=args.rate, weight_decay=0.0, fused=args.device == "cuda")
     if args.device == "cuda":
-        without_mask(model, packed, parts[0], args.device)
+        without_mask(model, packed, slice(0, 1), args.device)
     args.out.mkdir(parents=True, exist_ok=True)
     checkpoint, done, spent = args.out / "checkpoint.pt", 0, 0.0
     if checkpoint.exists():
@@ -226,6 +229,7 @@ def _card(
     return {
         "base": args.name or args.base.name,
         "rank": args.rank,
+        "start": args.start and args.start.name,
         "rate": args.rate,
         "seed": args.seed,
         "steps": len(parts),
@@ -260,6 +264,7 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=2e-4)
     parser.add_argument("--step", type=int, default=0, help="tokens of a step, by default one sequence")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--start", type=Path, help="an adapter of the same rank to go on from, as a folder")
     parser.add_argument("--within", type=float, default=math.inf, help="seconds, for fewer steps than packed")
     parser.add_argument("--name", default="", help="model of the lock that BASE is, by default its file name")
     print(json.dumps(fit(parser.parse_args())))
