@@ -62,6 +62,8 @@ class Engine:
         self.llm = LLM(model=str(folder), **(settings | more))
         tokenizer = self.llm.get_tokenizer()
         self.end = int(tokenizer.convert_tokens_to_ids("<|im_end|>"))
+        if tokenizer.eos_token_id != self.end:  # vLLM's masks allow the tokenizer's end alone
+            raise SystemExit(f"The tokenizer in {folder} has another end: under a mask no answer would end")
         self._known = llguidance.hf.from_tokenizer(tokenizer, eos_token=self.end)
         self._adapters = {name: (number, path) for number, (name, path) in enumerate(adapters.items(), 1)}
 

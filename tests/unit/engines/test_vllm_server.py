@@ -12,6 +12,7 @@ import pytest
 from infra.weights.models import ModelError
 from services.engines.servers import vllm_server
 from services.engines.servers.vllm_server import command, environment, main, weights
+from services.engines.servers.vllm_weights import ends_alike
 
 GGUF = "tiny.gguf"
 # What the conversion needs of the other environment, in small. transformers reads GGUF by the library `gguf`.
@@ -21,12 +22,22 @@ LIBRARIES = {
     "transformers": """
 import gguf
 assert gguf.LIBRARY
+import json, types
 class Part:
-    def __init__(self, **_): pass
+    def __init__(self, **_): self.config = types.SimpleNamespace(eos_token_id=2)
     @classmethod
     def from_pretrained(cls, *_, **__): return cls()
-    def save_pretrained(self, folder): folder.mkdir(exist_ok=True)
-AutoModelForCausalLM = AutoTokenizer = GgufConfig = Part
+    def save_pretrained(self, folder):
+        folder.mkdir(exist_ok=True)
+        (folder / "config.json").write_text(json.dumps({"eos_token_id": 2}))
+class AutoTokenizer(Part):
+    eos_token = "<|endoftext|>"
+    def convert_ids_to_tokens(self, number): return ["?", "<|endoftext|>", "<|im_end|>"][number]
+    def save_pretrained(self, folder):
+        (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": self.eos_token}))
+        added = [{"id": 1, "content": "<|endoftext|>"}, {"id": 2, "content": "<|im_end|>"}]
+        (folder / "tokenizer.json").write_text(json.dumps({"added_tokens": added}))
+AutoModelForCausalLM = GgufConfig = Part
 """,
 }
 
@@ -81,6 +92,28 @@ def test_the_conversion_takes_no_module_of_ours_for_a_library(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     model, _ = weights(str(tmp_path / GGUF), tmp_path, Path(sys.executable))
     assert Path(model).is_dir()
+    # What transformers makes of the tokenizer names another end than the GGUF: no masked answer would end.
+    told = Path(model, "tokenizer_config.json")
+    assert json.loads(told.read_text()) == {"eos_token": "<|im_end|>"}
+    # A folder that an earlier release left so is made anew.
+    told.write_text('{"eos_token": "<|endoftext|>"}')
+    assert not ends_alike(Path(model))
+    weights(str(tmp_path / GGUF), tmp_path, Path(sys.executable))
+    assert ends_alike(Path(model))
+
+
+def test_weights_whose_answers_could_not_end_are_refused(tmp_path: Path) -> None:
+    (tmp_path / GGUF).write_bytes(b"GGUF")
+    files = {
+        "config.json": {"eos_token_id": [2, 3]},
+        "tokenizer_config.json": {"eos_token": {"content": "<|endoftext|>"}},
+        "tokenizer.json": {"added_tokens": [{"id": 1, "content": "<|endoftext|>"}]},
+    }
+    does = "to = pathlib.Path(sys.argv[-1]); to.mkdir()"
+    for name, content in files.items():
+        does += f"\n(to / {name!r}).write_text({json.dumps(content)!r})"
+    with pytest.raises(ModelError, match="under a mask none ends"):
+        weights(str(tmp_path / GGUF), tmp_path, fake_python(tmp_path, does))
 
 
 def test_a_conversion_that_fails_is_said(tmp_path: Path) -> None:
