@@ -95,7 +95,7 @@ def _window(causal: bool) -> list[int]:
     return [-1, 0] if causal else [-1, -1]
 
 
-class _Packed(torch.autograd.Function):
+class _Packed(torch.autograd.Function):  # type: ignore[misc]  # torch is not in this environment
     """(tokens, heads, size) -> the same: each token over its own piece so far and, in an order, its menu."""
 
     @staticmethod
