@@ -113,11 +113,16 @@ def _nothing(menu: Menu) -> Question:
 
 
 def with_question(
-    told: dict[str, Any], findings: Sequence[Finding], menu: Menu, question: Question | None
+    told: dict[str, Any],
+    draft: CartDraft,
+    findings: Sequence[Finding],
+    menu: Menu,
+    question: Question | None,
 ) -> tuple[Finding, ...]:
-    """What was found, and what two readers left in doubt, with the `question` on what it is about."""
+    """What was found, and what two readers left in doubt, with the `question` on what it is about; `draft`
+    is the cart that is proposed."""
     if question is None or question.id != HEARD:
-        return (*findings, *findings_of(told, menu, question))
+        return (*findings, *findings_of(told, menu, question, draft))
     asked = next(f for f in findings if f.code in OF_HEARING and f.severity is Severity.BLOCKING)
     return tuple(f.model_copy(update={"question": question}) if f is asked else f for f in findings)
 

@@ -23,6 +23,7 @@ from schemas.menu import Menu
 from schemas.question import Question
 from schemas.sentences.sentences import sentences
 from services.checks.heard_words import with_heard
+from services.checks.naming import listed
 from services.checks.one_cart import line_left, undoubted_cart, written
 from services.engines.ports import Reading
 from services.reading.language.language import measured
@@ -31,6 +32,10 @@ SURE, LIKELY = math.exp(-0.01), math.exp(-0.2)
 """Probability of a whole cart from which the learned reader alone is believed, and from which it is where the
 rules' best guess agrees: chosen on the tuned menus, with `two_carts.ASK`, for at most 1% wrong carts that
 nobody sees."""
+
+MOST_QUOTED = 2
+"""Lines that a sentence about two readings names; more are told as the whole order."""
+_OF_LINES = {"readers_differ": "readers_differ_in", "reading_unsure": "reading_unsure_in"}
 
 
 class Verdict(StrEnum):
@@ -81,22 +86,38 @@ def compare(
     return Agreement(draft, verdict, told)
 
 
-def findings_of(told: dict[str, Any], menu: Menu, question: Question | None = None) -> list[Finding]:
+def findings_of(
+    told: dict[str, Any], menu: Menu, question: Question | None = None, draft: CartDraft | None = None
+) -> list[Finding]:
     """What a human is told of two readings that left a doubt, and the customer is asked; `told` is what the
-    order kept."""
+    order kept, and `draft` the cart that is proposed: where it is not what was read otherwise is quoted."""
     detail = f"the learned reader: {told['text']} (probability {told['probability']:.2f})"
     if told.get("other"):
         other = CartDraft.model_validate(told["other"])
         detail += f"; read otherwise, and not proposed: {wording.drafted(other, menu)}"
     if told["verdict"] == Verdict.DIFFER:
-        message = sentences(menu.language)("readers_differ")
+        message = _asking("readers_differ", told, menu, draft)
         return [Finding.blocking("readers_differ", message, question=question, detail=detail)]
     if told["verdict"] == Verdict.UNSURE:
-        message = sentences(menu.language)("reading_unsure")
+        message = _asking("reading_unsure", told, menu, draft)
         return [Finding.blocking("reading_unsure", message, question=question, detail=detail)]
     if question is not None:
         return [Finding.blocking("nothing_ordered", question.text, question=question, detail=detail)]
     return []
+
+
+def _asking(code: str, told: dict[str, Any], menu: Menu, draft: CartDraft | None) -> str:
+    """Whether it is as meant: said of the one or two lines that only this cart has, or else of one that only
+    the other has; of the whole order where there is one cart alone, or more of it differs."""
+    say = sentences(menu.language)
+    if draft is None or not told.get("other"):
+        return say(code)
+    ours, theirs = canonical_draft(draft), canonical_draft(CartDraft.model_validate(told["other"]))
+    differ = [wording.drafted_line(key, ours[key], menu, menu.language) for key in ours - theirs]
+    if 0 < len(differ) <= MOST_QUOTED:
+        return say(_OF_LINES[code], what=listed(differ, language=menu.language))
+    missed = [wording.drafted_line(key, theirs[key], menu, menu.language) for key in theirs - ours]
+    return say("line_too", line=missed[0]) if missed and not differ else say(code)
 
 
 def guessed(evidence: Evidence) -> CartDraft | None:

@@ -152,7 +152,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     if read_twice is not None:
         most = min(tools.max_order_total, tools.dear_above or tools.max_order_total)
         question = question_about(read_twice, order.draft, findings, menu.menu, most=most)
-        findings = with_question(read_twice, findings, menu.menu, question)
+        findings = with_question(read_twice, order.draft, findings, menu.menu, question)
     if order.engine.get("settled_check") == DIFFERS:
         sentence = sentences(menu.menu.language)("readers_differ")
         detail = "the language model, asked as a check, came to another cart than the words leave"

@@ -116,7 +116,7 @@ def test_what_alone_was_hard_to_hear_is_asked_of_the_customer(verdict: Verdict) 
         assert question is not None
         assert (question.id, question.whole) == ("order/heard", True)
         assert question.text == "Is this your order: 1 × small latte (oat milk), $4.60 in all?"
-        findings = with_question(read, found, CAFE, question)
+        findings = with_question(read, cart(OAT), found, CAFE, question)
         assert [f.question for f in findings].count(question) == 1
         assert all(f.question is None for f in findings if f.severity is Severity.INFO)
         assert open_question(findings, DOUBT) == question
@@ -246,6 +246,32 @@ def test_only_its_own_answers_are_taken() -> None:
 def test_a_human_is_shown_both_readings() -> None:
     (finding,) = findings_of(told(SOY), CAFE)
     assert "1 × small latte (soy milk)" in (finding.detail or "")
+
+
+THREE = f"{LATTE}; 1 mocha; 1 iced mocha"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "verdict", "message"),
+    [
+        (f"{OAT}; 1 mocha", f"{SOY}; 1 mocha", Verdict.DIFFER,
+         "Did you mean “1 × small latte (oat milk)”? It can be read in two ways."),
+        (f"{OAT}; 2 mocha", f"{SOY}; 1 mocha", Verdict.UNSURE,
+         "Did you mean “1 × small latte (oat milk)” and “2 × mocha”? "
+         "We are not sure that we understood it."),
+        (OAT, f"{OAT}; 1 mocha", Verdict.DIFFER, "Is there 1 × mocha in your order too?"),
+        (THREE, "1 blueberry muffin", Verdict.DIFFER,
+         "Is this the order as you meant it? It can be read in two ways."),
+        (OAT, None, Verdict.UNSURE,
+         "Is this the order as you meant it? We are not sure that we understood all of it."),
+    ],
+    ids=["one line", "two lines", "a line more", "all else", "one cart alone"],
+)  # fmt: skip
+def test_a_doubt_between_two_readings_quotes_what_it_is_about(
+    one: str, other: str | None, verdict: Verdict, message: str
+) -> None:
+    (finding,) = with_question(told(other, verdict, 0.1), cart(one), (), CAFE, None)
+    assert finding.message == message
 
 
 @pytest.mark.parametrize(("language", "asks"), [("en", True), ("es", False)])

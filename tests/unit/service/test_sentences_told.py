@@ -180,6 +180,8 @@ def test_a_reviewer_reads_in_english_what_the_customer_is_not_told() -> None:
     (found,) = findings_of(read | {"other": other}, MENU)
     assert found.message.startswith("¿Es este el pedido como lo quería?")
     assert "not proposed: 1 × Cortado (no hielo)" in str(found.detail)
+    (quoted,) = findings_of(read | {"other": other}, MENU, draft=drafted("1 cortado"))
+    assert quoted.message.startswith("¿Quería “1 × Cortado”?")
 
 
 def test_doubts_and_options_are_told_in_the_menus_language() -> None:
