@@ -205,7 +205,8 @@ def running(
     """Start the API on a free port of the loopback interface and stop it gracefully. Only limits that are
     named hold."""
     wanted = Settings(home=home, database_url=database_url, api_port=0, **(UNLIMITED | settings))
-    if not database_url:
+    if not database_url and not (home / "saycart.db").exists():
+        home.mkdir(parents=True, exist_ok=True)
         shutil.copy(_migrated(), home / "saycart.db")
     parts = container(wanted)
     parts.database.migrate()
