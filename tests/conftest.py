@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tests.object_store import ObjectStore
 
 NUMBERS = count(1)
+HERE = Path(__file__).parent
 
 # The many stacks and workers of the tests have the learned reader for open orders alone: it would take
 # seconds for each of their settled ones. What ships reads all of them, and so do the samples' stack
@@ -48,26 +49,42 @@ ALONE = (
     "masked_api masked_command rates_shared reader reader_process slow_clients spanish_heard whisper worker",
 )
 ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
-# Of these, what mostly waits, for a page, a lease or a child process, and leaves most of a core free: four
+# Of these, what mostly waits, for a page, a lease or a child process, and leaves most of a core free: three
 # at a time, in this order, the longest files first. What is left runs one after the other.
 WAITING = (
     "customer review short menu api_orders worker slow_clients decoder api_problems leases second_step",
-    "decode_worker oidc costly_audio choices masked_api called_off two_carts rates_shared example_triage",
-    "masked_command example_query doubts telemetry",
+    "decode_worker oidc choices masked_api called_off two_carts rates_shared example_triage masked_command",
+    "example_query doubts telemetry",
 )
 WAITING_FILES = [f"test_{name}.py" for names in WAITING for name in names.split()]
+# The three steps by what they ask pytest for, and the mark of the files that each has.
+STEPS = {"not alone and not waiting": "", "waiting": "waiting", "alone": "alone"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests of those folders their second try, and mark what runs alone or among those that wait."""
-    here = Path(__file__).parent
     for item in items:
-        folder, *_, file = item.path.relative_to(here).parts
-        if folder in SECOND_TRY:
+        if item.path.relative_to(HERE).parts[0] in SECOND_TRY:
             item.add_marker(pytest.mark.flaky(reruns=1))
-        if folder in ALONE_FOLDERS or (folder == "integration" and file in ALONE_FILES):
-            item.add_marker(pytest.mark.waiting if file in WAITING_FILES else pytest.mark.alone)
+        if mark := _mark(item.path):
+            item.add_marker(mark)
     items.sort(key=_turn)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """No step of `make test` imports the files of another."""
+    wanted = STEPS.get(config.option.markexpr)
+    if wanted is None or not collection_path.match("test_*.py"):
+        return None
+    return True if _mark(collection_path) != wanted else None
+
+
+def _mark(file: Path) -> str:
+    """What marks all tests of a file: `alone`, `waiting` or nothing."""
+    folder, *_, name = file.relative_to(HERE).parts
+    if folder in ALONE_FOLDERS or (folder == "integration" and name in ALONE_FILES):
+        return "waiting" if name in WAITING_FILES else "alone"
+    return ""
 
 
 def _turn(item: pytest.Item) -> int:
