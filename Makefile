@@ -44,15 +44,15 @@ demo: weights ## start the stack, order the sample recordings, keep serving (ARG
 run: weights ## start the stack and keep serving
 	@$(BIN)/saycart run $(ARGS)
 
-# In three steps: what bears company two at a time, in the order of its folders, since the long files are in the first
-# of them; what is held to a clock but mostly waits, three at a time; then, alone, the rest (tests/conftest.py says
-# which is which). Named tests (ARGS) run one after the other.
+# In three steps: what bears company three at a time, in the order of its folders, since the long files are in the first
+# of them, and on two cores, since they wait for a third of their time; what is held to a clock but mostly waits, three
+# too; then, alone, the rest (tests/conftest.py says which is which). Named tests (ARGS) run one after the other.
 COMPANY := --dist loadfile --no-loadscope-reorder
 CLOCKED := tests/browser tests/containers tests/e2e tests/engines tests/faults tests/integration
 test: setup ## every test that CI runs, from nothing
 	@$(BIN)/saycart models fetch --tests
 ifeq ($(strip $(ARGS)),)
-	@$(BIN)/python -m pytest -n 2 $(COMPANY) -m "not alone and not waiting"; beside=$$?; \
+	@$(BIN)/python -m pytest -n 3 $(COMPANY) -m "not alone and not waiting"; beside=$$?; \
 	$(BIN)/python -m pytest -n 3 $(COMPANY) -m waiting $(CLOCKED); waiting=$$?; \
 	$(BIN)/python -m pytest -m alone $(CLOCKED); alone=$$?; \
 	[ $$beside -eq 0 ] && [ $$waiting -eq 0 ] && [ $$alone -eq 0 ]

@@ -6,6 +6,7 @@ If it does not start, the tests that need it fail: a store that was tried on SQL
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tests.object_store import ObjectStore
 
 NUMBERS = count(1)
+HERE = Path(__file__).parent
 
 # The many stacks and workers of the tests have the learned reader for open orders alone: it would take
 # seconds for each of their settled ones. What ships reads all of them, and so do the samples' stack
@@ -39,7 +41,7 @@ os.environ.setdefault("SAYCART_READER", "open")
 SECOND_TRY = ("browser", "e2e", "engines", "integration")
 
 # `make test` runs these after all others: whole stacks, models that take both cores, and what is held to a
-# clock (a lease that must not lapse, an answer within a second). The others run two at a time, each file in
+# clock (a lease that must not lapse, an answer within a second). The others run three at a time, each file in
 # one process: a new test belongs there unless it is of this sort.
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
 ALONE = (
@@ -55,23 +57,47 @@ WAITING = (
     "example_query doubts telemetry",
 )
 WAITING_FILES = [f"test_{name}.py" for names in WAITING for name in names.split()]
+# The three steps by what they ask pytest for, and the mark of the files that each has.
+STEPS = {"not alone and not waiting": "", "waiting": "waiting", "alone": "alone"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests of those folders their second try, and mark what runs alone or among those that wait."""
-    here = Path(__file__).parent
     for item in items:
-        folder, *_, file = item.path.relative_to(here).parts
-        if folder in SECOND_TRY:
+        if item.path.relative_to(HERE).parts[0] in SECOND_TRY:
             item.add_marker(pytest.mark.flaky(reruns=1))
-        if folder in ALONE_FOLDERS or (folder == "integration" and file in ALONE_FILES):
-            item.add_marker(pytest.mark.waiting if file in WAITING_FILES else pytest.mark.alone)
+        if mark := _mark(item.path):
+            item.add_marker(mark)
     items.sort(key=_turn)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """No step of `make test` imports the files of another."""
+    wanted = STEPS.get(config.option.markexpr)
+    if wanted is None or not collection_path.match("test_*.py"):
+        return None
+    return True if _mark(collection_path) != wanted else None
+
+
+def _mark(file: Path) -> str:
+    """What marks all tests of a file: `alone`, `waiting` or nothing."""
+    folder, *_, name = file.relative_to(HERE).parts
+    if folder in ALONE_FOLDERS or (folder == "integration" and name in ALONE_FILES):
+        return "waiting" if name in WAITING_FILES else "alone"
+    return ""
 
 
 def _turn(item: pytest.Item) -> int:
     """Place of its file among those that wait; 0 for all others, which stay as they are."""
     return WAITING_FILES.index(item.path.name) if item.get_closest_marker("waiting") else 0
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What was imported and collected stays to the end, so the collector need not walk it again and again:
+    that took a twelfth of the time of the tests of the reading."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -84,7 +84,8 @@ def test_it_passes_the_probe(engine: Engine) -> None:
 @pytest.mark.parametrize("menu_id", ORDERS)
 def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) -> None:
     menu, decoder = sample_menu(menu_id), engine.decoder(whole=True)
-    for said in ORDERS[menu_id]:
+    # llama.cpp decodes more of them in tests/e2e/test_nonsense.py.
+    for said in ORDERS[menu_id][:: 1 if engine.dialect == "vllm" else 2]:
         heard = evidence(said, menu)
         decoded = decoder.decode(heard)
         # The client refuses anything else; this asks the mask once more, of the cart that was read.
@@ -217,13 +218,16 @@ def test_any_model_of_pydantics_is_answered_under_its_mask(engine: Engine) -> No
         answer(short, chat, engine=decoder)
 
 
-def test_thirty_two_orders_at_once(engine: Engine) -> None:
+def test_orders_at_once_keep_their_answers_apart(engine: Engine) -> None:
+    """32 for vLLM, which takes all of them at once; llama.cpp has two slots, so with 8 most of them wait."""
+    count = 32 if engine.dialect == "vllm" else 8
     decoder = engine.decoder(timeout_s=300.0, whole=True)
-    orders = [evidence(f"{number} blueberry muffins") for number in ("one", "two", "three", "four") * 8]
-    with ThreadPoolExecutor(32) as pool:
+    numbers = ("one", "two", "three", "four") * (count // 4)
+    orders = [evidence(f"{number} blueberry muffins") for number in numbers]
+    with ThreadPoolExecutor(count) as pool:
         drafts = [decoded.draft for decoded in pool.map(decoder.decode, orders)]
     quantities = [next(line.quantity for line in draft.lines if line.kind == "item") for draft in drafts]
-    assert quantities == [1, 2, 3, 4] * 8, "answers were mixed up between orders"
+    assert quantities == [1, 2, 3, 4] * (count // 4), "answers were mixed up between orders"
     engine.until(lambda: engine.busy() == 0)
 
 

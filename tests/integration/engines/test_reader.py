@@ -21,9 +21,8 @@ from services.engines.servers.embedded import decode_server, reader_child, reade
 from services.reading.order import read_order
 from services.training.notation import read_menu
 
-ROOT = Path(__file__).parents[3]
-# Small, so that its prompt is read in a few seconds.
-MENU: Menu = read_menu(ROOT / "tests/told/taught/b/big-earls-burgers.menu")
+# Small: a prompt of a hundred tokens is read in a second or two.
+MENU: Menu = read_menu(Path(__file__).with_name("burger-stand.menu"))
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +113,7 @@ def test_the_proof_that_a_server_masks_does_not_cost_the_next_order_its_menu(con
     Container(config).decoder.warm(evidence)
     found = Container(config).decoder.read(evidence)  # of another process, which asks for a proof of its own
     assert found is not None
-    assert found.cached_tokens > 0.9 * found.prompt_tokens
+    assert found.cached_tokens > found.prompt_tokens - 12, "all but the customer's words"
 
 
 def test_a_server_without_the_adapter_has_no_reader(config: Settings) -> None:

@@ -31,9 +31,8 @@ from services.engines.servers.embedded import (
 from services.reading.order import read_order
 from services.training.notation import read_menu
 
-ROOT = Path(__file__).parents[3]
-# Small, so that its prompt is read in a few seconds.
-MENU: Menu = read_menu(ROOT / "tests/told/taught/b/big-earls-burgers.menu")
+# Small: a prompt of a hundred tokens is read in a second or two.
+MENU: Menu = read_menu(Path(__file__).with_name("burger-stand.menu"))
 CHAT = "/v1/chat/completions"
 HELLO = {"messages": [{"role": "user", "content": "Say: hello"}], "max_tokens": 1}
 
@@ -70,7 +69,7 @@ def test_what_is_warmed_need_not_be_read_by_the_order(parts: Container, config: 
     fresh = Container(config)  # of another process, which asks for a proof of its own
     found = fresh.readers.read(evidence)
     assert found is not None
-    assert found.cached_tokens > 0.9 * found.prompt_tokens
+    assert found.cached_tokens > found.prompt_tokens - 12, "all but the customer's words"
     fresh.close()
 
 
