@@ -3,10 +3,10 @@
     python services/training/fit.py BASE PACKED.npz OUT [--device cuda] [--rank 16] [--rate 2e-4]
 
 BASE is a GGUF of the model lock, unpacked to bfloat16: the adapter learns on the rounded weights that it is
-served with. Each order of a sequence sees its menu and itself (on a CPU by a mask over four dimensions, on a
-GPU as `packed_attention.py` does it), and the loss is on carts alone. A checkpoint every few minutes: the
-same command goes on from the last one, to the same end. `--within` ends in time where a machine is lent: the
-rate falls with the time that is used, if that is ahead of the steps.
+served with. Each order of a sequence sees its menu and itself (a mask over four dimensions), and the loss is
+on carts alone. A checkpoint every few minutes: the same command goes on from the last one, to the same end.
+Where a machine is lent, `--within` ends in time: the rate falls with the time that is used, if that is ahead
+of the steps.
 
 Cost: some minutes on an H100 (docs/training.md); not measured on a CPU.
 """
@@ -23,9 +23,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import packed_attention
 import torch
-from packed_attention import Layout
 from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
 from peft import get_peft_model_state_dict as adapter_of
 from safetensors.torch import load_file
@@ -57,8 +55,7 @@ def base_model(path: Path, device: str) -> Any:
 
 
 def with_adapter(model: Any, rank: int, name: str) -> Any:
-    """`model` with a fresh adapter in float32, on all linear layers; `name` is what the adapter calls it.
-    It is computed in bfloat16 (autocast), so what goes in is not turned to float32 before."""
+    """`model` with a fresh adapter in float32, on all linear layers; `name` is what the adapter calls it."""
     config = LoraConfig(
         r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=LAYERS, task_type="CAUSAL_LM"
     )
@@ -66,9 +63,6 @@ def with_adapter(model: Any, rank: int, name: str) -> Any:
     for parameter in wrapped.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
-    for module in wrapped.modules():
-        if hasattr(module, "lora_A"):
-            module.cast_input_dtype_enabled = False
     config.base_model_name_or_path = name  # peft would write the path on this machine
     return wrapped
 
@@ -84,26 +78,21 @@ def grouped(ends: Array, most: int) -> list[slice]:
     return [*groups, slice(first, len(ends))] if len(ends) else []
 
 
-def seen(orders: Array, lengths: Array, device: str) -> torch.Tensor:
-    """Who sees whom in sequences that stand one after the other, shape (1, 1, n, n)."""
+def inputs(orders: Array, lengths: Array, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of sequences that stand one after the other: who sees whom, shape (1, 1, n, n), and positions, shape
+    (1, n). Each begins at 0, and each of its orders right behind its menu."""
     order = torch.from_numpy(orders.astype(np.int64)).to(device)
     n = len(order)
-    sequence = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(device)
-    earlier = torch.ones(n, n, dtype=torch.bool, device=device).tril()
-    each = earlier & ((order[:, None] == order[None, :]) | (order[None, :] == 0))
-    each &= sequence[:, None] == sequence[None, :]
-    return each[None, None]
-
-
-def positions(orders: Array, lengths: Array, device: str) -> torch.Tensor:
-    """Shape (1, n): each sequence begins at 0, and each of its orders right behind its menu."""
-    n = len(orders)
     of = np.repeat(np.arange(len(lengths)), lengths)
+    sequence = torch.from_numpy(of).to(device)
+    earlier = torch.ones(n, n, dtype=torch.bool, device=device).tril()
+    seen = earlier & ((order[:, None] == order[None, :]) | (order[None, :] == 0))
+    seen &= sequence[:, None] == sequence[None, :]
     menus = np.bincount(of[orders == 0], minlength=len(lengths))
     starts = np.flatnonzero(np.diff(orders, prepend=-1) | np.diff(of, prepend=-1))
     first = np.repeat(starts, np.diff(np.append(starts, n)))
-    places = np.arange(n) - first + np.where(orders > 0, menus[of], 0)
-    return torch.from_numpy(places)[None].to(device)
+    positions = np.arange(n) - first + np.where(orders > 0, menus[of], 0)
+    return seen[None, None], torch.from_numpy(positions)[None].to(device)
 
 
 def loss_of(model: Any, packed: dict[str, Array], step: slice, device: str) -> torch.Tensor:
@@ -111,16 +100,12 @@ def loss_of(model: Any, packed: dict[str, Array], step: slice, device: str) -> t
     ends = np.append(0, packed["ends"])[step.start : step.stop + 1]
     part = slice(int(ends[0]), int(ends[-1]))
     tokens = torch.from_numpy(packed["tokens"][part].astype(np.int64)).to(device)
-    orders, lengths = packed["orders"][part], np.diff(ends)
+    seen, positions = inputs(packed["orders"][part], np.diff(ends), device)
     asked = np.flatnonzero(packed["learned"][part][1:])
-    inner = model.base_model.model
-    if inner.config._attn_implementation == packed_attention.NAME:
-        shown: dict[str, Any] = {"layout": Layout.of(orders, lengths, device)}
-    else:
-        shown = {"attention_mask": seen(orders, lengths, device)}
     with torch.autocast(device, dtype=torch.bfloat16):
+        inner = model.base_model.model
         hidden = inner.model(
-            input_ids=tokens[None], position_ids=positions(orders, lengths, device), use_cache=False, **shown
+            input_ids=tokens[None], attention_mask=seen, position_ids=positions, use_cache=False
         ).last_hidden_state[0]
         where = torch.from_numpy(asked).to(device)
         logits = inner.lm_head(hidden[where])
@@ -131,34 +116,6 @@ def rate_at(step: int, done: float, top: float) -> float:
     """Up over the first 30 steps, then with the share that is done down along a cosine to a twentieth."""
     warm = min(1.0, (step + 1) / 30)
     return top * warm * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
-
-
-def without_mask(model: Any, packed: dict[str, Array], step: slice, device: str) -> bool:
-    """Whether the fast attention works here: then the model is set to it. It does where loss and gradient of
-    `step` come out as under the mask, but for the rounding of bfloat16."""
-    config, learned = model.base_model.model.config, [p for p in model.parameters() if p.requires_grad]
-
-    def measured() -> tuple[float, float]:
-        loss = loss_of(model, packed, step, device)
-        grads = torch.autograd.grad(loss, learned)
-        return float(loss), float(torch.stack([g.float().norm() for g in grads]).norm())
-
-    kept = config._attn_implementation
-    loss, norm = measured()
-    packed_attention.register()
-    config._attn_implementation = packed_attention.NAME
-    try:
-        other, other_norm = measured()
-    except (RuntimeError, TypeError, ImportError) as error:
-        other = other_norm = math.nan
-        print(f"no attention without a mask here: {error}", flush=True)
-    print(
-        f"loss and gradient: {loss:.4f}, {norm:.4f}; without a mask {other:.4f}, {other_norm:.4f}", flush=True
-    )
-    if abs(other - loss) < 0.02 * loss and abs(other_norm - norm) < 0.05 * norm:
-        return True
-    config._attn_implementation = kept
-    return False
 
 
 def fit(args: argparse.Namespace) -> dict[str, Any]:
@@ -173,9 +130,7 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
     if args.start:
         set_peft_model_state_dict(model, load_file(args.start / "adapter_model.safetensors"))
     learned = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(learned, lr=args.rate, weight_decay=0.0, fused=args.device == "cuda")
-    if args.device == "cuda":
-        without_mask(model, packed, slice(0, 1), args.device)
+    optimizer = torch.optim.AdamW(learned, lr=args.rate, weight_decay=0.0)
     args.out.mkdir(parents=True, exist_ok=True)
     checkpoint, done, spent = args.out / "checkpoint.pt", 0, 0.0
     if checkpoint.exists():

