@@ -97,7 +97,8 @@ class Engine:
 
 
 def row(question: Question, answer: Any, again: bool) -> dict[str, Any]:
-    """As `answer.py` writes it: what the model itself thinks of each token, without the mask."""
+    """As `answer.py` writes it. What the model thinks of each token is without the mask where it wrote freely;
+    of an answer under the mask, vLLM 0.26 seems to tell it of what the mask left."""
     chosen = [steps[token].logprob for token, steps in zip(answer.token_ids, answer.logprobs, strict=True)]
     best = [max(step.logprob for step in steps.values()) for steps in answer.logprobs]
     return {
@@ -131,11 +132,21 @@ def answered(
     return [row(q, again.get(n, free[n]), n in again) for n, q in enumerate(asked)]
 
 
+def write(engine: Engine, asked: list[Question], adapter: str | None, masked: bool, file: Path) -> None:
+    began = time.monotonic()
+    rows = answered(engine, asked, adapter, masked)
+    file.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    seconds, tokens = time.monotonic() - began, sum(one["tokens"] for one in rows)
+    again = sum(one["again"] for one in rows)
+    told = f"{len(rows)} orders in {seconds:.1f} s, {tokens / seconds:.0f} tokens/s, {again} again"
+    print(f"{file.stem}: {told}", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="answer_vllm")
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("questions", type=Path, nargs="+")
+    parser.add_argument("questions", type=Path, nargs="*")
     parser.add_argument("--adapter", action="append", default=[], metavar="NAME=FOLDER")
     parser.add_argument("--masked", type=Path, nargs="*", default=[], metavar="QUESTIONS.json")
     parser.add_argument("--limit", type=int, default=0, help="questions of each file")
@@ -154,14 +165,8 @@ def main() -> int:
         todo = [(file, False) for file in args.questions]
         todo += [(file, True) for file in args.masked if number == 0]
         for file, masked in todo:
-            began = time.monotonic()
-            rows = answered(engine, questions(file)[: args.limit or None], adapter, masked)
-            with (args.out / f"{adapter or 'base'}-{file.stem}.jsonl").open("w") as out:
-                out.writelines(json.dumps(one) + "\n" for one in rows)
-            seconds, tokens = time.monotonic() - began, sum(one["tokens"] for one in rows)
-            again = sum(one["again"] for one in rows)
-            told = f"{len(rows)} orders in {seconds:.1f} s, {tokens / seconds:.0f} tokens/s, {again} again"
-            print(f"{adapter} {file.stem}: {told}", flush=True)
+            asked = questions(file)[: args.limit or None]
+            write(engine, asked, adapter, masked, args.out / f"{adapter or 'base'}-{file.stem}.jsonl")
     return 0
 
 

@@ -137,7 +137,12 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
     "faster_whisper": "services.engines.recognition.whisper",
     "av": "services.engines",
     "xllamacpp": ("services.engines.servers.llama_server", "services.engines.reader_server.llama"),
-    "llguidance": ("services.engines", "services.training.answer", "services.examples.by_hand"),
+    "llguidance": (
+        "services.engines",
+        "services.training.answer",
+        "services.training.answer_vllm",
+        "services.examples.by_hand",
+    ),
     "celery": "",
     "kombu": ("infra.redis.broker", "infra.redis.transport"),
     "fastapi": ("services.api", "services.web"),
