@@ -97,8 +97,8 @@ class Engine:
 
 
 def row(question: Question, answer: Any, again: bool) -> dict[str, Any]:
-    """As `answer.py` writes it. What the model thinks of each token is without the mask where it wrote freely;
-    of an answer under the mask, vLLM 0.26 seems to tell it of what the mask left."""
+    """As `answer.py` writes it. What the model thinks of each token is without the mask where it wrote
+    freely; of an answer under the mask, vLLM 0.26 seems to tell it of what the mask left."""
     chosen = [steps[token].logprob for token, steps in zip(answer.token_ids, answer.logprobs, strict=True)]
     best = [max(step.logprob for step in steps.values()) for steps in answer.logprobs]
     return {
