@@ -146,10 +146,9 @@ def main() -> int:
         if args.in_flight == 1 and not all(hear(orders, tools, until) for orders in whole.values()):
             print("not all is heard yet; run it again to go on")
             return 0
-        served = stack.enter_context(decode_server(config))
-        bench = Bench(
-            tools, watch, served.llm_url, args.dialect, args.model, args.examples, served.llm_api_key
-        )
+        served = stack.enter_context(decode_server(config, reader_too="ours-reader" in methods))
+        of = served.llm_url, args.dialect, args.model, args.examples, served.llm_api_key, served.reader_url
+        bench = Bench(tools, watch, *of)
         finished = True
         for temperature in map(float, args.temperatures.split(",")):
             for condition, orders in whole.items():

@@ -88,7 +88,8 @@ class HeldCalls(Calls):
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What all pipelines share. `tools` are the product's, with recognisers that tell `watch` their time."""
+    """What all pipelines share. `tools` are the product's, with recognisers that tell `watch` their time;
+    `reader_url` is of the learned reader's own server, where it has one."""
 
     tools: Tools
     watch: Stopwatch
@@ -97,6 +98,7 @@ class Bench:
     model: str
     examples: int = form.EXAMPLES
     key: str = ""
+    reader_url: str = ""
 
     def pipeline(self, method: str, temperature: float) -> Pipeline:
         """One of METHODS."""
@@ -192,35 +194,49 @@ class _Ours(Pipeline):
         adapter = made_for(bench.model) if method == "ours-reader" else None
         if method == "ours-reader" and adapter is None:
             raise SystemExit(f"No adapter was trained for {bench.model}; leave ours-reader out.")
-        self._calls = HeldCalls(bench.url, temperature, bench.key)
-        made: Callable[..., HeldCalls] = lambda *_, **__: self._calls  # noqa: E731
-        whole = method == "ours-whole"
-        with patch("services.engines.decoding.decoder.Calls", made):
-            self._decoder = OpenAIDecoder(
-                bench.url, dialect=bench.dialect, model=bench.model, timeout_s=TIMEOUT_S, whole=whole,
-                adapter=adapter.name if adapter else "",
-            )  # fmt: skip
-        if adapter and not self._decoder.reads:
-            raise SystemExit(f"The server at {bench.url} has not loaded the adapter {adapter.name}.")
+        self._calls = list[HeldCalls]()
+        self._decoder = self._asking(bench.url, bench.dialect, whole=method == "ours-whole")
+        self._reader = self._decoder
+        if adapter:
+            own = bench.reader_url
+            dialect = "llama.cpp" if own else bench.dialect
+            self._reader = self._asking(own or bench.url, dialect, adapter=adapter.name)
+            if not self._reader.reads:
+                raise SystemExit(f"The server at {own or bench.url} has not loaded {adapter.name}.")
         self._tools = replace(
             bench.tools,
             decoder=lambda: self._decoder,
-            skip_settled=not whole,
+            readers=lambda: self._reader,
+            skip_settled=method != "ours-whole",
             reader="all" if adapter else "off",
         )
 
+    def _asking(self, url: str, dialect: str, **more: Any) -> OpenAIDecoder:
+        calls = HeldCalls(url, self._temperature, self._bench.key)
+        self._calls.append(calls)
+        made: Callable[..., HeldCalls] = lambda *_, **__: calls  # noqa: E731
+        with patch("services.engines.decoding.decoder.Calls", made):
+            return OpenAIDecoder(
+                url, dialect=dialect, model=self._bench.model, timeout_s=TIMEOUT_S,
+                api_key=self._bench.key, **more,
+            )  # fmt: skip
+
     def warm(self, menu: Menu) -> None:
         """See `Pipeline.warm`."""
-        self._decoder.warm(read_order("hello", menu, 1))
+        hello = read_order("hello", menu, 1)
+        self._decoder.warm(hello)
+        if self._reader is not self._decoder:
+            self._reader.warm(hello)
 
     def _cart(self, one: Spoken, file: Path) -> Row:
-        self._calls.begin(one.id)
+        for calls in self._calls:
+            calls.begin(one.id)
         found = predict({"id": one.id, "audio": file.name}, one.menu, self._tools, file.parent)
         if "engine_unavailable" in found["reasons"] or "engine_misconfigured" in found["reasons"]:
             raise RuntimeError(f"{one.id}: the decode server did not answer: {found.get('error')}")
         kept = ("cart", "decision", "reasons", "error")
         return {
             "heard": found["transcript"],
-            "answers": [asdict(answer) for answer in self._calls.answers],
+            "answers": [asdict(answer) for calls in self._calls for answer in calls.answers],
             **{name: found[name] for name in kept if name in found},
         }
