@@ -92,27 +92,27 @@ def findings_of(
     """What a human is told of two readings that left a doubt, and the customer is asked; `told` is what the
     order kept, and `draft` the cart that is proposed: where it is not what was read otherwise is quoted."""
     detail = f"the learned reader: {told['text']} (probability {told['probability']:.2f})"
-    if told.get("other"):
-        other = CartDraft.model_validate(told["other"])
+    other = CartDraft.model_validate(told["other"]) if told.get("other") else None
+    if other is not None:
         detail += f"; read otherwise, and not proposed: {wording.drafted(other, menu)}"
     if told["verdict"] == Verdict.DIFFER:
-        message = _asking("readers_differ", told, menu, draft)
+        message = _asking("readers_differ", draft, other, menu)
         return [Finding.blocking("readers_differ", message, question=question, detail=detail)]
     if told["verdict"] == Verdict.UNSURE:
-        message = _asking("reading_unsure", told, menu, draft)
+        message = _asking("reading_unsure", draft, other, menu)
         return [Finding.blocking("reading_unsure", message, question=question, detail=detail)]
     if question is not None:
         return [Finding.blocking("nothing_ordered", question.text, question=question, detail=detail)]
     return []
 
 
-def _asking(code: str, told: dict[str, Any], menu: Menu, draft: CartDraft | None) -> str:
+def _asking(code: str, draft: CartDraft | None, other: CartDraft | None, menu: Menu) -> str:
     """Whether it is as meant: said of the one or two lines that only this cart has, or else of one that only
     the other has; of the whole order where there is one cart alone, or more of it differs."""
     say = sentences(menu.language)
-    if draft is None or not told.get("other"):
+    if draft is None or other is None:
         return say(code)
-    ours, theirs = canonical_draft(draft), canonical_draft(CartDraft.model_validate(told["other"]))
+    ours, theirs = canonical_draft(draft), canonical_draft(other)
     differ = [wording.drafted_line(key, ours[key], menu, menu.language) for key in ours - theirs]
     if 0 < len(differ) <= MOST_QUOTED:
         return say(_OF_LINES[code], what=listed(differ, language=menu.language))

@@ -100,11 +100,11 @@ def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
                 f"{path.name} could not be turned into safetensors (see the lines above).",
                 hint="Has the environment gguf and accelerate? `make vllm-cpu` builds it anew.",
             )
-    if not vllm_weights.ends_alike(folder):
-        raise ModelError(
-            f"The tokenizer in {folder} has another end than the model: under a mask none ends.",
-            hint="Is `eos_token` in tokenizer_config.json the token of `eos_token_id` in config.json?",
-        )
+        if not vllm_weights.ends_alike(folder):
+            raise ModelError(
+                f"The tokenizer in {folder} has another end than the model: under a mask none ends.",
+                hint="Is `eos_token` in tokenizer_config.json the token of `eos_token_id` in config.json?",
+            )
     return str(folder), path.name
 
 

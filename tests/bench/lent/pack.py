@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from infra.settings import REPOSITORY, settings
 from services.training.__main__ import served
+from tests.supply import locks
 
 VLLM = "vllm==0.26.0"  # the newest for torch 2.11
 # For the CPU build alone, or there under another name.
@@ -42,21 +42,13 @@ CARRIED = ("services", "schemas", "infra", "tests", "pyproject.toml")
 LEFT_OUT = re.compile(r"^infra/adapters/.*\.safetensors$")
 
 
-def pinned(lock: Path) -> dict[str, str]:
-    """What a lock names, by name: `name==version`."""
-    names = re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", lock.read_text(), re.MULTILINE)
-    return {_plain(name): f"{name}=={version}" for name, version in names}
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def wanted(have: set[str]) -> tuple[list[str], list[str]]:
     """What vLLM needs and what our code needs, without what is there."""
-    of_vllm = pinned(REPOSITORY / "requirements-vllm.lock")
+    of_vllm, ours = (
+        {pin.name: f"{pin.name}=={pin.version}" for pin in locks.pins(lock)}
+        for lock in ("requirements-vllm.lock", "requirements.lock")
+    )
     missing = [pin for name, pin in of_vllm.items() if name not in have and not name.startswith(NOT_THERE)]
-    ours = pinned(REPOSITORY / "requirements.lock")
     return [VLLM, *missing, *MORE], [ours[name] for name in OURS if name in ours]
 
 
@@ -102,7 +94,7 @@ def main(argv: list[str] | None = None) -> int:
     if not weights.exists():
         parser.error(f"no weights at {weights}: `saycart models fetch {weights.name}` brings them")
     args.out.mkdir(parents=True, exist_ok=True)
-    have = {_plain(re.split("[=< @]", line)[0]) for line in args.have.read_text().split("\n") if line.strip()}
+    have = {locks.bare(line) for line in args.have.read_text().splitlines() if line.strip()}
     made = split(read_in(weights, args.piece), args.out, "weights")
     with tempfile.TemporaryDirectory(dir=args.out) as scratch:
         site = Path(scratch, "site")
@@ -114,7 +106,6 @@ def main(argv: list[str] | None = None) -> int:
         with tarfile.open(packed, "w:gz", compresslevel=6) as archive:
             archive.add(site, "site")
         made += split(read_in(packed, args.piece), args.out, "site")
-        shutil.rmtree(site)
     made.append(code(args.out / "code.tgz", args.files))
     for file in made:
         print(f"{file.stat().st_size:>12,} {file.name}")
