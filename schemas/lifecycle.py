@@ -1,8 +1,10 @@
 """States of an order, and the only table of how it may move between them.
 
 A stage is a verb, its state the past participle: `transcribe` ends in TRANSCRIBED, `read` in READ; only the
-last, `validate`, ends where the order goes. "In progress" is not a state but a lease on the row. `advance`
-is executed by storage at each change, not only drawn here.
+last, `validate`, ends where the order goes. Where a model reads every order anyway, none stops at
+TRANSCRIBED: it is HEARD and waits for that model, whose worker works out what the words may mean. "In
+progress" is not a state but a lease on the row. `advance` is executed by storage at each change, not only
+drawn here.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ class State(StrEnum):
 
 class Event(StrEnum):
     TRANSCRIBED = "transcribed"
+    HEARD = "heard"  # transcribed, and on to the model at once, since it reads every order
     READ = "read"  # the words leave something open: a model has to choose
     SETTLED = "settled"  # the words leave one cart, which was written without a model
     DECODED = "decoded"
@@ -93,6 +96,7 @@ SETTLED = TERMINAL | {State.IN_REVIEW, State.PROPOSED}
 
 TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.RECEIVED, Event.TRANSCRIBED): State.TRANSCRIBED,
+    (State.RECEIVED, Event.HEARD): State.READ,
     (State.TRANSCRIBED, Event.READ): State.READ,
     (State.TRANSCRIBED, Event.SETTLED): State.DECODED,
     (State.READ, Event.DECODED): State.DECODED,

@@ -156,7 +156,7 @@ class Container(EngineParts):
             dear_above=self.settings.second_review_above,
             skip_settled=self.settings.skip_settled,
             check_settled=self.settings.check_settled,
-            reader=self.settings.reader if self.adapter else "off",
+            reader=self.reader,
             readers=lambda: self.readers,
         )
 

@@ -6,7 +6,7 @@ Each is made on first use, and imported then: `bootstrap.py` is where they meet 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from infra.observability import tracing
 from infra.settings import Settings, addresses
@@ -109,3 +109,8 @@ class EngineParts:
         from services.engines.reader.adapters import made_for
 
         return made_for(self.settings.llm_model) if self.settings.reader != "off" else None
+
+    @property
+    def reader(self) -> Literal["all", "open", "off"]:
+        """Which orders the learned reader reads: as it is set, where there is one for the model."""
+        return self.settings.reader if self.adapter else "off"

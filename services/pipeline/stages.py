@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -59,7 +60,8 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
             timings=timings,
         )
     evidence = kept(found.evidence) if found.evidence is not None else None
-    return Outcome(Event.TRANSCRIBED, transcript=transcript, evidence=evidence, timings=timings)
+    event = Event.HEARD if tools.reader == "all" else Event.TRANSCRIBED
+    return Outcome(event, transcript=transcript, evidence=evidence, timings=timings)
 
 
 def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
@@ -78,8 +80,9 @@ def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
 
 def read(order: OrderRecord, tools: Tools) -> Outcome:
     """Find what the words may mean. Where they leave one cart it is written down, since no model has anything
-    to choose: jump-forward decoding of the whole answer. It goes on to the model all the same where the
-    learned reader is to bear it out, and one in `check_settled` where there is none."""
+    to choose: jump-forward decoding of the whole answer. One in `check_settled` goes on to the model all the
+    same, and every order where the learned reader is to bear it out: these come here only by a replay, or
+    from a release that knew no other way."""
     menu = tools.menu(order.shop, order.menu_id, order.menu_version)
     started = time.perf_counter()
     evidence, document = to_keep(order, menu)
@@ -95,7 +98,23 @@ def read(order: OrderRecord, tools: Tools) -> Outcome:
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
     """Have the learned reader read the words too, and hold its cart against the rules'. Without one: decode a
     cart under the mask made from the evidence; a settled one to see that it comes to the same."""
-    evidence = evidence_of(order, tools.menu(order.shop, order.menu_id, order.menu_version))
+    return _by_evidence(order, tools, lambda evidence: _asked(evidence, order, tools))
+
+
+def _by_evidence(order: OrderRecord, tools: Tools, made: Callable[[Evidence], Outcome]) -> Outcome:
+    """What is `made` of an order by its evidence. Where nobody has worked that out before, it is kept with
+    the outcome, so that the draft is judged by what it was made from."""
+    started = time.perf_counter()
+    menu = tools.menu(order.shop, order.menu_id, order.menu_version)
+    evidence, document = to_keep(order, menu)
+    timings: dict[str, float] = {StageName.READ: time.perf_counter() - started}
+    outcome = made(evidence)
+    if document is order.evidence:
+        return outcome
+    return replace(outcome, evidence=document, timings=timings | outcome.timings)
+
+
+def _asked(evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
     settled = written(evidence) if tools.skip_settled else None
     if tools.reader == "all" or (tools.reader == "open" and settled is None):
         expected = settled or guessed(evidence)
@@ -116,8 +135,11 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
         decoder = tools.fallback_decoder()
         if decoder is None:
             return None
-        evidence = evidence_of(order, tools.menu(order.shop, order.menu_id, order.menu_version))
-        outcome = _decoded(decoder.decode(evidence, tools.called_off), evidence)
+        outcome = _by_evidence(
+            order,
+            tools,
+            lambda evidence: _decoded(decoder.decode(evidence, tools.called_off), evidence),
+        )
     except (DecodeCancelled, StorageUnavailable):
         raise
     except Unreadable as error:

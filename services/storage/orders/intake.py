@@ -9,19 +9,23 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
 from schemas.errors import IdempotencyMismatch, StorageUnavailable
-from schemas.lifecycle import State
+from schemas.lifecycle import Event, State, advance
 from services.storage.base.mapping import document_of, order_of
 from services.storage.base.records import Idempotency, NewOrder, OrderRecord
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow
 
 
 def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, order_id: str) -> OrderRecord:
-    """Store an order as RECEIVED; one that came as text as TRANSCRIBED, with both events in its history."""
-    path = [State.RECEIVED] if new.transcript is None else [State.RECEIVED, State.TRANSCRIBED]
+    """Store an order as RECEIVED; one that came as text as if it had been heard, with both events in its
+    history."""
+    path = [(State.RECEIVED.value, State.RECEIVED)]
+    if new.transcript is not None:
+        event = Event.HEARD if new.to_model else Event.TRANSCRIBED
+        path.append((event.value, advance(State.RECEIVED, event)))
     row = OrderRow(
         id=order_id,
         shop_id=shop,
-        state=path[-1].value,
+        state=path[-1][1].value,
         version=len(path),
         menu_id=new.menu_id,
         menu_version=new.menu_version,
@@ -44,8 +48,8 @@ def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, orde
     session.add(row)
     session.flush()
     session.add_all(
-        EventRow(order_id=order_id, seq=seq, at=now, type=state.value, state=state.value, detail={})
-        for seq, state in enumerate(path, 1)
+        EventRow(order_id=order_id, seq=seq, at=now, type=event, state=state.value, detail={})
+        for seq, (event, state) in enumerate(path, 1)
     )
     return order_of(row)
 

@@ -64,26 +64,28 @@ def poison(database: Database, table: str, key: str, **columns: str) -> None:
 # --- Too much to read -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spoken", [False, True], ids=["text", "recording"])
-def test_too_much_to_read_goes_to_a_human_once(works: Works, spoken: bool) -> None:
+@pytest.mark.parametrize("stage", ["read", "decode", "transcribe"])
+def test_too_much_to_read_goes_to_a_human_once(works: Works, stage: str) -> None:
+    """Text that the rules read first, text that a model reads in any case, and a recording."""
     works.menus.put(TEAS, by=TESTER)
     works.transcriber.script = [speech(TEA)]
     works.second = works.fallback = None
     works.skip_settled = True
-    new = NewOrder("trap-cafe", 2, "en", transcript=None if spoken else speech(TEA))
-    if spoken:
+    new = NewOrder("trap-cafe", 2, "en", transcript=speech(TEA), to_model=stage == "decode")
+    if stage == "transcribe":
         with works.blobs.open() as writer:
             writer.write(b"RIFF")
             new = NewOrder("trap-cafe", 2, "en", audio_key=writer.commit(), audio_format="wav")
     order_id = works.orders.create(new)[0].id
-    assert works.runner().run(order_id, "transcribe" if spoken else "read") is State.IN_REVIEW
+    assert works.runner().run(order_id, stage) is State.IN_REVIEW
     order = works.orders.get(order_id)
     assert works.reasons(order_id) == {ReviewReason.TOO_MUCH_TO_READ}
     assert [finding.code for finding in order.findings] == ["too_much_to_read"]
     assert "steps" in str(order.findings[0].detail)
     assert order.transcript is not None
     assert order.transcript.text == TEA, "whoever takes it by hand has its words"
-    assert works.types(order_id) == ["received"] + ["transcribed"] * (not spoken) + ["doubted"]
+    came = {"read": ["transcribed"], "decode": ["heard"], "transcribe": []}[stage]
+    assert works.types(order_id) == ["received", *came, "doubted"]
     assert works.decoder.asked == []
     assert works.bell.rung == []
     counts = works.orders.code_counts()
@@ -107,7 +109,7 @@ def test_too_much_is_no_failure_at_a_later_stage_either(
     if stage == "validate":
         works.decoder.meanwhile = lambda: monkeypatch.setattr(stages, "evidence_of", too_much)
     else:
-        monkeypatch.setattr(stages, "evidence_of", too_much)
+        monkeypatch.setattr(stages, "to_keep", too_much)
     works.until_settled(order_id)
     assert works.reasons(order_id) == {ReviewReason.TOO_MUCH_TO_READ}
     assert not [code for kind, code in works.orders.code_counts() if kind == "failure"]

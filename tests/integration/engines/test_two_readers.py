@@ -12,10 +12,16 @@ from infra.sql.database import Database
 from schemas.cart import CartDraft
 from schemas.compare import canonical_draft
 from schemas.errors import EngineUnavailable
+from schemas.evidence import Evidence
 from schemas.lifecycle import State
+from schemas.menu import Menu
+from schemas.transcript import Transcript
 from services.engines.ports import Reading
 from services.engines.reader.short_form import Names
-from tests.stand_ins import AWAY, CAFE, RIGHT, ScriptedDecoder, Works
+from services.pipeline import kept_evidence
+from services.reading.order import read_order
+from services.storage.base.records import NewOrder
+from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedDecoder, Works
 
 NAMES = Names(CAFE)
 SAME = NAMES.write(RIGHT.model_dump(mode="json")["lines"])
@@ -44,6 +50,37 @@ def test_a_settled_order_that_both_read_alike_completes(world: Works) -> None:
     assert canonical_draft(order.draft) == canonical_draft(RIGHT)
     assert order.engine["reader"] == {"text": SAME, "probability": 0.5, "verdict": "agreed"}
     assert world.types(order.id) == ["received", "transcribed", "read", "decoded", "accepted"]
+
+
+def test_a_spoken_order_goes_from_the_ears_to_the_reader(world: Works) -> None:
+    """The worker that asks it works the evidence out where nobody has, and keeps it for the checks."""
+    world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
+    order_id = world.spoken()
+    assert world.runner().run(order_id, "transcribe") is State.READ
+    assert world.bell.rung == [(order_id, State.READ, 0.0)]
+    assert world.runner().run(order_id, "decode") is State.COMPLETED
+    assert world.types(order_id) == ["received", "heard", "decoded", "accepted"]
+    order = world.orders.get(order_id)
+    assert order.evidence is not None
+
+
+def test_words_that_nobody_has_read_yet_are_read_once(world: Works, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def once(text: str, menu: Menu, version: int) -> Evidence:
+        read.append(text)
+        return read_order(text, menu, version)
+
+    monkeypatch.setattr(kept_evidence, "read_order", once)
+    world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
+    new = NewOrder(CAFE.id, 1, "en", transcript=Transcript(text=SAID, confidence=1.0), to_model=True)
+    order_id = world.orders.create(new)[0].id
+    assert world.runner().run(order_id, "decode") is State.COMPLETED
+    assert read == [SAID]
+    kept = world.orders.get(order_id)
+    assert kept.evidence is not None
+    assert kept.evidence["reader"] == kept_evidence.reader_version()
+    assert {"read", "decode", "validate"} <= set(kept.timings)
 
 
 def test_a_settled_order_that_they_read_differently_goes_to_a_human_with_the_likelier(world: Works) -> None:
@@ -102,10 +139,25 @@ def test_a_server_without_a_reader_leaves_all_as_it_was(world: Works) -> None:
     assert world.decoder.asked == []
 
 
-def test_a_server_that_is_away_settles_nothing(world: Works) -> None:
-    class Away(ScriptedDecoder):
-        def read(self, *_asked: object) -> Reading | None:
-            raise EngineUnavailable("The decode server did not answer")
+class Away(ScriptedDecoder):
+    def read(self, *_asked: object) -> Reading | None:
+        raise EngineUnavailable("The decode server did not answer")
 
+
+@pytest.mark.parametrize("to_model", [False, True])
+def test_a_server_that_is_away_settles_nothing(world: Works, to_model: bool) -> None:
+    transcript = Transcript(text=SAID, confidence=1.0)
+    order, _ = world.orders.create(NewOrder(CAFE.id, 1, "en", transcript=transcript, to_model=to_model))
     world.decoder = Away([AWAY])
-    assert world.until_settled(world.typed()).state is State.IN_REVIEW
+    assert world.until_settled(order.id).state is State.IN_REVIEW
+
+
+def test_words_that_nobody_has_read_outlast_an_outage(world: Works) -> None:
+    order, _ = world.orders.create(
+        NewOrder(CAFE.id, 1, "en", transcript=Transcript(text=SAID, confidence=1.0), to_model=True)
+    )
+    world.decoder = Away([AWAY])
+    assert world.runner().run(order.id, "decode") is State.READ
+    assert world.types(order.id) == ["received", "heard", "retry"]
+    world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
+    assert world.until_settled(order.id).state is State.COMPLETED

@@ -75,6 +75,12 @@ def test_what_was_stored_comes_back(orders: OrderStore) -> None:
     assert [event.type for event in orders.events(typed.id)] == ["received", "transcribed"]
     assert typed.id > spoken.id
 
+    for_model, _ = orders.create(replace(TYPED, to_model=True))
+    assert for_model == orders.get(for_model.id)
+    assert (for_model.state, for_model.evidence) == (State.READ, None)
+    assert [event.type for event in orders.events(for_model.id)] == ["received", "heard"]
+    assert orders.create(replace(SPOKEN, to_model=True))[0].state is State.RECEIVED
+
 
 def test_an_order_needs_something_to_hear_or_read(orders: OrderStore) -> None:
     with pytest.raises(InputError):
