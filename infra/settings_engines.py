@@ -19,6 +19,10 @@ class EngineSettings(OidcSettings):
     """As `whisper_model`: a second recogniser, asked where the first is unsure or the rules leave the order
     open (English). Empty: none."""
 
+    whisper_fitted: bool = True
+    """Whether a recording is heard with a context of its own length first, in half the time, and with the
+    whole one only where that leaves doubt (where it was measured: Whisper base on a CPU, English)."""
+
     whisper_threads: int = 2
     """CPU threads of one transcription."""
 

@@ -45,6 +45,7 @@ class EngineParts:
             device=config.whisper_device,
             threads=config.whisper_threads,
             role=role,
+            fits=config.whisper_fitted,
         )
 
     @tracing.traced("decode audio")

@@ -192,6 +192,7 @@ class ScriptedTranscriber:
     script: list[Exception | Transcript]
     heard: list[tuple[Path, str]] = field(default_factory=list)
     again: Transcript | None = None
+    fitted: Transcript | None = None
     hinted: list[tuple[str, ...]] = field(default_factory=list)
     loaded: int = 0
 
@@ -200,10 +201,12 @@ class ScriptedTranscriber:
 
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         self.heard.append((recording.file, language))
-        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-        if isinstance(step, Exception):
+        if isinstance(step := self.script.pop(0) if len(self.script) > 1 else self.script[0], Exception):
             raise step
         return step
+
+    def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
+        return self.fitted
 
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         self.hinted.append(tuple(hints))
@@ -390,10 +393,8 @@ class Works:
         return [event.type for event in self.orders.events(order_id)]
 
     def reasons(self, order_id: str) -> set[ReviewReason]:
-        review = self.reviews.by_order(order_id)
+        review, order = self.reviews.by_order(order_id), self.orders.get(order_id)
         assert review is not None
-        order = self.orders.get(order_id)
-        assert order.state is State.IN_REVIEW
-        assert review.status == "open"
+        assert (review.status, order.state) == ("open", State.IN_REVIEW)
         assert set(review.reasons) == set(order.reasons)
         return set(review.reasons)

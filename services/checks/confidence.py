@@ -79,7 +79,7 @@ def field_confidences(
 ) -> list[dict[str, float]]:
     """For each line the confidence (0..1) of each field by its name; empty where nothing can be told. With
     `borne_out`, a second recogniser's words came to the same cart, though not by the rules alone."""
-    known = _models_for(transcript.source)
+    known = _models_for(transcript.recogniser)
     if known is None or transcript.first_heard is not None:
         return [{} for _ in draft.lines]
     least = transcript.confidence if transcript.agreed else 0.0

@@ -39,6 +39,7 @@ T = TypeVar("T")
 
 _HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
 _HEARING, _DECODED = TypeAdapter(Transcript), TypeAdapter(Decoded)
+_PERHAPS: TypeAdapter[Transcript | None] = TypeAdapter(Transcript | None)
 _READING: TypeAdapter[Reading | None] = TypeAdapter(Reading | None)
 
 
@@ -94,6 +95,13 @@ class KeptEars:
         asked = [self._name, _bytes(recording), language]
         return self._kept.answer(
             "hearings", asked, _HEARING, lambda: self._ears.transcribe(recording, language)
+        )
+
+    def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
+        """See `Transcriber.transcribe_fitted`."""
+        asked = [self._name, "fitted", _bytes(recording), language]
+        return self._kept.answer(
+            "hearings", asked, _PERHAPS, lambda: self._ears.transcribe_fitted(recording, language)
         )
 
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:

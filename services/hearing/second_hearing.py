@@ -1,4 +1,8 @@
-"""Hear a recording: once with open ears, and once more with the menu's words where that left doubt.
+"""Hear a recording: fast where it is plain, else whole, and again with the menu's words where doubt is left.
+
+A fitted hearing (`Transcriber.transcribe_fitted`) stands where all of its words mean something on the menu
+and its confidence is no doubt; what it leaves open is heard anew with the recogniser's whole context, as if
+it had not been (ADR 74).
 
 A recogniser that is given the menu's words ahead of a recording invents orders out of silence and noise. But
 where the first hearing made no sense in one place ("a medium roast double shot marker"), they settle most
@@ -28,6 +32,8 @@ from services.reading.order import read_order
 
 # About 150 tokens; Whisper reads at most 223 of what is put before a recording.
 MAX_HINTS = 48
+# As a floor: no fitted hearing stands, all are whole.
+WHOLE = 1.1
 _WIDEST = 3
 
 
@@ -40,12 +46,16 @@ class Heard:
     unread: Unreadable | None = None
 
 
-def hear(recording: Recording, language: str, menu: Menu, menu_version: int, ears: Transcriber) -> Heard:
+def hear(
+    recording: Recording, language: str, menu: Menu, menu_version: int, ears: Transcriber, *, floor: float
+) -> Heard:
     """What is heard in a recording; the transcript's `first_heard` is filled when the second hearing replaced
-    the first.
+    the first. `floor`: the ASR confidence (0..1) from which a fitted hearing may stand.
 
     Raises: as `Transcriber.transcribe`.
     """
+    if (plain := _plain(recording, language, menu, menu_version, ears, floor)) is not None:
+        return plain
     first = ears.transcribe(recording, language)
     if first.nothing_was_said:
         return Heard(first, None)
@@ -65,6 +75,20 @@ def hear(recording: Recording, language: str, menu: Menu, menu_version: int, ear
     alike, overruled = replaced(first, again, language_of(menu))
     told = {"first_heard": first.text, "alike": alike, "overruled": overruled}
     return Heard(again.model_copy(update=told), clearer)
+
+
+def _plain(
+    recording: Recording, language: str, menu: Menu, menu_version: int, ears: Transcriber, floor: float
+) -> Heard | None:
+    """What a fitted hearing makes of a recording that is plain to hear; None for any other."""
+    heard = ears.transcribe_fitted(recording, language)
+    if heard is None or heard.nothing_was_said or heard.confidence < floor:
+        return None
+    try:
+        evidence = read_order(heard.text, menu, menu_version)
+    except Unreadable:
+        return None
+    return None if _doubtful(evidence) else Heard(heard, evidence)
 
 
 def replaced(first: Transcript, again: Transcript, language: Language) -> tuple[float | None, float | None]:

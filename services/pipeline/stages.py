@@ -66,7 +66,8 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
 
 def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
     menu = tools.menu(order.shop, order.menu_id, order.menu_version)
-    found = hear(recording, order.language, menu.menu, menu.version, tools.transcriber())
+    ears, floor = tools.transcriber(), tools.asr_threshold
+    found = hear(recording, order.language, menu.menu, menu.version, ears, floor=floor)
     return with_witness(
         recording,
         found,

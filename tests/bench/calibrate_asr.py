@@ -31,6 +31,7 @@ from schemas.transcript import Word
 from services.engines.recognition.audio import RATE, DecodeLimits, Samples, decode
 from services.engines.recognition.confidence import TABLES
 from services.engines.recognition.containers import sniff_file
+from services.engines.recognition.encoded import FITTED
 from services.engines.recognition.whisper import Segment, WhisperTranscriber, is_phantom, raw_confidence
 from services.reading.order import read_order
 from tests.bench.agreement import measure
@@ -93,7 +94,13 @@ def heard_right(text: str, cart: dict[str, Any], menu: Menu) -> bool:
 
 
 def hear_all(
-    ears: WhisperTranscriber, clips: list[Samples], ids: list[str], snrs: list[int | None], kept: Path
+    ears: WhisperTranscriber,
+    clips: list[Samples],
+    ids: list[str],
+    snrs: list[int | None],
+    kept: Path,
+    *,
+    fitted: bool = False,
 ) -> list[dict[str, Any]]:
     """A row a recording and level, in order; those already in the file `kept` are not heard again."""
     rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
@@ -103,7 +110,7 @@ def hear_all(
             for index, name in enumerate(ids):
                 if (name, snr) in known:
                     continue
-                segments = ears.hear(in_noise(clips, index, snr), "en")
+                segments = ears.hear(in_noise(clips, index, snr), "en", fitted=fitted)
                 row = {"id": name, "snr": snr, "segments": [_row(segment) for segment in segments]}
                 known[name, snr] = row
                 file.write(json.dumps(row) + "\n")
@@ -169,16 +176,19 @@ def main() -> None:
     parser.add_argument("--heard", type=Path, help="where finished hearings are kept")
     parser.add_argument("--second", help="measure agreement with this recogniser; name, or NAME=PATH")
     parser.add_argument("--heard-second", type=Path, help="where its finished hearings are kept")
+    parser.add_argument("--fitted", action="store_true", help="with a context of each recording's own length")
     parser.add_argument("--write", action="store_true", help="put what was measured into confidence.json")
     args = parser.parse_args()
 
-    ears, kept = _listener(args.model, args.threads), args.heard or _kept(args.model)
+    how = f"+{FITTED}" if args.fitted else ""
+    ears, kept = _listener(args.model, args.threads), args.heard or _kept(f"{args.model}{how}")
     menu = Menu.parse(json.loads((args.data / "menu.json").read_text()))
     gold = [json.loads(line) for line in (args.data / "gold.jsonl").read_text().splitlines()]
     files = [args.data / "audio" / row["audio"] for row in gold]
     clips = [decode(file, sniff_file(file), DecodeLimits()) for file in files]
     ids = [row["id"] for row in gold]
-    rows = hear_all(ears, clips, ids, [None, *args.snr], kept)
+    rows = hear_all(ears, clips, ids, [None, *args.snr], kept, fitted=args.fitted)
+    key = f"{ears.key('en')}{how}"
     document = json.loads(TABLES.read_text())
     data = f"{len(ids)} human orders, {RATE} Hz, clean and at {args.snr} dB of babble or pink noise"
     if args.second:
@@ -208,12 +218,12 @@ def main() -> None:
     for snr in [None, *args.snr]:
         at = np.array([level == snr for level in levels])
         print(f"{'clean' if snr is None else f'{snr} dB'}: {labels[at].mean():.3f} of {at.sum()} heard right")
-    print(f"{ears.key('en')}: AUROC {auroc(scores, labels):.3f}, {silent} without words")
+    print(f"{key}: AUROC {auroc(scores, labels):.3f}, {silent} without words")
     print("raw mean at 0.72:", round(float(np.interp(0.72, [r[4] for r in table], [r[1] for r in table])), 3))
     print(*table, sep="\n")
     if args.write:
         document["columns"] = ["raw_low", "raw_mean", "count", "right", "confidence"]
-        document["tables"][ears.key("en")] = {
+        document["tables"][key] = {
             "data": data,
             "heard": len(scores),
             "heard_right": int(labels.sum()),
@@ -221,7 +231,8 @@ def main() -> None:
             "auroc": round(auroc(scores, labels), 3),
             "rows": table,
         }
-        document["fallback"] = {"rows": cautious(document["tables"])}
+        whole = {key: table for key, table in document["tables"].items() if not key.endswith(f"+{FITTED}")}
+        document["fallback"] = {"rows": cautious(whole)}
         _write(document)
 
 

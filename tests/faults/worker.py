@@ -47,6 +47,8 @@ class ShortTranscriber:
         time.sleep(WORK_S)
         return speech(SAID)
 
+    def transcribe_fitted(self, recording: Recording, language: str) -> None: ...
+
     def hear_again(self, recording: Recording, first: Transcript, hints: object) -> Transcript:
         return first
 

@@ -67,6 +67,8 @@ class Ears:
         take(HEAR_S)
         return speech(said)
 
+    def transcribe_fitted(self, recording: Recording, language: str) -> None: ...
+
     def hear_again(self, recording: Recording, first: Transcript, hints: object) -> Transcript:
         take(HEAR_S)
         return first

@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from infra.observability import tracing
 from infra.observability.measures import engine_took
@@ -21,7 +19,8 @@ from schemas.errors import EngineMisconfigured, EngineUnavailable
 from schemas.transcript import Transcript, Word
 from services.engines.ports import Recording
 from services.engines.recognition.audio import RATE, Samples
-from services.engines.recognition.confidence import calibrated
+from services.engines.recognition.confidence import calibrated, is_measured
+from services.engines.recognition.encoded import FITTED, Encoded
 from services.engines.recognition.memory import keep_memory
 
 # ONNX Runtime, which finds the speech for faster-whisper, else tells its maker about each use, under an id of
@@ -51,7 +50,6 @@ HINTED = "menu-words"
 # A hearing with menu words in mind: how much longer than the first it may be, and how far outside its time.
 _TOKENS_A_WORD, _SPARE_TOKENS = 3, 16
 _MARGIN_S = 0.3
-_WINDOWS = 3  # of the longest recording that is taken, and one over
 COMPUTE = {"cpu": "int8", "cuda": "float16"}
 
 # Measured with base and tiny.en on 139 human orders, on silence, noise, hum, clicks, tunes and babble. What
@@ -104,29 +102,6 @@ def raw_confidence(segments: list[Segment]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-class Encoded:
-    """What `encode` made of the last windows of 30 s, for a second hearing of the same recording.
-
-    A window is known by all of its numbers, so what comes out is what would be worked out anew: half of a
-    hearing's time on a CPU. A window's output is 3 MB with the base model. `forget` before another recording.
-    """
-
-    def __init__(self, encode: Callable[[Samples], Any]) -> None:
-        self._encode = encode
-        self.forget()
-
-    def forget(self) -> None:
-        self._known: tuple[tuple[Samples, Any], ...] = ()
-
-    def __call__(self, features: Samples) -> Any:
-        for known, output in self._known:
-            if np.array_equal(known, features):
-                return output
-        output = self._encode(features)
-        self._known = ((features.copy(), output), *self._known[: _WINDOWS - 1])
-        return output
-
-
 class WhisperTranscriber:
     """Hears recordings with one model, loaded on first use (base: 0.15 GB) or by `load`.
 
@@ -135,7 +110,8 @@ class WhisperTranscriber:
         name: the name in the model lock; with the options it is the key of the confidence table.
         device: `cpu` (int8) or `cuda` (float16).
         threads: CPU threads of one transcription.
-        role: what its times are measured as; a second hearing by it adds `_again`.
+        role: what its times are measured as; a second hearing by it adds `_again`, a fitted one `_fitted`.
+        fits: whether it hears fitted where that was measured; else it never does.
     """
 
     def __init__(
@@ -146,11 +122,12 @@ class WhisperTranscriber:
         device: str = "cpu",
         threads: int = 2,
         role: str = "hearing",
+        fits: bool = True,
     ) -> None:
         self._model_path, self._device, self._threads = model, device, threads
         self._compute = COMPUTE.get(device, "default")
         self._name = name
-        self._role = role
+        self._role, self._fits = role, fits
         self._model: Any = None
         self._loading = threading.Lock()
 
@@ -184,14 +161,28 @@ class WhisperTranscriber:
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         """As the port says. `language` is the menu's (`en`, `en-US`); only its first part counts."""
         tracing.note({"saycart.model": self._name})
+        language = _first_part(language)
+        return self._transcribed(recording, language, self.key(language), self._role)
+
+    @tracing.traced("hear fitted")
+    def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
+        """As the port says: where there is a confidence table for it."""
+        tracing.note({"saycart.model": self._name})
+        language = _first_part(language)
+        key = f"{self.key(language)}+{FITTED}"
+        if not self._fits or not is_measured(key):
+            return None
+        return self._transcribed(recording, language, key, f"{self._role}_{FITTED}", fitted=True)
+
+    def _transcribed(
+        self, recording: Recording, language: str, key: str, role: str, *, fitted: bool = False
+    ) -> Transcript:
         samples = recording.samples
         if self._model is not None:
             self._model.encode.forget()
-        language = language.split("-")[0].lower()
-        with engine_took(self._role):
-            segments = self.hear(samples, language)
+        with engine_took(role):
+            segments = self.hear(samples, language, **({FITTED: True} if fitted else {}))
         kept = [segment for segment in segments if not is_phantom(segment)]
-        key = self.key(language)
         # The words' own texts, so that a span of the text always is a run of words with times.
         text = " ".join(
             " ".join(word.text for word in segment.words) or " ".join(segment.text.split())
@@ -238,9 +229,9 @@ class WhisperTranscriber:
         """Model, precision, options and language: what a confidence table holds for."""
         return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}"
 
-    def hear(self, samples: Samples, language: str, **options: Any) -> list[Segment]:
+    def hear(self, samples: Samples, language: str, *, fitted: bool = False, **options: Any) -> list[Segment]:
         """Every segment that the model wrote, phantoms too, for float32 mono `samples` at `RATE`; `options`
-        go before `OPTIONS`.
+        go before `OPTIONS`. `fitted`: in windows of the recording's own length (`encoded.py`).
 
         Raises:
             EngineMisconfigured: the model does not know `language`.
@@ -253,19 +244,24 @@ class WhisperTranscriber:
                 hint="Use a multilingual model (one without `.en`) for menus in this language.",
             )
         try:
-            segments, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
-            return [
-                Segment(
-                    text=segment.text,
-                    words=_words(segment.words or (), spaced=language not in _UNSPACED),
-                    avg_logprob=segment.avg_logprob,
-                    no_speech=segment.no_speech_prob,
-                    compression=segment.compression_ratio,
-                )
-                for segment in segments
-            ]
+            with self._model.encode.fitted(fitted):
+                segments, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
+                return [
+                    Segment(
+                        text=segment.text,
+                        words=_words(segment.words or (), spaced=language not in _UNSPACED),
+                        avg_logprob=segment.avg_logprob,
+                        no_speech=segment.no_speech_prob,
+                        compression=segment.compression_ratio,
+                    )
+                    for segment in segments
+                ]
         except (RuntimeError, MemoryError) as error:
             raise EngineUnavailable(f"The speech model failed: {error}") from error
+
+
+def _first_part(language: str) -> str:
+    return language.split("-")[0].lower()
 
 
 def _words(found: Any, *, spaced: bool) -> tuple[Word, ...]:

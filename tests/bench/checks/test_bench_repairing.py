@@ -59,6 +59,8 @@ class Says:
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         return Transcript(text="A small latte, please.", confidence=0.9, language="en")
 
+    def transcribe_fitted(self, recording: Recording, language: str) -> None: ...
+
     def hear_again(self, recording: Recording, first: Transcript, hints: Any) -> Transcript:
         return first
 

@@ -60,6 +60,9 @@ class TimedEars:
             ["first", _digest(recording), language], lambda: self._ears.transcribe(recording, language)
         )
 
+    def transcribe_fitted(self, recording: Recording, language: str) -> None:
+        """None: the old pipeline and ours are held against each other on the same hearing."""
+
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """See `Transcriber.hear_again`."""
         asked = ["again", _digest(recording), first.model_dump(mode="json"), list(hints)]

@@ -30,7 +30,7 @@ from services.engines.ports import Recording as Spoken
 from services.engines.recognition.audio import RATE, Samples
 from services.engines.recognition.whisper import WhisperTranscriber
 from services.evaluation.run import read_gold
-from services.hearing.second_hearing import hear
+from services.hearing.second_hearing import WHOLE, hear
 from tests.golden.files import write
 from tests.golden.ladder import Rung, degrade
 
@@ -121,7 +121,7 @@ def main() -> None:
                 started = time.perf_counter()
                 audio = on_rung(one, rung, Path(folder))
                 spoken = Spoken(audio, samples)
-                final = hear(spoken, one.menu.language, one.menu, 1, ears).transcript
+                final = hear(spoken, one.menu.language, one.menu, 1, ears, floor=WHOLE).transcript
                 first = ears.first if final.first_heard is not None else None
                 row = {
                     "id": one.gold["id"],

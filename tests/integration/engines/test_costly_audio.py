@@ -51,6 +51,8 @@ class Ears:
 
     def load(self) -> None: ...
 
+    def transcribe_fitted(self, recording: Recording, language: str) -> None: ...
+
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         self.asked += 1
         return Transcript(text="", confidence=float(recording.samples.size < 0))

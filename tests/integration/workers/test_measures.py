@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -181,7 +182,7 @@ class Ears:
     """In place of faster-whisper's model: says one word."""
 
     supported_languages = ("en",)
-    encode = SimpleNamespace(forget=lambda: None)
+    encode = SimpleNamespace(forget=lambda: None, fitted=lambda _fits: nullcontext())
 
     def transcribe(self, *_: Any, **__: Any) -> Any:
         word = SimpleNamespace(word=" latte", start=0.0, end=0.4, probability=0.9)
@@ -202,8 +203,9 @@ def test_hearings_are_told_apart_and_decoding_is_no_part_of_them(measured: Measu
         recording = Recording(sample, box.decode_audio)
         heard = first.transcribe(recording, "en")
         first.hear_again(recording, heard, ["mocha"])
+        assert first.transcribe_fitted(recording, "en") is not None
         second.transcribe(recording, "en")
-        for engine in ("hearing", "hearing_again", "second_hearing", "audio_decoding"):
+        for engine in ("hearing", "hearing_again", "hearing_fitted", "second_hearing", "audio_decoding"):
             assert measured(ENGINES, engine=engine, outcome="done") == 1, engine
         (broken := tmp_path / "broken.wav").write_bytes(b"RIFF")
         with pytest.raises(AudioRefused):

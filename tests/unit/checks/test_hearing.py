@@ -14,12 +14,13 @@ from services.reading.order import read_order
 from tests.stand_ins import CAFE, ScriptedTranscriber, recorded, sample_menu
 
 RECORDING, EN = recorded(Path("order.flac")), language("en")
+FLOOR = 0.72
 
 
 def heard(first: str, second: str) -> tuple[Transcript, ScriptedTranscriber]:
     once, again = (Transcript(text=text, confidence=0.8) for text in (first, second))
     ears = ScriptedTranscriber([once], again=again)
-    found = hear(RECORDING, "en", CAFE, 1, ears)
+    found = hear(RECORDING, "en", CAFE, 1, ears, floor=FLOOR)
     if found.evidence is not None:
         assert found.evidence == read_order(found.transcript.text, CAFE, 1)
     assert (found.evidence is None) == found.transcript.nothing_was_said
@@ -32,6 +33,36 @@ def test_a_plain_order_and_silence_are_heard_once() -> None:
         assert transcript.text == text
         assert transcript.first_heard is None
         assert ears.hinted == []
+
+
+def test_what_is_plain_from_a_fitted_hearing_is_not_heard_whole() -> None:
+    plain = Transcript(text="a small latte with oat milk please", confidence=FLOOR)
+    ears = ScriptedTranscriber([Transcript(text="two mochas", confidence=1)], fitted=plain)
+    found = hear(RECORDING, "en", CAFE, 1, ears, floor=FLOOR)
+    assert found.transcript == plain
+    assert found.evidence == read_order(plain.text, CAFE, 1)
+    assert ears.heard == []
+
+
+@pytest.mark.parametrize(
+    ("fitted", "confidence"),
+    [
+        ("a small latte with oat milk please", FLOOR - 0.01),  # not sure
+        ("a small latte with goat silk please", 0.99),  # a word that means nothing here
+        ("thank you for watching", 0.99),  # no item
+        ("", 0.0),
+    ],
+)
+def test_whatever_a_fitted_hearing_leaves_open_is_heard_as_if_it_had_not_been(
+    fitted: str, confidence: float
+) -> None:
+    whole = Transcript(text="a large lagoon with soy milk", confidence=0.8)
+    again = Transcript(text="a large latte with soy milk", confidence=0.8)
+    one, other = (ScriptedTranscriber([whole], again=again) for _ in range(2))
+    one.fitted = Transcript(text=fitted, confidence=confidence)
+    found = [hear(RECORDING, "en", CAFE, 1, ears, floor=FLOOR) for ears in (one, other)]
+    assert found[0] == found[1]
+    assert len(one.heard) == len(one.hinted) == 1
 
 
 @pytest.mark.parametrize(
@@ -103,7 +134,7 @@ def test_only_an_unsure_word_that_sounds_alike_is_put_right_without_a_look(
     first: Transcript, second: str, severity: str
 ) -> None:
     ears = ScriptedTranscriber([first], again=spoken(second))
-    transcript = hear(RECORDING, "en", CAFE, 1, ears).transcript
+    transcript = hear(RECORDING, "en", CAFE, 1, ears, floor=FLOOR).transcript
     assert transcript.text == second
     assert [f.severity.value for f in check_hearing(transcript)] == [severity]
 

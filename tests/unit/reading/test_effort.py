@@ -224,7 +224,7 @@ def test_budgets_are_counted_apart() -> None:
 
 def test_a_hearing_of_too_much_keeps_its_words() -> None:
     ears = ScriptedTranscriber([speech(HOSTILE["tea"][1])])
-    heard = hear(recorded(REPOSITORY / "none.wav"), "en", TEAS, 1, ears)
+    heard = hear(recorded(REPOSITORY / "none.wav"), "en", TEAS, 1, ears, floor=0.72)
     assert heard.evidence is None
     assert heard.unread is not None
     assert heard.transcript.text == HOSTILE["tea"][1]
@@ -233,7 +233,7 @@ def test_a_hearing_of_too_much_keeps_its_words() -> None:
 
 def test_a_second_hearing_of_too_much_is_no_better() -> None:
     ears = ScriptedTranscriber([speech("a teb glorp")], again=speech(HOSTILE["tea"][1]))
-    heard = hear(recorded(REPOSITORY / "none.wav"), "en", TEAS, 1, ears)
+    heard = hear(recorded(REPOSITORY / "none.wav"), "en", TEAS, 1, ears, floor=0.72)
     assert len(ears.hinted) == 1
     assert heard.unread is None
     assert heard.transcript.text == "a teb glorp"
