@@ -169,9 +169,10 @@ class Container(EngineParts):
         self.transcriber.load()
         sample = Recording(SAMPLE, self.decode_audio)
         try:
-            self.transcriber.transcribe(sample, "en")
-            if self.second_transcriber is not None:
-                self.second_transcriber.transcribe(sample, "en")
+            for ears in (self.transcriber, self.second_transcriber):
+                if ears is not None:
+                    ears.transcribe_fitted(sample, "en")
+                    ears.transcribe(sample, "en")
         except Exception:
             log.warning("transcribe.not_warmed", exc_info=True)
 

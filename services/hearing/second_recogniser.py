@@ -6,12 +6,14 @@ that hear the same words, or come to the same order by themselves, are evidence;
 that it bears out keeps the first hearing's confidence: two doubts at once still go to a human. Where the
 words differ and the rules leave an order open, the learned reader reads the other words too
 (`services/pipeline/borne_out.py`).
+
+A fitted hearing that agrees is enough; one that does not counts for nothing (ADR 74).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -63,17 +65,18 @@ def with_witness(
             return heard  # a human sees it whatever was heard
     elif first.confidence >= SURE and first.first_heard is None:
         return heard
-    witness = _heard_by(second, recording, first.language)
-    if witness is None:
-        return heard
-    share = agreement(first.recogniser, witness.source)
-    told: dict[str, Any] = {"witness": witness.text, "agreement": share}
-    if share is not None and same_order(evidence, _read(witness.text, menu, menu_version)):
-        sure = first.confidence if first.first_heard is not None else max(first.confidence, share)
-        told |= {"agreed": True, "confidence": sure}
-    elif share is not None and same_words(first.text, witness.text, menu):
-        told |= {"agreed": True}  # measured for single fields alone: under the floor a human looks
-    return replace(heard, transcript=first.model_copy(update=told))
+    told: dict[str, Any] = {}
+    for witness in _heard_by(second, recording, first.language):
+        share = agreement(first.recogniser, witness.recogniser)
+        told = {"witness": witness.text, "agreement": share}
+        if share is not None and same_order(evidence, _read(witness.text, menu, menu_version)):
+            sure = first.confidence if first.first_heard is not None else max(first.confidence, share)
+            told |= {"agreed": True, "confidence": sure}
+            break
+        if share is not None and same_words(first.text, witness.text, menu):
+            told |= {"agreed": True}  # measured for single fields alone: under the floor a human looks
+            break
+    return replace(heard, transcript=first.model_copy(update=told)) if told else heard
 
 
 def _read(text: str, menu: Menu, menu_version: int) -> Evidence | None:
@@ -123,11 +126,14 @@ def _named(evidence: Evidence) -> Counter[tuple[str, ...]]:
 
 def _heard_by(
     second: Callable[[], Transcriber | None], recording: Recording, language: str
-) -> Transcript | None:
+) -> Iterator[Transcript]:
+    """What it hears: fitted, where that was measured, and then whole, for whoever goes on asking."""
     try:
-        ears = second()
-        return ears.transcribe(recording, language) if ears is not None else None
+        if (ears := second()) is None:
+            return
+        if (fitted := ears.transcribe_fitted(recording, language)) is not None:
+            yield fitted
+        yield ears.transcribe(recording, language)
     except Exception:
         # Weights that are not there, memory, a recording: the first hearing stands as it is.
         log.warning("transcribe.second_failed", exc_info=True)
-        return None

@@ -52,6 +52,40 @@ def unsure(text: str = SAID, confidence: float = 0.6) -> Transcript:
 
 
 @pytest.mark.parametrize(
+    ("fitted", "whole", "told", "agreed", "heard"),
+    [
+        (SAID, "two mochas", SAID, True, 0),
+        ("two mochas", SAID, SAID, True, 1),
+        ("two mochas", "three mochas", "three mochas", False, 1),
+        ("", SAID, SAID, True, 1),
+    ],
+)
+def test_a_fitted_hearing_may_agree_and_only_a_whole_one_may_not(
+    fitted: str, whole: str, told: str, agreed: bool, heard: int
+) -> None:
+    ears = ScriptedTranscriber([speech(whole)], fitted=Transcript(text=fitted, confidence=0.9))
+    found = with_witness(
+        RECORDING, known_as(unsure()), CAFE, 1, lambda: ears, lambda _one, _other: AGREEMENT
+    ).transcript
+    assert (found.witness, found.agreed, len(ears.heard)) == (told, agreed, heard)
+
+
+def test_what_was_measured_of_a_recogniser_holds_for_its_fitted_hearing() -> None:
+    fitted = speech(SAID).model_copy(update={"source": f"{TINY}+fitted"})
+    ears = ScriptedTranscriber([speech("two mochas")], fitted=fitted)
+    one = unsure().model_copy(update={"source": f"{BASE}+fitted"})
+    found = with_witness(RECORDING, known_as(one), CAFE, 1, lambda: ears, agreement).transcript
+    assert found.agreed
+    assert found.confidence == found.agreement == agreement(BASE, TINY)
+
+
+def test_a_whole_hearing_that_fails_leaves_the_doubt() -> None:
+    ears = ScriptedTranscriber([EngineUnavailable("away")], fitted=speech("two mochas"))
+    found = with_witness(RECORDING, known_as(unsure()), CAFE, 1, lambda: ears, lambda *_: AGREEMENT)
+    assert (found.transcript.agreed, found.transcript.confidence) == (False, 0.6)
+
+
+@pytest.mark.parametrize(
     "other",
     [
         SAID,
