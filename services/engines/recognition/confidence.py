@@ -16,6 +16,9 @@ A share over that mix of noise levels is no promise about another room: it order
 `exp(avg_logprob)` orders them worse), and its level is right as far as the room is like the mix. What has
 no table gets `fallback`, the lowest of all tables less a tenth, so that it asks more often.
 
+A key that ends in `+fitted` is of hearings in a window of the recording's own length (`encoded.py`); where it
+has none there are no such hearings.
+
 `agreements` holds, for a pair of recognisers, how many orders were right of those that both came to by
 themselves (`services/hearing/second_recogniser.py`), among hearings of the first under the floor of 0.72
 alone: that is where agreement is needed. Its `confidence` is (right + 1) / (heard + 2); above the floor it is

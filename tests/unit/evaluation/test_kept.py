@@ -119,6 +119,19 @@ def test_what_a_hearing_depends_on_makes_it_heard_anew(folder: Path, recording: 
         assert len(inner.heard) == 1
 
 
+@pytest.mark.parametrize("fitted", [AGAIN, None])
+def test_a_fitted_hearing_is_kept_beside_the_whole_one_and_so_is_that_there_is_none(
+    folder: Path, recording: Path, fitted: Transcript | None
+) -> None:
+    once, inner = ears(folder)
+    inner.fitted = fitted
+    assert once.transcribe_fitted(recorded(recording), "en") == fitted
+    assert once.transcribe(recorded(recording), "en") == FIRST
+    later, other = ears(folder)
+    other.fitted = FIRST
+    assert later.transcribe_fitted(recorded(recording), "en") == fitted
+
+
 def test_a_second_hearing_is_kept_by_its_hints_and_its_first(folder: Path, recording: Path) -> None:
     once, inner = ears(folder)
     assert once.transcribe(recorded(recording), "en") == FIRST
