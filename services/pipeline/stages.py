@@ -75,6 +75,8 @@ def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
         menu.version,
         tools.second_transcriber,
         tools.agreement,
+        floor=floor,
+        field_threshold=tools.field_threshold,
         open_too=tools.reader != "off",
     )
 

@@ -207,6 +207,7 @@ class WhisperTranscriber:
                 first.language,
                 initial_prompt=f"Order: {', '.join(hints)}.",
                 # It tends to go on talking once the order is over.
+                until_s=first.words[-1].end_s if first.words else 0.0,
                 max_new_tokens=_TOKENS_A_WORD * len(first.words) + _SPARE_TOKENS,
             )
         start = first.words[0].start_s - _MARGIN_S if first.words else 0.0
@@ -229,9 +230,18 @@ class WhisperTranscriber:
         """Model, precision, options and language: what a confidence table holds for."""
         return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}"
 
-    def hear(self, samples: Samples, language: str, *, fitted: bool = False, **options: Any) -> list[Segment]:
+    def hear(
+        self,
+        samples: Samples,
+        language: str,
+        *,
+        fitted: bool = False,
+        until_s: float = math.inf,
+        **options: Any,
+    ) -> list[Segment]:
         """Every segment that the model wrote, phantoms too, for float32 mono `samples` at `RATE`; `options`
-        go before `OPTIONS`. `fitted`: in windows of the recording's own length (`encoded.py`).
+        go before `OPTIONS`. `fitted`: in windows of the recording's own length (`encoded.py`). Once it has
+        written as far as `until_s` (seconds), no further window is heard.
 
         Raises:
             EngineMisconfigured: the model does not know `language`.
@@ -245,17 +255,15 @@ class WhisperTranscriber:
             )
         try:
             with self._model.encode.fitted(fitted):
-                segments, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
-                return [
-                    Segment(
-                        text=segment.text,
-                        words=_words(segment.words or (), spaced=language not in _UNSPACED),
-                        avg_logprob=segment.avg_logprob,
-                        no_speech=segment.no_speech_prob,
-                        compression=segment.compression_ratio,
-                    )
-                    for segment in segments
-                ]
+                found, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
+                segments: list[Segment] = []
+                for one in found:  # each window when it is asked for
+                    words = _words(one.words or (), spaced=language not in _UNSPACED)
+                    measures = one.avg_logprob, one.no_speech_prob, one.compression_ratio
+                    segments.append(Segment(one.text, words, *measures))
+                    if one.end >= until_s:
+                        break
+                return segments
         except (RuntimeError, MemoryError) as error:
             raise EngineUnavailable(f"The speech model failed: {error}") from error
 

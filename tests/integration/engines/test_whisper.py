@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import wave
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import numpy as np
@@ -123,6 +126,26 @@ def test_samples_are_heard(ears: WhisperTranscriber) -> None:
         assert heard.words_of(span)
 
 
+@pytest.mark.parametrize(("until_s", "windows"), [(2.0, 1), (2.01, 2), (math.inf, 2)])
+def test_no_window_is_heard_after_the_end(until_s: float, windows: int) -> None:
+    heard: list[int] = []
+
+    def segments() -> Iterator[SimpleNamespace]:
+        for number in range(2):
+            heard.append(number)
+            measures = {"avg_logprob": -0.1, "no_speech_prob": 0.0, "compression_ratio": 1.0}
+            yield SimpleNamespace(text="tea", words=(), end=2.0 * (number + 1), **measures)
+
+    ears = WhisperTranscriber("nowhere", name="stand-in")
+    ears._model = SimpleNamespace(
+        supported_languages=("en",),
+        encode=Encoded(lambda _: None),
+        transcribe=lambda *_, **__: (segments(), None),
+    )
+    assert len(ears.hear(TIME.astype(np.float32), "en", until_s=until_s)) == windows
+    assert len(heard) == windows
+
+
 def test_a_second_hearing_adds_nothing_outside_the_first(ears: WhisperTranscriber) -> None:
     row = samples()[0]
     recording = stored(RECORDINGS / row["audio"])
@@ -151,7 +174,9 @@ def test_a_second_recogniser_bears_out_what_it_hears_too(
     found = hear(recording, "en", menu, 1, ears, floor=WHOLE)
     heard = found.transcript
     assert heard.confidence < SURE
-    transcript = with_witness(recording, found, menu, 1, lambda: second, agreement).transcript
+    transcript = with_witness(
+        recording, found, menu, 1, lambda: second, agreement, floor=0.72, field_threshold=1.1
+    ).transcript
     assert transcript.witness
     assert (transcript.text, transcript.agreed) == (heard.text, agreed)
     share = agreement(ears.key("en"), second.key("en"))
@@ -176,6 +201,7 @@ def test_an_order_is_decoded_once_however_often_it_is_heard(
     parts = bootstrap(Settings(home=tmp_path))
     tools = replace(
         parts.tools,
+        field_threshold=1.1,  # so that the second recogniser is asked
         recording=lambda _key: nullcontext(RECORDINGS / sample),
         menu=lambda shop, menu_id, version: works.menus.of(shop).get(menu_id, version),
     )

@@ -187,7 +187,7 @@ class Ears:
     def transcribe(self, *_: Any, **__: Any) -> Any:
         word = SimpleNamespace(word=" latte", start=0.0, end=0.4, probability=0.9)
         segment = SimpleNamespace(
-            text="latte", words=[word], avg_logprob=-0.1, no_speech_prob=0.0, compression_ratio=1.0
+            text="latte", words=[word], end=0.4, avg_logprob=-0.1, no_speech_prob=0.0, compression_ratio=1.0
         )
         return [segment], None
 

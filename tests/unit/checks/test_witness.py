@@ -9,7 +9,7 @@ import pytest
 from infra.settings import Settings
 from infra.weights.models import ModelError
 from schemas.errors import EngineUnavailable, TooMuchToRead
-from schemas.transcript import Transcript
+from schemas.transcript import Transcript, Word
 from services.bootstrap import bootstrap
 from services.checks.evidence import check_hearing
 from services.checks.one_cart import undoubted_cart
@@ -22,6 +22,7 @@ from tests.stand_ins import AGREEMENT, CAFE, SAID, ScriptedTranscriber, recorded
 
 FILE = Path("order.flac")
 RECORDING = recorded(FILE)
+DOUBT = {"floor": 0.72, "field_threshold": 0.94}
 BASE, TINY = (f"faster-whisper-{name}/int8/beam5-t0-vad/en" for name in ("base", "tiny.en"))
 
 
@@ -36,7 +37,7 @@ def asked(
     ears = ScriptedTranscriber([other])
     known = known_as(heard)
     found = with_witness(
-        RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: share, open_too=open_too
+        RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: share, open_too=open_too, **DOUBT
     )
     assert found.evidence is known.evidence
     return found.transcript, ears
@@ -65,23 +66,41 @@ def test_a_fitted_hearing_may_agree_and_only_a_whole_one_may_not(
 ) -> None:
     ears = ScriptedTranscriber([speech(whole)], fitted=Transcript(text=fitted, confidence=0.9))
     found = with_witness(
-        RECORDING, known_as(unsure()), CAFE, 1, lambda: ears, lambda _one, _other: AGREEMENT
+        RECORDING, known_as(unsure()), CAFE, 1, lambda: ears, lambda _one, _other: AGREEMENT, **DOUBT
     ).transcript
     assert (found.witness, found.agreed, len(ears.heard)) == (told, agreed, heard)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "least", "times"),
+    [(0.72, 0.97, 0), (0.95, 0.97, 0), (0.71, 0.97, 1), (0.95, 0.2, 1)],
+    ids=["at the floor", "sure", "under the floor", "words of a field are not sure"],
+)
+def test_it_is_asked_where_agreement_could_settle_a_doubt(
+    confidence: float, least: float, times: int
+) -> None:
+    """By the floor and the confidence of each field, where these can be told."""
+    words = [
+        Word(text=word, start_s=i, end_s=i + 1, probability=least if i < 4 else 0.97)
+        for i, word in enumerate(SAID.split())
+    ]
+    heard = Transcript(text=SAID, confidence=confidence, words=tuple(words), source=BASE)
+    _, ears = asked(heard, speech(SAID))
+    assert len(ears.heard) == times
 
 
 def test_what_was_measured_of_a_recogniser_holds_for_its_fitted_hearing() -> None:
     fitted = speech(SAID).model_copy(update={"source": f"{TINY}+fitted"})
     ears = ScriptedTranscriber([speech("two mochas")], fitted=fitted)
     one = unsure().model_copy(update={"source": f"{BASE}+fitted"})
-    found = with_witness(RECORDING, known_as(one), CAFE, 1, lambda: ears, agreement).transcript
+    found = with_witness(RECORDING, known_as(one), CAFE, 1, lambda: ears, agreement, **DOUBT).transcript
     assert found.agreed
     assert found.confidence == found.agreement == agreement(BASE, TINY)
 
 
 def test_a_whole_hearing_that_fails_leaves_the_doubt() -> None:
     ears = ScriptedTranscriber([EngineUnavailable("away")], fitted=speech("two mochas"))
-    found = with_witness(RECORDING, known_as(unsure()), CAFE, 1, lambda: ears, lambda *_: AGREEMENT)
+    found = with_witness(RECORDING, known_as(unsure()), CAFE, 1, lambda: ears, lambda *_: AGREEMENT, **DOUBT)
     assert (found.transcript.agreed, found.transcript.confidence) == (False, 0.6)
 
 
@@ -177,7 +196,7 @@ def test_without_a_second_recogniser_or_its_weights_everything_stays() -> None:
         raise ModelError("The weights are not there.", hint="Run `make weights`.")
 
     for second in (missing, lambda: None):
-        found = with_witness(RECORDING, known_as(unsure()), CAFE, 1, second, agreement)
+        found = with_witness(RECORDING, known_as(unsure()), CAFE, 1, second, agreement, **DOUBT)
         assert found.transcript == unsure()
 
 
@@ -226,5 +245,7 @@ def test_what_the_second_heard_and_nobody_can_read_vouches_for_nothing(
 
     monkeypatch.setattr(second_recogniser, "read_order", unreadable)
     ears = ScriptedTranscriber([speech(f"{SAID} today")])
-    found = with_witness(RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: AGREEMENT).transcript
+    found = with_witness(
+        RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: AGREEMENT, **DOUBT
+    ).transcript
     assert (found.witness, found.agreed, found.confidence) == (f"{SAID} today", False, heard.confidence)
