@@ -15,6 +15,7 @@ from services.engines.masks.grammar import build_mask
 from tests.bench.chat import Answer, Chat
 from tests.bench.orders import Order
 from tests.bench.repairing import repaired
+from tests.bench.techniques.favoured import ALONE, BIAS, favoured
 from tests.bench.techniques.forms import BASE, FORMS, Form
 from tests.bench.techniques.reading import read
 from tests.bench.techniques.wire import cut_down, wire_schema
@@ -69,12 +70,31 @@ def _drafted(chat: Chat, order: Order, sampling: Body) -> list[Answer]:
     return [draft, chat.ask(again, **body, **_evidence(order))]
 
 
+def _favouring(by: float) -> Callable[[Chat, Order, Body], list[Answer]]:
+    """`logit_bias` on the tokens of carts, in a free answer."""
+
+    def ask(chat: Chat, order: Order, sampling: Body) -> list[Answer]:
+        body = {"max_tokens": MAX_TOKENS, **sampling, "logit_bias": favoured(chat, order, by)}
+        return [chat.ask(order.messages(), **body)]
+
+    return ask
+
+
 def _free(order: Order) -> Body:
     return {}
 
 
 def _json_mode(order: Order) -> Body:
     return {"response_format": {"type": "json_object"}}
+
+
+def _called(order: Order) -> Body:
+    """A function whose arguments are the cart, and no other answer: vLLM masks it as it masks a schema."""
+    function = {"name": "cart", "description": "Takes the cart.", "parameters": wire_schema(order.menu)}
+    return {
+        "tools": [{"type": "function", "function": function}],
+        "tool_choice": {"type": "function", "function": {"name": "cart"}},
+    }
 
 
 def _schema(order: Order) -> Body:
@@ -105,6 +125,10 @@ METHODS = (
     Method("prompt", "prompt only", "guidance", _once(_free)),
     Method("repair", "prompt, then up to two repairs", "guidance", _repaired),
     Method("json-mode", "JSON mode", "guidance", _once(_json_mode)),
+    Method("bias", "`logit_bias`, a cart's tokens likelier", "guidance", _favouring(BIAS)),
+    Method("bias-alone", "`logit_bias`, a cart's tokens alone", "guidance", _favouring(ALONE)),
+    Method("tools", "function calling, llguidance", "guidance", _once(_called)),
+    Method("lm-format-enforcer", "schema, lm-format-enforcer", "lm-format-enforcer", _once(_schema)),
     Method("outlines", "schema, Outlines (cut down)", "outlines", _once(_cut_schema)),
     Method("xgrammar", "schema, XGrammar", "xgrammar", _once(_schema)),
     Method("schema-llguidance", "schema, llguidance", "guidance", _once(_schema)),
