@@ -18,6 +18,7 @@ from tests.bench.repairing import repaired
 from tests.bench.techniques.favoured import ALONE, BIAS, favoured
 from tests.bench.techniques.forms import BASE, FORMS, Form
 from tests.bench.techniques.reading import read
+from tests.bench.techniques.templated import templated
 from tests.bench.techniques.wire import cut_down, wire_schema
 
 MAX_TOKENS = 400  # the longest gold cart of the sets takes under 300
@@ -128,6 +129,7 @@ METHODS = (
     Method("bias", "`logit_bias`, a cart's tokens likelier", "guidance", _favouring(BIAS)),
     Method("bias-alone", "`logit_bias`, a cart's tokens alone", "guidance", _favouring(ALONE)),
     Method("tools", "function calling, llguidance", "guidance", _once(_called)),
+    Method("template", "template with holes, llguidance", "guidance", templated),
     Method("lm-format-enforcer", "schema, lm-format-enforcer", "lm-format-enforcer", _once(_schema)),
     Method("outlines", "schema, Outlines (cut down)", "outlines", _once(_cut_schema)),
     Method("xgrammar", "schema, XGrammar", "xgrammar", _once(_schema)),
