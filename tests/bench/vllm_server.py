@@ -161,9 +161,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add_arguments(parser)
-    parser.add_argument(
-        "--backend", choices=("guidance", "xgrammar", "outlines", "lm-format-enforcer"), default="guidance"
-    )
+    parser.add_argument("--backend", choices=("guidance", "xgrammar", "outlines"), default="guidance")
     parser.add_argument("--port", type=int, required=True)
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the server is ended too

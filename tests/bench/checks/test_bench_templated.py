@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import httpx
@@ -23,7 +24,7 @@ class Meaning:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.offered: list[list[str]] = []
+        self.offered: list[str] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         body = json.loads(request.content)
@@ -35,12 +36,11 @@ class Meaning:
         return httpx.Response(200, json={"choices": [choice], "usage": usage})
 
     def filled(self, rest: str, hole: dict[str, Any]) -> str:
-        if "choice" in hole:
-            self.offered.append(hole["choice"])
-            (chosen,) = (choice for choice in hole["choice"] if rest.startswith(choice))
-            return str(chosen)
         if "regex" in hole:
-            return rest[: len(rest) - len(rest.lstrip("0123456789"))]
+            self.offered.append(hole["regex"])
+            found = re.match(hole["regex"], rest)
+            assert found
+            return found.group()
         return rest.partition('"')[0]
 
 
@@ -83,13 +83,13 @@ def test_an_item_is_offered_its_own_options_and_none_twice(monkeypatch: pytest.M
     templated(chat_with(meaning, monkeypatch), Order("x", "x", labels.menu, []), {})
     line = draft.lines[0]
     assert isinstance(line, ItemLine)
-    item = next(item for item in labels.menu.items if item.sku == line.sku)
-    first, second = [offer for offer in meaning.offered if any('"group"' in one for one in offer)][:2]
-    groups = {json.loads(f"{choice}}}")["group"] for choice in first}
-    assert groups == {labels.groups[group] for group in item.option_groups}
-    taken = labels.options[line.options[0].group, line.options[0].id]
-    assert any(f'"id":"{taken}"' in choice for choice in first)
-    assert not any(f'"id":"{taken}"' in choice for choice in second)
+    own = next(item for item in labels.menu.items if item.sku == line.sku).option_groups
+    first, second = [re.compile(offer) for offer in meaning.offered if '","id":"' in offer]
+    for (group, option), name in labels.options.items():
+        text = f'{labels.groups[group]}","id":"{name}"}}]}}]}}'
+        assert bool(first.fullmatch(text)) == (group in own), text
+        taken = (group, option) == (line.options[0].group, line.options[0].id)
+        assert bool(second.fullmatch(text)) == (group in own and not taken), text
 
 
 def test_a_hole_that_is_refused_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:

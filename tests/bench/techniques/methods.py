@@ -89,13 +89,18 @@ def _json_mode(order: Order) -> Body:
     return {"response_format": {"type": "json_object"}}
 
 
-def _called(order: Order) -> Body:
-    """A function whose arguments are the cart, and no other answer: vLLM masks it as it masks a schema."""
-    function = {"name": "cart", "description": "Takes the cart.", "parameters": wire_schema(order.menu)}
-    return {
-        "tools": [{"type": "function", "function": function}],
-        "tool_choice": {"type": "function", "function": {"name": "cart"}},
-    }
+def _called(*, strict: bool) -> Callable[[Order], Body]:
+    """A function that takes the cart, and no other answer. vLLM 0.32 masks the arguments of a strict one, and
+    of any other the envelope alone, in XGrammar's own way, which its llguidance refuses."""
+
+    def constraint(order: Order) -> Body:
+        function = {"name": "cart", "description": "Takes the cart.", "parameters": wire_schema(order.menu)}
+        return {
+            "tools": [{"type": "function", "function": {**function, "strict": strict}}],
+            "tool_choice": {"type": "function", "function": {"name": "cart"}},
+        }
+
+    return constraint
 
 
 def _schema(order: Order) -> Body:
@@ -128,9 +133,9 @@ METHODS = (
     Method("json-mode", "JSON mode", "guidance", _once(_json_mode)),
     Method("bias", "`logit_bias`, a cart's tokens likelier", "guidance", _favouring(BIAS)),
     Method("bias-alone", "`logit_bias`, a cart's tokens alone", "guidance", _favouring(ALONE)),
-    Method("tools", "function calling, llguidance", "guidance", _once(_called)),
+    Method("tools", "function calling", "xgrammar", _once(_called(strict=False))),
+    Method("tools-strict", "function calling, strict, XGrammar", "xgrammar", _once(_called(strict=True))),
     Method("template", "template with holes, llguidance", "guidance", templated),
-    Method("lm-format-enforcer", "schema, lm-format-enforcer", "lm-format-enforcer", _once(_schema)),
     Method("outlines", "schema, Outlines (cut down)", "outlines", _once(_cut_schema)),
     Method("xgrammar", "schema, XGrammar", "xgrammar", _once(_schema)),
     Method("schema-llguidance", "schema, llguidance", "guidance", _once(_schema)),

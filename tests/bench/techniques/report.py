@@ -27,7 +27,7 @@ SHORT = {
     "prompt": "prompt only", "repair": "repair loop", "json-mode": "JSON mode", "outlines": "Outlines, cut",
     "xgrammar": "XGrammar", "schema-llguidance": "llguidance", "evidence": "evidence mask",
     "draft": "draft, then mask", "bias": "logit_bias", "bias-alone": "logit_bias, alone",
-    "tools": "function call", "template": "template", "lm-format-enforcer": "lm-format-enf.",
+    "tools": "function call", "tools-strict": "function, strict", "template": "template",
 }  # fmt: skip
 
 Figures = Mapping[str, Any]
