@@ -117,7 +117,7 @@ bench-hearing: weights ## the transcribe stage against bare faster-whisper on th
 bench-retrieval: setup ## recall of retrieval on the golden sets, and its cost on menus of 40 to 10,000 items
 	@$(BIN)/python tests/bench/retrieval.py $(ARGS)
 
-bench-techniques: setup $(VLLM_MODEL)/config.json ## prompt, repair, JSON mode, three maskers and ours, side by side on vLLM (about 45 minutes; docs/benchmarks)
+bench-techniques: setup $(VLLM_MODEL)/config.json ## prompt, repair, JSON mode, logit_bias, templates, function calls, three maskers and ours, side by side on vLLM (over an hour; docs/benchmarks)
 	@$(BIN)/python -m tests.bench.techniques --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 	@$(BIN)/python -m tests.bench.techniques.streams
 	@$(VLLM)/bin/python -m tests.bench.techniques.masks --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json

@@ -74,5 +74,15 @@ class Chat:
         found: dict[str, Any] = self._post(chat, body).raise_for_status().json()
         return found
 
+    def tokens(self, text: str) -> list[int]:
+        """The text as vLLM's tokenizer cuts it, marks read as marks.
+
+        Raises:
+            httpx.HTTPError: no answer, or a refusal.
+        """
+        asked = {"model": self._model, "prompt": text, "add_special_tokens": False}
+        found: list[int] = self._http.post("/tokenize", json=asked).raise_for_status().json()["tokens"]
+        return found
+
     def _post(self, chat: list[Message], body: dict[str, Any]) -> httpx.Response:
         return self._http.post("/v1/chat/completions", json={"model": self._model, "messages": chat, **body})

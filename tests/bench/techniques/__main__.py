@@ -31,6 +31,8 @@ from tests.bench.techniques.reading import exact, exact_when_tidied, read
 from tests.bench.vllm_server import about, add_arguments, vllm_server
 
 FIRST_PORT = 9101
+# vLLM refuses requests that name a function without a parser of calls. Hermes' is Qwen's.
+CALLS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
 T = TypeVar("T")
 
 
@@ -122,7 +124,7 @@ def main() -> int:
             urls[backend] = stack.enter_context(
                 vllm_server(
                     args.python, args.model, backend=backend, port=FIRST_PORT + number, device=args.device,
-                    threads=args.threads,
+                    threads=args.threads, extra=CALLS,
                 )
             )  # fmt: skip
         chats = {backend: Chat(url, args.model.name) for backend, url in urls.items()}

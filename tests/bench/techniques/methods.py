@@ -15,8 +15,10 @@ from services.engines.masks.grammar import build_mask
 from tests.bench.chat import Answer, Chat
 from tests.bench.orders import Order
 from tests.bench.repairing import repaired
+from tests.bench.techniques.favoured import ALONE, BIAS, favoured
 from tests.bench.techniques.forms import BASE, FORMS, Form
 from tests.bench.techniques.reading import read
+from tests.bench.techniques.templated import templated
 from tests.bench.techniques.wire import cut_down, wire_schema
 
 MAX_TOKENS = 400  # the longest gold cart of the sets takes under 300
@@ -69,12 +71,36 @@ def _drafted(chat: Chat, order: Order, sampling: Body) -> list[Answer]:
     return [draft, chat.ask(again, **body, **_evidence(order))]
 
 
+def _favouring(by: float) -> Callable[[Chat, Order, Body], list[Answer]]:
+    """`logit_bias` on the tokens of carts, in a free answer."""
+
+    def ask(chat: Chat, order: Order, sampling: Body) -> list[Answer]:
+        body = {"max_tokens": MAX_TOKENS, **sampling, "logit_bias": favoured(chat, order, by)}
+        return [chat.ask(order.messages(), **body)]
+
+    return ask
+
+
 def _free(order: Order) -> Body:
     return {}
 
 
 def _json_mode(order: Order) -> Body:
     return {"response_format": {"type": "json_object"}}
+
+
+def _called(*, strict: bool) -> Callable[[Order], Body]:
+    """A function that takes the cart, and no other answer. vLLM 0.32 masks the arguments of a strict one, and
+    of any other the envelope alone, in XGrammar's own way, which its llguidance refuses."""
+
+    def constraint(order: Order) -> Body:
+        function = {"name": "cart", "description": "Takes the cart.", "parameters": wire_schema(order.menu)}
+        return {
+            "tools": [{"type": "function", "function": {**function, "strict": strict}}],
+            "tool_choice": {"type": "function", "function": {"name": "cart"}},
+        }
+
+    return constraint
 
 
 def _schema(order: Order) -> Body:
@@ -105,6 +131,11 @@ METHODS = (
     Method("prompt", "prompt only", "guidance", _once(_free)),
     Method("repair", "prompt, then up to two repairs", "guidance", _repaired),
     Method("json-mode", "JSON mode", "guidance", _once(_json_mode)),
+    Method("bias", "`logit_bias`, a cart's tokens likelier", "guidance", _favouring(BIAS)),
+    Method("bias-alone", "`logit_bias`, a cart's tokens alone", "guidance", _favouring(ALONE)),
+    Method("tools", "function calling", "xgrammar", _once(_called(strict=False))),
+    Method("tools-strict", "function calling, strict, XGrammar", "xgrammar", _once(_called(strict=True))),
+    Method("template", "template with holes, llguidance", "guidance", templated),
     Method("outlines", "schema, Outlines (cut down)", "outlines", _once(_cut_schema)),
     Method("xgrammar", "schema, XGrammar", "xgrammar", _once(_schema)),
     Method("schema-llguidance", "schema, llguidance", "guidance", _once(_schema)),

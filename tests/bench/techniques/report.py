@@ -26,7 +26,8 @@ OURS = "evidence"
 SHORT = {
     "prompt": "prompt only", "repair": "repair loop", "json-mode": "JSON mode", "outlines": "Outlines, cut",
     "xgrammar": "XGrammar", "schema-llguidance": "llguidance", "evidence": "evidence mask",
-    "draft": "draft, then mask",
+    "draft": "draft, then mask", "bias": "logit_bias", "bias-alone": "logit_bias, alone",
+    "tools": "function call", "tools-strict": "function, strict", "template": "template",
 }  # fmt: skip
 
 Figures = Mapping[str, Any]
