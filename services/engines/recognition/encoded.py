@@ -8,6 +8,7 @@ window). So one is only taken where it leaves no doubt: `services/hearing/second
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,7 +34,7 @@ class Encoded:
 
     def __init__(self, encode: Callable[[Samples], Any]) -> None:
         self._encode = encode
-        self._fits = False
+        self._thread = threading.local()  # others may hear whole with the same model meanwhile
         self.forget()
 
     def forget(self) -> None:
@@ -41,15 +42,15 @@ class Encoded:
 
     @contextmanager
     def fitted(self, fits: bool = True) -> Iterator[None]:
-        """For the block: each window as long as what is in it, and none is remembered."""
-        self._fits = fits
+        """For the block, in this thread: each window as long as what is in it, and none is remembered."""
+        self._thread.fits = fits
         try:
             yield
         finally:
-            self._fits = False
+            self._thread.fits = False
 
     def __call__(self, features: Samples) -> Any:
-        if self._fits:
+        if getattr(self._thread, "fits", False):
             return self._encode(fitting(features))
         for known, output in self._known:
             if np.array_equal(known, features):

@@ -181,7 +181,7 @@ class WhisperTranscriber:
         if self._model is not None:
             self._model.encode.forget()
         with engine_took(role):
-            segments = self.hear(samples, language, **({FITTED: True} if fitted else {}))
+            segments = self.hear(samples, language, fitted=fitted)
         kept = [segment for segment in segments if not is_phantom(segment)]
         # The words' own texts, so that a span of the text always is a run of words with times.
         text = " ".join(

@@ -6,6 +6,7 @@ import json
 import math
 import wave
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -258,6 +259,16 @@ def test_a_fitted_window_is_neither_remembered_nor_remembered_for_another() -> N
             remembering(window)
     remembering(window)
     assert encoded == [300, 3000, 300]
+
+
+def test_what_one_thread_hears_fitted_another_hears_whole() -> None:
+    """As when several orders are evaluated at once, by one model."""
+    encoded: list[int] = []
+    remembering = Encoded(lambda features: encoded.append(features.shape[1]))
+    with remembering.fitted(), ThreadPoolExecutor(1) as other:
+        other.submit(remembering, np.zeros((80, 3000), np.float32)).result()
+        remembering(np.zeros((80, 3000), np.float32))
+    assert encoded == [3000, 200]
 
 
 def test_a_fitted_hearing_hears_the_samples_too(ears: WhisperTranscriber) -> None:
