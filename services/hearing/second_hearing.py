@@ -32,8 +32,6 @@ from services.reading.order import read_order
 
 # About 150 tokens; Whisper reads at most 223 of what is put before a recording.
 MAX_HINTS = 48
-# As a floor: no fitted hearing stands, all are whole.
-WHOLE = 1.1
 _WIDEST = 3
 
 

@@ -20,9 +20,9 @@ from typing import Any
 
 from schemas.menu import Menu
 from services.engines.ports import Recording, Transcriber
-from services.hearing.second_hearing import WHOLE, hear
+from services.hearing.second_hearing import hear
 from services.training.orders import HEARD, Row, Shop, shops
-from tests.bench.fields.hear import listener, samples
+from tests.bench.fields.hear import FLOOR, listener, samples
 
 VOICES = (
     "af_heart af_nicole af_sarah af_sky am_michael am_puck am_eric am_adam "
@@ -78,7 +78,7 @@ def hear_part(folder: Path, menus: Mapping[str, Menu], ears: Transcriber) -> int
             if spoken["id"] in known or not file.exists():
                 continue
             menu = menus[spoken["menu"]]
-            transcript = hear(Recording(file, samples), menu.language, menu, 1, ears, floor=WHOLE).transcript
+            transcript = hear(Recording(file, samples), menu.language, menu, 1, ears, floor=FLOOR).transcript
             noise = spoken["noise"] and f"{spoken['noise']['kind']} {spoken['noise']['snr_db']:.0f} dB"
             found = {"id": spoken["id"], "said": spoken["text"], "heard": transcript.text}
             found |= {key: spoken[key] for key in ("voice", "speed", "band")} | {"noise": noise}

@@ -29,9 +29,9 @@ from services.checks.one_cart import undoubted_cart
 from services.checks.triage import doubts
 from services.engines.ports import Recording
 from services.evaluation.hearing import word_errors
-from services.hearing.second_hearing import WHOLE, hear
+from services.hearing.second_hearing import hear
 from services.reading.order import read_order
-from tests.bench.fields.hear import listener, samples
+from tests.bench.fields.hear import FLOOR, listener, samples
 from tests.unit.reading.test_told import proposed
 
 
@@ -45,7 +45,7 @@ def heard(folder: Path, rows: list[dict[str, Any]], menu: Menu) -> dict[str, Tra
         for row in rows:
             if row["id"] not in known:
                 recording = Recording(folder / f"{row['id']}.flac", samples)
-                known[row["id"]] = hear(recording, menu.language, menu, 1, ears, floor=WHOLE).transcript
+                known[row["id"]] = hear(recording, menu.language, menu, 1, ears, floor=FLOOR).transcript
                 told = {"id": row["id"], "transcript": known[row["id"]].model_dump(mode="json")}
                 out.write(json.dumps(told, ensure_ascii=False) + "\n")
                 out.flush()

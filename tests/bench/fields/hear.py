@@ -30,7 +30,7 @@ from services.engines.ports import Recording as Spoken
 from services.engines.recognition.audio import RATE, Samples
 from services.engines.recognition.whisper import WhisperTranscriber
 from services.evaluation.run import read_gold
-from services.hearing.second_hearing import WHOLE, hear
+from services.hearing.second_hearing import hear
 from tests.golden.files import write
 from tests.golden.ladder import Rung, degrade
 
@@ -91,8 +91,11 @@ def samples(audio: Path) -> Samples:
     return np.asarray(decode_audio(str(audio), RATE), np.float32)
 
 
+FLOOR = settings().asr_threshold
+
+
 class Listener(WhisperTranscriber):
-    """The product's recogniser, which also remembers its first hearing."""
+    """The product's recogniser, always with its whole context, which also remembers its first hearing."""
 
     first: Transcript | None = None
 
@@ -104,7 +107,7 @@ class Listener(WhisperTranscriber):
 def listener(threads: int) -> Listener:
     config = settings()
     name = config.whisper_model
-    return Listener(resolve(name, config.models_dir), name=name, threads=threads)
+    return Listener(resolve(name, config.models_dir), name=name, threads=threads, fits=False)
 
 
 def main() -> None:
@@ -121,7 +124,7 @@ def main() -> None:
                 started = time.perf_counter()
                 audio = on_rung(one, rung, Path(folder))
                 spoken = Spoken(audio, samples)
-                final = hear(spoken, one.menu.language, one.menu, 1, ears, floor=WHOLE).transcript
+                final = hear(spoken, one.menu.language, one.menu, 1, ears, floor=FLOOR).transcript
                 first = ears.first if final.first_heard is not None else None
                 row = {
                     "id": one.gold["id"],

@@ -30,7 +30,7 @@ from services.engines.recognition.audio import DecodeLimits, read
 from services.engines.recognition.confidence import agreement, is_measured
 from services.engines.recognition.encoded import Encoded, fitting
 from services.engines.recognition.whisper import WhisperTranscriber
-from services.hearing.second_hearing import WHOLE, hear
+from services.hearing.second_hearing import hear
 from services.hearing.second_recogniser import SURE, with_witness
 from services.pipeline import stages
 from tests.stand_ins import TESTER, Works, sample_menu
@@ -40,6 +40,7 @@ pytestmark = pytest.mark.models
 MODEL, SECOND = "faster-whisper-base", "faster-whisper-tiny.en"
 RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
 RATE = 16_000
+WHOLE = 1.1  # a floor that no fitted hearing reaches
 TIME = np.arange(4 * RATE) / RATE
 
 
