@@ -8,23 +8,27 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from infra.addresses import LOOPBACK
 from infra.blobs.store import Blobs
-from infra.observability import tracing
 from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from infra.sql.notices import Notices, notices
 from schemas.errors import EngineUnavailable, InputError, SaycartError, Unreadable
 from schemas.menu import Menu
-from schemas.shops.access import EVERY_SHOP, Role
-from schemas.shops.staff import roles_named
+from schemas.shops.access import EVERY_SHOP
 from schemas.shops.webhook import TO_ENDPOINTS, types_named
 from services.engine_parts import EngineParts
 from services.engines.ports import Recording
 from services.pipeline.ports import Doorbell, Tools
 from services.readiness import Finding, check_addresses, found, queue_state
 from services.recordings import at_hand, store_of
+from services.settings_checks import (
+    check_open,
+    check_provider,
+    check_traces,
+    provider_registration,
+    webhook_signer,
+)
 from services.storage.audit.log import AuditLog
 from services.storage.counts.tallies import TallyStore
 from services.storage.orders.event_weeks import EventWeeks
@@ -50,8 +54,7 @@ from services.storage.shops.store import ShopStore
 if TYPE_CHECKING:
     import threading
 
-    from infra.oidc import Provider, Registration
-    from infra.webhooks import Signer
+    from infra.oidc import Provider
     from services.masked.answering import Answering
 
 log = structlog.get_logger()
@@ -286,101 +289,6 @@ class Container(EngineParts):
 
     def close(self) -> None:
         self.database.close()
-
-
-def check_open(settings: Settings) -> None:
-    """Raises InputError where whoever reaches this machine could do everything."""
-    if settings.open and settings.api_host not in LOOPBACK:
-        raise InputError(
-            f"SAYCART_OPEN lets every caller do everything, and the API listens on {settings.api_host}",
-            hint="Take it away, or listen on 127.0.0.1.",
-        )
-
-
-def check_traces(settings: Settings) -> None:
-    """Raises InputError where traces are asked for and can't be sent."""
-    try:
-        tracing.check(settings)
-    except tracing.CannotTrace as error:
-        raise InputError(str(error), hint=error.hint) from None
-
-
-def check_tasks(settings: Settings) -> None:
-    """Load the masked tasks that a deployment names itself, so that a fault shows at its start. The shipped
-    ones are held by our tests, and wait until somebody asks for one.
-
-    Raises:
-        InputError: as `registered`.
-    """
-    if settings.masked_tasks != Settings.model_fields["masked_tasks"].default:
-        from services.masked.registry import registered
-
-        registered(settings.masked_tasks)
-
-
-def tells_somebody(settings: Settings) -> bool:
-    """Whether there may be something for a courier to do."""
-    return bool(settings.webhook_url) or settings.webhook_endpoints != "off"
-
-
-def check_provider(settings: Settings) -> dict[str, tuple[str, Role]]:
-    """Shop and role by group of the provider, where one is set.
-
-    Raises:
-        InputError: the groups can't be read, or as `provider_registration`.
-    """
-    if provider_registration(settings) is None:
-        return {}
-    try:
-        return roles_named(settings.oidc_roles)
-    except ValueError as error:
-        raise InputError(
-            f"SAYCART_OIDC_ROLES: {error}", hint="Such as: baristas=main:reviewer, leads=main:manager"
-        ) from None
-
-
-def provider_registration(settings: Settings) -> Registration | None:
-    """What saycart is to the provider of sign-ins; None when there is none.
-
-    Raises:
-        InputError: there is an issuer, and with it or the client id nobody can sign in.
-    """
-    if not settings.oidc_issuer:
-        return None
-    from infra.oidc import Registration
-
-    scopes = " ".join(dict.fromkeys(["openid", *settings.oidc_scopes.split()]))
-    try:
-        return Registration(
-            settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret, scopes
-        )
-    except ValueError as error:
-        raise InputError(
-            f"SAYCART_OIDC_ISSUER is set, and {error}",
-            hint="The issuer is what the provider calls itself, https://...; SAYCART_OIDC_CLIENT_ID is what "
-            "it calls saycart.",
-        ) from None
-
-
-def webhook_signer(settings: Settings) -> Signer | None:
-    """What signs messages to the shop's system; None when none are sent.
-
-    Raises:
-        InputError: there is a URL, and it or the secret can't be used.
-    """
-    if not settings.webhook_url:
-        return None
-    from infra.webhooks import Signer
-
-    if not settings.webhook_url.startswith(("https://", "http://")):
-        raise InputError("SAYCART_WEBHOOK_URL is no http address", hint="It begins with https:// or http://.")
-    try:
-        return Signer(settings.webhook_secret)
-    except ValueError as error:
-        raise InputError(
-            f"SAYCART_WEBHOOK_URL is set and SAYCART_WEBHOOK_SECRET can't be used: {error}",
-            hint='Make one with: echo "whsec_$(openssl rand -base64 32)", and give the receiver the same.',
-        ) from None
 
 
 def bootstrap(settings: Settings) -> Container:

@@ -33,7 +33,8 @@ from infra.sql.revisions import TablesUnfit
 from schemas.errors import InputError
 from services.api.app import create_app
 from services.api.gate.guard import Config, Door
-from services.bootstrap import bootstrap, check_tasks
+from services.bootstrap import bootstrap
+from services.settings_checks import check_tasks
 
 log = structlog.get_logger(__name__)
 

@@ -38,10 +38,11 @@ from infra.sql.prepare import prepare
 from infra.sql.revisions import TablesUnfit
 from schemas.errors import EngineMisconfigured, InputError
 from schemas.lifecycle import StageName
-from services.bootstrap import Container, bootstrap, check_traces
+from services.bootstrap import Container, bootstrap
 from services.pipeline import counted
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import Runner
+from services.settings_checks import check_traces
 from services.workers import measuring
 from services.workers.drain import Drain
 from services.workers.warming import Warming

@@ -28,7 +28,8 @@ from infra.sql.prepare import prepare
 from infra.sql.revisions import TablesUnfit
 from infra.webhooks import TOTAL_S, Answer, Poster, Target
 from schemas.errors import InputError, StorageUnavailable
-from services.bootstrap import bootstrap, check_traces, tells_somebody, webhook_signer
+from services.bootstrap import bootstrap
+from services.settings_checks import check_traces, tells_somebody, webhook_signer
 from services.storage.outbox.endpoint_ways import Ways
 from services.workers import measuring
 from services.workers.lanes import IN_FLIGHT, SLOW_S, Lanes

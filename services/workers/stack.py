@@ -31,7 +31,6 @@ from schemas.lifecycle import StageName
 from schemas.menu import Menu
 from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.shops.audit import Actor
-from services.bootstrap import check_open, check_tasks, check_traces, tells_somebody, webhook_signer
 from services.engines.servers import llama_server
 from services.engines.servers.embedded import (
     MODEL_TIMEOUT_S,
@@ -43,6 +42,7 @@ from services.engines.servers.embedded import (
     served_at,
 )
 from services.readiness import check_addresses
+from services.settings_checks import check_open, check_tasks, check_traces, tells_somebody, webhook_signer
 from services.storage.orders.store import OrderStore
 from services.storage.people.api_keys import KeyStore
 from services.storage.shops.menus import MenuStore

@@ -64,6 +64,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.evaluation", "services.evaluation.statistics",
     ),
     "services.readiness": ("schemas", "infra"),
+    "services.settings_checks": ("schemas", "infra", "services.masked"),
     "services.recordings": ("schemas", "infra"),
     "services.doorbell": ("schemas", "infra", "services.pipeline"),
     "services.engine_parts": ("schemas", "infra", "services.engines", "services.engines.ports"),
@@ -71,7 +72,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.reading", "services.reading.names", "services.checks", 
         "schemas", "infra", "services.engines", "services.engines.ports", "services.engine_parts",
         "services.storage", "services.pipeline", "services.doorbell", "services.readiness",
-        "services.recordings", "services.masked",
+        "services.recordings", "services.masked", "services.settings_checks",
     ),
     "services.desk": (
         "services.checks", 
@@ -79,8 +80,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.recordings", "services.masked", "services.naming",
     ),
     "services.workers": (
-        "schemas", "infra", "services.bootstrap", "services.readiness", "services.pipeline",
-        "services.recordings", "services.engines.servers.embedded",
+        "schemas", "infra", "services.bootstrap", "services.settings_checks", "services.readiness",
+        "services.pipeline", "services.recordings", "services.engines.servers.embedded",
     ),
     "services.api": (
         "services.checks", 
@@ -92,7 +93,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     # They join the API and the pages to one process, so they stand above both.
     "services.api.app": ("schemas", "services.bootstrap", "services.api", "services.web"),
-    "services.api.__main__": ("schemas", "infra", "services.bootstrap", "services.api", "services.api.app"),
+    "services.api.__main__": (
+        "schemas", "infra", "services.bootstrap", "services.settings_checks", "services.api",
+        "services.api.app",
+    ),
     "services.cli": (
         "services.reading", "services.checks",
         "schemas", "infra", "services.bootstrap", "services.evaluation", "services.evaluation.kept",

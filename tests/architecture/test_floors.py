@@ -197,7 +197,8 @@ import sys
 from pathlib import Path
 from infra.settings import Settings
 from services.api.app import create_app
-from services.bootstrap import bootstrap, check_tasks
+from services.bootstrap import bootstrap
+from services.settings_checks import check_tasks
 wanted = Settings(home=Path({str(tmp_path)!r}))
 check_tasks(wanted)
 parts = bootstrap(wanted)

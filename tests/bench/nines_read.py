@@ -1,11 +1,15 @@
 """Ten thousand different orders of all menus, read under the mask by the trained reader: does one fail?
 
     python -m tests.bench.nines_read [--orders 10000] [--skip 0] [--minutes 60] [--model NAME]
+    python -m tests.bench.nines_read --vllm http://127.0.0.1:8430 --skip 2223    # of `make vllm-cpu`
 
 The orders of `nines.py`, asked as the product asks its reader since ADR 69: the short form of the whole menu
 as the mask, the rules' guess as the prediction, the reader's own server. Each answer is judged by the mask,
 by `short_form.py`, which shares no code with it, as a `CartDraft`, and against the menu. Told too: in how
 many answers the mask chose against the model, which would have left the form there or written another cart.
+
+Of vLLM each answer is asked under the mask at once, where the product asks without it first (ADR 73), and is
+not scored, so it isn't known in how many the mask chose.
 
 Answers are kept as they come, and what was made of each menu; the same command goes on. The report is made
 of the kept answers alone. Orders come in the same order each time: `--skip` passes over those that a run
@@ -27,7 +31,10 @@ from schemas.errors import DecodeInvalid, DecodeTruncated
 from services.bootstrap import Container
 from services.checks.heard_words import with_heard
 from services.checks.two_readers import guessed
+from services.engines.decoding.calls import Calls
 from services.engines.ports import CartDecoder
+from services.engines.reader.adapters import made_for
+from services.engines.reader.reading import Sheet, request
 from services.engines.servers.embedded import reader_child, reader_served_at, served_at
 from services.reading.order import read_order
 from tests.bench.nines import ROOT, VALID, Order, Row, left, run, summary
@@ -58,10 +65,33 @@ def asked(order: Order, reader: CartDecoder) -> Row:
     }
 
 
+def asked_of_vllm(order: Order, calls: Calls, model: str, sheet: Sheet) -> Row:
+    """The same of vLLM, under the mask from the first token on."""
+    adapter = made_for(model)
+    assert adapter is not None, "no adapter is made for this model"
+    body = request(order.said, sheet, dialect="vllm", model=model, adapter=adapter.name)
+    document = calls.post("/v1/chat/completions", body)
+    choice = document["choices"][0]
+    text, ended = choice["message"]["content"] or "", choice["finish_reason"]
+    row: Row = {"id": order.id, "menu": order.menu.id, "said": order.said, "text": text}
+    if ended != "stop":
+        return row | {"verdict": "truncated", "why": str(ended)}
+    if not sheet.mask.accepts(text):
+        return row | {"verdict": "outside the mask"}
+    try:
+        draft = with_heard(tuple(sheet.names.read(text)), read_order(order.said, order.menu, 1))
+    except ValueError as error:
+        return row | {"verdict": "no cart", "why": str(error)[:300]}
+    return row | {
+        "verdict": VALID if resolves(draft, order.menu) else "not on this menu",
+        "tokens": document["usage"]["completion_tokens"],
+    }
+
+
 def told(rows: list[Row]) -> dict[str, Any]:
     """The counts of `nines.py`, and in how many answers the mask chose against the model."""
-    overruled = sum(bool(row.get("overruled")) for row in rows)
-    return summary(rows) | {"mask_chose_against_the_model": overruled}
+    known = [row["overruled"] for row in rows if "overruled" in row]
+    return summary(rows) | {"mask_chose_against_the_model": sum(map(bool, known)) if known else None}
 
 
 def main() -> int:
@@ -69,15 +99,20 @@ def main() -> int:
     parser.add_argument("--orders", type=int, default=10_000)
     parser.add_argument("--skip", type=int, default=0, help="of the first orders, which were asked before")
     parser.add_argument("--minutes", type=float, default=180.0, help="ask for so long; 0: report only")
+    parser.add_argument("--vllm", default="", metavar="URL", help="of a vLLM server with the adapter")
+    parser.add_argument("--in-flight", type=int, default=32, help="orders asked of vLLM at once")
     parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf")
     parser.add_argument("--work", type=Path, default=ROOT / "reports" / "nines")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks" / "masks" / "nines.json")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    name = f"reader {Path(args.model).stem}" + (f" from {args.skip}" if args.skip else "")
+    engine, behind = "vllm" if args.vllm else "", f"from {args.skip}" if args.skip else ""
+    name = " ".join(filter(None, ("reader", engine, Path(args.model).stem, behind)))
     file = args.work / f"{name.replace(' ', '-')}.jsonl"
     todo = left(args.orders, file, skip=args.skip)
-    if args.minutes and todo:
+    if args.minutes and todo and args.vllm:
+        _ask_vllm(todo, args.vllm, args.model, file, args.in_flight, args.minutes)
+    elif args.minutes and todo:
         here = settings().model_copy(
             update={"llm_model": args.model, "reader": "all", "reader_states_bytes": STATES_BYTES}
         )
@@ -98,6 +133,13 @@ def _ask(todo: list[Order], here: Settings, file: Path, minutes: float) -> None:
         run(todo, lambda order: asked(order, reader), file, 1, minutes)
     finally:
         supervisor.stop()
+
+
+def _ask_vllm(todo: list[Order], url: str, model: str, file: Path, in_flight: int, minutes: float) -> None:
+    calls = Calls(url, timeout_s=600, api_key=settings().llm_api_key)
+    menus = {order.menu.id: order.menu for order in todo}
+    made = {menu_id: Sheet(menu) for menu_id, menu in menus.items()}
+    run(todo, lambda order: asked_of_vllm(order, calls, model, made[order.menu.id]), file, in_flight, minutes)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from infra.webhooks import Answer, Signer
 from schemas.errors import InputError
 from schemas.lifecycle import SETTLED, State
 from schemas.shops.webhook import TYPES, types_named
-from services.bootstrap import webhook_signer
 from services.cli.commands.webhooks import line
+from services.settings_checks import webhook_signer
 from services.workers.courier import Patience
 from services.workers.stack import Stack
 

@@ -1,0 +1,111 @@
+"""Settings that no process can work with, found when it starts, before anything is made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from infra.addresses import LOOPBACK
+from infra.observability import tracing
+from infra.settings import Settings
+from schemas.errors import InputError
+from schemas.shops.access import Role
+from schemas.shops.staff import roles_named
+
+if TYPE_CHECKING:
+    from infra.oidc import Registration
+    from infra.webhooks import Signer
+
+
+def check_open(settings: Settings) -> None:
+    """Raises InputError where whoever reaches this machine could do everything."""
+    if settings.open and settings.api_host not in LOOPBACK:
+        raise InputError(
+            f"SAYCART_OPEN lets every caller do everything, and the API listens on {settings.api_host}",
+            hint="Take it away, or listen on 127.0.0.1.",
+        )
+
+
+def check_traces(settings: Settings) -> None:
+    """Raises InputError where traces are asked for and can't be sent."""
+    try:
+        tracing.check(settings)
+    except tracing.CannotTrace as error:
+        raise InputError(str(error), hint=error.hint) from None
+
+
+def check_tasks(settings: Settings) -> None:
+    """Load the masked tasks that a deployment names itself, so that a fault shows at its start. The shipped
+    ones are held by our tests, and wait until somebody asks for one.
+
+    Raises:
+        InputError: as `registered`.
+    """
+    if settings.masked_tasks != Settings.model_fields["masked_tasks"].default:
+        from services.masked.registry import registered
+
+        registered(settings.masked_tasks)
+
+
+def tells_somebody(settings: Settings) -> bool:
+    """Whether there may be something for a courier to do."""
+    return bool(settings.webhook_url) or settings.webhook_endpoints != "off"
+
+
+def check_provider(settings: Settings) -> dict[str, tuple[str, Role]]:
+    """Shop and role by group of the provider, where one is set.
+
+    Raises:
+        InputError: the groups can't be read, or as `provider_registration`.
+    """
+    if provider_registration(settings) is None:
+        return {}
+    try:
+        return roles_named(settings.oidc_roles)
+    except ValueError as error:
+        raise InputError(
+            f"SAYCART_OIDC_ROLES: {error}", hint="Such as: baristas=main:reviewer, leads=main:manager"
+        ) from None
+
+
+def provider_registration(settings: Settings) -> Registration | None:
+    """What saycart is to the provider of sign-ins; None when there is none.
+
+    Raises:
+        InputError: there is an issuer, and with it or the client id nobody can sign in.
+    """
+    if not settings.oidc_issuer:
+        return None
+    from infra.oidc import Registration
+
+    scopes = " ".join(dict.fromkeys(["openid", *settings.oidc_scopes.split()]))
+    try:
+        return Registration(
+            settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret, scopes
+        )
+    except ValueError as error:
+        raise InputError(
+            f"SAYCART_OIDC_ISSUER is set, and {error}",
+            hint="The issuer is what the provider calls itself, https://...; SAYCART_OIDC_CLIENT_ID is what "
+            "it calls saycart.",
+        ) from None
+
+
+def webhook_signer(settings: Settings) -> Signer | None:
+    """What signs messages to the shop's system; None when none are sent.
+
+    Raises:
+        InputError: there is a URL, and it or the secret can't be used.
+    """
+    if not settings.webhook_url:
+        return None
+    from infra.webhooks import Signer
+
+    if not settings.webhook_url.startswith(("https://", "http://")):
+        raise InputError("SAYCART_WEBHOOK_URL is no http address", hint="It begins with https:// or http://.")
+    try:
+        return Signer(settings.webhook_secret)
+    except ValueError as error:
+        raise InputError(
+            f"SAYCART_WEBHOOK_URL is set and SAYCART_WEBHOOK_SECRET can't be used: {error}",
+            hint='Make one with: echo "whsec_$(openssl rand -base64 32)", and give the receiver the same.',
+        ) from None
