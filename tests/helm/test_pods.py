@@ -15,6 +15,7 @@ from infra.webhooks import TOTAL_S
 from infra.weights.models import lock
 from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.gate.origin import Own
+from services.engines.reader.adapters import made_for
 from services.engines.servers import llama_server, vllm_server
 from services.workers.stack import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render
@@ -60,7 +61,7 @@ def test_every_container_has_limits_and_a_pinned_image(chart: Rendered) -> None:
 
 def test_what_is_mounted_is_there_and_what_is_written_to_has_a_bound(chart: Rendered) -> None:
     claims = {claim["metadata"]["name"] for claim in chart.of("PersistentVolumeClaim")}
-    outside = {"qwen", "weights"}  # of values/gpu.yaml and values/reader.yaml
+    outside = {"qwen", "weights", "safetensors"}  # of values/gpu.yaml, reader.yaml and gpu-reader.yaml
     for pod in chart.pods.values():
         volumes = {volume["name"]: volume for volume in pod.spec["volumes"]}
         mounted = {mount["name"] for container in pod.containers for mount in container["volumeMounts"]}
@@ -161,16 +162,17 @@ def test_a_courier_runs_where_there_is_somebody_to_tell(chart: Rendered, case: s
 
 
 def test_the_weights_that_are_waited_for_are_fetched(chart: Rendered) -> None:
-    if "weights" not in chart.pods:
-        assert not any("initContainers" in pod.spec for pod in chart.pods.values())
-        return
-    fetched = chart.pods["weights"].main["args"]
-    awaited = [
-        name
+    waiting = [
+        one
         for pod in chart.pods.values()
         for one in pod.spec.get("initContainers", ())
-        for name in one["args"]
+        if one["name"] == "weights"
     ]
+    if "weights" not in chart.pods:
+        assert waiting == []
+        return
+    fetched = chart.pods["weights"].main["args"]
+    awaited = [name for one in waiting for name in one["args"]]
     assert sorted(set(awaited)) == sorted(fetched)
     assert set(fetched) <= set(lock().names)
     for pod in chart.pods.values():
@@ -213,6 +215,7 @@ def test_vllm_is_started_with_the_settings_that_matter(chart: Rendered) -> None:
     assert set(vllm_server.FLAGS) <= set(args)
     assert f"--served-model-name={chart.settings['SAYCART_LLM_MODEL']}" in args
     assert chart.settings["SAYCART_LLM_DIALECT"] == "vllm"
+    assert any("lora" in word for word in args) is (made_for(chart.settings["SAYCART_LLM_MODEL"]) is not None)
 
 
 def test_a_gpu_goes_with_the_image_that_has_cuda(chart: Rendered) -> None:

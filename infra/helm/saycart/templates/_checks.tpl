@@ -38,7 +38,11 @@
 {{- if and $v.database.direct (not $v.secrets.existing) (not $v.secrets.create.SAYCART_DATABASE_DIRECT_URL) -}}{{- $bad = append $bad "database.direct wants secrets.create.SAYCART_DATABASE_DIRECT_URL" -}}{{- end -}}
 {{- if and (eq $v.decoder.kind "external") (not $v.decoder.url) -}}{{- $bad = append $bad "decoder.kind is external: decoder.url names no server" -}}{{- end -}}
 {{- if and (ne $v.decoder.kind "external") $v.decoder.url -}}{{- $bad = append $bad (printf "decoder.url is for decoder.kind external, and it is %s" $v.decoder.kind) -}}{{- end -}}
-{{- if and (eq $v.decoder.kind "vllm") (hasSuffix ".gguf" $v.decoder.model) -}}{{- $bad = append $bad "decoder.model: vLLM takes a hub's name, such as Qwen/Qwen2.5-Coder-7B-Instruct, and no GGUF" -}}{{- end -}}
+{{- if and (eq $v.decoder.kind "vllm") (hasSuffix ".gguf" $v.decoder.model) -}}
+{{- if not $v.decoder.vllm.existingClaim -}}{{- $bad = append $bad (printf "decoder.model %s: vLLM loads no GGUF; name in decoder.vllm.existingClaim a claim with the folder that `make vllm-weights` writes, or a hub's model" $v.decoder.model) -}}{{- end -}}
+{{- if not $v.reader.adapter -}}{{- $bad = append $bad (printf "decoder.model %s is served by vLLM with its adapter, and reader.adapter names none" $v.decoder.model) -}}{{- end -}}
+{{- if eq $v.reader.kind "own" -}}{{- $bad = append $bad "reader.kind is own, and vLLM reads with the adapter itself: use auto or decoder" -}}{{- end -}}
+{{- end -}}
 {{- if eq $v.reader.kind "own" -}}
 {{- if not $v.reader.adapter -}}{{- $bad = append $bad "reader.kind is own: reader.adapter names none" -}}{{- end -}}
 {{- if not (hasSuffix ".gguf" $v.decoder.model) -}}{{- $bad = append $bad (printf "reader.kind is own: it loads a GGUF of the model lock, and nobody would ask it for decoder.model %s" $v.decoder.model) -}}{{- end -}}
