@@ -36,6 +36,10 @@
 {{- end -}}
 {{- if and $v.database.direct (eq $v.database.pooler "none") -}}{{- $bad = append $bad "database.direct goes with database.pooler transaction" -}}{{- end -}}
 {{- if and $v.database.direct (not $v.secrets.existing) (not $v.secrets.create.SAYCART_DATABASE_DIRECT_URL) -}}{{- $bad = append $bad "database.direct wants secrets.create.SAYCART_DATABASE_DIRECT_URL" -}}{{- end -}}
+{{- if $v.backup.enabled -}}
+{{- if not $v.backup.existingClaim -}}{{- $bad = append $bad "backup.enabled wants backup.existingClaim: a volume of yours, that outlives this cluster if it can" -}}{{- end -}}
+{{- if and (ne $v.database.pooler "none") (not $v.database.direct) -}}{{- $bad = append $bad "backup.enabled wants database.direct beside a pooler, by way of which pg_dump can't make a copy" -}}{{- end -}}
+{{- end -}}
 {{- if and (eq $v.decoder.kind "external") (not $v.decoder.url) -}}{{- $bad = append $bad "decoder.kind is external: decoder.url names no server" -}}{{- end -}}
 {{- if and (ne $v.decoder.kind "external") $v.decoder.url -}}{{- $bad = append $bad (printf "decoder.url is for decoder.kind external, and it is %s" $v.decoder.kind) -}}{{- end -}}
 {{- if and (eq $v.decoder.kind "vllm") (hasSuffix ".gguf" $v.decoder.model) -}}
