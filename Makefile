@@ -221,6 +221,9 @@ ladder: setup ## recordings made again in babble, in a car, over a telephone (DA
 test-containers: setup ## build the images, start docker-compose.yml and speak an order into it, kill, upgrade (a Docker engine; a quarter of an hour; docs/containers.md)
 	@SAYCART_TEST_CONTAINERS=1 $(BIN)/python -m pytest tests/containers -x $(ARGS)
 
+test-containers-short: setup ## the same without the engines: two images, orders of text, a worker killed (a Docker engine; some minutes)
+	@SAYCART_TEST_CONTAINERS=short $(BIN)/python -m pytest tests/containers/test_short.py $(ARGS)
+
 fuzz: setup ## the mask against a second account of what it should allow, N examples of each test (N=2000)
 	@$(BIN)/saycart models fetch --tests
 	@SAYCART_FUZZ=$(or $(N),2000) $(BIN)/python -m pytest tests/fuzz $(ARGS)

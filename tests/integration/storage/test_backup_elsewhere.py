@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from infra.sql import row_security
 from services.bootstrap import Container, bootstrap
 from services.storage.base.records import NewOrder
 from services.storage.orders.store import OrderStore
+from tests.containers.documented import backups
 from tests.helm.charts import VALUES, Pod, render
 from tests.helm.tools import HELMS, NoTools, tools
 from tests.postgresql import PostgreSQL
@@ -151,16 +151,10 @@ def test_a_copy_that_failed_is_none_and_takes_no_older_one_with_it(
     assert not list(folder.glob("*.unfinished"))
 
 
-def documented() -> list[str]:
-    """The two blocks of commands of docs/containers.md: out, and back in."""
-    text = (REPOSITORY / "docs/containers.md").read_text().partition("**Backups.**")[2]
-    return re.findall(r"```sh\n(.*?)```", text.partition("**An upgrade.**")[0], re.DOTALL)
-
-
 def test_the_commands_for_containers_bring_all_back(
     shop: Shop, postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, back = documented()
+    out, back = backups()
     fake = tmp_path / "docker"
     fake.write_text(DOCKER)
     fake.chmod(0o755)
