@@ -119,6 +119,13 @@ UNFIT = [
             "database.direct wants secrets.create.SAYCART_DATABASE_DIRECT_URL",
         ],
     ),
+    (
+        """
+        secrets: { existing: saycart }
+        decoder: { kind: vllm, model: qwen2.5-coder-0.5b-instruct-q4_k_m.gguf, vllm: { existingClaim: some } }
+        """,
+        ["reader.adapter qwen2.5-coder-1.5b-orders was not made for decoder.model qwen2.5-coder-0.5b"],
+    ),
 ]
 
 

@@ -45,6 +45,9 @@
 {{- if and (eq $v.decoder.kind "vllm") (hasSuffix ".gguf" $v.decoder.model) -}}
 {{- if not $v.decoder.vllm.existingClaim -}}{{- $bad = append $bad (printf "decoder.model %s: vLLM loads no GGUF; name in decoder.vllm.existingClaim a claim with the folder that `make vllm-weights` writes, or a hub's model" $v.decoder.model) -}}{{- end -}}
 {{- if not $v.reader.adapter -}}{{- $bad = append $bad (printf "decoder.model %s is served by vLLM with its adapter, and reader.adapter names none" $v.decoder.model) -}}{{- end -}}
+{{- $for := regexReplaceAll "-instruct.*" $v.decoder.model "" -}}
+{{- /* Those of a release are named so; one of your own has any name. */ -}}
+{{- if and (hasSuffix "-orders" $v.reader.adapter) (ne (base $v.reader.adapter) (printf "%s-orders" $for)) -}}{{- $bad = append $bad (printf "reader.adapter %s was not made for decoder.model %s" (base $v.reader.adapter) $v.decoder.model) -}}{{- end -}}
 {{- if eq $v.reader.kind "own" -}}{{- $bad = append $bad "reader.kind is own, and vLLM reads with the adapter itself: use auto or decoder" -}}{{- end -}}
 {{- end -}}
 {{- if eq $v.reader.kind "own" -}}
