@@ -19,7 +19,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-gpu bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed rules-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu test-vllm train train-score clean helm-tools test-containers help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-gpu bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed rules-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu vllm-weights test-vllm train train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -221,6 +221,9 @@ ladder: setup ## recordings made again in babble, in a car, over a telephone (DA
 test-containers: setup ## build the images, start docker-compose.yml and speak an order into it, kill, upgrade (a Docker engine; a quarter of an hour; docs/containers.md)
 	@SAYCART_TEST_CONTAINERS=1 $(BIN)/python -m pytest tests/containers -x $(ARGS)
 
+test-containers-short: setup ## the same without the engines: two images, orders of text, a worker killed (a Docker engine; some minutes)
+	@SAYCART_TEST_CONTAINERS=short $(BIN)/python -m pytest tests/containers/test_short.py $(ARGS)
+
 fuzz: setup ## the mask against a second account of what it should allow, N examples of each test (N=2000)
 	@$(BIN)/saycart models fetch --tests
 	@SAYCART_FUZZ=$(or $(N),2000) $(BIN)/python -m pytest tests/fuzz $(ARGS)
@@ -253,9 +256,17 @@ $(VLLM)/.installed: requirements-vllm.lock
 	@touch $@
 
 VLLM_GGUF := qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+GGUF ?= qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
+# Fetches a model of the lock, turns it into safetensors once, and names the folder.
+define UNPACK
+@$(BIN)/saycart models fetch $(1)
+@$(BIN)/python -c "from pathlib import Path; from infra.settings import settings; from services.engines.servers.vllm_server import weights; print(weights('$(1)', settings().models_dir, Path('$(VLLM)/bin/python'))[0])"
+endef
 $(VLLM_MODEL)/config.json: $(VLLM)/.installed
-	@$(BIN)/saycart models fetch $(VLLM_GGUF)
-	@$(BIN)/python -c "from pathlib import Path; from infra.settings import settings; from services.engines.servers.vllm_server import weights; weights('$(VLLM_GGUF)', settings().models_dir, Path('$(VLLM)/bin/python'))"
+	$(call UNPACK,$(VLLM_GGUF))
+
+vllm-weights: setup $(VLLM)/.installed ## a model of the lock as vLLM loads it, in a folder that is named at the end (GGUF=name; minutes, and 4 GB on disk for 1.5B)
+	$(call UNPACK,$(GGUF))
 
 vllm-cpu: setup $(VLLM)/.installed ## vLLM on the CPU in an environment of its own, serving the 0.5B model on port 8430
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf

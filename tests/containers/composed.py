@@ -8,9 +8,12 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from infra.processes.ports import any_free
 from infra.settings import REPOSITORY, settings
@@ -21,6 +24,8 @@ PROJECT, OLD, NEW = "saycart-test", "test", "test-next"
 BASES = ("python:3.11-slim-bookworm", "redis:7-alpine", "postgres:17-alpine")
 # Once they have ended with 0, they have done their part.
 JOBS = {"migrate", "weights"}
+# Empty: no container is started; `short`: tests/containers/test_short.py alone; else all but that.
+WANTED = os.environ.get("SAYCART_TEST_CONTAINERS", "")
 BUILD_S, UP_S, SOON_S = 1800, 900, 120
 
 
@@ -155,6 +160,20 @@ class Composed:
             name for name in made if name.startswith("saycart-") and name.endswith((f":{OLD}", f":{NEW}"))
         ]:
             docker("image", "rm", "-f", *ours)
+
+
+@contextmanager
+def begun() -> Iterator[Composed]:
+    """The project, with nothing left of a run that was cut off, and removed at the end. Without an engine the
+    test fails."""
+    if problem := engine():
+        pytest.fail(problem)
+    stack = Composed()
+    stack.end()
+    try:
+        yield stack
+    finally:
+        stack.end()
 
 
 def _compose() -> list[str] | None:

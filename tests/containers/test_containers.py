@@ -6,7 +6,7 @@ With the real Whisper and language model. What was seen is written to `reports/c
 from __future__ import annotations
 
 import json
-import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from infra.settings import REPOSITORY
-from tests.containers.composed import BASES, BUILD_S, JOBS, NEW, Composed, base_images, docker, engine
+from tests.containers.composed import BASES, BUILD_S, JOBS, NEW, WANTED, Composed, base_images, begun, docker
+from tests.containers.documented import backups
 from tests.containers.till import Lunch, Till
 from tests.unit.deployment.test_images import in_context
 
 pytestmark = pytest.mark.skipif(
-    "SAYCART_TEST_CONTAINERS" not in os.environ,
+    WANTED in ("", "short"),
     reason="builds four images and starts them, which takes a quarter of an hour: make test-containers",
 )
 WORKERS = ("worker-transcribe", "worker-read", "worker-decode")
@@ -44,17 +45,14 @@ def seen() -> Iterator[Seen]:
 
 @pytest.fixture(scope="module")
 def composed(seen: Seen) -> Iterator[Composed]:
-    if problem := engine():
-        pytest.fail(problem)
-    stack = Composed()
-    stack.end()  # of a run that was cut off
-    seen["engine"] = docker("version", "--format", "{{.Server.Version}}").strip()
-    seen["base images"] = base_images()
-    began = time.monotonic()
-    stack.compose("build", timeout_s=BUILD_S)
-    seen["built in s"] = round(time.monotonic() - began)
-    stack.env |= {"SAYCART_LLM_TIMEOUT_S": "180"}  # on two cores that others use too, a prompt takes a minute
-    try:
+    with begun() as stack:
+        seen["engine"] = docker("version", "--format", "{{.Server.Version}}").strip()
+        seen["base images"] = base_images()
+        began = time.monotonic()
+        stack.compose("build", timeout_s=BUILD_S)
+        seen["built in s"] = round(time.monotonic() - began)
+        # On two cores that others use too, a prompt takes a minute.
+        stack.env |= {"SAYCART_LLM_TIMEOUT_S": "180"}
         stack.bring_weights()
         began = time.monotonic()
         stack.compose("up", "-d", timeout_s=BUILD_S)
@@ -62,8 +60,6 @@ def composed(seen: Seen) -> Iterator[Composed]:
         stack.until_well("redis", "postgres", *JOBS, *SERVERS, *PARTS)
         seen["all healthy after s"] = round(time.monotonic() - began)
         yield stack
-    finally:
-        stack.end()
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +192,17 @@ def test_the_database_keeps_shops_apart_for_the_role_that_parts_have(composed: C
     asked += " SELECT count(*) > 0 FROM pg_authid WHERE rolsuper AND rolpassword IS NOT NULL"
     told = composed.inside("postgres", "psql", "-U", "postgres", "-d", "saycart", "-Atc", asked)
     assert told.split() == ["f", "t", "f"]
+
+
+def test_a_backup_has_the_orders_and_what_was_spoken(composed: Composed, key: str) -> None:
+    """By the document's own commands; tests/integration/storage/test_backup_elsewhere.py brings it back."""
+    inside = [line.split(maxsplit=5)[5] for line in backups()[0].splitlines()]
+    dump, home = (words.partition(" >")[0] for words in inside)
+    tables = composed.inside("postgres", "sh", "-c", f"{dump} | pg_restore --list")
+    assert "TABLE DATA public orders " in tables
+    files = composed.inside("api", "sh", "-c", f"{home} | tar -tz")
+    assert re.search(r"^\./recordings/[0-9a-f]{2}/.+", files, re.MULTILINE)
+    assert "./secret" in files.split()
 
 
 def test_killed_workers_lose_nothing(composed: Composed, key: str, seen: Seen) -> None:

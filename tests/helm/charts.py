@@ -99,7 +99,8 @@ class Rendered:
 
     def _pods(self) -> Iterator[Pod]:
         for one in self.manifests:
-            if template := one.get("spec", {}).get("template"):
+            spec = one.get("spec", {})
+            if template := spec.get("jobTemplate", {"spec": spec})["spec"].get("template"):
                 labels = template["metadata"]["labels"]
                 yield Pod(labels[COMPONENT], one, labels, template["spec"])
 

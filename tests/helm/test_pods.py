@@ -15,12 +15,15 @@ from infra.webhooks import TOTAL_S
 from infra.weights.models import lock
 from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.gate.origin import Own
+from services.engines.reader.adapters import made_for
 from services.engines.servers import llama_server, vllm_server
 from services.workers.stack import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render
 from tests.helm.tools import HELMS
 
-FINISHES = {"migrate", "weights"}
+FINISHES = {"migrate", "weights", "backup"}
+# Started by words of others, which tests of their own look at.
+NOT_OURS = {"vllm", "backup"}
 
 
 def test_no_container_is_root_or_writes_to_its_image(chart: Rendered) -> None:
@@ -60,7 +63,7 @@ def test_every_container_has_limits_and_a_pinned_image(chart: Rendered) -> None:
 
 def test_what_is_mounted_is_there_and_what_is_written_to_has_a_bound(chart: Rendered) -> None:
     claims = {claim["metadata"]["name"] for claim in chart.of("PersistentVolumeClaim")}
-    outside = {"qwen", "weights"}  # of values/gpu.yaml and values/reader.yaml
+    outside = {"qwen", "weights", "safetensors", "backups"}  # of the values' own
     for pod in chart.pods.values():
         volumes = {volume["name"]: volume for volume in pod.spec["volumes"]}
         mounted = {mount["name"] for container in pod.containers for mount in container["volumeMounts"]}
@@ -142,7 +145,7 @@ def test_pods_roll_when_their_settings_change(whole: Rendered, chart: Rendered) 
 def test_commands_are_modules_of_ours(chart: Rendered) -> None:
     for pod in chart.pods.values():
         for container in pod.containers:
-            if pod.part == "vllm":
+            if pod.part in NOT_OURS:
                 continue
             python, flag, module, *words = container["command"]
             assert [python, flag] == ["python", "-m"]
@@ -161,16 +164,17 @@ def test_a_courier_runs_where_there_is_somebody_to_tell(chart: Rendered, case: s
 
 
 def test_the_weights_that_are_waited_for_are_fetched(chart: Rendered) -> None:
-    if "weights" not in chart.pods:
-        assert not any("initContainers" in pod.spec for pod in chart.pods.values())
-        return
-    fetched = chart.pods["weights"].main["args"]
-    awaited = [
-        name
+    waiting = [
+        one
         for pod in chart.pods.values()
         for one in pod.spec.get("initContainers", ())
-        for name in one["args"]
+        if one["name"] == "weights"
     ]
+    if "weights" not in chart.pods:
+        assert waiting == []
+        return
+    fetched = chart.pods["weights"].main["args"]
+    awaited = [name for one in waiting for name in one["args"]]
     assert sorted(set(awaited)) == sorted(fetched)
     assert set(fetched) <= set(lock().names)
     for pod in chart.pods.values():
@@ -213,6 +217,7 @@ def test_vllm_is_started_with_the_settings_that_matter(chart: Rendered) -> None:
     assert set(vllm_server.FLAGS) <= set(args)
     assert f"--served-model-name={chart.settings['SAYCART_LLM_MODEL']}" in args
     assert chart.settings["SAYCART_LLM_DIALECT"] == "vllm"
+    assert any("lora" in word for word in args) is (made_for(chart.settings["SAYCART_LLM_MODEL"]) is not None)
 
 
 def test_a_gpu_goes_with_the_image_that_has_cuda(chart: Rendered) -> None:

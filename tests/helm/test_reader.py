@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
 from infra.settings import REPOSITORY, Settings
-from services.engines.reader.adapters import made_for
+from services.engines.reader.adapters import ADAPTERS, CARD, made_for
 from services.engines.reader_server.__main__ import _parser as reader_words
-from services.engines.servers import llama_server
+from services.engines.servers import llama_server, vllm_server
 from tests.helm.charts import VALUES, Rendered, render
 from tests.helm.tools import HELMS
 
@@ -19,7 +20,14 @@ DEFAULTS = Settings.model_fields
 
 @pytest.mark.parametrize(
     ("case", "own"),
-    [("smallest", True), ("whole", True), ("reader", True), ("gpu", False), ("external", False)],
+    [
+        ("smallest", True),
+        ("whole", True),
+        ("reader", True),
+        ("gpu", False),
+        ("gpu-reader", False),
+        ("external", False),
+    ],
 )
 def test_it_has_a_server_beside_an_embedded_decoder_and_where_one_is_asked_for(
     tools_folder: Path, case: str, own: bool
@@ -62,6 +70,39 @@ def test_an_embedded_decoder_may_read_in_its_place(tools_folder: Path, tmp_path:
     assert "SAYCART_READER_URL" not in chart.settings
     args = llama_server._parser().parse_args(chart.pods["llm"].main["args"])
     assert REPOSITORY / args.adapter == made_for(args.model.name)
+
+
+@pytest.mark.parametrize("card", sorted(ADAPTERS.glob(f"*/{CARD}")), ids=lambda card: card.parent.name)
+def test_vllm_takes_each_adapter_of_this_release(tools_folder: Path, tmp_path: Path, card: Path) -> None:
+    """That the check of what goes with what knows how they are named."""
+    model = json.loads(card.read_text())["base"]
+    file = tmp_path / "values.yaml"
+    decoder = {"kind": "vllm", "model": model, "vllm": {"existingClaim": "safetensors"}}
+    adapter = str(card.parent.relative_to(REPOSITORY))
+    values = {"secrets": {"existing": "saycart"}, "decoder": decoder, "reader": {"adapter": adapter}}
+    file.write_text(yaml.safe_dump(values))
+    args = made_of(tools_folder, file).pods["vllm"].main["args"]
+    assert f"--lora-modules={card.parent.name}=/adapters/{card.parent.name}" in args
+
+
+def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: Path) -> None:
+    chart = made_of(tools_folder, VALUES / "gpu-reader.yaml")
+    assert "SAYCART_READER_URL" not in chart.settings
+    vllm, model = chart.pods["vllm"], chart.settings["SAYCART_LLM_MODEL"]
+    (init,) = vllm.spec["initContainers"]
+    copy, flag, adapter, there = init["command"]
+    assert (copy, flag) == ("cp", "-R")
+    # Out of the image that llama.cpp's server is in, which alone has it.
+    assert init["image"].startswith("saycart-llm:")
+    assert REPOSITORY / adapter == made_for(model)
+    (mount,) = [one for one in vllm.main["volumeMounts"] if one["name"] == "adapters"]
+    assert f"{mount['mountPath']}/" == there
+    started = vllm_server.command(
+        Path("python"), "/weights", model, 8000, host="0.0.0.0", device="cuda",
+        adapter=Path(there, Path(adapter).name),
+    )  # fmt: skip
+    args = [part for word in vllm.main["args"] for part in word.split("=", 1)]
+    assert sorted(args) == sorted(started[started.index("--model") :])
 
 
 @pytest.mark.parametrize(

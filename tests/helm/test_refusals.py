@@ -27,6 +27,7 @@ images: { worker: { digest: 'sha256:12' } }
 decoder: { kind: gpt, url: 'x:8000' }
 recordings: { url: 'https://bucket', accessModes: [ReadOnlyMany] }
 networkPolicy: { callers: [{}] }
+backup: { schedule: at night, keep: 0 }
 secrets: { create: { SAYCART_SECRET: 12345678901234567890123456789012, PASSWORD: hush } }
 """
 NAMED = [
@@ -34,6 +35,7 @@ NAMED = [
     "workers.decode.concurrency", "workers.read.resources.limits.memory", "settings.SAYCART_MAX_BACKLOG",
     "LOG_LEVEL", "images.worker.digest", "decoder.kind", "decoder.url", "recordings.url",
     "reader.kind", "reader.replicas", "reader.states.bytes",
+    "backup.schedule", "backup.keep",
     "recordings.accessModes.0", "networkPolicy.callers.0", "secrets.create.SAYCART_SECRET", "PASSWORD",
 ]  # fmt: skip
 
@@ -54,8 +56,10 @@ UNFIT = [
         ingress: { enabled: true, paths: [/metrics] }
         monitoring: { serviceMonitor: { enabled: true }, prometheusRule: { enabled: true } }
         database: { direct: true }
+        backup: { enabled: true }
         """,
         [
+            "backup.enabled wants backup.existingClaim",
             "settings.SAYCART_LLM_URL: the chart sets it itself; use decoder.url",
             "settings.SAYCART_READER_STATES_BYTES: the chart sets it itself; use reader.states.bytes",
             "settings.SAYCART_SECRET: a secret does not belong in a ConfigMap",
@@ -65,7 +69,9 @@ UNFIT = [
             "workers.read.keda wants keda.serverAddress",
             "workers.read.keda: minReplicas is over maxReplicas",
             "decoder.url is for decoder.kind external, and it is vllm",
-            "decoder.model: vLLM takes a hub's name",
+            "decoder.model qwen2.5-coder-1.5b-instruct-q4_k_m.gguf: vLLM loads no GGUF",
+            "is served by vLLM with its adapter, and reader.adapter names none",
+            "reader.kind is own, and vLLM reads with the adapter itself",
             "reader.kind is own: reader.adapter names none",
             "recordings.url names no bucket",
             "weights.existingClaim names none",
@@ -81,10 +87,13 @@ UNFIT = [
     (
         """
         decoder: { kind: external, model: Qwen/Qwen2.5-Coder-7B-Instruct }
+        database: { pooler: transaction }
+        backup: { enabled: true, existingClaim: backups }
         reader: { kind: own }
         settings: { SAYCART_READER_URL: 'http://x' }
         """,
         [
+            "backup.enabled wants database.direct beside a pooler",
             "settings.SAYCART_READER_URL: the chart sets it itself; use reader.kind",
             "nobody would ask it for decoder.model Qwen/Qwen2.5-Coder-7B-Instruct",
             "name a Secret in secrets.existing, or set secrets.create.DATABASE_URL",
@@ -109,6 +118,13 @@ UNFIT = [
             "limits.shared wants secrets.create.SAYCART_LIMITS_URL",
             "database.direct wants secrets.create.SAYCART_DATABASE_DIRECT_URL",
         ],
+    ),
+    (
+        """
+        secrets: { existing: saycart }
+        decoder: { kind: vllm, model: qwen2.5-coder-0.5b-instruct-q4_k_m.gguf, vllm: { existingClaim: some } }
+        """,
+        ["reader.adapter qwen2.5-coder-1.5b-orders was not made for decoder.model qwen2.5-coder-0.5b"],
     ),
 ]
 

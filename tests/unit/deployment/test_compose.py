@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -16,13 +17,15 @@ from infra.settings import REPOSITORY, Settings
 from infra.weights.models import lock
 from services.bootstrap import Container
 from services.cli.main import app
-from services.engines.reader.adapters import made_for
+from services.engines.reader.adapters import CONFIG, made_for
 from services.engines.reader_server.__main__ import _parser as reader_words
 from services.engines.servers import llama_server, vllm_server
 from services.pipeline.flow import BY_NAME
 from services.workers.worker import WORKERS, worker_argv
 
-COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
+TEXT = (REPOSITORY / "docker-compose.yml").read_text()
+HEAD = TEXT.partition("x-settings:")[0]
+COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = [name for name, service in SERVICES.items() if service["image"].startswith("saycart")]
 DOCKERFILE = (REPOSITORY / "infra/docker/Dockerfile").read_text()
@@ -139,9 +142,8 @@ def test_parts_are_bounded_and_may_do_little() -> None:
     for name, parts in SERVICES.items():
         assert parts["security_opt"] == ["no-new-privileges:true"], name
         assert parts["logging"]["options"].keys() >= {"max-size", "max-file"}
-        if name != "vllm":
-            assert parts["mem_limit"]
-            assert parts["pids_limit"]
+        assert parts["mem_limit"], name
+        assert parts["pids_limit"], name
     for name in OURS:
         assert SERVICES[name]["cap_drop"] == ["ALL"]
         assert "user" not in SERVICES[name]
@@ -189,7 +191,10 @@ def test_volumes_are_declared_and_hosts_are_not_mounted() -> None:
     users: dict[str, list[str]] = {}
     for service, parts in SERVICES.items():
         for mount in parts.get("volumes", ()):
-            users.setdefault(mount.split(":")[0], []).append(service)
+            source = mount["source"] if isinstance(mount, dict) else mount.split(":")[0]
+            users.setdefault(source, []).append(service)
+    # What vLLM loads, as `make vllm-weights` and this repository have it.
+    assert users.pop("${VLLM_WEIGHTS:-./safetensors}") == users.pop("./infra/adapters") == ["vllm"]
     # Of this repository, and not to be written to.
     role = users.pop("./infra/docker/postgres-role.sh")
     assert role == ["postgres"]
@@ -219,14 +224,41 @@ def test_only_the_api_is_published_and_on_loopback() -> None:
     assert published == {"api": ["127.0.0.1:${SAYCART_API_PORT:-8420}:8420"]}
 
 
-def test_vllm_is_started_with_the_settings_that_matter() -> None:
-    command = SERVICES["vllm"]["command"]
-    assert [word for word in command if not word.startswith("--model=")] == [
-        *(f"{option}={value}" for option, value in vllm_server.SERVING.items()),
-        *vllm_server.FLAGS,
-    ]
+def as_one_word_each(model: str, name: str, adapter: Path | None = None) -> set[str]:
+    """vLLM's options as our own starter gives them for a GPU, without the address."""
+    host, port = "HOST", 0
+    argv = vllm_server.command(Path("python"), model, name, port, host=host, device="cuda", adapter=adapter)
+    words = " ".join(argv[argv.index("--model") :]).replace(" --", "\n--").splitlines()
+    return {word.replace(" ", "=", 1) for word in words if not word.startswith(("--host", "--port"))}
+
+
+def test_vllm_is_started_as_our_starter_does_it_with_the_adapter() -> None:
+    service = SERVICES["vllm"]
+    adapter = made_for(Settings.model_fields["llm_model"].default)
+    assert adapter is not None
+    command = service["command"]
+    assert len(command) == len(set(command))
+    assert set(command) == as_one_word_each(
+        "/weights", Settings.model_fields["llm_model"].default, Path("/adapters", adapter.name)
+    )
+    assert {"--enable-lora", f"--lora-modules={adapter.name}=/adapters/{adapter.name}"} <= set(command)
+    rank = next(word for word in command if word.startswith("--max-lora-rank=")).partition("=")[2]
+    assert json.loads((adapter / CONFIG).read_text())["r"] <= int(rank)
     assert vllm_server.STRUCTURED["backend"] == "guidance"
-    assert SERVICES["vllm"]["profiles"] == ["gpu"]
+    assert service["profiles"] == ["gpu"]
+    assert service["environment"] == vllm_server.environment("cuda", 1) | {"HF_HUB_OFFLINE": "1"}
+    weights, adapters = service["volumes"]
+    assert (weights["target"], weights["read_only"]) == ("/weights", True)
+    assert adapters == f"./{adapter.parent.relative_to(REPOSITORY)}:/adapters:ro"
+
+
+def test_a_model_of_a_hub_is_started_the_same_without_an_adapter() -> None:
+    service = SERVICES["vllm-hub"]
+    model = "${SAYCART_LLM_MODEL:-Qwen/Qwen2.5-Coder-7B-Instruct}"
+    # Served under the name that it is loaded by.
+    assert set(service["command"]) == as_one_word_each(model, "NAME") - {"--served-model-name=NAME"}
+    assert service["environment"] == vllm_server.environment("cuda", 1)
+    assert service["profiles"] == ["gpu-hub"]
 
 
 def test_the_reader_is_started_as_the_workers_expect_it() -> None:
@@ -258,10 +290,28 @@ def test_where_the_llama_cpp_server_is_to_read_the_readers_own_does_not_start() 
     assert set(changed) == {"llm", "reader"}
 
 
-def test_on_a_gpu_nobody_asks_a_reader_that_has_no_adapter_for_the_model(tmp_path: Path) -> None:
-    found = re.fullmatch(r"--model=\$\{SAYCART_LLM_MODEL:-(.+)\}", SERVICES["vllm"]["command"][0])
+def test_on_a_gpu_the_server_that_has_the_adapter_reads(tmp_path: Path) -> None:
+    """By the settings at the head of the compose file, an empty address of the reader among them."""
+    given = dict(re.findall(r"(SAYCART_(?:LLM|READER)_\w+)=(\S*)", HEAD.partition("Another model")[0]))
+    assert given == {
+        "SAYCART_LLM_URL": "http://vllm:8000",
+        "SAYCART_LLM_DIALECT": "vllm",
+        "SAYCART_READER_URL": "",
+    }
+    here = Settings(home=tmp_path, llm_url="http://vllm:8000", llm_dialect="vllm", reader_url="")
+    parts = Container(here)
+    assert parts.adapter
+    assert parts.readers is parts.decoder
+    served = f"--served-model-name={here.llm_model}"
+    assert served in SERVICES["vllm"]["command"]
+    assert "VLLM_WEIGHTS=" in HEAD
+    assert SERVICES["vllm"]["volumes"][0]["source"] == "${VLLM_WEIGHTS:-./safetensors}"
+
+
+def test_nobody_asks_a_reader_that_has_no_adapter_for_the_model(tmp_path: Path) -> None:
+    found = re.fullmatch(r"--model=\$\{SAYCART_LLM_MODEL:-(.+)\}", SERVICES["vllm-hub"]["command"][0])
     assert found is not None
-    urls = {"llm_url": "http://vllm:8000", "reader_url": "http://reader:8090"}
+    urls = {"llm_url": "http://vllm-hub:8000", "reader_url": "http://reader:8090"}
     here = Settings(home=tmp_path, llm_dialect="vllm", llm_model=found[1], **urls)
     parts = Container(here)
     assert parts.readers is parts.decoder

@@ -36,9 +36,20 @@
 {{- end -}}
 {{- if and $v.database.direct (eq $v.database.pooler "none") -}}{{- $bad = append $bad "database.direct goes with database.pooler transaction" -}}{{- end -}}
 {{- if and $v.database.direct (not $v.secrets.existing) (not $v.secrets.create.SAYCART_DATABASE_DIRECT_URL) -}}{{- $bad = append $bad "database.direct wants secrets.create.SAYCART_DATABASE_DIRECT_URL" -}}{{- end -}}
+{{- if $v.backup.enabled -}}
+{{- if not $v.backup.existingClaim -}}{{- $bad = append $bad "backup.enabled wants backup.existingClaim: a volume of yours, that outlives this cluster if it can" -}}{{- end -}}
+{{- if and (ne $v.database.pooler "none") (not $v.database.direct) -}}{{- $bad = append $bad "backup.enabled wants database.direct beside a pooler, by way of which pg_dump can't make a copy" -}}{{- end -}}
+{{- end -}}
 {{- if and (eq $v.decoder.kind "external") (not $v.decoder.url) -}}{{- $bad = append $bad "decoder.kind is external: decoder.url names no server" -}}{{- end -}}
 {{- if and (ne $v.decoder.kind "external") $v.decoder.url -}}{{- $bad = append $bad (printf "decoder.url is for decoder.kind external, and it is %s" $v.decoder.kind) -}}{{- end -}}
-{{- if and (eq $v.decoder.kind "vllm") (hasSuffix ".gguf" $v.decoder.model) -}}{{- $bad = append $bad "decoder.model: vLLM takes a hub's name, such as Qwen/Qwen2.5-Coder-7B-Instruct, and no GGUF" -}}{{- end -}}
+{{- if and (eq $v.decoder.kind "vllm") (hasSuffix ".gguf" $v.decoder.model) -}}
+{{- if not $v.decoder.vllm.existingClaim -}}{{- $bad = append $bad (printf "decoder.model %s: vLLM loads no GGUF; name in decoder.vllm.existingClaim a claim with the folder that `make vllm-weights` writes, or a hub's model" $v.decoder.model) -}}{{- end -}}
+{{- if not $v.reader.adapter -}}{{- $bad = append $bad (printf "decoder.model %s is served by vLLM with its adapter, and reader.adapter names none" $v.decoder.model) -}}{{- end -}}
+{{- $for := regexReplaceAll "-instruct.*" $v.decoder.model "" -}}
+{{- /* Those of a release are named so; one of your own has any name. */ -}}
+{{- if and (hasSuffix "-orders" $v.reader.adapter) (ne (base $v.reader.adapter) (printf "%s-orders" $for)) -}}{{- $bad = append $bad (printf "reader.adapter %s was not made for decoder.model %s" (base $v.reader.adapter) $v.decoder.model) -}}{{- end -}}
+{{- if eq $v.reader.kind "own" -}}{{- $bad = append $bad "reader.kind is own, and vLLM reads with the adapter itself: use auto or decoder" -}}{{- end -}}
+{{- end -}}
 {{- if eq $v.reader.kind "own" -}}
 {{- if not $v.reader.adapter -}}{{- $bad = append $bad "reader.kind is own: reader.adapter names none" -}}{{- end -}}
 {{- if not (hasSuffix ".gguf" $v.decoder.model) -}}{{- $bad = append $bad (printf "reader.kind is own: it loads a GGUF of the model lock, and nobody would ask it for decoder.model %s" $v.decoder.model) -}}{{- end -}}

@@ -76,6 +76,9 @@ affinity:
 {{/* Keys of the Secret that a part reads: no part has what it does not need. */}}
 {{- define "saycart.secretKeys" -}}
 {{- $values := .root.Values -}}
+{{- if eq .part "backup" -}}
+{{- ternary "SAYCART_DATABASE_DIRECT_URL" "DATABASE_URL" $values.database.direct -}}
+{{- else -}}
 {{- $keys := list "DATABASE_URL" -}}
 {{- if has .part (list "api" "transcribe" "decode" "read" "sweeper") }}{{- $keys = append $keys "REDIS_URL" -}}{{- end }}
 {{- if and (has .part (list "api" "migrate")) $values.database.direct }}{{- $keys = append $keys "SAYCART_DATABASE_DIRECT_URL" -}}{{- end }}
@@ -86,6 +89,7 @@ affinity:
 {{- if and (eq .part "api") $values.settings.SAYCART_OIDC_ISSUER (or $values.secrets.existing $values.secrets.create.SAYCART_OIDC_CLIENT_SECRET) }}{{- $keys = append $keys "SAYCART_OIDC_CLIENT_SECRET" -}}{{- end }}
 {{- if and (has .part (list "api" "decode")) $values.decoder.apiKey }}{{- $keys = append $keys "SAYCART_LLM_API_KEY" -}}{{- end }}
 {{- join " " $keys -}}
+{{- end -}}
 {{- end -}}
 
 {{/* (dict "root" $ "part" "api" "secret" NAME): variables from the Secret. */}}

@@ -1,0 +1,53 @@
+"""The containers in short, as CI runs them where an engine answers: `make test-containers-short`.
+
+Without the engines: orders of text whose words leave one cart ask no model, so two images do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.containers.composed import BUILD_S, WANTED, Composed, Refused, base_images, begun, engine
+from tests.containers.till import Till
+
+pytestmark = pytest.mark.skipif(
+    WANTED != "short", reason="builds two images and starts them, some minutes: make test-containers-short"
+)
+WORKERS = ("worker-read", "worker-decode")
+UP_S, ENDS_S = 120, 60
+
+
+@pytest.fixture(scope="module")
+def composed() -> Iterator[Composed]:
+    # That a machine lacks Compose, or every way to a base image, is no fault of what CI looks at.
+    lacks = pytest.skip if os.environ.get("CI") == "true" else pytest.fail
+    if problem := engine():
+        lacks(problem)
+    try:
+        base_images()
+    except Refused as error:
+        lacks(f"no base images, neither from a registry nor of our own: {str(error)[-200:]}")
+    with begun() as stack:
+        stack.compose("build", "api", WORKERS[0], timeout_s=BUILD_S)
+        stack.env |= {"SAYCART_READER": "open", "SAYCART_CHECK_SETTLED": "0"}
+        stack.compose("up", "-d", "api", *WORKERS, timeout_s=UP_S)
+        stack.until_well("redis", "postgres", "migrate", "api", *WORKERS, timeout_s=UP_S)
+        yield stack
+
+
+def test_orders_come_out_right_over_the_death_of_a_worker(composed: Composed) -> None:
+    till = Till(composed.url, composed.key())
+    till.bring_menus()
+    till.type("hc-01")
+    till.settled(ENDS_S)
+    assert till.wrong() == []
+    before = composed.container("worker-read")["RestartCount"]
+    composed.crash("worker-read")
+    till.type("hc-02")
+    till.settled(ENDS_S)
+    assert till.wrong() == []
+    assert [sample.order.status for sample in till.samples if sample.order] == ["completed", "completed"]
+    assert composed.container("worker-read")["RestartCount"] > before
