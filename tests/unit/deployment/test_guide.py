@@ -132,8 +132,9 @@ def test_a_machine_of_several_answers_to_the_names_that_it_is_asked_by(
         }  # fmt: skip
         return own.refusal(scope) is not None
 
-    (front,) = [block for block in blocks(GUIDE) if "caddy run" in block]
-    site, upstreams = re.search(r"SITE=(\S+) APIS=several UPSTREAM='([^']+)'", front).groups()  # type: ignore[union-attr]
+    ((site, upstreams),) = re.findall(
+        r'^ *Environment=SITE=(\S+) APIS=several "UPSTREAM=([^"]+)"$', GUIDE, re.M
+    )
     assert not refused(site), "which the proxy sends with each request, its own checks included"
     first, second = upstreams.split()
     assert first == f"{LINES['SAYCART_API_HOST']}:{Settings.model_fields['api_port'].default}"
