@@ -1,7 +1,7 @@
 """Recordings, wherever they are kept: what a store of them offers.
 
 A key exists only for a recording that is whole and durable, and what it names never changes. Two stores are
-such: a folder (`blob_folder.py`) and a bucket that machines share (`blob_bucket.py`).
+such: a folder (`folder.py`) and a bucket that machines share (`bucket.py`).
 """
 
 from __future__ import annotations

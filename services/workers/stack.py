@@ -145,9 +145,11 @@ class Stack:
 
     def stop(self) -> None:
         """End all; harmless when repeated."""
-        self._supervisor.stop()
+        # First: workers may take their time, and a connection that nobody will serve should be refused, so
+        # that a proxy before several machines gives it to another.
         if self._listener is not None:
             self._listener.close()
+        self._supervisor.stop()
 
     def restart(self, part: str) -> None:
         """Restart one part in order, for example for a new version; returns when its new life is ready.

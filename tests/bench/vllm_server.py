@@ -73,7 +73,7 @@ def environment(threads: int) -> dict[str, str]:
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         **serving_environment("cpu", threads),
         "HF_HUB_OFFLINE": "1",
-        # On a GPU vLLM else samples by flashinfer, which is not part of it and compiles when it is first used.
+        # On a GPU vLLM else samples by flashinfer, no part of it, which compiles when it is first used.
         "VLLM_USE_FLASHINFER_SAMPLER": "0",
         "VLLM_REGEX_COMPILATION_TIMEOUT_S": str(REGEX_S),
     }

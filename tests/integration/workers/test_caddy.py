@@ -8,10 +8,13 @@ import shutil
 import socket
 import ssl
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -213,6 +216,92 @@ def test_the_api_and_the_staffs_pages_can_be_closed_to_the_outside(front: Front,
         for path in ("/v1/orders", "/v1/menus", "/sign-in", "/review", "/menu"):
             assert shut.http.get(path).status_code == 404
         assert shut.http.post("/v1/orders", json=ORDER).status_code == 404
+
+
+@contextmanager
+def second_api(world: World, home: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Another machine's API on the same database, by its own command; without queue and model."""
+    environment = os.environ | {
+        "SAYCART_HOME": str(home), "SAYCART_API_PORT": str(port),
+        "DATABASE_URL": world.parts.settings.database, "SAYCART_MIGRATE_AT_START": "false",
+        "REDIS_URL": "redis://127.0.0.1:1/0",
+        "SAYCART_PUBLIC_URL": f"https://{NAME}", "SAYCART_PROXIES": "127.0.0.1",
+    }  # fmt: skip
+    home.mkdir()
+    with (home / "api.log").open("wb") as log:
+        command = [sys.executable, "-m", "services.api"]
+        process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(20)
+
+
+def _ready(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False).is_success
+    except httpx.TransportError:
+        return False
+
+
+@needs_caddy
+def test_of_two_apis_one_may_die(front: Front, tmp_path: Path) -> None:
+    other = any_free()
+    both = {"UPSTREAM": f"127.0.0.1:{front.world.port} 127.0.0.1:{other}", "APIS": "several"}
+
+    def order(key: str) -> httpx.Response:
+        return two.http.post("/v1/orders", json=ORDER, headers={"Idempotency-Key": key})
+
+    def orders(of: str) -> None:
+        for number in range(6):
+            made = order(f"{of}-{number}")
+            assert made.status_code == 202, made.text
+            assert two.http.get(f"/v1/orders/{made.json()['id']}").status_code == 200
+
+    def served() -> int:
+        return (tmp_path / "two/api.log").read_text().count("path='/v1/orders")
+
+    with second_api(front.world, tmp_path / "two", other) as process:
+        until(lambda: process.poll() is not None or _ready(other), 60)
+        with caddy(tmp_path, front.world, any_free(), **both) as two:
+            orders("both")
+            assert served() >= 4, "each is given half"
+            process.kill()
+            process.wait(20)
+            # What has no body is given to the other one at once; an order may have to come again.
+            assert [two.http.get("/v1/orders").status_code for _ in range(6)] == [200] * 6
+            until(lambda: all([order(f"seen-{number}").status_code == 202 for number in range(4)]), 10)
+            orders("one")
+
+
+@needs_caddy
+def test_an_api_that_is_not_ready_is_given_nothing(front: Front, tmp_path: Path) -> None:
+    asked: list[tuple[str, str]] = []
+
+    class Unready(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers["Host"]))
+            self.send_error(503)
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Unready)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    both = {"UPSTREAM": f"127.0.0.1:{server.server_port} 127.0.0.1:{front.world.port}", "APIS": "several"}
+    try:
+        with caddy(tmp_path, front.world, any_free(), **both) as two:
+            until(lambda: ("/readyz", NAME) in asked)
+            begun = len(asked)
+            for _ in range(6):
+                assert two.http.get("/").status_code == 200
+            # By the name that browsers use: to another the API answers 421, and would be taken for ill.
+            assert set(asked[begun - 1 :]) == {("/readyz", NAME)}
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_every_route_has_its_place_in_the_file(tmp_path: Path) -> None:

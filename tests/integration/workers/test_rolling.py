@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -23,7 +24,7 @@ from infra.processes.supervisor import Supervisor
 from infra.settings import Settings
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
-from services.workers.stack import api_child, as_environment
+from services.workers.stack import Stack, api_child, as_environment
 from tests.credentials import UNLIMITED, header_for
 from tests.integration.api_world import MENU
 from tests.stand_ins import TESTER
@@ -280,3 +281,22 @@ def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
         process.terminate()
         assert process.wait(30) == -signal.SIGTERM
         box.close()
+
+
+def test_a_stack_that_stops_refuses_connections_while_its_parts_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else they wait for workers to drain, and are cut off; a proxy gives them to another machine."""
+    stack = Stack(Settings(home=tmp_path, api_port=any_free()))
+    address = ("127.0.0.1", stack.settings.api_port)
+    stack._listener = listen(address[1], address[0])
+    socket.create_connection(address).close()
+    seen: list[int] = []
+
+    def ending() -> None:
+        with socket.socket() as client:
+            seen.append(client.connect_ex(address))
+
+    monkeypatch.setattr(stack._supervisor, "stop", ending)
+    stack.stop()
+    assert seen == [errno.ECONNREFUSED]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -87,7 +88,8 @@ def test_commands_name_modules_that_exist(service: str) -> None:
 
 def test_variables_are_settings() -> None:
     known = {f"SAYCART_{name.upper()}" for name in Settings.model_fields} | NOT_SETTINGS
-    files = ("docker-compose.yml", "infra/docker/cuda.yml", "infra/docker/llm-reads.yml")
+    overrides = sorted((REPOSITORY / "infra/docker").glob("*.yml"))
+    files = ("docker-compose.yml", *overrides)
     text = "".join((REPOSITORY / file).read_text() for file in files) + DOCKERFILE
     assert set(re.findall(r"SAYCART_[A-Z_]+", text)) <= known
     for name in NOT_SETTINGS:
@@ -306,6 +308,42 @@ def test_on_a_gpu_the_server_that_has_the_adapter_reads(tmp_path: Path) -> None:
     assert served in SERVICES["vllm"]["command"]
     assert "VLLM_WEIGHTS=" in HEAD
     assert SERVICES["vllm"]["volumes"][0]["source"] == "${VLLM_WEIGHTS:-./safetensors}"
+
+
+EXTERNAL = REPOSITORY / "infra/docker/external.yml"
+
+
+def test_a_database_and_a_redis_of_ones_own_reach_every_part_that_asks_them() -> None:
+    changed: dict[str, Any] = yaml.safe_load(EXTERNAL.read_text())["services"]
+    for name in ("postgres", "redis"):
+        nothing = changed.pop(name)
+        assert (nothing["entrypoint"], nothing["command"]) == (["sleep"], ["infinity"])
+        assert nothing["image"] == SERVICES["api"]["image"], "built here, so that nothing is fetched for it"
+        assert nothing["healthcheck"]["test"] == ["CMD", "true"], "parts wait until it is healthy"
+    asked = {name for name in SERVICES if "DATABASE_URL" in SERVICES[name].get("environment", {})}
+    assert set(changed) == asked
+    for name in asked:
+        assert list(changed[name]) == ["environment"]
+        given = changed[name]["environment"]
+        assert {key: value.partition(":?")[0] for key, value in given.items()} == {
+            "DATABASE_URL": "${DATABASE_URL", "REDIS_URL": "${REDIS_URL"
+        }  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("docker-compose") is None, reason="no docker-compose here")
+@pytest.mark.parametrize("override", ["cuda.yml", "llm-reads.yml", "external.yml"])
+def test_compose_itself_takes_each_override(override: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rendered, which needs no engine."""
+    urls = {"DATABASE_URL": "postgresql+psycopg://a:b@db:5432/c", "REDIS_URL": "redis://:d@queue:6379/0"}
+    for name, value in {"POSTGRES_PASSWORD": "unused", **urls}.items():
+        monkeypatch.setenv(name, value)
+    words = ["docker-compose", "-f", "docker-compose.yml", "-f", f"infra/docker/{override}", "config"]
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rendered: dict[str, Any] = yaml.safe_load(done.stdout)["services"]
+    for name in PARTS if override == "external.yml" else ():
+        if name in rendered:  # the courier has a profile
+            assert urls.items() <= rendered[name]["environment"].items()
 
 
 def test_nobody_asks_a_reader_that_has_no_adapter_for_the_model(tmp_path: Path) -> None:

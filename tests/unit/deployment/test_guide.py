@@ -1,0 +1,237 @@
+"""The way from one machine to a cluster (docs/operations.md): its blocks can be pasted, and do as is said."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from starlette.types import Scope
+from typer.main import get_command
+
+from infra.addresses import networks, within
+from infra.secret import signing_keys
+from infra.settings import REPOSITORY, Settings, addresses
+from services.api.gate.origin import Own
+from services.cli.main import app
+from services.engines.reader.adapters import made_for
+from services.engines.reader_server.__main__ import _parser as reader_words
+from services.engines.servers.llama_server import KEY_ENV
+from services.engines.servers.llama_server import _parser as llama_words
+
+PAGES = ("operations", "containers", "kubernetes", "engines", "upgrades")
+TEXT = {page: (REPOSITORY / f"docs/{page}.md").read_text() for page in PAGES}
+GUIDE = TEXT["operations"].split("## The parts")[0]
+UNITS = {path.name: path for path in sorted((REPOSITORY / "infra/systemd").iterdir())}
+CHECKOUT = "/opt/saycart"
+SERVERS = {
+    "services.engines.servers.llama_server": llama_words(),
+    "services.engines.reader_server": reader_words(),
+}
+
+
+def blocks(text: str) -> list[str]:
+    """What is to be pasted into a shell, at the margin."""
+    found = re.findall(r"^( *)```sh\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    return [re.sub(rf"^{indent}", "", block, flags=re.MULTILINE) for indent, block in found]
+
+
+def commands(text: str, program: str) -> list[list[str]]:
+    """The words after `program`, of each line of a block that starts it, whatever stands before."""
+    joined = "\n".join(blocks(text)).replace("\\\n", " ")
+    found = re.findall(rf"(?:^|[\s/]){re.escape(program)} ([^\n|&;<>]*)", joined, re.MULTILINE)
+    return [words_of(line) for line in found]
+
+
+def words_of(line: str) -> list[str]:
+    """Of a command inside of quotes or of `$(...)`, what ends these is none."""
+    line = line.rstrip().removesuffix('")')
+    try:
+        return shlex.split(line, comments=True)
+    except ValueError:
+        return shlex.split(line[: max(line.rfind(quote) for quote in "\"'")], comments=True)
+
+
+def environment(text: str) -> str:
+    """What a page appends to /etc/saycart.env, in the order in which it does."""
+    appended = re.findall(r"tee -a /etc/saycart\.env >/dev/null <<'EOF'\n(.*?)^EOF$", text, re.DOTALL | re.M)
+    return "".join(appended)
+
+
+ENVIRONMENT = "".join(environment(block) for block in blocks(GUIDE))
+LINES = dict(line.split("=", 1) for line in ENVIRONMENT.splitlines())
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_are_shell(page: str) -> None:
+    for block in blocks(TEXT[page]):
+        done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), block
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_command_line_takes_every_command_as_it_stands(page: str) -> None:
+    """Names of commands are test_docs.py's; here their options and values."""
+    known: Any = get_command(app)
+    for words in commands(TEXT[page], "saycart"):
+        command, rest = known, list(words)
+        while rest and rest[0] in getattr(command, "commands", ()):
+            command = command.commands[rest.pop(0)]
+        if command is known:  # the user or the database of that name
+            continue
+        try:
+            command.make_context("saycart", rest)
+        except typer.BadParameter as error:
+            if "does not exist" not in error.message:  # the reader's own file
+                pytest.fail(f"{words}: {error.message}")
+
+
+def test_commands_were_found() -> None:
+    found = [" ".join(words) for words in commands(GUIDE, "saycart")]
+    for wanted in ("run", "backup /backups", "recordings copy", "migrate", "staff add ann"):
+        assert wanted in found
+    assert ["keys", "add", "scraper", "--scope", "metrics"] in commands(TEXT["kubernetes"], "saycart")
+
+
+def test_the_file_is_the_same_to_systemd_and_to_a_shell(tmp_path: Path) -> None:
+    """systemd takes a line as it is; a shell would see spaces, quotes and what stands behind a `#`."""
+    assert all(re.fullmatch(r"[A-Z_]+=\S+", line) for line in ENVIRONMENT.splitlines())
+    (tmp_path / "env").write_text(ENVIRONMENT)
+    words = ["bash", "-c", "set -a; . ./env; env -0"]
+    shown = subprocess.run(words, cwd=tmp_path, env={}, capture_output=True, text=True, check=True).stdout
+    seen = dict(line.split("=", 1) for line in shown.split("\0") if line)
+    assert LINES.items() <= seen.items()
+
+
+def test_every_line_of_the_file_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {f"SAYCART_{name.upper()}" for name in Settings.model_fields} | {"DATABASE_URL", "REDIS_URL"}
+    assert {name for name in LINES if not name.startswith("AWS_")} <= known
+    assert not re.search(r"^export ", GUIDE, re.MULTILINE), "what is exported ends with the shell"
+    for name, value in LINES.items():
+        monkeypatch.setenv(name, value)
+    Settings()
+
+
+def test_a_machine_of_several_answers_to_the_names_that_it_is_asked_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in LINES.items():
+        monkeypatch.setenv(name, value)
+    own = Own.of(Settings())
+
+    def refused(host: str) -> bool:
+        scope: Scope = {
+            "type": "http", "method": "GET", "path": "/readyz", "scheme": "http",
+            "headers": [(b"host", host.encode())],
+        }  # fmt: skip
+        return own.refusal(scope) is not None
+
+    ((site, upstreams),) = re.findall(
+        r'^ *Environment=SITE=(\S+) APIS=several "UPSTREAM=([^"]+)"$', GUIDE, re.M
+    )
+    assert not refused(site), "which the proxy sends with each request, its own checks included"
+    first, second = upstreams.split()
+    assert first == f"{LINES['SAYCART_API_HOST']}:{Settings.model_fields['api_port'].default}"
+    assert [refused(first), refused(second)] == [False, True]
+    assert not any(refused(f"{name}:8420") for name in addresses(LINES["SAYCART_HOSTS"]))
+    assert within("10.0.0.10", networks(LINES["SAYCART_PROXIES"], "SAYCART_PROXIES"))
+    caddyfile = (REPOSITORY / "infra/caddy/Caddyfile").read_text()
+    for line in ("(several) {", "import {$APIS:one}", "health_uri /readyz"):
+        assert line in caddyfile
+
+
+def test_the_secret_of_a_home_signs_the_same_when_it_is_set(tmp_path: Path) -> None:
+    made = signing_keys("", tmp_path)
+    assert signing_keys((tmp_path / "secret").read_text(), tmp_path / "other") == made
+
+
+def unit(name: str) -> configparser.ConfigParser:
+    read = configparser.ConfigParser(interpolation=None, strict=True)
+    read.optionxform = str  # type: ignore[assignment,method-assign]
+    read.read_string(UNITS[name].read_text().replace("\\\n", " "))
+    return read
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_a_unit_goes_on_and_is_nobody_mighty(name: str) -> None:
+    service = unit(name)["Service"]
+    assert (service["User"], service["Restart"]) == ("saycart", "always")
+    assert "useradd --system --home-dir /var/lib/saycart saycart" in GUIDE
+    assert service["EnvironmentFile"] == "/etc/saycart.env"
+    # systemd makes both folders and gives them to the user.
+    assert LINES["SAYCART_HOME"] == f"/var/lib/{service['StateDirectory']}"
+    assert LINES["SAYCART_MODELS_DIR"] == f"/var/cache/{service['CacheDirectory']}"
+    assert service["WorkingDirectory"] == CHECKOUT
+    assert unit(name)["Unit"]["StartLimitIntervalSec"] == "0"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
+@pytest.mark.parametrize("name", UNITS)
+def test_systemd_takes_a_unit(name: str, tmp_path: Path) -> None:
+    here = (
+        UNITS[name].read_text().replace(f"{CHECKOUT}/.venv/bin", str(Path(shutil.which("true") or "").parent))
+    )
+    here = re.sub(r"(ExecStart(?:Pre)?=\S+/)(?:saycart|python)", r"\1true", here)
+    (tmp_path / name).write_text(here)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", tmp_path / name], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_units_start_what_is_there() -> None:
+    start = unit("saycart.service")["Service"]["ExecStart"]
+    assert start.removeprefix(f"{CHECKOUT}/.venv/bin/") == "saycart run"
+    for name in UNITS:
+        fetch = unit(name)["Service"]["ExecStartPre"].split()
+        assert fetch[:3] == [f"{CHECKOUT}/.venv/bin/saycart", "models", "fetch"]
+        assert f"infra/systemd/{name}" in GUIDE, "nobody would find it"
+
+
+def test_decode_servers_of_their_own_are_started_as_the_workers_ask_them() -> None:
+    by_hand = {words[0]: words[1:] for words in commands(TEXT["engines"], "python -m")}
+    default = Settings.model_fields["llm_model"].default
+    for name, module, setting in (
+        ("saycart-llm.service", "services.engines.servers.llama_server", "SAYCART_LLM_URL"),
+        ("saycart-reader.service", "services.engines.reader_server", "SAYCART_READER_URL"),
+    ):
+        service = unit(name)["Service"]
+        python, *words = shlex.split(service["ExecStart"])
+        assert [python, *words[:2]] == [f"{CHECKOUT}/.venv/bin/python", "-m", module]
+        assert words[2:] == by_hand[module], "docs/engines.md has the same"
+        args = SERVERS[module].parse_args(words[2:])
+        assert args.host == "0.0.0.0"
+        assert {url.rpartition(":")[2] for url in addresses(LINES[setting])} == {str(args.port)}
+        assert str(args.model) == f"${{SAYCART_MODELS_DIR}}/{default}"
+        assert service["ExecStartPre"].split()[-1] == default
+        if adapter := getattr(args, "adapter", None):
+            assert REPOSITORY / adapter == made_for(default)
+    assert f"echo {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} |" in GUIDE
+    assert f"export {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} " in "\n".join(blocks(TEXT["engines"]))
+
+
+def test_what_is_copied_and_named_is_there() -> None:
+    for page in PAGES:
+        for block in blocks(TEXT[page]):
+            for path in re.findall(r"(?<![\w./])(?:infra|docs)/[\w./-]+\w", block):
+                assert (REPOSITORY / path).exists(), path
+
+
+def test_images_that_a_cluster_takes_are_those_that_are_built() -> None:
+    targets = re.findall(r"^FROM \S+ AS (\S+)$", (REPOSITORY / "infra/docker/Dockerfile").read_text(), re.M)
+    page = TEXT["kubernetes"]
+    (built,) = re.findall(r"for part in ([a-z ]+); do\n  docker build", page)
+    assert set(built.split()) <= set(targets)
+    taken = re.findall(r"^  (\w+): \{ repository: (YOURS/saycart-\w+), tag: (\S+) \}$", page, re.M)
+    assert [(f"YOURS/saycart-{part}", "0.1.0") for part in built.split()] == [found[1:] for found in taken]
+    assert page.count("YOURS/saycart-$part:0.1.0") == 2
+    # The Secret of the metrics' key, under the name that the chart looks for.
+    values = (REPOSITORY / "infra/helm/saycart/values.yaml").read_text()
+    assert "\n    keyName: key\n" in values
+    assert "create secret generic saycart-metrics --from-literal=key=" in page
