@@ -23,6 +23,10 @@ class EngineSettings(OidcSettings):
     """Whether a recording is heard with a context of its own length first, in half the time, and with the
     whole one only where that leaves doubt (where it was measured: Whisper base on a CPU, English)."""
 
+    denoiser: str = "deepfilternet3.tar.gz"
+    """As `whisper_model`: what turns noise down for one more hearing, where the first leaves doubt and there
+    is noise (where it was measured: Whisper base on a CPU, English). Empty: none."""
+
     whisper_threads: int = 2
     """CPU threads of one transcription."""
 

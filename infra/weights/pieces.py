@@ -76,6 +76,8 @@ def _pip(piece: Piece, incoming: Path, arrived: Callable[[int], None]) -> tuple[
         "--progress-bar",
         "off",
     ]
+    if piece.platform:
+        command += ["--platform", piece.platform]
     command += ["--dest", str(incoming), piece.requirement]
     # Pip downloads into its scratch folder and then copies; it is ours so that the growth can be watched.
     environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch))

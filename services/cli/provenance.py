@@ -68,6 +68,7 @@ def about(
         told["hearing"] = {
             "model": _name(config.whisper_model),
             "second": _name(config.whisper_second) if config.whisper_second else None,
+            "denoiser": _name(config.denoiser) if config.denoiser else None,
             "faster-whisper": version("faster-whisper"),
             "device": config.whisper_device,
             "precision": COMPUTE.get(config.whisper_device, "default"),
@@ -84,7 +85,13 @@ def made_with(menu: Menu, config: Settings) -> str:
         config.llm_model,
         config.whisper_model,
     ]
-    told += [config.whisper_second, config.whisper_device, config.asr_threshold, config.field_threshold]
+    told += [
+        config.whisper_second,
+        config.denoiser,
+        config.whisper_device,
+        config.asr_threshold,
+        config.field_threshold,
+    ]
     told += [config.max_order_total, config.skip_settled, config.reader, *map(version, _HOSTS)]
     digest = hashlib.sha256(json.dumps(told).encode())
     for room in _ROOMS:

@@ -66,10 +66,19 @@ class Transcriber(Protocol):
         """
         ...
 
+    def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
+        """As `transcribe`, of the recording with its noise turned down; None where there is hardly any, or
+        where it was not measured how sure its words are.
+
+        Raises: as `transcribe`.
+        """
+        ...
+
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """The same recording, heard with the names in `hints` in mind, the likeliest last.
 
-        Only words inside the time that `first` has words for: beyond it they would be inventions. Its
+        With its noise turned down, where `first` was heard so. Only words inside the time that `first` has
+        words for: beyond it they would be inventions. Its
         confidence is the first hearing's, since that of words which were asked for means nothing.
 
         Raises: as `transcribe`.

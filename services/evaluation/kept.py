@@ -104,6 +104,13 @@ class KeptEars:
             "hearings", asked, _PERHAPS, lambda: self._ears.transcribe_fitted(recording, language)
         )
 
+    def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
+        """See `Transcriber.transcribe_denoised`."""
+        asked = [self._name, "denoised", _bytes(recording), language]
+        return self._kept.answer(
+            "hearings", asked, _PERHAPS, lambda: self._ears.transcribe_denoised(recording, language)
+        )
+
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """See `Transcriber.hear_again`."""
         asked = [self._name, _bytes(recording), first.model_dump(mode="json"), list(hints)]

@@ -102,6 +102,7 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "field_confidence": [line.field_confidence for line in lines],
         "question": question.model_dump(mode="json") if question else None,
         "second_cart": (order.engine.get("reader") or {}).get("other"),
+        "with_noise": heard.with_noise,
         "first_heard": heard.first_heard,
         "witness": heard.witness,
         "agreed": heard.agreed,

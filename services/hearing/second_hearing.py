@@ -1,8 +1,12 @@
-"""Hear a recording: fast where it is plain, else whole, and again with the menu's words where doubt is left.
+"""Hear a recording: fast where it is plain, else whole, and again where doubt is left: with its noise turned
+down, and with the menu's words.
 
 A fitted hearing (`Transcriber.transcribe_fitted`) stands where all of its words mean something on the menu
 and its confidence is no doubt; what it leaves open is heard anew with the recogniser's whole context, as if
 it had not been (ADR 74).
+
+Where the whole hearing is in doubt and there is noise, the recording is heard with that turned down as well,
+and the one stands of which more is understood; with as much, the first (ADR 75).
 
 A recogniser that is given the menu's words ahead of a recording invents orders out of silence and noise. But
 where the first hearing made no sense in one place ("a medium roast double shot marker"), they settle most
@@ -54,25 +58,47 @@ def hear(
     """
     if (plain := _plain(recording, language, menu, menu_version, ears, floor)) is not None:
         return plain
-    first = ears.transcribe(recording, language)
-    if first.nothing_was_said:
-        return Heard(first, None)
-    try:
-        evidence = read_order(first.text, menu, menu_version)
-    except Unreadable as error:
-        return Heard(first, None, error)
-    if not _doubtful(evidence):
-        return Heard(first, evidence)
+    heard = _read(ears.transcribe(recording, language), menu, menu_version)
+    if heard.evidence is None:
+        return heard
+    if heard.transcript.confidence < floor or is_doubtful(heard.evidence):
+        quieter = ears.transcribe_denoised(recording, language)
+        if quieter is not None:
+            heard = clearer(heard, _read(quieter, menu, menu_version))
+    first, evidence = heard.transcript, heard.evidence
+    assert evidence is not None, "nothing that could not be read is clearer"
+    if not is_doubtful(evidence):
+        return heard
     try:
         again = ears.hear_again(recording, first, hints(evidence))
-        clearer = None if again.nothing_was_said else read_order(again.text, menu, menu_version)
+        other = None if again.nothing_was_said else read_order(again.text, menu, menu_version)
     except Unreadable:
-        return Heard(first, evidence)  # what is more to read is no better
-    if clearer is None or not _better(clearer, evidence):
-        return Heard(first, evidence)
+        return heard  # what is more to read is no better
+    if other is None or not _better(other, evidence):
+        return heard
     alike, overruled = replaced(first, again, language_of(menu))
     told = {"first_heard": first.text, "alike": alike, "overruled": overruled}
-    return Heard(again.model_copy(update=told), clearer)
+    return Heard(again.model_copy(update=told), other)
+
+
+def _read(transcript: Transcript, menu: Menu, menu_version: int) -> Heard:
+    if transcript.nothing_was_said:
+        return Heard(transcript, None)
+    try:
+        return Heard(transcript, read_order(transcript.text, menu, menu_version))
+    except Unreadable as error:
+        return Heard(transcript, None, error)
+
+
+def clearer(heard: Heard, quieter: Heard) -> Heard:
+    """The hearing with its noise turned down where more of it is understood, with what was heard before it;
+    else the one before."""
+    if quieter.evidence is None or heard.evidence is None:
+        return heard
+    if _understood(quieter.evidence) <= _understood(heard.evidence):
+        return heard
+    told = quieter.transcript.model_copy(update={"with_noise": heard.transcript.text})
+    return Heard(told, quieter.evidence)
 
 
 def _plain(
@@ -86,7 +112,7 @@ def _plain(
         evidence = read_order(heard.text, menu, menu_version)
     except Unreadable:
         return None
-    return None if _doubtful(evidence) else Heard(heard, evidence)
+    return None if is_doubtful(evidence) else Heard(heard, evidence)
 
 
 def replaced(first: Transcript, again: Transcript, language: Language) -> tuple[float | None, float | None]:
@@ -142,7 +168,7 @@ def hints(evidence: Evidence) -> tuple[str, ...]:
     return tuple(names[n] for n in ranked[-MAX_HINTS:])
 
 
-def _doubtful(evidence: Evidence) -> bool:
+def is_doubtful(evidence: Evidence) -> bool:
     return bool(evidence.unexplained) or not evidence.lines
 
 

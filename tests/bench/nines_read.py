@@ -73,7 +73,7 @@ def asked_of_vllm(order: Order, calls: Calls, model: str, sheet: Sheet) -> Row:
     document = calls.post("/v1/chat/completions", body)
     choice = document["choices"][0]
     text, ended = choice["message"]["content"] or "", choice["finish_reason"]
-    row: Row = {"id": order.id, "menu": order.menu.id, "said": order.said, "text": text}
+    row: Row = {"id": order.id, "menu": order.menu.id, "said": order.said, "text": text, "overruled": None}
     if ended != "stop":
         return row | {"verdict": "truncated", "why": str(ended)}
     if not sheet.mask.accepts(text):
@@ -90,8 +90,9 @@ def asked_of_vllm(order: Order, calls: Calls, model: str, sheet: Sheet) -> Row:
 
 def told(rows: list[Row]) -> dict[str, Any]:
     """The counts of `nines.py`, and in how many answers the mask chose against the model."""
-    known = [row["overruled"] for row in rows if "overruled" in row]
-    return summary(rows) | {"mask_chose_against_the_model": sum(map(bool, known)) if known else None}
+    chosen = [row.get("overruled", 0) for row in rows]
+    known = None if None in chosen else sum(map(bool, chosen))
+    return summary(rows) | {"mask_chose_against_the_model": known}
 
 
 def main() -> int:

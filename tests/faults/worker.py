@@ -49,6 +49,8 @@ class ShortTranscriber:
 
     def transcribe_fitted(self, recording: Recording, language: str) -> None: ...
 
+    transcribe_denoised = transcribe_fitted
+
     def hear_again(self, recording: Recording, first: Transcript, hints: object) -> Transcript:
         return first
 

@@ -198,6 +198,7 @@ def test_models_are_the_settings_own(whole: Rendered) -> None:
     defaults = Settings.model_fields
     assert whole.settings["SAYCART_WHISPER_MODEL"] == defaults["whisper_model"].default
     assert whole.settings["SAYCART_WHISPER_SECOND"] == defaults["whisper_second"].default
+    assert whole.settings["SAYCART_DENOISER"] == defaults["denoiser"].default
     assert whole.settings["SAYCART_LLM_MODEL"] == defaults["llm_model"].default
 
 

@@ -69,6 +69,8 @@ class Ears:
 
     def transcribe_fitted(self, recording: Recording, language: str) -> None: ...
 
+    transcribe_denoised = transcribe_fitted
+
     def hear_again(self, recording: Recording, first: Transcript, hints: object) -> Transcript:
         take(HEAR_S)
         return first

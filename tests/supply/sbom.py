@@ -114,7 +114,7 @@ def models() -> list[Component]:
             group=model["upstream"].split("/")[0],
             type=ComponentType.MACHINE_LEARNING_MODEL,
             bom_ref=f"model:{model['name']}",
-            purl=PackageURL.from_string(f"pkg:huggingface/{model['upstream']}"),
+            purl=PackageURL.from_string(f"pkg:{model.get('home', 'huggingface')}/{model['upstream']}"),
             scope=ComponentScope.REQUIRED if model["default"] else ComponentScope.OPTIONAL,
             licenses=[_licence(model["licence"])],
             components=_files(model["name"], {file["name"]: file["sha256"] for file in model["files"]}),

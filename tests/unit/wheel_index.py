@@ -19,16 +19,17 @@ def sha(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def build_wheel(folder: Path, package: str, members: dict[str, bytes]) -> Path:
+def build_wheel(folder: Path, package: str, members: dict[str, bytes], platform: str = "any") -> Path:
     """A wheel that pip accepts, with `members` (path -> bytes) besides its metadata."""
     module = package.replace("-", "_")
     info = f"{module}-1.0.dist-info"
-    path = folder / f"{module}-1.0-py3-none-any.whl"
+    path = folder / f"{module}-1.0-py3-none-{platform}.whl"
     with zipfile.ZipFile(path, "w") as wheel:
         for name, data in members.items():
             wheel.writestr(name, data)
         wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        told = f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-{platform}\n"
+        wheel.writestr(f"{info}/WHEEL", told)
         wheel.writestr(f"{info}/RECORD", "")
     return path
 

@@ -82,6 +82,8 @@ def _models(config: Settings) -> Iterator[Check]:
     names = {"speech model": config.whisper_model}
     if config.whisper_second:
         names["second speech model"] = config.whisper_second
+    if config.denoiser:
+        names["denoiser"] = config.denoiser
     if not config.llm_url:
         names["language model"] = config.llm_model
     for what, name in names.items():

@@ -48,7 +48,12 @@ def fetch_command(
     if not wanted:
         wanted += default_names()
     if not names:
-        named = (configured.whisper_model, configured.whisper_second, configured.llm_model)
+        named = (
+            configured.whisper_model,
+            configured.whisper_second,
+            configured.denoiser,
+            configured.llm_model,
+        )
         wanted += [name for name in named if name in lock().names]
     wanted = list(dict.fromkeys(wanted))
     with _errors_shown():

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
+
 from infra.observability import tracing
 from infra.observability.measures import engine_took
 from schemas.errors import EngineMisconfigured, EngineUnavailable
@@ -20,8 +22,11 @@ from schemas.transcript import Transcript, Word
 from services.engines.ports import Recording
 from services.engines.recognition.audio import RATE, Samples
 from services.engines.recognition.confidence import calibrated, is_measured
+from services.engines.recognition.denoiser import DENOISED, Denoiser
 from services.engines.recognition.encoded import FITTED, Encoded
 from services.engines.recognition.memory import keep_memory
+
+log = structlog.get_logger()
 
 # ONNX Runtime, which finds the speech for faster-whisper, else tells its maker about each use, under an id of
 # this machine. It reads this when it is imported, which `load` does.
@@ -110,8 +115,10 @@ class WhisperTranscriber:
         name: the name in the model lock; with the options it is the key of the confidence table.
         device: `cpu` (int8) or `cuda` (float16).
         threads: CPU threads of one transcription.
-        role: what its times are measured as; a second hearing by it adds `_again`, a fitted one `_fitted`.
+        role: what its times are measured as; a second hearing by it adds `_again`, a fitted one `_fitted`,
+            one of a recording whose noise was turned down `_denoised`.
         fits: whether it hears fitted where that was measured; else it never does.
+        denoiser: what turns noise down; None where nothing does.
     """
 
     def __init__(
@@ -123,11 +130,12 @@ class WhisperTranscriber:
         threads: int = 2,
         role: str = "hearing",
         fits: bool = True,
+        denoiser: Denoiser | None = None,
     ) -> None:
         self._model_path, self._device, self._threads = model, device, threads
         self._compute = COMPUTE.get(device, "default")
         self._name = name
-        self._role, self._fits = role, fits
+        self._role, self._fits, self._denoiser = role, fits, denoiser
         self._model: Any = None
         self._loading = threading.Lock()
 
@@ -162,7 +170,9 @@ class WhisperTranscriber:
         """As the port says. `language` is the menu's (`en`, `en-US`); only its first part counts."""
         tracing.note({"saycart.model": self._name})
         language = _first_part(language)
-        return self._transcribed(recording, language, self.key(language), self._role)
+        samples = recording.samples
+        self._forget()
+        return self._transcribed(samples, language, self.key(language), self._role)
 
     @tracing.traced("hear fitted")
     def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
@@ -172,14 +182,32 @@ class WhisperTranscriber:
         key = f"{self.key(language)}+{FITTED}"
         if not self._fits or not is_measured(key):
             return None
-        return self._transcribed(recording, language, key, f"{self._role}_{FITTED}", fitted=True)
+        samples = recording.samples
+        self._forget()
+        return self._transcribed(samples, language, key, f"{self._role}_{FITTED}", fitted=True)
+
+    @tracing.traced("hear denoised")
+    def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
+        """As the port says: where there is noise, and a confidence table for it."""
+        tracing.note({"saycart.model": self._name})
+        language = _first_part(language)
+        key = f"{self.key(language)}+{DENOISED}"
+        if self._denoiser is None or not is_measured(key):
+            return None
+        samples = recording.samples
+        try:
+            quieter = self._denoiser(samples)
+        except Exception:
+            # Weights that are not there, memory: what was heard stands as it is.
+            log.warning("transcribe.denoiser_failed", exc_info=True)
+            return None
+        if not quieter.was_noisy:
+            return None
+        return self._transcribed(quieter.samples, language, key, f"{self._role}_{DENOISED}")
 
     def _transcribed(
-        self, recording: Recording, language: str, key: str, role: str, *, fitted: bool = False
+        self, samples: Samples, language: str, key: str, role: str, *, fitted: bool = False
     ) -> Transcript:
-        samples = recording.samples
-        if self._model is not None:
-            self._model.encode.forget()
         with engine_took(role):
             segments = self.hear(samples, language, fitted=fitted)
         kept = [segment for segment in segments if not is_phantom(segment)]
@@ -197,10 +225,17 @@ class WhisperTranscriber:
             duration_s=samples.size / RATE,
         )
 
+    def _forget(self) -> None:
+        """What was encoded of another recording."""
+        if self._model is not None:
+            self._model.encode.forget()
+
     @tracing.traced("hear again")
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """As the port says. The hints stand before the recording as if they had been said in it."""
         samples = recording.samples
+        if self._denoiser is not None and first.source.endswith(f"+{DENOISED}"):
+            samples = self._denoiser(samples).samples
         with engine_took(f"{self._role}_again"):
             segments = self.hear(
                 samples,

@@ -61,6 +61,8 @@ class Says:
 
     def transcribe_fitted(self, recording: Recording, language: str) -> None: ...
 
+    transcribe_denoised = transcribe_fitted
+
     def hear_again(self, recording: Recording, first: Transcript, hints: Any) -> Transcript:
         return first
 

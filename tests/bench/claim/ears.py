@@ -25,7 +25,7 @@ from services.evaluation.kept import Kept
 class Timed(NamedTuple):
     """A hearing and its seconds, the recording's decoding with it where it was the first."""
 
-    transcript: Transcript
+    transcript: Transcript | None
     seconds: float
 
 
@@ -56,19 +56,28 @@ class TimedEars:
 
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         """See `Transcriber.transcribe`."""
-        return self._timed(
-            ["first", _digest(recording), language], lambda: self._ears.transcribe(recording, language)
-        )
+        asked = ["first", _digest(recording), language]
+        return self._heard(self._timed(asked, lambda: self._ears.transcribe(recording, language)))
 
     def transcribe_fitted(self, recording: Recording, language: str) -> None:
         """None: the old pipeline and ours are held against each other on the same hearing."""
 
+    def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
+        """See `Transcriber.transcribe_denoised`."""
+        asked = ["denoised", _digest(recording), language]
+        return self._timed(asked, lambda: self._ears.transcribe_denoised(recording, language))
+
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """See `Transcriber.hear_again`."""
         asked = ["again", _digest(recording), first.model_dump(mode="json"), list(hints)]
-        return self._timed(asked, lambda: self._ears.hear_again(recording, first, hints))
+        return self._heard(self._timed(asked, lambda: self._ears.hear_again(recording, first, hints)))
 
-    def _timed(self, asked: Sequence[object], hear: Callable[[], Transcript]) -> Transcript:
+    @staticmethod
+    def _heard(transcript: Transcript | None) -> Transcript:
+        assert transcript is not None, "only a hearing of what is not noisy may be none"
+        return transcript
+
+    def _timed(self, asked: Sequence[object], hear: Callable[[], Transcript | None]) -> Transcript | None:
         def make() -> Timed:
             began = time.perf_counter()
             transcript = hear()

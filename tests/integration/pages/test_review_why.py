@@ -26,12 +26,11 @@ def world(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return lone_world
 
 
-def reviewed(world: World, said: str, *, keeps: bool = True) -> str:
+def reviewed(world: World, said: str, *, keeps: bool = True, with_noise: str | None = None) -> str:
     """The id of the review of an order that said so; `keeps` its evidence as the stage `read` leaves it."""
     parts = world.parts
-    order, _ = parts.orders.create(
-        NewOrder("corner-cafe", 1, "en", transcript=Transcript(text=said, confidence=1.0))
-    )
+    heard = Transcript(text=said, confidence=1.0, with_noise=with_noise)
+    order, _ = parts.orders.create(NewOrder("corner-cafe", 1, "en", transcript=heard))
     _, document = kept_evidence.to_keep(order, parts.menus.of("main").get("corner-cafe"))
     order = parts.orders.commit(order, Outcome(Event.READ, evidence=document if keeps else None))
     parts.orders.commit(order, Outcome(Event.DOUBTED, reasons=(ReviewReason.BLOCKING_FINDING,)))
@@ -59,6 +58,14 @@ def test_the_panel_is_asked_for_when_it_is_opened(world: World) -> None:
     page = world.http.get(f"/review/{review_id}").text
     assert f'hx-get="/review/{review_id}/why" hx-trigger="toggle once"' in page
     assert "the whole name" not in page, "closed, it costs nothing"
+
+
+def test_what_was_heard_before_noise_was_turned_down_is_shown_beside_it(world: World) -> None:
+    review_id = reviewed(world, SAID, with_noise="two <i>lagoons</i>")
+    panel(world, review_id)  # signs in
+    page = world.http.get(f"/review/{review_id}").text
+    assert "with it, “two &lt;i&gt;lagoons&lt;/i&gt;”" in page
+    assert "noise" not in world.http.get(f"/review/{reviewed(world, SAID)}").text
 
 
 def test_an_order_of_another_release_is_said_to_be(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,51 @@ def test_whatever_a_fitted_hearing_leaves_open_is_heard_as_if_it_had_not_been(
 
 
 @pytest.mark.parametrize(
+    ("whole", "denoised"),
+    [
+        ("a large lagoon with soy milk", "a large latte with soy milk"),
+        ("a large latte with goat silk please", "a large latte with oat milk please"),
+        ("a large latte", "a large latte with oat milk"),  # unsure, and less was understood
+    ],
+)
+def test_of_a_doubtful_recording_the_hearing_stands_that_is_understood_better(
+    whole: str, denoised: str
+) -> None:
+    noisy, quiet = (Transcript(text=text, confidence=FLOOR - 0.1) for text in (whole, denoised))
+    found = hear(RECORDING, "en", CAFE, 1, ScriptedTranscriber([noisy], denoised=quiet), floor=FLOOR)
+    assert (found.transcript.text, found.transcript.with_noise) == (denoised, whole)
+    assert found.transcript.confidence == quiet.confidence
+    assert found.evidence == read_order(denoised, CAFE, 1)
+    same = hear(RECORDING, "en", CAFE, 1, ScriptedTranscriber([quiet], denoised=noisy), floor=FLOOR)
+    assert (same.transcript.text, same.transcript.with_noise) == (denoised, None)
+
+
+@pytest.mark.parametrize(
+    ("whole", "confidence"), [("a large latte with soy milk", FLOOR), ("", 0.0)], ids=["sure", "silence"]
+)
+def test_noise_is_no_question_where_nothing_is_in_doubt(whole: str, confidence: float) -> None:
+    """A silence that is heard again could become an order."""
+    ears = ScriptedTranscriber(
+        [Transcript(text=whole, confidence=confidence)],
+        denoised=Transcript(text="two small lattes with soy milk and oat milk", confidence=1),
+    )
+    found = hear(RECORDING, "en", CAFE, 1, ears, floor=FLOOR)
+    assert (found.transcript.text, found.transcript.with_noise) == (whole, None)
+
+
+def test_where_noise_was_turned_down_the_menus_words_are_listened_for_there() -> None:
+    ears = ScriptedTranscriber(
+        [Transcript(text="a lorge lagoon with soil", confidence=0.4)],
+        denoised=Transcript(text="a large lagoon with soy milk", confidence=0.5),
+        again=Transcript(text="a large latte with soy milk", confidence=0.5),
+    )
+    transcript = hear(RECORDING, "en", CAFE, 1, ears, floor=FLOOR).transcript
+    assert (transcript.text, transcript.first_heard) == (
+        "a large latte with soy milk", "a large lagoon with soy milk"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("first", "second"),
     [
         ("a large lagoon with soy milk", "a large latte with soy milk"),

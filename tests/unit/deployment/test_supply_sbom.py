@@ -59,10 +59,11 @@ def test_packages_have_the_licences_of_the_page() -> None:
 
 
 def test_weights_and_their_pieces_are_those_of_the_model_lock() -> None:
-    found = components("pkg:huggingface/")
+    found = components("pkg:huggingface/") | components("pkg:github/")
     assert len(found) == len(lock().models), MEND
     for model in lock().models:
-        component = found[f"pkg:huggingface/{model.upstream}"]
+        of_github = model.home == "github"  # whose package URLs are lower case
+        component = found[f"pkg:{model.home}/{model.upstream.lower() if of_github else model.upstream}"]
         assert (component["type"], component["name"]) == ("machine-learning-model", model.name)
         assert licence(component) == model.licence
         assert files(component) == {file.name: file.sha256 for file in model.files}, MEND
@@ -85,7 +86,7 @@ def test_scripts_are_those_of_the_pages() -> None:
 
 
 def test_nothing_else_is_in_it() -> None:
-    kinds = ("pkg:pypi/", "pkg:huggingface/", "infra/adapters/", "pkg:npm/")
+    kinds = ("pkg:pypi/", "pkg:huggingface/", "pkg:github/", "infra/adapters/", "pkg:npm/")
     assert sum(len(components(kind)) for kind in kinds) == len(SBOM["components"])
 
 

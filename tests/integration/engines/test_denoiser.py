@@ -1,0 +1,105 @@
+"""The real denoiser on the shipped samples, alone and in babble, and before the real recogniser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from infra.settings import REPOSITORY, settings
+from infra.weights.models import resolve
+from services.engines.ports import Recording
+from services.engines.recognition.audio import DecodeLimits, Samples, read
+from services.engines.recognition.denoiser import AT_MOST_DB, Denoiser, band_widths
+from services.engines.recognition.whisper import WhisperTranscriber
+from tests.golden.ladder import Rung, degrade
+
+pytestmark = pytest.mark.models
+
+MODEL = "faster-whisper-base"
+SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
+BABBLE = Rung("babble", 5)
+
+
+@pytest.fixture(scope="module")
+def denoiser() -> Denoiser:
+    return Denoiser(lambda: Path(resolve(settings().denoiser, settings().models_dir)))
+
+
+@pytest.fixture(scope="module")
+def clean() -> Samples:
+    return read(SAMPLE, DecodeLimits())
+
+
+def power(samples: Samples) -> float:
+    return float(np.mean(samples**2))
+
+
+def given(samples: Samples) -> Recording:
+    return Recording(SAMPLE, lambda _file: samples)
+
+
+def ears(**more: object) -> WhisperTranscriber:
+    return WhisperTranscriber(resolve(MODEL, settings().models_dir), name=MODEL, **more)  # type: ignore[arg-type]
+
+
+def test_bands_are_as_wide_as_the_model_was_trained_with() -> None:
+    """As `libDF` has them for 48 kHz, 960 samples, 32 bands of two bins or more."""
+    widths = band_widths()
+    assert sum(widths) == 481
+    assert widths == sorted(widths)
+    assert widths[:8] == [2] * 8
+    assert widths[-1] > 60
+
+
+def test_babble_is_turned_down_and_speech_is_not(denoiser: Denoiser, clean: Samples) -> None:
+    noisy = degrade(clean, BABBLE, SAMPLE.name, 1)
+    alone, among = denoiser(clean), denoiser(noisy)
+    assert not alone.was_noisy
+    assert among.was_noisy
+    assert among.removed_db > 3
+    for heard, made in ((clean, alone), (noisy, among)):
+        assert made.samples.shape == heard.shape
+        assert made.samples.dtype == np.float32
+    # What is left of a clean recording is that recording, in its place.
+    assert np.corrcoef(clean, alone.samples)[0, 1] > 0.995
+    # Nearer to what was said than before, and never turned down by more than was asked for.
+    scale = float(np.dot(noisy, clean) / np.dot(clean, clean))
+    assert power(among.samples - scale * clean) < 0.5 * power(noisy - scale * clean)
+    assert power(among.samples) > power(noisy) * 10 ** (-AT_MOST_DB / 10) * 0.9
+
+
+@pytest.mark.parametrize("length", [0, 1, 159, 160, 161, 16_000])
+def test_silence_of_any_length_stays_silence(denoiser: Denoiser, length: int) -> None:
+    made = denoiser(np.zeros(length, np.float32))
+    assert made.samples.shape == (length,)
+    assert not made.samples.any()
+    assert not made.was_noisy
+
+
+def test_the_recogniser_hears_what_is_noisy_once_more(denoiser: Denoiser, clean: Samples) -> None:
+    hears = ears(denoiser=denoiser)
+    noisy = degrade(clean, BABBLE, SAMPLE.name, 1)
+    assert hears.transcribe_denoised(given(clean), "en-US") is None
+    whole, quieter = hears.transcribe(given(noisy), "en"), hears.transcribe_denoised(given(noisy), "en-US")
+    assert quieter is not None
+    assert quieter.source == f"{whole.source}+denoised"
+    assert quieter.recogniser == whole.source
+    assert quieter.duration_s == whole.duration_s
+    assert "large latte" in quieter.text.casefold()
+    again = hears.hear_again(given(noisy), quieter, ("oat milk",))
+    assert again.source == f"{quieter.source}+menu-words"
+
+
+def test_where_it_was_not_measured_or_is_not_there_nothing_is_heard_so(
+    denoiser: Denoiser, clean: Samples, tmp_path: Path
+) -> None:
+    noisy = given(degrade(clean, BABBLE, SAMPLE.name, 1))
+    assert ears().transcribe_denoised(noisy, "en") is None
+    assert ears(denoiser=denoiser).transcribe_denoised(noisy, "es") is None
+    gone = ears(denoiser=Denoiser(lambda: tmp_path / "none.tar.gz"))
+    with capture_logs() as logs:
+        assert gone.transcribe_denoised(noisy, "en") is None
+    assert [line["event"] for line in logs] == ["transcribe.denoiser_failed"]
