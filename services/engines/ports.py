@@ -67,8 +67,8 @@ class Transcriber(Protocol):
         ...
 
     def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
-        """As `transcribe`, of the recording with its noise turned down; None where there is hardly any, or
-        where it was not measured how sure its words are.
+        """As `transcribe`, of the recording with its noise turned down; None where there is hardly any, where
+        the recording is long, or where it was not measured how sure its words are.
 
         Raises: as `transcribe`.
         """

@@ -22,7 +22,7 @@ from schemas.transcript import Transcript, Word
 from services.engines.ports import Recording
 from services.engines.recognition.audio import RATE, Samples
 from services.engines.recognition.confidence import calibrated, is_measured
-from services.engines.recognition.denoiser import DENOISED, Denoiser
+from services.engines.recognition.denoiser import DENOISED, LONGEST_S, Denoiser
 from services.engines.recognition.encoded import FITTED, Encoded
 from services.engines.recognition.memory import keep_memory
 
@@ -188,13 +188,15 @@ class WhisperTranscriber:
 
     @tracing.traced("hear denoised")
     def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
-        """As the port says: where there is noise, and a confidence table for it."""
+        """As the port says: where there is noise, and a confidence table for it; not of a long recording."""
         tracing.note({"saycart.model": self._name})
         language = _first_part(language)
         key = f"{self.key(language)}+{DENOISED}"
         if self._denoiser is None or not is_measured(key):
             return None
         samples = recording.samples
+        if samples.size > LONGEST_S * RATE:
+            return None
         try:
             quieter = self._denoiser(samples)
         except Exception:

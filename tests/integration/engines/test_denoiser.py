@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 from infra.settings import REPOSITORY, settings
 from infra.weights.models import resolve
 from services.engines.ports import Recording
-from services.engines.recognition.audio import DecodeLimits, Samples, read
-from services.engines.recognition.denoiser import AT_MOST_DB, Denoiser, band_widths
+from services.engines.recognition.audio import RATE, DecodeLimits, Samples, read
+from services.engines.recognition.denoiser import AT_MOST_DB, LONGEST_S, Denoiser, band_widths
 from services.engines.recognition.whisper import WhisperTranscriber
 from tests.golden.ladder import Rung, degrade
 
@@ -98,7 +98,10 @@ def test_where_it_was_not_measured_or_is_not_there_nothing_is_heard_so(
 ) -> None:
     noisy = given(degrade(clean, BABBLE, SAMPLE.name, 1))
     assert ears().transcribe_denoised(noisy, "en") is None
-    assert ears(denoiser=denoiser).transcribe_denoised(noisy, "es") is None
+    hears = ears(denoiser=denoiser)
+    assert hears.transcribe_denoised(noisy, "es") is None
+    long = np.tile(noisy.samples, 1 + int(LONGEST_S * RATE / noisy.samples.size))
+    assert hears.transcribe_denoised(given(long), "en") is None, "its networks would hold too much memory"
     gone = ears(denoiser=Denoiser(lambda: tmp_path / "none.tar.gz"))
     with capture_logs() as logs:
         assert gone.transcribe_denoised(noisy, "en") is None
