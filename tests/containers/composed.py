@@ -89,7 +89,7 @@ class Composed:
 
     def bring_weights(self) -> None:
         """Fill the volume `models` from this user's own folder, where it has weights; the service `weights`
-        checks every byte of them, and fetches what is missing."""
+        checks every byte of them, and fetches what is missing: the denoiser's 13 MB are always left to it."""
         here = settings().models_dir
         if here.is_dir():
             wanted = "$(ls -d faster-whisper-* qwen2.5-coder-1.5b-*)"

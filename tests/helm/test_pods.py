@@ -174,6 +174,7 @@ def test_the_weights_that_are_waited_for_are_fetched(chart: Rendered) -> None:
         assert waiting == []
         return
     fetched = chart.pods["weights"].main["args"]
+    assert "saycart-weights:" in chart.pods["weights"].main["image"], "the image that has pip"
     awaited = [name for one in waiting for name in one["args"]]
     assert sorted(set(awaited)) == sorted(fetched)
     assert set(fetched) <= set(lock().names)

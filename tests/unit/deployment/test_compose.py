@@ -278,6 +278,17 @@ def test_the_reader_is_started_as_the_workers_expect_it() -> None:
     assert "--adapter" not in arguments("llm")
 
 
+def test_what_fetches_weights_has_the_pip_that_it_asks_and_nothing_that_serves_has() -> None:
+    fetching = next(name for name in OURS if SERVICES[name].get("command", [])[-2:] == ["models", "fetch"])
+    target = SERVICES[fetching]["build"]["target"]
+    assert [name for name in OURS if SERVICES[name]["build"]["target"] == target] == [fetching]
+    stages = dict(re.findall(r"^FROM \S+ AS (\S+)\n((?:(?!FROM ).*\n)*)", DOCKERFILE, re.MULTILINE))
+    (engine,) = re.findall(r"--from=(\S+) /opt/engines /opt/engines", stages[target])
+    assert "import pip, pathlib" in stages[engine]
+    assert "pip uninstall --yes setuptools pip" in stages["common"]
+    assert [name for name, lines in stages.items() if f"--from={engine}" in lines] == [target]
+
+
 def test_where_the_llama_cpp_server_is_to_read_the_readers_own_does_not_start() -> None:
     file = REPOSITORY / "infra/docker/llm-reads.yml"
     changed: dict[str, Any] = yaml.safe_load(file.read_text())["services"]
