@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from services.engines.decoding.calls import Calls
 from services.engines.decoding.completion import Completions
 from services.engines.masks.labels import Labels
 from services.engines.ports import Reading
+from services.engines.reader.reading import Sheet
 from services.reading.order import read_order
 from tests.bench import nines_read
 from tests.bench.nines import VALID, Order, asked, judged, left, orders, run, summary
@@ -98,6 +100,32 @@ def test_what_the_trained_reader_answers_is_judged_too(answer: Reading | Excepti
     told = nines_read.told([row])
     assert told["failures"] == (verdict != VALID)
     assert told["mask_chose_against_the_model"] == (row.get("overruled") == 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "ended", "verdict"),
+    [
+        ("", "stop", VALID),
+        (None, "length", "truncated"),
+        ("1 Bicycle", "stop", "outside the mask"),
+    ],
+)
+def test_what_vllm_answers_under_the_mask_is_judged_too(text: str | None, ended: str, verdict: str) -> None:
+    sheet = Sheet(ORDER.menu)
+    asked: list[dict[str, Any]] = []
+    right = sheet.names.write([line.model_dump(mode="json") for line in RIGHT.lines])
+
+    def post(_path: str, body: dict[str, Any]) -> dict[str, Any]:
+        asked.append(body)
+        choice = {"message": {"content": right if text == "" else text}, "finish_reason": ended}
+        return {"choices": [choice], "usage": {"completion_tokens": 7}}
+
+    calls: Any = SimpleNamespace(post=post)
+    row = nines_read.asked_of_vllm(ORDER, calls, "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", sheet)
+    assert row["verdict"] == verdict
+    assert asked[0]["structured_outputs"] == {"grammar": sheet.mask.lark}, "from the first token on"
+    assert asked[0]["model"] == "qwen2.5-coder-0.5b-orders"
+    assert nines_read.told([row])["mask_chose_against_the_model"] is None
 
 
 def test_a_run_goes_on_with_the_orders_that_have_no_answer(tmp_path: Path) -> None:
