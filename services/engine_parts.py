@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from services.engines.decoding.servers import Servers
     from services.engines.recognition.audio import Samples
+    from services.engines.recognition.denoiser import Denoiser
 
 
 class EngineParts:
@@ -27,23 +28,28 @@ class EngineParts:
 
     @cached_property
     def transcriber(self) -> Transcriber:
-        return self._transcriber(self.settings.whisper_model)
+        from pathlib import Path
+
+        from infra.weights.models import resolve
+        from services.engines.recognition.denoiser import Denoiser
+
+        config = self.settings
+        if not config.denoiser:
+            return self._transcriber(config.whisper_model)
+        # Looked for when it is needed: an order can do without it.
+        denoiser = Denoiser(lambda: Path(resolve(config.denoiser, config.models_dir)), config.whisper_threads)
+        return self._transcriber(config.whisper_model, denoiser=denoiser)
 
     @cached_property
     def second_transcriber(self) -> Transcriber | None:
         name = self.settings.whisper_second
         return self._transcriber(name, role="second_hearing") if name else None
 
-    def _transcriber(self, name: str, role: str = "hearing") -> Transcriber:
-        from pathlib import Path
-
+    def _transcriber(self, name: str, role: str = "hearing", denoiser: Denoiser | None = None) -> Transcriber:
         from infra.weights.models import resolve
-        from services.engines.recognition.denoiser import Denoiser
         from services.engines.recognition.whisper import WhisperTranscriber
 
         config = self.settings
-        # Looked for when it is needed: an order can do without it.
-        denoiser = Denoiser(lambda: Path(resolve(config.denoiser, config.models_dir)), config.whisper_threads)
         return WhisperTranscriber(
             resolve(name, config.models_dir),
             name=name,
@@ -51,7 +57,7 @@ class EngineParts:
             threads=config.whisper_threads,
             role=role,
             fits=config.whisper_fitted,
-            denoiser=denoiser if role == "hearing" and config.denoiser else None,
+            denoiser=denoiser,
         )
 
     @tracing.traced("decode audio")

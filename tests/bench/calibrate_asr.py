@@ -27,7 +27,6 @@ import numpy as np
 from infra.settings import settings
 from infra.weights.models import resolve
 from schemas.menu import Menu
-from schemas.transcript import Word
 from services.engines.recognition.audio import RATE, DecodeLimits, Samples, decode
 from services.engines.recognition.confidence import TABLES
 from services.engines.recognition.containers import sniff_file
@@ -35,6 +34,7 @@ from services.engines.recognition.encoded import FITTED
 from services.engines.recognition.whisper import Segment, WhisperTranscriber, is_phantom, raw_confidence
 from services.reading.order import read_order
 from tests.bench.agreement import measure
+from tests.bench.fields.labels import segment_of
 
 SEED = 20240601
 BIN = 20  # recordings that are counted together before the table is made monotone
@@ -111,7 +111,7 @@ def hear_all(
                 if (name, snr) in known:
                     continue
                 segments = ears.hear(in_noise(clips, index, snr), "en", fitted=fitted)
-                row = {"id": name, "snr": snr, "segments": [_row(segment) for segment in segments]}
+                row = {"id": name, "snr": snr, "segments": [row_of(segment) for segment in segments]}
                 known[name, snr] = row
                 file.write(json.dumps(row) + "\n")
                 file.flush()
@@ -119,15 +119,10 @@ def hear_all(
     return [known[name, snr] for snr in snrs for name in ids]
 
 
-def _row(segment: Segment) -> dict[str, Any]:
+def row_of(segment: Segment) -> dict[str, Any]:
     words = [[w.text, w.start_s, w.end_s, w.probability] for w in segment.words]
     measures = [segment.avg_logprob, segment.no_speech, segment.compression]
     return {"text": segment.text, "words": words, "measures": measures}
-
-
-def _segment(row: dict[str, Any]) -> Segment:
-    words = tuple(Word(text=t, start_s=s, end_s=e, probability=p) for t, s, e, p in row["words"])
-    return Segment(row["text"], words, *row["measures"])
 
 
 def isotonic(raw: np.ndarray, right: np.ndarray) -> list[list[float]]:
@@ -199,13 +194,13 @@ def main() -> None:
         print(json.dumps(found))
         if args.write:
             document["agreements"].setdefault(keys[0], {})[keys[1]] = found
-            _write(document)
+            write(document)
         return
 
     carts = {row["id"]: row["cart"] for row in gold}
     raw, right, levels, silent = [], [], [], 0
     for row in rows:
-        segments = [_segment(segment) for segment in row["segments"]]
+        segments = [segment_of(kept) for kept in row["segments"]]
         text = " ".join(word.text for s in segments if not is_phantom(s) for word in s.words)
         if not text:
             silent += 1
@@ -233,7 +228,7 @@ def main() -> None:
         }
         whole = {key: table for key, table in document["tables"].items() if not key.endswith(f"+{FITTED}")}
         document["fallback"] = {"rows": cautious(whole)}
-        _write(document)
+        write(document)
 
 
 def _listener(model: str, threads: int) -> WhisperTranscriber:
@@ -245,7 +240,7 @@ def _kept(model: str) -> Path:
     return Path(f"heard-{model.partition('=')[0]}.jsonl")
 
 
-def _write(document: dict[str, Any]) -> None:
+def write(document: dict[str, Any]) -> None:
     """One row a line: a table is read by people."""
     text = re.sub(
         r"\[\s+([^\[\]]+?)\s+\]", lambda m: f"[{' '.join(m[1].split())}]", json.dumps(document, indent=1)

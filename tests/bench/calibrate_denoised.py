@@ -25,33 +25,31 @@ from infra.settings import settings
 from infra.weights.models import resolve
 from schemas.compare import canonical, canonical_draft
 from schemas.menu import Menu
-from schemas.transcript import Transcript
 from services.checks.one_cart import undoubted_cart
 from services.engines.recognition.audio import RATE, DecodeLimits, Samples, decode
-from services.engines.recognition.confidence import TABLES, calibrated
+from services.engines.recognition.confidence import TABLES
 from services.engines.recognition.containers import sniff_file
 from services.engines.recognition.denoiser import DENOISED, Denoiser
-from services.engines.recognition.whisper import WhisperTranscriber, is_phantom, raw_confidence
+from services.engines.recognition.whisper import WhisperTranscriber, raw_confidence
 from services.hearing.second_hearing import Heard, clearer, is_doubtful
 from services.reading.order import read_order
-from tests.bench.calibrate_asr import _row, _segment, _write, auroc, heard_right, in_noise, isotonic
+from tests.bench.calibrate_asr import auroc, heard_right, in_noise, isotonic, row_of, write
+from tests.bench.fields.labels import segment_of, transcript_of
 
 Row = dict[str, Any]
 
 
-def hearing(segments: list[Any], key: str, menu: Menu) -> tuple[Heard, float]:
+def hearing(kept: list[Row], key: str, menu: Menu) -> tuple[Heard, float]:
     """What kept segments say and may mean, and their raw confidence."""
-    found = [_segment(segment) for segment in segments]
-    words = tuple(word for one in found if not is_phantom(one) for word in one.words)
-    text, raw = " ".join(word.text for word in words), raw_confidence(found)
-    sure = calibrated(raw, key) if text else 0.0
-    heard = Transcript(text=text, confidence=sure, words=words, source=key)
-    return Heard(heard, read_order(text, menu, 1) if text else None), raw
+    segments = [segment_of(one) for one in kept]
+    transcript = transcript_of(segments, key)
+    evidence = None if transcript.nothing_was_said else read_order(transcript.text, menu, 1)
+    return Heard(transcript, evidence), raw_confidence(segments)
 
 
 def heard(ears: WhisperTranscriber, denoiser: Denoiser, samples: Samples, menu: Menu, floor: float) -> Row:
     """Both hearings of a mix, the second where the pipeline asks for it."""
-    whole = [_row(segment) for segment in ears.hear(samples, "en")]
+    whole = [row_of(segment) for segment in ears.hear(samples, "en")]
     first, _ = hearing(whole, ears.key("en"), menu)
     row: Row = {"segments": whole, "denoised": None, "removed_db": None}
     if first.evidence is None:
@@ -61,7 +59,7 @@ def heard(ears: WhisperTranscriber, denoiser: Denoiser, samples: Samples, menu: 
     quieter = denoiser(samples)
     row["removed_db"] = round(quieter.removed_db, 2)
     if quieter.was_noisy:
-        row["denoised"] = [_row(segment) for segment in ears.hear(quieter.samples, "en")]
+        row["denoised"] = [row_of(segment) for segment in ears.hear(quieter.samples, "en")]
     return row
 
 
@@ -151,7 +149,7 @@ def main() -> None:
             "auroc": round(auroc(scores, labels), 3),
             "rows": table,
         }
-        _write(document)
+        write(document)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from infra.processes.ports import any_free
 from infra.processes.supervisor import Supervisor
 from infra.settings import Settings, settings
 from schemas.errors import DecodeInvalid, DecodeTruncated
+from schemas.evidence import Evidence
 from services.bootstrap import Container
 from services.checks.heard_words import with_heard
 from services.checks.two_readers import guessed
@@ -35,6 +37,7 @@ from services.engines.decoding.calls import Calls
 from services.engines.ports import CartDecoder
 from services.engines.reader.adapters import made_for
 from services.engines.reader.reading import Sheet, request
+from services.engines.reader.short_form import Line
 from services.engines.servers.embedded import reader_child, reader_served_at, served_at
 from services.reading.order import read_order
 from tests.bench.nines import ROOT, VALID, Order, Row, left, run, summary
@@ -51,13 +54,13 @@ def asked(order: Order, reader: CartDecoder) -> Row:
     try:
         found = reader.read(evidence, None, guessed(evidence))
         assert found is not None, "no adapter serves this model"
-        draft = with_heard(found.lines, evidence)
+        verdict = judged(found.lines, evidence)
     except (DecodeTruncated, DecodeInvalid) as error:
         return row | {"verdict": error.code, "why": error.detail, "text": error.quoted}
     except ValueError as error:
         return row | {"verdict": "no cart", "why": str(error)[:300], "text": found.text}
     return row | {
-        "verdict": VALID if resolves(draft, order.menu) else "not on this menu",
+        "verdict": verdict,
         "text": found.text,
         "tokens": found.completion_tokens,
         "overruled": found.overruled,
@@ -65,11 +68,15 @@ def asked(order: Order, reader: CartDecoder) -> Row:
     }
 
 
-def asked_of_vllm(order: Order, calls: Calls, model: str, sheet: Sheet) -> Row:
+def judged(lines: Sequence[Line], evidence: Evidence) -> str:
+    """`VALID`, or that the menu has no such cart. Raises ValueError where the lines are none."""
+    draft = with_heard(lines, evidence)
+    return VALID if resolves(draft, evidence.menu) else "not on this menu"
+
+
+def asked_of_vllm(order: Order, calls: Calls, adapter: str, sheet: Sheet) -> Row:
     """The same of vLLM, under the mask from the first token on."""
-    adapter = made_for(model)
-    assert adapter is not None, "no adapter is made for this model"
-    body = request(order.said, sheet, dialect="vllm", model=model, adapter=adapter.name)
+    body = request(order.said, sheet, dialect="vllm", model="", adapter=adapter)
     document = calls.post("/v1/chat/completions", body)
     choice = document["choices"][0]
     text, ended = choice["message"]["content"] or "", choice["finish_reason"]
@@ -79,13 +86,10 @@ def asked_of_vllm(order: Order, calls: Calls, model: str, sheet: Sheet) -> Row:
     if not sheet.mask.accepts(text):
         return row | {"verdict": "outside the mask"}
     try:
-        draft = with_heard(tuple(sheet.names.read(text)), read_order(order.said, order.menu, 1))
+        verdict = judged(sheet.names.read(text), read_order(order.said, order.menu, 1))
     except ValueError as error:
         return row | {"verdict": "no cart", "why": str(error)[:300]}
-    return row | {
-        "verdict": VALID if resolves(draft, order.menu) else "not on this menu",
-        "tokens": document["usage"]["completion_tokens"],
-    }
+    return row | {"verdict": verdict, "tokens": document["usage"]["completion_tokens"]}
 
 
 def told(rows: list[Row]) -> dict[str, Any]:
@@ -140,7 +144,10 @@ def _ask_vllm(todo: list[Order], url: str, model: str, file: Path, in_flight: in
     calls = Calls(url, timeout_s=600, api_key=settings().llm_api_key)
     menus = {order.menu.id: order.menu for order in todo}
     made = {menu_id: Sheet(menu) for menu_id, menu in menus.items()}
-    run(todo, lambda order: asked_of_vllm(order, calls, model, made[order.menu.id]), file, in_flight, minutes)
+    adapter = made_for(model)
+    assert adapter is not None, "no adapter is made for this model"
+    name = adapter.name
+    run(todo, lambda order: asked_of_vllm(order, calls, name, made[order.menu.id]), file, in_flight, minutes)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tests.unit.deployment.test_images import in_context
 
 pytestmark = pytest.mark.skipif(
     WANTED in ("", "short"),
-    reason="builds four images and starts them, which takes a quarter of an hour: make test-containers",
+    reason="builds five images and starts them, which takes a quarter of an hour: make test-containers",
 )
 WORKERS = ("worker-transcribe", "worker-read", "worker-decode")
 PARTS = ("api", *WORKERS, "sweeper")

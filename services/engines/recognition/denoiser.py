@@ -53,7 +53,7 @@ class Quieter:
 
 
 class Denoiser:
-    """DeepFilterNet3, loaded on first use (20 MB); 0.02 to 0.06 s of one core for a second of sound.
+    """DeepFilterNet3, loaded on first use (32 MB); 0.02 to 0.07 s of one core for a second of sound.
 
     Args:
         weights: gives the archive of its networks, `deepfilternet3.tar.gz` of the model lock.

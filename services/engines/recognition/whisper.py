@@ -170,9 +170,8 @@ class WhisperTranscriber:
         """As the port says. `language` is the menu's (`en`, `en-US`); only its first part counts."""
         tracing.note({"saycart.model": self._name})
         language = _first_part(language)
-        samples = recording.samples
         self._forget()
-        return self._transcribed(samples, language, self.key(language), self._role)
+        return self._transcribed(recording.samples, language, self.key(language), self._role)
 
     @tracing.traced("hear fitted")
     def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
@@ -182,9 +181,8 @@ class WhisperTranscriber:
         key = f"{self.key(language)}+{FITTED}"
         if not self._fits or not is_measured(key):
             return None
-        samples = recording.samples
         self._forget()
-        return self._transcribed(samples, language, key, f"{self._role}_{FITTED}", fitted=True)
+        return self._transcribed(recording.samples, language, key, f"{self._role}_{FITTED}", fitted=True)
 
     @tracing.traced("hear denoised")
     def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:

@@ -121,10 +121,10 @@ def test_what_vllm_answers_under_the_mask_is_judged_too(text: str | None, ended:
         return {"choices": [choice], "usage": {"completion_tokens": 7}}
 
     calls: Any = SimpleNamespace(post=post)
-    row = nines_read.asked_of_vllm(ORDER, calls, "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", sheet)
+    row = nines_read.asked_of_vllm(ORDER, calls, "orders-adapter", sheet)
     assert row["verdict"] == verdict
     assert asked[0]["structured_outputs"] == {"grammar": sheet.mask.lark}, "from the first token on"
-    assert asked[0]["model"] == "qwen2.5-coder-0.5b-orders"
+    assert asked[0]["model"] == "orders-adapter"
     assert nines_read.told([row])["mask_chose_against_the_model"] is None
 
 

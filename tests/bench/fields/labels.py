@@ -7,7 +7,7 @@ leave something open, the cart that takes everything said stands in for what a m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,20 +82,23 @@ def calibration_hearings(path: Path, data: Path, key: str) -> Iterator[Hearing]:
     menu = Menu.parse(json.loads((data / "menu.json").read_text()))
     gold = {row["id"]: row for row in map(json.loads, (data / "gold.jsonl").read_text().splitlines())}
     for row in map(json.loads, path.read_text().splitlines()):
-        segments = [
-            Segment(s["text"], tuple(_word(w) for w in s["words"]), *s["measures"]) for s in row["segments"]
-        ]
-        words = tuple(word for s in segments if not is_phantom(s) for word in s.words)
+        heard = transcript_of([segment_of(kept) for kept in row["segments"]], key)
         rung = "clean" if row["snr"] is None else f"mixed-{row['snr']}"
-        heard = Transcript(
-            text=" ".join(word.text for word in words),
-            confidence=calibrated(raw_confidence(segments), key) if words else 0.0,
-            words=words,
-            source=key,
-        )
         yield Hearing(row["id"], "human", rung, row["id"], heard, menu, gold[row["id"]]["cart"]["lines"])
 
 
-def _word(kept: list[Any]) -> Word:
-    text, start, end, probability = kept
-    return Word(text=text, start_s=start, end_s=end, probability=probability)
+def segment_of(kept: dict[str, Any]) -> Segment:
+    """A segment as `tests/bench/calibrate_asr.py` keeps it."""
+    words = tuple(Word(text=t, start_s=s, end_s=e, probability=p) for t, s, e, p in kept["words"])
+    return Segment(kept["text"], words, *kept["measures"])
+
+
+def transcript_of(segments: Sequence[Segment], key: str) -> Transcript:
+    """What the recogniser of this key says that it heard, were the segments its own just now."""
+    words = tuple(word for one in segments if not is_phantom(one) for word in one.words)
+    return Transcript(
+        text=" ".join(word.text for word in words),
+        confidence=calibrated(raw_confidence(list(segments)), key) if words else 0.0,
+        words=words,
+        source=key,
+    )

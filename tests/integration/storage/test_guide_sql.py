@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import psycopg
 
@@ -15,31 +14,16 @@ from tests.postgresql import PostgreSQL
 OPERATIONS = (REPOSITORY / "docs/operations.md").read_text()
 
 
-@contextmanager
-def fresh(server: PostgreSQL, name: str) -> Iterator[psycopg.Connection]:
-    """A superuser's connection to a server that knows no such role and database: also at a second try."""
-    with psycopg.connect(f"host={server.home} user=postgres", autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE IF EXISTS {name}".encode())
-        connection.execute(f"DROP ROLE IF EXISTS {name}".encode())
-        yield connection
-
-
-@contextmanager
-def as_told(server: PostgreSQL, name: str) -> Iterator[Database]:
-    """The database of step 3, with its tables, by its own role."""
+def test_the_role_of_step_three_makes_the_tables_and_is_held_to_a_shop(postgresql: PostgreSQL) -> None:
     (told,) = re.findall(r"psql <<'EOF'\n(.*?)^ *EOF$", OPERATIONS, re.DOTALL | re.MULTILINE)
     assert told.count("saycart") == 3
-    with fresh(server, name) as connection:
-        for statement in told.replace("saycart", name).split(";"):
-            if statement.strip():
-                connection.execute(statement.encode())
-    with closing(Database(server.url(name, role=name))) as database:
+    statements = ["DROP DATABASE IF EXISTS grown", "DROP ROLE IF EXISTS grown"]  # of a first try
+    statements += told.replace("saycart", "grown").split(";")
+    with psycopg.connect(f"host={postgresql.home} user=postgres", autocommit=True) as connection:
+        for statement in filter(str.strip, statements):
+            connection.execute(statement.encode())
+    with closing(Database(postgresql.url("grown", role="grown"))) as database:
         database.migrate()
-        yield database
-
-
-def test_the_role_of_step_three_makes_the_tables_and_is_held_to_a_shop(postgresql: PostgreSQL) -> None:
-    with as_told(postgresql, "grown") as database:
         found = database.row_security()
         assert found.held
         assert found.fault is None
