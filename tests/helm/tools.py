@@ -6,6 +6,7 @@ They are fetched against the hashes of tools.lock, unpacked into `.tools/`, and 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -48,7 +49,14 @@ def tools() -> Path:
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         raise NoTools(f"Helm comes for x86-64 Linux alone, and this is {platform.machine()} {sys.platform}")
     FOLDER.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=FOLDER.parent) as scratch:
+    # One process at a time: another would take the folder away while its tests are at work in it.
+    with (
+        FOLDER.with_suffix(".fetching").open("w") as held,
+        tempfile.TemporaryDirectory(dir=FOLDER.parent) as scratch,
+    ):
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if _complete():
+            return FOLDER
         whole = _unpack(_download(Path(scratch) / "wheels"), Path(scratch) / "whole")
         shutil.rmtree(FOLDER, ignore_errors=True)
         whole.rename(FOLDER)
