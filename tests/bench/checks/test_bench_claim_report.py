@@ -13,7 +13,7 @@ import pytest
 
 from services.evaluation.statistics import wilson
 from tests.bench.claim import report
-from tests.bench.claim.__main__ import run
+from tests.bench.claim.__main__ import main, run
 from tests.bench.claim.cells import Cell, Setting, cells_of
 from tests.bench.claim.figures import compared, figures, parts_of_the_gain
 from tests.bench.claim.nines import day, needed, upper_bound
@@ -208,6 +208,7 @@ def test_the_report_is_made_from_rows_alone(
     monkeypatch.setattr("sys.argv", argv)
     assert report.main() == 0
     shown = capsys.readouterr().out
+    assert "| llama.cpp-tiny | clean, T = 0, 1 in flight | 1 | 1, –, 0 | 0 | 1, –, 1, – |" in shown
     assert "### llama.cpp-tiny: clean, T = 0, 1 in flight: the claim" in shown
     assert "| 6.8% fail validation | 1 of 1 first answers (20.6% to 100.0%) | more here |" in shown
     assert "| no repair tokens | 20 tokens and 1.0 s on 1 of 1 orders before (of these 1 then exact" in shown
@@ -234,3 +235,22 @@ def test_without_rows_the_report_says_what_to_run(
     monkeypatch.setattr("sys.argv", ["report", "--results", str(tmp_path), "--out", str(tmp_path)])
     assert report.main() == 2
     assert "make bench-claim" in capsys.readouterr().err
+
+
+def test_the_greedy_reader_is_not_asked_at_another_temperature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = [
+        "claim",
+        "--out",
+        str(tmp_path / "out"),
+        "--methods",
+        "old,ours-reader",
+        "--temperatures",
+        "0,0.7",
+    ]
+    monkeypatch.setattr("sys.argv", argv)
+    with pytest.raises(SystemExit):
+        main()
+    assert "leave ours-reader out, or ask at 0" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -127,6 +127,8 @@ def main() -> int:
     methods, conditions = args.methods.split(","), args.conditions.split(",")
     if unknown := {*methods} - {*METHODS} | {*conditions} - {*CONDITIONS}:
         parser.error(f"no such method or condition: {', '.join(sorted(unknown))}")
+    if "ours-reader" in methods and not args.url and any(map(float, args.temperatures.split(","))):
+        parser.error("the learned reader's own server is greedy: leave ours-reader out, or ask at 0")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server is ended too
     os.environ.update(OPENMP_ENV)
     out = args.out / engine(args.dialect, args.model)
