@@ -170,7 +170,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     file.write_text(file.read_text() + '{"id": "hc-t-0')  # as a kill leaves it
     assert run({file: second}, orders, 2, math.inf)  # type: ignore[dict-item]
     assert sorted(first.asked + second.asked) == sorted(one.id for one, _ in orders)
-    assert (first.warmed, second.warmed) == (["harbor-coffee"], ["harbor-coffee"])
+    assert (first.warmed, second.warmed) == (["harbor-coffee"], ["harbor-coffee"] * 2)  # each slot
     assert len(cells_of(tmp_path)[Setting("clean", 0.0, 1)]["old"]) == 9
     assert run({file: third}, orders, 1, math.inf)  # type: ignore[dict-item]
     assert not run({tmp_path / "ours-clean-T0-x1.jsonl": third}, orders, 1, 0.0)  # type: ignore[dict-item]

@@ -83,7 +83,8 @@ def run(
                 todo = [(one, recording) for one, recording in block if one.id not in known[file]]
                 for menu in {one.menu.id: one.menu for one, _ in todo}.values():
                     if (file, menu.id) not in warmed and time.monotonic() < until:
-                        pipeline.warm(menu)
+                        # As many at once as orders later, since llama.cpp keeps a prompt slot by slot.
+                        list(pool.map(lambda _, p=pipeline, m=menu: p.warm(m), range(in_flight)))
                         warmed.add((file, menu.id))
                 with file.open("a", encoding="utf-8") as out:
                     for found in pool.map(lambda pair, p=pipeline: row(p, *pair), todo):
