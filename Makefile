@@ -151,6 +151,7 @@ bench-distortion: weights ## masked greedy against masked draws weighed by what 
 examples: weights ## every example of the general mask over its gold rows, masked and by the prompt alone (an hour; goes on where it stopped; ARGS="triage --limit 20")
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 	@$(BIN)/python -m services.examples --model qwen2.5-coder-0.5b-instruct-q4_k_m.gguf $(ARGS)
+	@$(if $(ARGS),,$(BIN)/python -m services.examples.by_hand.figures --out reports/examples/by-hand.json)
 
 bench-overhead: setup ## SQL messages, Redis commands and time of an order beside the engines, on SQLite and PostgreSQL (2 minutes)
 	@$(BIN)/python -m tests.bench.overhead $(ARGS)

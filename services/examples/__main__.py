@@ -1,10 +1,11 @@
 """Examples over their gold rows, under the mask and without it.
 
-    python -m services.examples [NAME...] [--model FILE] [--url URL [--dialect vllm]] [--limit N] [--out DIR]
+    python -m services.examples [NAME...] [--model FILE] [--url URL [--dialect vllm]] [--limit N]
+                                [--masked-only] [--out DIR]
 
 The names are those of `services/examples/registered.py`, and `tutor`: the grammar tutor, which asks in turns.
-Starts the embedded server unless `--url` names one. Answers are kept under `--out`, a folder a model, and the
-same command goes on from them; figures are printed, and written there as `figures.json`.
+Starts the embedded server unless `--url` names one. Answers are kept under `--out`, a folder a server and
+model, and the same command goes on from them; figures are printed, and written there as `figures.json`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import sys
 from pathlib import Path
 
 from schemas.errors import SaycartError
-from services.examples.asking import Masked, Prompted
+from services.examples.asking import Masked, Method, Prompted
 from services.examples.conjugation import tutor_run
 from services.examples.registered import EXAMPLES
 from services.examples.runner import run
-from services.examples.serving import add_server, serving
+from services.examples.serving import add_server, folder, serving
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,12 +33,15 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     try:
         with serving(args) as engine:
-            out = args.out / Path(engine.model).stem
-            methods = (Masked(engine, score=args.score), Prompted(engine.calls, engine.model))
+            out = folder(args.out, engine)
+            methods: list[Method] = [Masked(engine, score=args.score)]
+            if not args.masked_only:
+                methods.append(Prompted(engine.calls, engine.model))
             for name in args.names or names:
                 if name == tutor_run.NAME:
-                    where = tutor_run.folder(args.out, engine.model)
-                    found = tutor_run.run(engine, where, limit=args.limit, tell=_tell)
+                    where = out / tutor_run.BESIDE
+                    how = {"limit": args.limit, "masked_only": args.masked_only}
+                    found = tutor_run.run(engine, where, tell=_tell, **how)
                 else:
                     found = run(known[name], methods, out, limit=args.limit, tell=_tell)
                     (out / name / "figures.json").write_text(json.dumps(found, indent=1) + "\n")
@@ -57,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", help="examples; all by default")
     add_server(parser)
     parser.add_argument("--limit", type=int, help="only so many rows of each")
+    parser.add_argument("--masked-only", action="store_true", help="not by the prompt alone as well")
     parser.add_argument("--out", type=Path, default=Path("reports/examples"))
     parser.add_argument(
         "--score", action="store_true", help="keep what the model held of each field unmasked"

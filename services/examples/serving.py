@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from infra.settings import settings
 from services.engines.decoding.calls import Calls
 from services.engines.decoding.completion import Completions
 from services.engines.servers.embedded import decode_server
+
+
+def folder(out: Path, engine: Completions) -> Path:
+    """Where under `out` the answers of one server and model are kept: never another's."""
+    return out / f"{engine.dialect}-{engine.model.removesuffix('.gguf').replace('/', '-')}"
 
 
 def add_server(parser: argparse.ArgumentParser) -> None:

@@ -54,6 +54,8 @@ class OutputType(Generic[T]):
             wanted = model.model_json_schema()
         except PydanticInvalidForJsonSchema as error:
             raise UnmaskableSchema([("/", f"it has no JSON Schema: {error.message}")]) from None
+        except RecursionError:
+            raise UnmaskableSchema([("/", "deeper than Pydantic's own reach: make it flatter")]) from None
         schema, longest = bounded(wanted, bounds)
         how = {"x-guidance": {"whitespace_flexible": False}}
         lark = f"start: %json {json.dumps(schema | how, ensure_ascii=False)}"

@@ -29,6 +29,8 @@ from services.engines.masks.labels import Labels
 from services.engines.masks.mask import Mask
 from services.engines.ports import GREEDY, Sampling
 from services.engines.reader import reading
+from services.examples.example import chat
+from services.examples.registered import EXAMPLES, TASKS
 from services.masked.call import answer
 from services.masked.output import OutputType, output_type
 from services.reading.order import read_order
@@ -216,6 +218,16 @@ def test_any_model_of_pydantics_is_answered_under_its_mask(engine: Engine) -> No
     short = replace(output, mask=replace(output.mask, longest=-6))  # two tokens, with the room for an end
     with pytest.raises(DecodeTruncated, match="length"):
         answer(short, chat, engine=decoder)
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_every_registered_task_is_answered_under_its_mask(engine: Engine, name: str) -> None:
+    """What a server's own llguidance makes of each: a grammar that is no JSON, patterns, unions."""
+    task = TASKS[name]
+    (example,) = (one for one in EXAMPLES if one.tasks[0] is task)
+    (row,) = example.rows(1)
+    text = engine.decoder().complete(chat(task, row), task.output.mask).text
+    assert task.output.mask.accepts(text)
 
 
 def test_orders_at_once_keep_their_answers_apart(engine: Engine) -> None:

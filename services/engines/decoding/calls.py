@@ -22,6 +22,8 @@ from infra.observability.measures import engine_took
 from schemas.errors import DecodeCancelled, EngineMisconfigured, EngineUnavailable
 
 CONNECT_S = 5.0
+LEAST_S = 0.01
+"""That a request gets of a time that is used up."""
 POLL_S = 0.1
 """How often a waiting caller looks whether it was called off."""
 _ONE_LOOP = threading.Lock()

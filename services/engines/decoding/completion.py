@@ -28,7 +28,7 @@ from schemas.errors import (
     EngineUnavailable,
 )
 from services.engines.decoding import unmasked
-from services.engines.decoding.calls import Calls
+from services.engines.decoding.calls import LEAST_S, Calls
 from services.engines.masks.mask import Mask, compiles
 from services.engines.ports import GREEDY, Completed, Message, Sampling, Scored
 
@@ -92,12 +92,16 @@ class Completions:
             DecodeInvalid: the mask does not compile, or the text is outside it: the server did not apply it.
         """
         started = time.perf_counter()
+        within = how.get("timeout_s")
         text, document = self.whole(chat, mask, **how)
         with measures.mask_took("check"):
             accepted = mask.accepts(text)
         if not accepted:
             raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])
-        scored = self.scored(text, document, how.get("called_off")) if how.get("score") else None
+        scored = None
+        if how.get("score"):
+            left = None if within is None else max(LEAST_S, within - (time.perf_counter() - started))
+            scored = self.scored(text, document, how.get("called_off"), left)
         completed = Completed(
             text=text,
             engine=self.engine,
@@ -156,14 +160,21 @@ class Completions:
                 body |= {"add_generation_prompt": False, "continue_final_message": True}
         return body | constraint(self.dialect, mask.lark)
 
-    def scored(self, text: str, answer: Document, called_off: threading.Event | None) -> Scored | None:
-        """The answer's scores; None where scoring fails, since the answer is good without them."""
+    def scored(
+        self,
+        text: str,
+        answer: Document,
+        called_off: threading.Event | None,
+        timeout_s: float | None = None,
+    ) -> Scored | None:
+        """The answer's scores; None where scoring fails or takes over `timeout_s`, since the answer is good
+        without them."""
         try:
             if self.dialect == "llama.cpp":
                 return unmasked.score(text, unmasked.written(answer))
             prompt, made = answer["prompt_token_ids"], answer["choices"][0]["token_ids"]
             body = unmasked.request(self.model, prompt, made)
-            document = self.calls.post("/v1/completions", body, called_off=called_off)
+            document = self.calls.post("/v1/completions", body, called_off=called_off, timeout_s=timeout_s)
             return unmasked.score(text, unmasked.read(document, made))
         except DecodeCancelled:
             raise

@@ -30,7 +30,7 @@ from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint, written_bytes
 from services.engines.decoding.blanks import Answer, TooOpen
-from services.engines.decoding.calls import Calls
+from services.engines.decoding.calls import LEAST_S, Calls
 from services.engines.decoding.completion import CHAT, Completions, How, said, told
 from services.engines.decoding.prompt import messages
 from services.engines.masks.grammar import build_form, build_mask, mask_version
@@ -48,7 +48,6 @@ KNOWN_BYTES = 64_000_000
 HEALTH_S = 2.0
 # For the question whether there is a reader, on which an order waits: a server that decodes answers late.
 READER_S = 10.0
-LEAST_S = 0.01
 _WARMING = "warming"
 _HELLO: list[Message] = [{"role": "user", "content": "Say: hello"}]
 

@@ -1,6 +1,6 @@
 """Wrong branches of each task and method, from the answers that a run of `services.examples` kept.
 
-    python -m services.examples.actions.branches reports/examples/MODEL/actions
+    python -m services.examples.actions.branches reports/examples/SERVER-MODEL/actions
 
 Only rows that every task and method was asked count, so that shares stand side by side. An answer that is
 no action at all (`failed`) took no branch, and counts beside the wrong ones. The last column holds each task

@@ -25,13 +25,15 @@ from services.engines.ports import Message
 from services.evaluation.statistics import wilson
 from services.examples.asking import MOST_TOKENS, plain
 from services.examples.conjugation.tutor import Ask, Lesson, tutor
-from services.examples.serving import add_server, serving
+from services.examples.serving import add_server, folder, serving
 from services.masked.call import answer
 from services.masked.output import OutputType
 
 T = TypeVar("T")
 Document = dict[str, Any]
 NAME = "tutor"
+BESIDE = "conjugation"
+"""The example that it is a part of, beside whose answers its own are kept."""
 GOLD = Path(__file__).parent / "tutor_gold.jsonl"
 
 
@@ -144,17 +146,12 @@ def main(argv: list[str] | None = None) -> int:
     how = {"limit": args.limit, "masked_only": args.masked_only, "gold": args.gold}
     try:
         with serving(args) as engine:
-            made = run(engine, folder(args.out, engine.model), tell=_tell, **how)
+            made = run(engine, folder(args.out, engine) / BESIDE, tell=_tell, **how)
     except SaycartError as error:
         print(f"{error.detail} {error.hint}", file=sys.stderr)
         return 2
     print(json.dumps(made, indent=1))
     return 0
-
-
-def folder(out: Path, model: str) -> Path:
-    """Where its answers are kept: beside those of the example that it is a part of."""
-    return out / Path(model).stem / "conjugation"
 
 
 def _tell(text: str) -> None:

@@ -69,7 +69,7 @@ def nines(engines: Found) -> list[Found]:
     shares = {
         FAILED: "claimed before",
         LEFT: "claimed after",
-        upper_bound(clean): f"as much as {clean} clean decodes allow",
+        upper_bound(clean): f"as much as {clean} clean decodes of this bench allow",
     }
     return [
         {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
@@ -214,6 +215,25 @@ def test_fields_are_scored_without_the_mask(server: StagedServer, dialect: str, 
     assert found.completed.scored is not None
     assert found.completed.scored.overruled == {"/priority": 1}
     assert ("logprobs" if dialect == "llama.cpp" else "return_token_ids") in server.bodies[0]
+
+
+def test_scores_have_what_is_left_of_the_calls_time(server: StagedServer) -> None:
+    """vLLM is asked a second time for them, and that is no reason to wait longer than was said."""
+
+    over = threading.Event()
+
+    def slow_to_score(body: dict[str, Any]) -> Answer:
+        if "prompt" in body:
+            over.wait(20)
+        return vllm_scores(body)
+
+    server.answer = slow_to_score
+    began = time.monotonic()
+    decoder = server.decoder("vllm", timeout_s=60)
+    found = answer(TICKET.output, CHAT, engine=decoder, score=True, timeout_s=1.0)
+    over.set()
+    assert (found.value.priority, found.probability) == ("high", None)
+    assert time.monotonic() - began < 15
 
 
 def test_an_answer_that_can_not_be_scored_is_still_an_answer(server: StagedServer) -> None:

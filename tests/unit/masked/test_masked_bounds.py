@@ -22,7 +22,7 @@ from pydantic import UUID4, AliasChoices, BaseModel, ConfigDict, Field, RootMode
 
 from schemas.errors import AnswerRefused, UnmaskableSchema
 from services.engines.masks.conformance import any_text
-from services.masked.bounds import MOST_BYTES, NONE_GIVEN, Bounds, bounded
+from services.masked.bounds import MOST_BYTES, MOST_LEVELS, NONE_GIVEN, Bounds, bounded
 from services.masked.output import OutputType
 from tests.masked_tasks import TICKET
 
@@ -148,6 +148,39 @@ def test_every_place_is_told_at_once() -> None:
         OutputType.of(Many)
     assert [at for at, _ in caught.value.problems] == ["/a", "/b", "/c/next/anyOf/0"]
     assert "/a: a text without an end" in caught.value.detail
+
+
+def nested(levels: int, *fields: str) -> Any:
+    """A model that names the next one down in each of its fields."""
+    model: Any = create_model("M0", x=(bool, ...))
+    for level in range(1, levels + 1):
+        within: Any = dict.fromkeys(fields, (model | None, ...))
+        model = create_model(f"M{level}", **within)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (nested(70, "x"), "make it flatter"),
+        (nested(25, "x", "y"), "each model written out wherever it is named"),
+        (create_model("M", x=(nested(25, "x", "y") | bool, ...)), "each model written out"),
+    ],
+    ids=["deep", "each names the next one twice", "within a union"],
+)
+def test_models_in_models_are_refused_before_they_are_written_out(model: Any, words: str) -> None:
+    with pytest.raises(UnmaskableSchema, match=words):
+        OutputType.of(model)
+    assert OutputType.of(nested(12, "x")).mask.accepts('{"x":null}')
+
+
+def test_a_schema_is_walked_down_so_far_and_no_further() -> None:
+    schema: dict[str, Any] = {"type": "boolean"}
+    for _ in range(MOST_LEVELS - 1):
+        schema = {"type": "array", "items": schema, "maxItems": 1}
+    assert bounded(schema)[1] == 2 + 3 * MOST_LEVELS
+    with pytest.raises(UnmaskableSchema, match="levels within each other"):
+        bounded({"type": "array", "items": schema, "maxItems": 1})
 
 
 def test_an_answer_that_could_be_a_book_is_refused() -> None:
