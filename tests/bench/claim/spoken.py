@@ -63,7 +63,7 @@ def told() -> tuple[Spoken, ...]:
 
 
 def spread(count: int, condition: str = "clean") -> list[Spoken]:
-    """`count` recordings at even steps through all of a condition, always the same ones for the same count."""
+    """`count` recordings of a condition at even steps, always the same ones for the same count."""
     whole = told() if condition == "told" else recordings()
     count = min(count, len(whole))
     return [whole[int((i + 0.5) * len(whole) / count)] for i in range(count)]
