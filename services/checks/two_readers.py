@@ -125,5 +125,4 @@ def guessed(evidence: Evidence) -> CartDraft | None:
     if not evidence.lines or not all(line.settled(evidence.menu) for line in evidence.lines):
         return None
     lines = [line_left(line, evidence.menu) for line in evidence.lines]
-    lines += [{"kind": "not_on_menu", "quantity": o.quantities[0]} for o in evidence.off_menu if o.required]
     return with_heard(lines, evidence) if len(lines) <= MAX_LINES else None

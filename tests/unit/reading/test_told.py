@@ -43,9 +43,7 @@ def proposed(evidence: Evidence) -> list[dict[str, Any]] | None:
     """The one cart that the words leave, in doubt or not; None where they leave more than one."""
     if not all(told.settled(evidence.menu) for told in evidence.lines):
         return None
-    lines = [line_left(told, evidence.menu) for told in evidence.lines]
-    needed = [off for off in evidence.off_menu if off.required]
-    return lines + [{"kind": "not_on_menu", "quantity": off.quantities[0]} for off in needed]
+    return [line_left(told, evidence.menu) for told in evidence.lines]
 
 
 @pytest.mark.parametrize("part", FLOORS)
