@@ -46,8 +46,8 @@ Loss = Literal[
 """Why a span was not chosen; `LOSSES` says each in words."""
 
 Outcome = Literal["settled", "open", "nothing"]
-"""What the reading of the words comes to: one cart, without a doubt; something is open or in doubt; nothing on
-the menu was named."""
+"""What the reading of the words comes to: one cart, without a doubt; something is open; nothing on the menu
+was named."""
 
 RULES: dict[Rule, str] = {
     "whole_name": "the whole name",
