@@ -11,7 +11,7 @@ letters, no apostrophe, singular.
     examples = ["a burger without onions and pickles"]
 
 An example may also be `{ said = "...", means = "a cart" }`: so it is read, and accepted; with `doubt = true`
-a human looks at it all the same.
+it is a doubt all the same, and where the words leave no one cart it says that alone.
 
 `closed` and `guards` tell why words stay that no order needs (ADR 68): they are a closed class of the
 grammar, as numbers are, or without one something would be ordered that the customer did not order. Each

@@ -111,9 +111,10 @@ def test_an_example_with_a_cart_is_read_as_that_cart_and_accepted_but_for_a_doub
 ) -> None:
     over = menu(example.get("menu", USUAL[code]))
     evidence = read_order(example["said"], over, 1)
-    assert all(line.settled(over) for line in evidence.lines), "the words leave it open"
-    lines = [line_left(line, over) for line in evidence.lines]
-    assert canonical(lines) == canonical(Names(over).read(example["means"]))
+    if "means" in example:
+        assert all(line.settled(over) for line in evidence.lines), "the words leave it open"
+        lines = [line_left(line, over) for line in evidence.lines]
+        assert canonical(lines) == canonical(Names(over).read(example["means"]))
     doubted = undoubted_cart(evidence) is None
     assert doubted is example.get("doubt", False), (
         "a human looks at it: a word of it may stand in another entry too, or be unknown"
