@@ -87,8 +87,8 @@ def test_a_missing_size_is_asked_of_the_customer() -> None:
 def test_a_wish_off_the_menu_goes_to_a_human() -> None:
     found = explained("a medium coffee and a pumpkin pie")
     assert found.reading.lost == [(5, "pumpkin pie")]
-    assert found.off_menu == ("pumpkin pie",)
-    assert [f.code for f in found.destination.findings] == ["not_on_menu"]
+    assert found.off_menu == ("pumpkin",)
+    assert [f.code for f in found.destination.findings] == ["unexplained_words"]
     assert not found.destination.settled
 
 
