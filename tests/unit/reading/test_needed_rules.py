@@ -20,7 +20,7 @@ TRIED = 12
 # Of each kind: of a menu's names, a pass, what is yielded, what is changed in place, what may be none.
 ALSO = [
     Rule("names/board.py", "Board._is_sized", "yes"), Rule("names/senses.py", "choose_senses"),
-    Rule("names/neighbours.py", "leading"), Rule("values/lists.py", "carry_on"),
+    Rule("order.py", "_clusters"), Rule("values/lists.py", "carry_on"),
     Rule("whole/revisions.py", "strike_out"), Rule("chart/tokens.py", "fluent"),
 ]  # fmt: skip
 STAGED = """
