@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from services.engines.decoding.calls import IDLE_S
 from services.engines.ports import Message
 
 
@@ -46,7 +47,8 @@ class Chat:
     def __init__(self, url: str, model: str, timeout_s: float = 300.0, *, key: str = "") -> None:
         self.port = httpx.URL(url).port or 80
         self._model = model
-        limits = httpx.Limits(max_connections=256)
+        # Servers close what was idle for 5 s, and a request that is under way in that moment is lost.
+        limits = httpx.Limits(max_connections=256, keepalive_expiry=IDLE_S)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._http = httpx.Client(
             base_url=url, headers=headers, timeout=timeout_s, limits=limits, trust_env=False

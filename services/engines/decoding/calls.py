@@ -24,6 +24,9 @@ from schemas.errors import DecodeCancelled, EngineMisconfigured, EngineUnavailab
 CONNECT_S = 5.0
 LEAST_S = 0.01
 """That a request gets of a time that is used up."""
+IDLE_S = 2.0
+"""After so long a connection is not used again. vLLM's and llama.cpp's servers close one that was idle for
+5 s, and a request that is under way in that moment is lost, without an answer."""
 POLL_S = 0.1
 """How often a waiting caller looks whether it was called off."""
 _ONE_LOOP = threading.Lock()
@@ -44,7 +47,7 @@ class Calls:
             headers=headers,
             trust_env=False,
             timeout=httpx.Timeout(None, connect=CONNECT_S),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=IDLE_S),
         )
 
     def post(

@@ -29,18 +29,18 @@ def overview_table(engines: Found) -> Table:
     for name, told in engines.items():
         for at in told["settings"]:
             cells = at["cells"]
-
-            def counted(what: str, methods: tuple[str, ...] = of, cells: Found = cells) -> str:
-                return ", ".join(str(cells[m][what]["hits"]) if m in cells else "–" for m in methods)
-
             p95 = [f"{cells[m]['total']['p95']['s']:.1f}" if m in cells else "–" for m in of if m != "masked"]
             orders = {cell["orders"] for cell in cells.values()}
             table.append(
                 [name, at["setting"], " to ".join(map(str, sorted({min(orders), max(orders)}))),
-                 counted("first_answer_failures", of[:3]), counted("failures", of[:1]), counted("exact"),
-                 counted("silent"), ", ".join(p95)]
+                 _hits(cells, "first_answer_failures", of[:3]), _hits(cells, "failures", of[:1]),
+                 _hits(cells, "exact", of), _hits(cells, "silent", of), ", ".join(p95)]
             )  # fmt: skip
     return table
+
+
+def _hits(cells: Found, what: str, methods: tuple[str, ...]) -> str:
+    return ", ".join(str(cells[m][what]["hits"]) if m in cells else "–" for m in methods)
 
 
 def cost_table(cells: Found) -> Table:

@@ -1,4 +1,4 @@
-"""Requests of many threads run on one event loop, however they come."""
+"""Requests of many threads run on one event loop, and over connections that still stand."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import lru_cache
 import pytest
 
 from services.engines.decoding import calls
+from tests.loopback import Handler, serving
 
 
 def test_threads_that_come_together_first_share_one_loop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +33,23 @@ def test_threads_that_come_together_first_share_one_loop(monkeypatch: pytest.Mon
     finally:
         for loop in made:
             loop.call_soon_threadsafe(loop.stop)
+
+
+def test_a_connection_that_was_idle_is_not_used_again() -> None:
+    """Or a request may be under way just when the server closes it, and is lost without an answer."""
+    ports: list[int] = []
+
+    class Patient(Handler):
+        protocol_version = "HTTP/1.1"  # which keeps connections
+
+        def do_POST(self) -> None:
+            self.body()
+            ports.append(self.client_address[1])
+            self.answer(200, b"{}")
+
+    with serving(Patient) as url:
+        client = calls.Calls(url, timeout_s=10.0)
+        for wait in (0.0, 0.0, calls.IDLE_S + 0.5):
+            time.sleep(wait)
+            client.post("/", {})
+    assert ports[0] == ports[1] != ports[2]
