@@ -315,6 +315,7 @@ class Works:
     skip_settled: bool = False
     check_settled: int = 0
     reader: Literal["all", "open", "off"] = "off"
+    two_readings: bool = False
     readers: ScriptedDecoder | None = None
 
     def __post_init__(self) -> None:
@@ -340,6 +341,7 @@ class Works:
             skip_settled=self.skip_settled,
             check_settled=self.check_settled,
             reader=self.reader,
+            two_readings=self.two_readings,
             readers=lambda: self.readers or self.decoder,
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)

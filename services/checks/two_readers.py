@@ -5,7 +5,7 @@ rules leave an order open, or doubt it, the learned reader's cart stands if it i
 sure enough was measured on menus that it never saw (docs/training.md), and less is needed where the rules'
 best guess is the same cart; in a language in which that was not measured it is never sure enough. Where both
 are sure and differ, or neither is, the order keeps both carts: its customer is asked where that can settle it
-(`two_carts.py`), and a human looks where not.
+(`two_carts.py`), and a human looks where not. A cart that only one of them read is its customer's likewise.
 """
 
 from __future__ import annotations
@@ -45,6 +45,11 @@ class Verdict(StrEnum):
     VOUCHED = "vouched"  # the rules leave it open, and the learned reader is sure enough
     UNSURE = "unsure"  # the rules leave it open, and the learned reader is not
     DIFFER = "differ"  # the rules have no doubt, and the learned reader comes to another cart
+    ALONE = "alone"  # two were to read it, and the learned reader did not
+
+
+READ_ONCE: dict[str, Any] = {"text": "", "probability": 0.0, "verdict": Verdict.ALONE.value}
+"""What an order keeps of its readers where the learned one did not read it and was to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,10 @@ def findings_of(
 ) -> list[Finding]:
     """What a human is told of two readings that left a doubt, and the customer is asked; `told` is what the
     order kept, and `draft` the cart that is proposed: where it is not what was read otherwise is quoted."""
+    if told["verdict"] == Verdict.ALONE:
+        detail = "the rules alone came to it: there is no learned reader for this model, or its server has none"
+        message = sentences(menu.language)("read_once")
+        return [Finding.blocking("read_once", message, question=question, detail=detail)]
     detail = f"the learned reader: {told['text']} (probability {told['probability']:.2f})"
     other = CartDraft.model_validate(told["other"]) if told.get("other") else None
     if other is not None:
