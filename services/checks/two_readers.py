@@ -33,6 +33,9 @@ SURE, LIKELY = math.exp(-0.01), math.exp(-0.2)
 rules' best guess agrees: chosen on the tuned menus, with `two_carts.ASK`, for at most 1% wrong carts that
 nobody sees."""
 
+DOUBTED = 0.9
+"""Probability of one number or name of the learned reader's cart under which a human is told of it."""
+
 MOST_QUOTED = 2
 """Lines that a sentence about two readings names; more are told as the whole order."""
 _OF_LINES = {"readers_differ": "readers_differ_in", "reading_unsure": "reading_unsure_in"}
@@ -86,6 +89,8 @@ def compare(
     else:
         verdict, other = Verdict.UNSURE, guess if not same else None
     told: dict[str, Any] = {"text": reading.text, "probability": round(sure, 4), "verdict": verdict.value}
+    if unsure := [{"said": piece, "probability": round(p, 2)} for piece, p in reading.pieces if p < DOUBTED]:
+        told["unsure_of"] = unsure
     if other is not None:
         told["other"] = other.model_dump(mode="json")
     return Agreement(draft, verdict, told)
@@ -101,6 +106,9 @@ def findings_of(
         message = sentences(menu.language)("read_once")
         return [Finding.blocking("read_once", message, question=question, detail=detail)]
     detail = f"the learned reader: {told['text']} (probability {told['probability']:.2f})"
+    if told.get("unsure_of"):
+        unsure = (f"{piece['said']} {piece['probability']:.2f}" for piece in told["unsure_of"])
+        detail += f"; least sure of {', '.join(unsure)}"
     other = CartDraft.model_validate(told["other"]) if told.get("other") else None
     if other is not None:
         detail += f"; read otherwise, and not proposed: {wording.drafted(other, menu)}"
