@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from llguidance import LLMatcher
 
 from schemas.compare import canonical_draft
+from services.training.orders import shops
 from tests.bench.chat import Answer
 from tests.bench.claim import form
 from tests.bench.claim.judging import KINDS, Judged, judge
 from tests.bench.claim.outcomes import outcome
-from tests.bench.claim.spoken import Spoken, recordings, spread
+from tests.bench.claim.spoken import TOLD, Spoken, heard_in, recordings, spread, told
 from tests.bench.orders import menu_of
+from tests.golden.speak.told import ENGLISH, written
 
 MENU = menu_of("harbor-coffee")
 ITEM: dict[str, Any] = {"item": "latte", "quantity": 2, "size": "L", "options": [{"name": "oat milk"}]}
@@ -148,6 +151,19 @@ def test_the_recordings_are_tuned_ones_and_always_the_same() -> None:
     assert not any("-s-" in one.id for one in whole)
     assert spread(24) == spread(24)
     assert len({one.id for one in spread(24)}) == 24
+
+
+def test_told_orders_are_those_that_no_adapter_learned_from_and_by_six_voices(tmp_path: Path) -> None:
+    orders, learned = told(), {row.said for shop in shops("train") for row in shop.rows}
+    assert len({one.id for one in orders}) == 48
+    assert {one.menu.id for one in orders} == {"harbor-coffee", "copper-skillet"}
+    rows = [json.loads(line) for file in TOLD for line in file.read_text(encoding="utf-8").splitlines()]
+    assert not learned & {row["utterance"] for row in rows}
+    assert {written(row, n)["voice"] for n, row in enumerate(rows)} == {*ENGLISH}
+    assert len(ENGLISH) == 6
+    assert spread(109, "told") == list(orders)
+    with pytest.raises(FileNotFoundError, match="spoken first"):
+        heard_in(orders[0], "told", tmp_path)
 
 
 def row(one: Spoken, *texts: str, **more: Any) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("reports/claim"))
     parser.add_argument("--orders", type=int, default=109, help="recordings of each condition, at even steps")
-    parser.add_argument("--conditions", default=",".join(CONDITIONS))
+    parser.add_argument("--conditions", default="clean,babble-20,babble-10")
     parser.add_argument("--methods", default="old,masked,masked-item,ours-whole,ours")
     parser.add_argument("--temperatures", default="0,0.7")
     parser.add_argument(
@@ -143,7 +143,7 @@ def main() -> int:
         config = settings().model_copy(update=named)
         tools, watch = heard_tools(config, home, args.out, args.in_flight)
         whole = {
-            name: [(one, heard_in(one, name, args.out / "audio")) for one in spread(args.orders)]
+            name: [(one, heard_in(one, name, args.out / "audio")) for one in spread(args.orders, name)]
             for name in conditions
         }
         if args.in_flight == 1 and not all(hear(orders, tools, until) for orders in whole.values()):

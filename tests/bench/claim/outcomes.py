@@ -11,7 +11,7 @@ from schemas.compare import canonical, canonical_draft
 from schemas.errors import DecodeInvalid, DecodeTruncated
 from tests.bench.chat import Answer
 from tests.bench.claim.judging import Judged, false_of, judge
-from tests.bench.claim.spoken import recordings
+from tests.bench.claim.spoken import recordings, told
 from tests.bench.orders import menu_of
 
 # Of ours, what the claim would call a failed validation: an answer that is no whole cart.
@@ -113,4 +113,4 @@ def outcome(row: dict[str, Any]) -> Outcome:
 
 
 def _gold(order: str) -> list[dict[str, Any]]:
-    return next(one.gold for one in recordings() if one.id == order)
+    return next(one.gold for one in (*recordings(), *told()) if one.id == order)

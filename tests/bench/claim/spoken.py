@@ -1,8 +1,10 @@
-"""The recordings of the claim's bench: the tuned half of the golden set and the shipped samples, and the same
-in a café. The sealed half is never heard here.
+"""The recordings of the claim's bench: the tuned half of the golden set and the shipped samples, the same in
+a café, and told orders. The sealed half is never heard here.
 
-There are 109 such recordings (93 golden ones by 14 synthetic voices, and 16 samples), so 300 spoken orders
-come about as three conditions of each: clean, and in the babble of the golden ladder at 20 dB and at 10 dB.
+There are 109 recordings of the first (93 golden ones by 14 synthetic voices, and 16 samples) in three
+conditions: clean, and in the babble of the golden ladder at 20 dB and at 10 dB. The condition `told` is 48
+told orders of the same two menus that no adapter learned from, clean, by six voices: those are spoken by
+`tests/golden/speak` (docs/benchmarks/claim/README.md) into OUT/audio/told.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from tests.golden.ladder import RUNGS, degrade, read
 
 GOLDEN, SAMPLES = ROOT / "tests" / "golden" / "audio", ROOT / "infra" / "samples" / "recordings"
 SEED = 1  # that of `make ladder`
-CONDITIONS = ("clean", "babble-20", "babble-10")
+TOLD = tuple(ROOT / "tests" / "told" / f"{menu}-k.jsonl" for menu in ("harbor-coffee", "copper-skillet"))
+CONDITIONS = ("clean", "babble-20", "babble-10", "told")
 _RUNGS = {rung.name: rung for rung in RUNGS}
 
 
@@ -49,17 +52,36 @@ def recordings() -> tuple[Spoken, ...]:
     return tuple(found)
 
 
-def spread(count: int) -> list[Spoken]:
-    """`count` recordings at even steps through all, always the same ones for the same count."""
-    whole = recordings()
+@cache
+def told() -> tuple[Spoken, ...]:
+    """The told orders; where each is spoken says `heard_in`."""
+    rows = [json.loads(line) for file in TOLD for line in file.read_text(encoding="utf-8").splitlines()]
+    return tuple(
+        Spoken(row["id"], Path(f"{row['id']}.flac"), menu_of(row["menu"]), row["cart"]["lines"])
+        for row in rows
+    )
+
+
+def spread(count: int, condition: str = "clean") -> list[Spoken]:
+    """`count` recordings of a condition at even steps, always the same ones for the same count."""
+    whole = told() if condition == "told" else recordings()
     count = min(count, len(whole))
     return [whole[int((i + 0.5) * len(whole) / count)] for i in range(count)]
 
 
 def heard_in(one: Spoken, condition: str, folder: Path) -> Path:
-    """The recording under a condition of the ladder, made in `folder` the first time."""
+    """The recording under a condition of the ladder, made in `folder` the first time.
+
+    Raises:
+        FileNotFoundError: a told order that was not spoken into `folder` yet.
+    """
     if condition == "clean":
         return one.file
+    if condition == "told":
+        spoken = folder / condition / one.file
+        if not spoken.is_file():
+            raise FileNotFoundError(f"{spoken}: told orders are spoken first, see docs/benchmarks/claim")
+        return spoken
     made = folder / condition / one.file.name
     if not made.is_file():
         made.parent.mkdir(parents=True, exist_ok=True)
