@@ -99,7 +99,7 @@ def drawing(both: Sequence[dict[str, float]], learned: Sequence[dict[str, float]
     for name, row in marks.items():
         style = "second" if name == "rules alone" else "first"
         plot.diamond((row["coverage"], row["risk"]), style, f"{name}: {row['coverage']:.1%}, {row['risk']:.1%} wrong")
-        plot.note((row["coverage"], row["risk"]), name)
+        plot.note((row["coverage"], row["risk"] + highest / 25), name)
     return plot.svg()
 
 
