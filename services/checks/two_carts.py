@@ -54,8 +54,8 @@ def question_about(
 
     `told` is what the order kept of both readings (`two_readers.py`), `draft` the cart that is proposed.
     Only carts that the menu allows as they are, without a wish off it, and of a total of `most` minor units
-    or less, are put to a customer. In a language whose readings were not measured nobody is asked of them: how
-    often there is a right answer is not known.
+    or less, are put to a customer. In a language whose readings were not measured nobody is asked of them:
+    how often there is a right answer is not known.
     """
     if told["verdict"] == Verdict.ALONE:
         price = None if _is_doubted(findings) else _price(draft, menu, most)
@@ -123,8 +123,8 @@ def with_question(
     question: Question | None,
 ) -> tuple[Finding, ...]:
     """What was found, and what two readers left in doubt, with the `question` on what it is about; `draft`
-    is the cart that is proposed. That it was read once is no doubt more where there is another: somebody looks
-    at the cart as it is."""
+    is the cart that is proposed. That it was read once is no doubt more where there is another: somebody
+    looks at the cart as it is."""
     if told["verdict"] == Verdict.ALONE and _is_doubted(findings):
         return tuple(findings)
     if question is None or question.id != HEARD:

@@ -102,7 +102,9 @@ def findings_of(
     """What a human is told of two readings that left a doubt, and the customer is asked; `told` is what the
     order kept, and `draft` the cart that is proposed: where it is not what was read otherwise is quoted."""
     if told["verdict"] == Verdict.ALONE:
-        detail = "the rules alone came to it: there is no learned reader for this model, or its server has none"
+        detail = (
+            "the rules alone came to it: there is no learned reader for this model, or its server has none"
+        )
         message = sentences(menu.language)("read_once")
         return [Finding.blocking("read_once", message, question=question, detail=detail)]
     detail = f"the learned reader: {told['text']} (probability {told['probability']:.2f})"

@@ -1,12 +1,12 @@
-"""Risk against coverage of both readers, of the learned one and of the rules; and what its probability is worth.
+"""Risk against coverage of both readers, the learned one and the rules; and what its probability is worth.
 
     python -m tests.bench.risk PART ANSWERS.jsonl --tuned TUNED.jsonl [--out docs/benchmarks]
 
 From the answers of `services/training/answer.py`, so no model is asked. Coverage is the share of all orders
-that is accepted at once, with nobody asked; risk is the share of these that is wrong. Both readers: the shipped
-decision at other thresholds, with no question to a customer. Calibration: shares that are right in bins of
-the reader's probability, and the expected calibration error (ECE) of these, raw and where each bin's share
-of the tuned menus stands for its probabilities. Prints figures, never a row.
+that is accepted at once, with nobody asked; risk is the share of these that is wrong. Both readers: the
+shipped decision at other thresholds, with no question to a customer. Calibration: shares that are right in
+bins of the reader's probability, and the expected calibration error (ECE) of these, raw and where each
+bin's share of the tuned menus stands for its probabilities. Prints figures, never a row.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def learned_curve(orders: Sequence[Answered]) -> list[dict[str, float]]:
 
 
 def bins(orders: Sequence[Answered]) -> list[dict[str, float]]:
-    """By the bin of its probability: how many answers, their mean probability, and the share that is right."""
+    """By the bin of its probability: how many answers, their mean probability, the share that is right."""
     inside: list[list[Answered]] = [[] for _ in EDGES]
     for order in orders:
         inside[bin_of(order)].append(order)
@@ -86,7 +86,9 @@ def calibration_error(seen: Sequence[dict[str, float]], said: Sequence[float]) -
     return sum(row["orders"] * abs(row["right"] - p) for row, p in zip(seen, said, strict=True)) / total
 
 
-def drawing(both: Sequence[dict[str, float]], learned: Sequence[dict[str, float]], marks: dict[str, Any]) -> str:
+def drawing(
+    both: Sequence[dict[str, float]], learned: Sequence[dict[str, float]], marks: dict[str, Any]
+) -> str:
     highest = max(row["risk"] for row in (*both, *learned, *marks.values()))
     plot = Plot(
         "Share of accepted orders that is wrong, against the share of orders accepted with nobody asked",
@@ -98,7 +100,9 @@ def drawing(both: Sequence[dict[str, float]], learned: Sequence[dict[str, float]
         plot.line(sorted(points), style)
     for name, row in marks.items():
         style = "second" if name == "rules alone" else "first"
-        plot.diamond((row["coverage"], row["risk"]), style, f"{name}: {row['coverage']:.1%}, {row['risk']:.1%} wrong")
+        plot.diamond(
+            (row["coverage"], row["risk"]), style, f"{name}: {row['coverage']:.1%}, {row['risk']:.1%} wrong"
+        )
         plot.note((row["coverage"], row["risk"] + highest / 25), name)
     return plot.svg()
 

@@ -89,7 +89,9 @@ def test_an_unsure_reading_is_told_with_what_was_read() -> None:
 
 
 def test_what_the_reader_was_least_sure_of_is_told_by_name() -> None:
-    read = replace(reading("1 large | cappuccino", 0.5), pieces=(("1", 0.98), ("large", 0.95), ("cappuccino", 0.537)))
+    read = replace(
+        reading("1 large | cappuccino", 0.5), pieces=(("1", 0.98), ("large", 0.95), ("cappuccino", 0.537))
+    )
     found = compare(read, read_order(STRANGE, MENU, 1))
     assert found.told["unsure_of"] == [{"said": "cappuccino", "probability": 0.54}]
     (finding,) = findings_of(found.told, MENU)
