@@ -285,17 +285,11 @@ class Bell:
 
 
 SAID = "a large latte with oat milk and a blueberry muffin"
-RIGHT = CartDraft.model_validate(
-    {
-        "lines": [
-            {
-                "kind": "item", "heard": "a large latte with oat milk", "sku": "latte", "quantity": 1,
-                "size": "L", "options": [{"group": "milk", "id": "oat"}],
-            },
-            {"kind": "item", "heard": "a blueberry muffin", "sku": "muffin", "quantity": 1},
-        ]
-    }
-)  # fmt: skip
+RIGHT = CartDraft.model_validate({"lines": [
+    {"kind": "item", "heard": "a large latte with oat milk", "sku": "latte", "quantity": 1,
+     "size": "L", "options": [{"group": "milk", "id": "oat"}]},
+    {"kind": "item", "heard": "a blueberry muffin", "sku": "muffin", "quantity": 1},
+]})  # fmt: skip
 AWAY = EngineUnavailable("The decode server did not answer")
 ATTEMPTS = 3
 AGREEMENT = 0.96  # share of right orders where two recognisers agree

@@ -58,8 +58,7 @@ def question_about(
     how often there is a right answer is not known.
     """
     if told["verdict"] == Verdict.ALONE:
-        price = None if _is_doubted(findings) else _price(draft, menu, most)
-        return None if price is None else _confirming(RIGHT, draft, findings, menu, price)
+        return _of_one_reading(draft, findings, menu, most)
     if not measured(menu.language):
         return None
     if told["verdict"] == Verdict.VOUCHED and not draft.lines:
@@ -84,6 +83,14 @@ def question_about(
     if told["verdict"] == Verdict.DIFFER and _wishes_off(other):
         return None
     return _confirming(RIGHT, draft, findings, menu, price)
+
+
+def _of_one_reading(
+    draft: CartDraft, findings: Sequence[Finding], menu: Menu, most: float
+) -> Question | None:
+    """Whether the one cart is right, where nothing else is in doubt; in any language."""
+    price = None if _is_doubted(findings) else _price(draft, menu, most)
+    return None if price is None else _confirming(RIGHT, draft, findings, menu, price)
 
 
 def _wishes_off(draft: CartDraft) -> bool:

@@ -89,11 +89,16 @@ def compare(
     else:
         verdict, other = Verdict.UNSURE, guess if not same else None
     told: dict[str, Any] = {"text": reading.text, "probability": round(sure, 4), "verdict": verdict.value}
-    if unsure := [{"said": piece, "probability": round(p, 2)} for piece, p in reading.pieces if p < DOUBTED]:
-        told["unsure_of"] = unsure
+    told |= _unsure_of(reading)
     if other is not None:
         told["other"] = other.model_dump(mode="json")
     return Agreement(draft, verdict, told)
+
+
+def _unsure_of(reading: Reading) -> dict[str, Any]:
+    """What an order keeps of the numbers and names of which the learned reader was not sure, if any."""
+    unsure = [{"said": piece, "probability": round(p, 2)} for piece, p in reading.pieces if p < DOUBTED]
+    return {"unsure_of": unsure} if unsure else {}
 
 
 def findings_of(
