@@ -76,7 +76,8 @@ class EngineSettings(OidcSettings):
     reader: Literal["all", "open", "off"] = "all"
     """Which orders the learned reader reads beside the rules: all of them, those alone that the words leave
     open or in doubt, or none. It works where the model has an adapter (`infra/adapters`) and the server has
-    loaded it."""
+    loaded it; with `all` a cart is put to its customer where that is not so. The others accept what the rules
+    alone came to: on menus by strangers 1.4% of all orders wrong in silence, where `all` has 0.4%."""
 
     reader_url: str = ""
     """Server of the learned reader (`services.engines.reader_server`), or several with commas between, asked

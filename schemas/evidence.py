@@ -109,21 +109,17 @@ class LineEvidence(_Evidence):
 
 
 class OffMenuEvidence(_Evidence):
-    """Words that nothing on the menu accounts for. A `required` one has to be a line: it was plainly wished
-    for ("two burritos"); else it may as well be small talk."""
+    """Words that nothing on the menu accounts for: perhaps a wish, perhaps small talk."""
 
     words: str
     quantities: tuple[int, ...] = (1,)
-    required: bool = False
 
 
 class Evidence(_Evidence):
     """The transcript, the menu version it is read against, and what may be meant by it, place by place.
 
     `off_menu` has one entry for each place with words that nothing accounts for: a `not_on_menu` line must
-    hold one of them; when empty there may be one of any words, so that there always is a way out. With
-    `retold` the lines are those of a second reading, a proposal where the first left the cart open, and
-    `otherwise` is the cart that a second reading gives where the first left nothing open. `numbers`
+    hold one of them; when empty there may be one of any words, so that there always is a way out. `numbers`
     are those said that count something, `unexplained` the words that nothing accounts for. What was said in
     a way that no rule reads is left to the model, and is a doubt: something taken back (`corrected`), shared
     or told apart (`shared`), to be like another line (`likewise`), asked about (`asked`), a choice that is
@@ -147,14 +143,12 @@ class Evidence(_Evidence):
     likewise: bool = False
     repeated: str = ""
     crowded: bool = False
-    retold: bool = False
-    otherwise: str = ""
 
     @property
     def plain(self) -> bool:
         """Whether every word is accounted for and the words leave nothing about the cart open."""
         doubts = (self.corrected, self.shared, self.asked, self.weighed, self.likewise, self.crowded)
-        unclear = any((*doubts, self.retold)) or self.unexplained or self.repeated or self.otherwise
+        unclear = any(doubts) or self.unexplained or self.repeated
         return not unclear and bool(self.lines) and all(line.settled(self.menu) for line in self.lines)
 
     @property

@@ -1,6 +1,6 @@
 """Why an order was read as it was: what was found in its words, what was chosen over what, and what follows.
 
-Made by `services/reading/explained.py` (words, spans, clauses) and `services/checks/explained.py` (what the
+Made by `services/reading/explained.py` (words and spans) and `services/checks/explained.py` (what the
 mask opens, and where the order goes), shown by `saycart explain` and by the "Why?" panel at review. Nothing
 reads it to decide anything.
 """
@@ -45,27 +45,9 @@ Loss = Literal[
 ]
 """Why a span was not chosen; `LOSSES` says each in words."""
 
-Outcome = Literal["agree", "differ", "second", "first", "nothing"]
-"""What the two readings of the words come to: one cart; two; the first leaves it open and the second proposes
-one; it stays open; nothing on the menu was named."""
-
-ChangeKind = Literal[
-    "add",
-    "repeat",
-    "remove",
-    "restore",
-    "swap",
-    "split",
-    "turn",
-    "resize",
-    "recount",
-    "share",
-    "drop",
-    "focus",
-    "topic",
-    "ask",
-]
-"""What a clause does to the order; `CHANGES` says each in words."""
+Outcome = Literal["settled", "open", "nothing"]
+"""What the reading of the words comes to: one cart, without a doubt; something is open; nothing on the menu
+was named."""
 
 RULES: dict[Rule, str] = {
     "whole_name": "the whole name",
@@ -96,37 +78,9 @@ LOSSES: dict[Loss, str] = {
     "taken_back": "it was taken back, corrected or said again",
 }
 
-CHANGES: dict[ChangeKind, str] = {
-    "add": "adds {what}",
-    "repeat": "once more, {what}",
-    "remove": "takes back {lines}",
-    "restore": "puts back {lines}",
-    "swap": "{what} in the place of {lines}",
-    "split": "tells {what} of {lines} apart",
-    "turn": "{lines} becomes {what}",
-    "resize": "{lines} becomes {what}",
-    "recount": "{lines} becomes {what}",
-    "share": "{what} for {lines}",
-    "drop": "takes {what} off {lines}",
-    "focus": "speaks of {lines}",
-    "topic": "comes back to {lines}",
-    "ask": "asks about {what}",
-}
-
-CUES: dict[str, str] = {
-    "replace": "corrects",
-    "remove": "takes back",
-    "swap": "swaps",
-    "instead": "instead of",
-    "not": "not that",
-    "keep": "keeps",
-}
-
 OUTCOMES: dict[Outcome, str] = {
-    "agree": "Read as a whole and step by step, the words come to the same cart, and leave nothing open.",
-    "differ": "Read as a whole and step by step, the words come to different carts.",
-    "second": "Read step by step the words come to one cart, which is proposed; as a whole they do not.",
-    "first": "The words leave something open.",
+    "settled": "The words come to one cart, and leave nothing open.",
+    "open": "The words leave something open.",
     "nothing": "Nothing on the menu was named.",
 }
 
@@ -137,8 +91,8 @@ class _Part(BaseModel):
 
 class ExplainedToken(_Part):
     """One word, without hesitations: as written, and `folded` as it is compared (case, plural, numbers).
-    `unexplained` words are those that nothing accounts for, `struck` ones the first reading takes out
-    where something is corrected."""
+    `unexplained` words are those that nothing accounts for, `struck` ones are taken out where something is
+    corrected."""
 
     text: str
     folded: str
@@ -188,46 +142,12 @@ class ExplainedSpan(_Part):
         return f"{RULES[self.rule]}, resting on {on}" if on else RULES[self.rule]
 
 
-class ExplainedChange(_Part):
-    """One change that a clause comes to: to which `lines`, as they stood before it, and `what` is added,
-    given or taken, both in the menu's names."""
-
-    kind: ChangeKind
-    lines: tuple[str, ...] = ()
-    what: tuple[str, ...] = ()
-
-    @property
-    def told(self) -> str:
-        """The change in words: "oat milk for 2 × latte"."""
-        lines, what = (" and ".join(parts) for parts in (self.lines, self.what))
-        return CHANGES[self.kind].format(lines=lines, what=what or "one without a size")
-
-
-class ExplainedClause(_Part):
-    """One clause as the second reading hears it: tokens [start, end), how it is joined to what was before,
-    the `cue` that it begins with, whether it `asks` or tells a `tale`, the `changes` that it comes to, one
-    after the other, and the `order` as it then stands, line by line; `followed` is False where the reading
-    gave up."""
-
-    start: int
-    end: int
-    text: str
-    lead: str
-    cue: str
-    asks: bool
-    tale: bool
-    changes: tuple[ExplainedChange, ...]
-    order: tuple[str, ...]
-    followed: bool = True
-
-
 class ReadingExplained(_Part):
     """What the reading did with the words, before anything was checked."""
 
     text: str
     tokens: tuple[ExplainedToken, ...]
     spans: tuple[ExplainedSpan, ...]
-    clauses: tuple[ExplainedClause, ...]
 
     @property
     def chosen(self) -> list[ExplainedSpan]:

@@ -160,6 +160,7 @@ class Container(EngineParts):
             skip_settled=self.settings.skip_settled,
             check_settled=self.settings.check_settled,
             reader=self.reader,
+            two_readings=self.settings.reader == "all",
             readers=lambda: self.readers,
         )
 

@@ -47,7 +47,7 @@ def in_short(lines: Iterable[dict[str, Any]]) -> str:
 
 def left_in_short(evidence: Evidence) -> str:
     """The cart that the words leave, in doubt or not, in one line; of what is open, the likeliest."""
-    lines = [
+    return "; ".join(
         _line(
             line.quantities[0],
             line.items[0],
@@ -55,9 +55,6 @@ def left_in_short(evidence: Evidence) -> str:
             [(option.amounts[0], option.counts[0], option.id) for option in line.options],
         )
         for line in evidence.lines
-    ]
-    return "; ".join(
-        [*lines, *(f"{off.quantities[0]} off the menu" for off in evidence.off_menu if off.required)]
     )
 
 

@@ -285,17 +285,11 @@ class Bell:
 
 
 SAID = "a large latte with oat milk and a blueberry muffin"
-RIGHT = CartDraft.model_validate(
-    {
-        "lines": [
-            {
-                "kind": "item", "heard": "a large latte with oat milk", "sku": "latte", "quantity": 1,
-                "size": "L", "options": [{"group": "milk", "id": "oat"}],
-            },
-            {"kind": "item", "heard": "a blueberry muffin", "sku": "muffin", "quantity": 1},
-        ]
-    }
-)  # fmt: skip
+RIGHT = CartDraft.model_validate({"lines": [
+    {"kind": "item", "heard": "a large latte with oat milk", "sku": "latte", "quantity": 1,
+     "size": "L", "options": [{"group": "milk", "id": "oat"}]},
+    {"kind": "item", "heard": "a blueberry muffin", "sku": "muffin", "quantity": 1},
+]})  # fmt: skip
 AWAY = EngineUnavailable("The decode server did not answer")
 ATTEMPTS = 3
 AGREEMENT = 0.96  # share of right orders where two recognisers agree
@@ -315,6 +309,7 @@ class Works:
     skip_settled: bool = False
     check_settled: int = 0
     reader: Literal["all", "open", "off"] = "off"
+    two_readings: bool = False
     readers: ScriptedDecoder | None = None
 
     def __post_init__(self) -> None:
@@ -340,6 +335,7 @@ class Works:
             skip_settled=self.skip_settled,
             check_settled=self.check_settled,
             reader=self.reader,
+            two_readings=self.two_readings,
             readers=lambda: self.readers or self.decoder,
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)

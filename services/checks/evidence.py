@@ -142,14 +142,13 @@ def open_ends(evidence: Evidence) -> Iterator[Finding]:
         "weighed": (evidence.weighed, {}),
         "said_likewise": (evidence.likewise, {}),
         "too_many_lines": (evidence.crowded, {"most": MAX_LINES}),
-        "read_otherwise": (evidence.otherwise, {"order": evidence.otherwise}),
         "said_twice": (evidence.repeated, {"words": evidence.repeated}),
     }
     found = [Finding.blocking(code, say(code, **values)) for code, (so, values) in ways.items() if so]
     yield from found
     left = [line.anchor for line in evidence.lines if not line.settled(menu)]
-    if not found and (evidence.retold or left):
-        named = listed(dict.fromkeys(left), language=menu.language) if all(left) and left else ""
+    if not found and left:
+        named = listed(dict.fromkeys(left), language=menu.language) if all(left) else ""
         yield Finding.blocking("left_open", say("left_open", what=named or say("the_order")))
 
 

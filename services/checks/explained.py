@@ -88,14 +88,13 @@ def _proposed(evidence: Evidence) -> CartDraft | None:
     if not all(line.settled(menu) for line in evidence.lines):
         return None
     lines = [line_left(line, menu) | {"heard": line.words or line.anchor} for line in evidence.lines]
-    off = [one for one in evidence.off_menu if one.required or not lines]
     lines += [
         {
             "kind": "not_on_menu",
             "heard": whole_words(one.words, MAX_HEARD_CHARS),
             "quantity": one.quantities[0],
         }
-        for one in off
+        for one in (evidence.off_menu if not lines else ())
     ]
     return CartDraft.model_validate({"lines": lines[:MAX_LINES]})
 
@@ -103,11 +102,7 @@ def _proposed(evidence: Evidence) -> CartDraft | None:
 def _outcome(evidence: Evidence) -> Outcome:
     if not evidence.lines:
         return "nothing"
-    if evidence.otherwise:
-        return "differ"
-    if evidence.retold:
-        return "second"
-    return "agree" if evidence.plain else "first"
+    return "settled" if evidence.plain else "open"
 
 
 def _line(line: LineEvidence, menu: Menu) -> LineOpen:

@@ -54,9 +54,11 @@ def question_about(
 
     `told` is what the order kept of both readings (`two_readers.py`), `draft` the cart that is proposed.
     Only carts that the menu allows as they are, without a wish off it, and of a total of `most` minor units
-    or less, are put to a customer. In a language whose readings were not measured nobody is asked: how often
-    there is a right answer is not known.
+    or less, are put to a customer. In a language whose readings were not measured nobody is asked of them:
+    how often there is a right answer is not known.
     """
+    if told["verdict"] == Verdict.ALONE:
+        return _of_one_reading(draft, findings, menu, most)
     if not measured(menu.language):
         return None
     if told["verdict"] == Verdict.VOUCHED and not draft.lines:
@@ -81,6 +83,14 @@ def question_about(
     if told["verdict"] == Verdict.DIFFER and _wishes_off(other):
         return None
     return _confirming(RIGHT, draft, findings, menu, price)
+
+
+def _of_one_reading(
+    draft: CartDraft, findings: Sequence[Finding], menu: Menu, most: float
+) -> Question | None:
+    """Whether the one cart is right, where nothing else is in doubt; in any language."""
+    price = None if _is_doubted(findings) else _price(draft, menu, most)
+    return None if price is None else _confirming(RIGHT, draft, findings, menu, price)
 
 
 def _wishes_off(draft: CartDraft) -> bool:
@@ -120,11 +130,18 @@ def with_question(
     question: Question | None,
 ) -> tuple[Finding, ...]:
     """What was found, and what two readers left in doubt, with the `question` on what it is about; `draft`
-    is the cart that is proposed."""
+    is the cart that is proposed. That it was read once is no doubt more where there is another: somebody
+    looks at the cart as it is."""
+    if told["verdict"] == Verdict.ALONE and _is_doubted(findings):
+        return tuple(findings)
     if question is None or question.id != HEARD:
         return (*findings, *findings_of(told, menu, question, draft))
     asked = next(f for f in findings if f.code in OF_HEARING and f.severity is Severity.BLOCKING)
     return tuple(f.model_copy(update={"question": question}) if f is asked else f for f in findings)
+
+
+def _is_doubted(findings: Sequence[Finding]) -> bool:
+    return any(found.severity is Severity.BLOCKING for found in findings)
 
 
 def _only_heard_badly(findings: Sequence[Finding]) -> bool:

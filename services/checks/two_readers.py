@@ -5,7 +5,7 @@ rules leave an order open, or doubt it, the learned reader's cart stands if it i
 sure enough was measured on menus that it never saw (docs/training.md), and less is needed where the rules'
 best guess is the same cart; in a language in which that was not measured it is never sure enough. Where both
 are sure and differ, or neither is, the order keeps both carts: its customer is asked where that can settle it
-(`two_carts.py`), and a human looks where not.
+(`two_carts.py`), and a human looks where not. A cart that only one of them read is its customer's likewise.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ SURE, LIKELY = math.exp(-0.01), math.exp(-0.2)
 rules' best guess agrees: chosen on the tuned menus, with `two_carts.ASK`, for at most 1% wrong carts that
 nobody sees."""
 
+DOUBTED = 0.9
+"""Probability of one number or name of the learned reader's cart under which a human is told of it."""
+
 MOST_QUOTED = 2
 """Lines that a sentence about two readings names; more are told as the whole order."""
 _OF_LINES = {"readers_differ": "readers_differ_in", "reading_unsure": "reading_unsure_in"}
@@ -45,6 +48,11 @@ class Verdict(StrEnum):
     VOUCHED = "vouched"  # the rules leave it open, and the learned reader is sure enough
     UNSURE = "unsure"  # the rules leave it open, and the learned reader is not
     DIFFER = "differ"  # the rules have no doubt, and the learned reader comes to another cart
+    ALONE = "alone"  # two were to read it, and the learned reader did not
+
+
+READ_ONCE: dict[str, Any] = {"text": "", "probability": 0.0, "verdict": Verdict.ALONE.value}
+"""What an order keeps of its readers where the learned one did not read it and was to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +89,16 @@ def compare(
     else:
         verdict, other = Verdict.UNSURE, guess if not same else None
     told: dict[str, Any] = {"text": reading.text, "probability": round(sure, 4), "verdict": verdict.value}
+    told |= _unsure_of(reading)
     if other is not None:
         told["other"] = other.model_dump(mode="json")
     return Agreement(draft, verdict, told)
+
+
+def _unsure_of(reading: Reading) -> dict[str, Any]:
+    """What an order keeps of the numbers and names of which the learned reader was not sure, if any."""
+    unsure = [{"said": piece, "probability": round(p, 2)} for piece, p in reading.pieces if p < DOUBTED]
+    return {"unsure_of": unsure} if unsure else {}
 
 
 def findings_of(
@@ -91,7 +106,16 @@ def findings_of(
 ) -> list[Finding]:
     """What a human is told of two readings that left a doubt, and the customer is asked; `told` is what the
     order kept, and `draft` the cart that is proposed: where it is not what was read otherwise is quoted."""
+    if told["verdict"] == Verdict.ALONE:
+        detail = (
+            "the rules alone came to it: there is no learned reader for this model, or its server has none"
+        )
+        message = sentences(menu.language)("read_once")
+        return [Finding.blocking("read_once", message, question=question, detail=detail)]
     detail = f"the learned reader: {told['text']} (probability {told['probability']:.2f})"
+    if told.get("unsure_of"):
+        unsure = (f"{piece['said']} {piece['probability']:.2f}" for piece in told["unsure_of"])
+        detail += f"; least sure of {', '.join(unsure)}"
     other = CartDraft.model_validate(told["other"]) if told.get("other") else None
     if other is not None:
         detail += f"; read otherwise, and not proposed: {wording.drafted(other, menu)}"
@@ -125,5 +149,4 @@ def guessed(evidence: Evidence) -> CartDraft | None:
     if not evidence.lines or not all(line.settled(evidence.menu) for line in evidence.lines):
         return None
     lines = [line_left(line, evidence.menu) for line in evidence.lines]
-    lines += [{"kind": "not_on_menu", "quantity": o.quantities[0]} for o in evidence.off_menu if o.required]
     return with_heard(lines, evidence) if len(lines) <= MAX_LINES else None

@@ -155,6 +155,8 @@ class Reading:
 
     `logprob` is the natural logarithm of the whole answer's probability, without the mask (0 is certain);
     `overruled` counts tokens that the mask chose against the model. Tokens and `seconds` as in `Decoded`.
+    `pieces` are the numbers and names of `text` in their order, each with its probability after those before
+    it, without the mask (0 to 1).
     """
 
     lines: tuple[dict[str, Any], ...]
@@ -166,6 +168,7 @@ class Reading:
     completion_tokens: int
     cached_tokens: int
     seconds: float
+    pieces: tuple[tuple[str, float], ...] = ()
 
 
 class CartDecoder(Protocol):

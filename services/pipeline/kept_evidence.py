@@ -63,8 +63,10 @@ def _restored(order: OrderRecord, menu: MenuVersion) -> Evidence | None:
     if order.evidence is None:
         return None
     try:
-        told = order.evidence["evidence"]
-        return Evidence.model_validate(told | {"menu": menu.menu, "menu_version": menu.version})
+        told = order.evidence["evidence"] | {"menu": menu.menu, "menu_version": menu.version}
+        # What an older release's second reading by rules left in doubt stays in doubt (ADR 77).
+        doubted = {"shared": True} if told.get("retold") or told.get("otherwise") else {}
+        return Evidence.model_validate(told | doubted)
     except (KeyError, TypeError, ValidationError):
         log.warning("evidence.worked_out_anew", order_id=order.id, reader=order.evidence.get("reader"))
         return None

@@ -58,6 +58,8 @@ class Tools:
     """One in so many of those is decoded all the same, and compared; 0: none."""
     reader: Literal["all", "open", "off"] = "off"
     """Which orders the learned reader reads: all, those that the words leave open or in doubt, or none."""
+    two_readings: bool = False
+    """Whether a cart that no learned reader read is put to its customer, not accepted."""
     remove_recording: Callable[[str], object] = lambda _: None
     """Have the recording of this order, which it has let go of, removed now; the sweeper does it else."""
     readers: Callable[[], CartDecoder] | None = None

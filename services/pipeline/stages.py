@@ -24,7 +24,7 @@ from services.checks.one_cart import written
 from services.checks.tidy import drop_echoes
 from services.checks.triage import doubts
 from services.checks.two_carts import question_about, with_question
-from services.checks.two_readers import Verdict, compare, guessed
+from services.checks.two_readers import READ_ONCE, Verdict, compare, guessed
 from services.engines.ports import Decoded, Reading, Recording, Scored
 from services.hearing.second_hearing import Heard, hear
 from services.hearing.second_recogniser import with_witness
@@ -95,7 +95,8 @@ def read(order: OrderRecord, tools: Tools) -> Outcome:
     if draft is None:
         return Outcome(Event.READ, evidence=document, timings=timings)
     engine = {"decoder": "none: settled"}
-    return Outcome(Event.SETTLED, evidence=document, draft=draft, timings=timings, engine=engine)
+    settled = Outcome(Event.SETTLED, evidence=document, draft=draft, timings=timings, engine=engine)
+    return _read_once(settled, tools)
 
 
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
@@ -124,12 +125,21 @@ def _asked(evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
         reading = tools.learned_reader().read(evidence, tools.called_off, expected)
         if reading is not None:
             return _read_twice(reading, evidence, order, tools)
-    if settled is not None:
+    if settled is None:
+        outcome = _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
+    elif tools.reader == "all" and not _is_checked(order, tools):
         # It came for the reader's sake alone, and the server has none.
-        if tools.reader == "all" and not _is_checked(order, tools):
-            return Outcome(Event.DECODED, draft=settled, engine={"decoder": "none: settled"})
-        return _checked(settled, evidence, order, tools)
-    return _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
+        outcome = Outcome(Event.DECODED, draft=settled, engine={"decoder": "none: settled"})
+    else:
+        outcome = _checked(settled, evidence, order, tools)
+    return _read_once(outcome, tools)
+
+
+def _read_once(outcome: Outcome, tools: Tools) -> Outcome:
+    """Mark what no learned reader has read, where two were to."""
+    if not tools.two_readings:
+        return outcome
+    return replace(outcome, engine={**outcome.engine, "reader": READ_ONCE})
 
 
 def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
@@ -152,7 +162,7 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
         log.exception("decode.fallback_failed", order_id=order.id)
         return None
     log.warning("decode.fallback_used", order_id=order.id)
-    return replace(outcome, event=Event.DECODED_ELSEWHERE)
+    return _read_once(replace(outcome, event=Event.DECODED_ELSEWHERE), tools)
 
 
 def validate(order: OrderRecord, tools: Tools) -> Outcome:
@@ -162,7 +172,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     transcript, menu = heard(order), tools.menu(order.shop, order.menu_id, order.menu_version)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    read_twice = order.engine.get("reader")
+    readers = order.engine.get("reader")
     judged = judge_drafted(
         order.draft,
         menu,
@@ -170,14 +180,14 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         evidence_of(order, menu),
         field_threshold=tools.field_threshold,
         max_total=tools.max_order_total,
-        borne_out=read_twice is not None and read_twice.get("borne_out", False),
-        vouched=read_twice is not None and read_twice["verdict"] == Verdict.VOUCHED,
+        borne_out=readers is not None and readers.get("borne_out", False),
+        vouched=readers is not None and readers["verdict"] == Verdict.VOUCHED,
     )
     findings = judged.findings
-    if read_twice is not None:
+    if readers is not None and not (order.confirm and readers["verdict"] == Verdict.ALONE):
         most = min(tools.max_order_total, tools.dear_above or tools.max_order_total)
-        question = question_about(read_twice, order.draft, findings, menu.menu, most=most)
-        findings = with_question(read_twice, order.draft, findings, menu.menu, question)
+        question = question_about(readers, order.draft, findings, menu.menu, most=most)
+        findings = with_question(readers, order.draft, findings, menu.menu, question)
     if order.engine.get("settled_check") == DIFFERS:
         sentence = sentences(menu.menu.language)("readers_differ")
         detail = "the language model, asked as a check, came to another cart than the words leave"

@@ -16,14 +16,11 @@ from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, SaidNumber
 from schemas.menu import Menu
 from schemas.writable import writable
-from services.reading.chart.chart import Chart
 from services.reading.chart.span import Number, Span
-from services.reading.chart.tokens import Utterance, covered, sentences
+from services.reading.chart.tokens import Utterance, sentences
 from services.reading.effort import ORDER_STEPS, budget
 from services.reading.names.lexicons import lexicon
 from services.reading.passes import understood
-from services.reading.retelling import retell
-from services.reading.values.numbers import find_numbers
 from services.reading.whole.lines import lines_of
 from services.reading.whole.own_words import with_words
 from services.reading.whole.reading import read
@@ -93,14 +90,7 @@ def _retrieved(text: str, menu: Menu, menu_version: int) -> Evidence:
         likewise=reading.likewise,
         repeated=repeated(reading.left, reading.standing, reading.places),
     )
-    return with_words(retell(evidence, reading, unaccounted(reading.chart)))
-
-
-def unaccounted(chart: Chart) -> list[int]:
-    """Positions, among all words that were said, of those that nothing accounts for."""
-    words, named, menu = chart.words, list(chart.named), chart.menu
-    numbers = list(find_numbers(words, covered(words, named), named, menu))
-    return unexplained(words.text, words, named, numbers, lexicon(menu))
+    return with_words(evidence)
 
 
 def _placed(tokens: Utterance, number: Number) -> SaidNumber:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 # The rooms of reading, from the ground up: each may import those before it, and nothing of ours but schemas.
-_READING = ("effort", "language", "chart", "values", "names")
+_READING = ("effort", "language", "chart", "values", "names", "whole")
 READING = {
     f"services.reading.{name}": ("schemas", *(f"services.reading.{lower}" for lower in _READING[:floor]))
     for floor, name in enumerate(_READING)
 }
-_READ = ("schemas", *READING)
-READING |= {
-    # Two readings that share names and numbers, and nothing else of each other.
-    "services.reading.whole": _READ,
-    "services.reading.clauses": _READ,
-    "services.reading": (*_READ, "services.reading.whole", "services.reading.clauses"),
-}
+READING |= {"services.reading": ("schemas", *READING)}
 
 # Room -> rooms that it may import; its own is always open. A room is the longest prefix that names it.
 FLOORS: dict[str, tuple[str, ...]] = {

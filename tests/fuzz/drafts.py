@@ -131,7 +131,7 @@ def any_draft(rng: random.Random, evidence: Evidence) -> CartDraft:
         )
         for off_menu in evidence.off_menu
         or (OffMenuEvidence(words="", quantities=evidence.off_menu_quantities),)
-        if evidence.transcript.strip() and (off_menu.required or rng.random() < 0.5)
+        if evidence.transcript.strip() and rng.random() < 0.5
     ]
     return CartDraft(lines=tuple(lines[:MAX_LINES]))
 

@@ -103,7 +103,7 @@ def cart_of(evidence: Evidence) -> Node:
     anything = OffMenuEvidence(words="", quantities=evidence.off_menu_quantities)
     for off_menu in evidence.off_menu or (anything,):
         node = _off_menu_line(evidence, off_menu)
-        slots += [(node, 1, off_menu.required)] if node is not None else []
+        slots += [(node, 1, False)] if node is not None else []
     return _row('{"lines":', _list(slots, MAX_LINES, empty=True) or '"never"', "}")
 
 

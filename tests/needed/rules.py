@@ -25,7 +25,7 @@ from services.reading.names import lexicons
 
 ROOM = REPOSITORY / "services" / "reading"
 # Words are asked about by themselves; to count steps and to explain a reading changes none.
-_NO_RULES = ("language/", "effort.py", "explained.py", "explained_changes.py", "fates.py")
+_NO_RULES = ("language/", "effort.py", "explained.py", "fates.py")
 NOTED = "__noted__"
 """The name by which a function whose results are noted finds who notes them."""
 _EMPTY = {list: "[]", set: "set()", frozenset: "frozenset()", dict: "{}", Mapping: "{}", Collection: "()"}

@@ -10,6 +10,8 @@
 `cart`: what the words leave, as tests/carts.py writes it, whoever has the last word. Each line of it is
 required and leaves nothing open; with `settled = false` one of them leaves something open.
 `end`: "accepted" (nobody looks at it) or "doubt" (a human does). Without it, either will do.
+`wrong`: what the rules accept in the place of `cart`, without a doubt: only the learned reader can tell
+(ADR 77). A rule that mends it takes the key away.
 `unexplained`: words, at least, that nothing accounts for. `evidence`: marks of the evidence that are set, or
 are not. `why`: what the row is there for, where its file does not say it.
 """
@@ -33,6 +35,7 @@ class Row:
     said: str
     cart: str | None = None
     end: Literal["accepted", "doubt"] | None = None
+    wrong: str | None = None
     settled: bool = True
     unexplained: tuple[str, ...] = ()
     evidence: dict[str, bool] = field(default_factory=dict)

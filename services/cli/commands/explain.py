@@ -16,7 +16,7 @@ from infra.settings import settings
 from schemas import wording
 from schemas.cart import Amount, Severity
 from schemas.errors import InputError
-from schemas.explanation import CUES, LOSSES, OUTCOMES, ExplainedSpan, Explanation, LineOpen
+from schemas.explanation import LOSSES, OUTCOMES, ExplainedSpan, Explanation, LineOpen
 from schemas.menu import Menu
 from schemas.order import MAX_TRANSCRIPT_CHARS
 from schemas.shops.access import MAIN_SHOP
@@ -75,7 +75,6 @@ def _menu(named: str, shop: str) -> tuple[Menu, int]:
 def _show(console: Console, found: Explanation) -> None:
     parts = [
         ("What the words are", _words(found)),
-        ("Clause by clause", _clauses(found)),
         ("What the mask opens", _mask(found)),
         ("Where the order goes", _destination(found)),
     ]
@@ -123,22 +122,6 @@ def _rivals(spans: list[ExplainedSpan]) -> Text:
 
 def _named(span: ExplainedSpan) -> str:
     return " or ".join(dict.fromkeys(ref.name for ref in span.refs))
-
-
-def _clauses(found: Explanation) -> Table:
-    table = _table("clause", "", "does", "the order then")
-    for clause in found.reading.clauses:
-        joint = f"“{clause.lead}”" if clause.lead else ""
-        cue = CUES.get(clause.cue, "")
-        marks = [joint, cue, "asks" if clause.asks else "", "tells a tale" if clause.tale else ""]
-        order = "; ".join(clause.order) if clause.followed else "can't be followed"
-        table.add_row(
-            Text(clause.text),
-            Text(" ".join(filter(None, marks)), style="dim"),
-            Text("\n".join(change.told for change in clause.changes)),
-            Text(order or "nothing"),
-        )
-    return table
 
 
 def _mask(found: Explanation) -> Group:

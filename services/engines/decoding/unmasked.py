@@ -68,10 +68,12 @@ def read(document: dict[str, Any], answer: Sequence[int]) -> list[Token]:
     return [Token(one["decoded_token"] or "", float(one["logprob"]), int(one["rank"])) for one in found]
 
 
-def score(text: str, answer: Iterable[Token]) -> Scored:
-    """Each token's score, given to the field of `text` in whose value it begins. A text that is no object or
-    list of JSON is one value, and its pointer the empty one."""
-    ends = sorted((values(text) if text[:1] in ("{", "[") else {(0, len(text)): ""}).items())
+def score(text: str, answer: Iterable[Token], spans: dict[tuple[int, int], str] | None = None) -> Scored:
+    """Each token's score, given to the field of `text` in whose value it begins; `spans` has those of a text
+    that is not JSON. One that is no object or list of JSON is one value, and its pointer the empty one."""
+    if spans is None:
+        spans = values(text) if text[:1] in ("{", "[") else {(0, len(text)): ""}
+    ends = sorted(spans.items())
     logprobs: defaultdict[str, float] = defaultdict(float)
     overruled: Counter[str] = Counter()
     at = 0

@@ -162,7 +162,7 @@ class Compiler:
             "words": whole_words(self._evidence.transcript, off_menu.words),
             "quantities": list(off_menu.quantities),
         }
-        return Slot(self._walk(schema, scope), required=off_menu.required)
+        return Slot(self._walk(schema, scope))
 
     def _object(self, schema: dict[str, Any], scope: Scope) -> Piece | None:
         return self._rule(schema["title"].lower(), self._members(schema, scope))

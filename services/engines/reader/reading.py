@@ -25,7 +25,7 @@ from services.engines.decoding import unmasked
 from services.engines.masks.mask import Mask
 from services.engines.ports import Reading
 from services.engines.reader.prompt import menu_text, messages
-from services.engines.reader.short_form import Line, Names, Unreadable
+from services.engines.reader.short_form import Line, Names, Unreadable, pieces
 from services.engines.reader.short_mask import short_mask
 
 Document = dict[str, Any]
@@ -108,7 +108,14 @@ def read(
         completion_tokens=int(found.used.get("completion_tokens", 0)),
         cached_tokens=int((found.used.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
         seconds=time.perf_counter() - started,
+        pieces=_by_piece(found.text, found.tokens),
     )
+
+
+def _by_piece(text: str, tokens: Sequence[unmasked.Token]) -> tuple[tuple[str, float], ...]:
+    said = pieces(text)
+    scored = unmasked.score(text, tokens, {span: str(n) for n, span in enumerate(said)}).probability
+    return tuple((piece, scored.get(str(n), 1.0)) for n, piece in enumerate(said.values()))
 
 
 @dataclass(frozen=True, slots=True)

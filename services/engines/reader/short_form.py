@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from schemas.cart import Amount
@@ -27,6 +28,7 @@ AMOUNTS = {
     Amount.EXTRA.value: "extra ",
     Amount.NORMAL.value: "",
 }
+_MARK, _NUMBER = re.compile(r"\s*[;|+]"), re.compile(r"(?:^|;)\s*\d+")
 _MARKS = re.compile(r"\s*[;|+]\s*")
 _COUNT = re.compile(r"(.*\S) x(\d+)$")
 
@@ -132,6 +134,15 @@ class Names:
             if text.casefold().startswith(word) and (key := _found(text[len(word) :].strip(), names)):
                 return {"group": key[0], "id": key[1], "amount": amount.value, "count": count}
         raise _unknown(text, names, f"option of {self.items[item.sku]}")
+
+
+def pieces(text: str) -> dict[tuple[int, int], str]:
+    """What a short form says, piece by piece, under its span (begin, end) with the mark before it: of
+    "2 large | latte + oat milk" that is "2", "large", "latte" and "oat milk"."""
+    marks = (found.start() for found in _MARK.finditer(text))
+    numbers = (found.end() for found in _NUMBER.finditer(text))
+    cuts = sorted({0, len(text), *marks, *numbers})
+    return {(begin, end): text[begin:end].strip(" ;|+") for begin, end in pairwise(cuts)}
 
 
 def _plain(name: str) -> str:

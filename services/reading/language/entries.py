@@ -12,7 +12,6 @@ from services.reading.language.forms import (
     Phrases,
     Rule,
     Same,
-    Split,
     Values,
     Word,
     Words,
@@ -36,7 +35,6 @@ class Entries(BaseModel):
     plurals: tuple[Rule, ...]
     plural_signs: Ordered
     plural_word: Pattern
-    participles: Pattern
     participle_signs: Ordered
     abbreviations: Words
 
@@ -53,13 +51,8 @@ class Entries(BaseModel):
     wanting: Words
     naming: Words
     multiplying: Words
-    unwished: Words
     pieces: Words
     counted_in_names: Words
-    ordinals: Values
-    before_pronoun: Words
-    enough: Words
-    suffices: Words
 
     # amounts.toml
     amounts: Amounts
@@ -76,8 +69,6 @@ class Entries(BaseModel):
     only_after: Words
     no_choice: Words
     plain: Words
-    as_it_is: Phrases
-    too_much: Phrases
 
     # little.toml
     upon: Words
@@ -89,8 +80,6 @@ class Entries(BaseModel):
     closing: Words
     conjunctions: Words
     coordinating: Words
-    contrasting: Words
-    excepting: Words
     joints: Words
     articles: Words
     indefinite_articles: Words
@@ -98,10 +87,6 @@ class Entries(BaseModel):
     definite_articles: Words
     determiners: Words
     deictics: Words
-    speakers: Words
-    quantifiers: Words
-    demonstratives: Words
-    excess: Words
     belonging: Words
     into_things: Words
     including: Words
@@ -115,23 +100,14 @@ class Entries(BaseModel):
     before_kinds: Words
     before_verbs_of_making: Words
     objects_of_making: Words
-    prepositions: Words
     accompanying: Words
     partitive: Words
     standing_on: Phrases
     others: Words
     having: Words
-    getting: Words
     to_drink: Phrases
     recipients: Words
-    serving: Words
-    past: Words
     persons: Words
-    plural_persons: Words
-    plural_pronouns: Words
-    copulas: Words
-    existing: Words
-    of_us: Phrases
     liking: Words
     hesitations: Phrases
     liked: Words
@@ -139,7 +115,6 @@ class Entries(BaseModel):
     politeness: Words
     affirming: Words
     verbs: Names
-    describing: Words
     fillers: Words
 
     # things.toml
@@ -150,7 +125,6 @@ class Entries(BaseModel):
     unmilked: Words
     groups: Words
     occasions: Words
-    alike: Words
 
     # foods.toml
     dish_sorts: Words
@@ -177,69 +151,36 @@ class Entries(BaseModel):
     adding: Words
     removing: Phrases
     swapping: Phrases
-    making: Phrases
     swaps_for: Phrases
-    exchanging: Words
     instead_of: Phrases
     in_its_place: Words
     refusing: Words
     unsure: Phrases
     negating: Phrases
     denying: Words
-    keeping: Phrases
-    particles: Split
-    returning: Split
-    before_verbs: Words
-    wishing: Words
     between_cues: Words
-    nothing: Words
-    all_back: Phrases
-    all_of_it: Phrases
     adds: Words
 
     # sharing.toml
     shared: Pattern
     each: Words
-    distributive: Words
-    apiece: Words
-    dual: Words
-    either: Words
-    none_of: Words
     of_everything: Words
     of_each: Words
-    of_part: Words
-    of_those: Phrases
-    any_of: Phrases
-    leading: Words
     of_several: Phrases
     likewise: Pattern
     for_whom: Pattern
     parted: Pattern
     the_other: Words
-    theirs: Words
-    half_of: Phrases
 
     # pointing.toml
     again: Phrases
-    same_size: Phrases
-    joining: Words
     respects: Words
-    other_way: Phrases
-    one_of: Phrases
     ones: Words
-    telling: Words
     pointing: Words
     some: Words
-    summing: Words
 
     # talk.toml
     asked: Pattern
     weighed: Pattern
-    tale: Pattern
-    ending_tales: Words
     idle_talk: Pattern
-    allergies: Words
-    before_asking: Words
-    requesting: Phrases
-    assent: Words
     asking: Words

@@ -46,10 +46,6 @@ def _by_phrase(written: Any) -> dict[tuple[str, ...], str]:
     return {tuple(phrase.split()): word for word, phrases in written.items() for phrase in phrases}
 
 
-def _split(written: Any) -> dict[str, tuple[str, ...]]:
-    return {word: tuple(others.split()) for word, others in written.items()}
-
-
 Words = Annotated[frozenset[str], BeforeValidator(_words)]
 Word = Annotated[str, BeforeValidator(str.strip)]
 Ordered = Annotated[tuple[str, ...], BeforeValidator(_in_order)]
@@ -58,7 +54,6 @@ Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
 Values = Annotated[Mapping[str, int], BeforeValidator(_by_word)]
 Amounts = Annotated[Mapping[str, Amount], BeforeValidator(_by_word)]
 Same = Annotated[Mapping[tuple[str, ...], str], BeforeValidator(_by_phrase)]
-Split = Annotated[Mapping[str, tuple[str, ...]], BeforeValidator(_split)]
 Names = Mapping[str, str]
 
 

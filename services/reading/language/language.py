@@ -11,7 +11,7 @@ letters, no apostrophe, singular.
     examples = ["a burger without onions and pickles"]
 
 An example may also be `{ said = "...", means = "a cart" }`: so it is read, and accepted; with `doubt = true`
-a human looks at it all the same.
+it is a doubt all the same, and where the words leave no one cart it says that alone.
 
 `closed` and `guards` tell why words stay that no order needs (ADR 68): they are a closed class of the
 grammar, as numbers are, or without one something would be ordered that the customer did not order. Each
@@ -114,61 +114,9 @@ class Language(Entries):
         return self.indefinite_articles | self.one_more
 
     @cached_property
-    def turning(self) -> frozenset[str]:
-        """What begins something that differs from what was said before it, or is left out of it."""
-        return self.contrasting | self.excepting
-
-    @cached_property
-    def between_listed(self) -> frozenset[str]:
-        """What stands between the names of one list: "lettuce, tomato or the onion"."""
-        return self.conjunctions | self.alternatives | self.definite_articles
-
-    @cached_property
-    def before_thing(self) -> frozenset[str]:
-        """What stands between a preposition and its thing: "with just the", "on my"."""
-        return self.determiners | self.only
-
-    @cached_property
-    def before_part(self) -> frozenset[str]:
-        """What stands between a number, or a word of sharing, and what is said of that part."""
-        return self.of_part | self.amounts.keys()
-
-    @cached_property
-    def swap_cues(self) -> tuple[tuple[str, ...], ...]:
-        """What begins a swap: of one thing for another, or "make the milk almond"."""
-        return (*self.swapping, *self.making)
-
-    @cached_property
-    def referring(self) -> frozenset[str]:
-        """What leads to a thing that was spoken of: "the small one", "those burgers"."""
-        return self.definite_articles | self.deictics
-
-    @cached_property
-    def before_choice(self) -> frozenset[str]:
-        """What stands before a choice and belongs to it: "two pumps of", "a", "some"."""
-        leading = self.indefinite_articles | self.some | self.quantifiers
-        return leading | self.measures | self.amounts.keys()
-
-    @cached_property
     def before_the_one(self) -> frozenset[str]:
         """What stands between a preposition and the one of several that it is of: "on just the one"."""
         return self.definite_articles | self.only
-
-    @cached_property
-    def of_two(self) -> frozenset[str]:
-        """What says something of two, or of whichever of two: "both with oat", "no mayo on either"."""
-        return self.dual | self.either
-
-    @cached_property
-    def which_one(self) -> frozenset[str]:
-        """What tells which one of several is meant, or that all are: "on the other", "in each", "on hers"."""
-        one = self.the_other | self.theirs | self.ordinals.keys() | self.ones
-        return one | self.each | self.either | self.none_of
-
-    @cached_property
-    def before_unlisted(self) -> frozenset[str]:
-        """What leads to something that is wished for, though the menu does not have it."""
-        return self.having | self.serving | self.indefinites | self.some | self.accompanying
 
     @cached_property
     def before_values(self) -> frozenset[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import accumulate, pairwise
 
-from services.reading.chart.mentions import phrase_end
+from services.reading.chart.phrases import phrase_end
 from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import SENTENCE_ENDS, Utterance, covered, folded, span
 from services.reading.language.language import language_of

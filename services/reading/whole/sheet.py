@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from schemas.menu import Menu
-from services.reading.chart.mentions import phrase_end
+from services.reading.chart.phrases import phrase_end
 from services.reading.chart.span import EXACT, Span
 from services.reading.chart.tokens import SENTENCE_ENDS, Token, Utterance, covered, span
 from services.reading.values.numbers import number_value

@@ -8,15 +8,7 @@ from dataclasses import dataclass
 
 from schemas import wording
 from schemas.cart import Amount
-from schemas.explanation import (
-    CUES,
-    LOSSES,
-    OUTCOMES,
-    ExplainedSpan,
-    Explanation,
-    LineOpen,
-    OptionOpen,
-)
+from schemas.explanation import LOSSES, OUTCOMES, ExplainedSpan, Explanation, LineOpen, OptionOpen
 from services.checks.explained import explain
 from services.desk import Desk
 from services.pipeline.kept_evidence import evidence_of, reader_version
@@ -24,8 +16,6 @@ from services.web.staff.review_view import Case
 
 # What else words may have meant that is shown of them; a long menu may have dozens.
 _RIVALS = 3
-# Changes of what is spoken of, and of no line.
-_ATTENTION = ("focus", "topic", "ask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +27,6 @@ class WordsView:
     taken: str
     why: str
     rivals: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StepView:
-    """One clause with what it does, where it does more than order, what changes, and the order after it."""
-
-    words: str
-    does: str
-    changes: tuple[str, ...]
-    order: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +46,6 @@ class Why:
 
     outcome: str
     words: tuple[WordsView, ...]
-    steps: tuple[StepView, ...]
     lines: tuple[LineWhy, ...]
     off_menu: tuple[str, ...]
     now: bool
@@ -86,7 +65,6 @@ def why(box: Desk, shown: Case) -> Why:
     return Why(
         outcome=OUTCOMES[found.outcome],
         words=tuple(_words(found)),
-        steps=tuple(_steps(found)),
         lines=tuple(_line(line) for line in found.lines),
         off_menu=found.off_menu,
         now=kept is not None and kept.get("reader") != reader_version(),
@@ -117,24 +95,6 @@ def _rivals(spans: list[ExplainedSpan]) -> tuple[str, ...]:
 
 def _named(span: ExplainedSpan) -> str:
     return " or ".join(dict.fromkeys(ref.name for ref in span.refs))
-
-
-def _steps(found: Explanation) -> Iterator[StepView]:
-    """Those after which the order is another; with a step go the words before it that only lead to it."""
-    before: tuple[str, ...] = ()
-    words: list[str] = []
-    does: list[str] = []
-    changes: list[str] = []
-    for clause in found.reading.clauses:
-        told = "a question" if clause.asks else "a tale" if clause.tale else CUES.get(clause.cue, "")
-        order = clause.order if clause.followed else ("here the machine lost the thread",)
-        if told or order != before:
-            words.append(clause.text)
-            does += [told] if told and told not in does else []
-            changes += [change.told for change in clause.changes if change.kind not in _ATTENTION]
-        if order != before:
-            yield StepView(" … ".join(words), ", ".join(does), tuple(changes), order)
-            before, words, does, changes = order, [], [], []
 
 
 def _line(line: LineOpen) -> LineWhy:

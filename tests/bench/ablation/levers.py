@@ -32,7 +32,6 @@ SHARING: Rules = {
     # Words of sharing that no rule reads would open every value to every line, and be a doubt.
     "services.reading.whole.reading._outside": lambda words, text, mentions: False,
 }
-SECOND_READING: Rules = {"services.reading.order.retell": lambda evidence, reading, odd: evidence}
 
 
 def _noticed(tokens: Any, mentions: Any, menu: Any) -> Any:
@@ -76,8 +75,7 @@ def unforced(evidence: Evidence) -> Evidence:
         )
         for line in evidence.lines
     ]
-    off_menu = [off.model_copy(update={"required": False}) for off in evidence.off_menu]
-    return evidence.model_copy(update={"lines": tuple(lines), "off_menu": tuple(off_menu)})
+    return evidence.model_copy(update={"lines": tuple(lines)})
 
 
 def everything(evidence: Evidence) -> Evidence:
@@ -110,44 +108,32 @@ class Variant:
             yield
 
 
-_BARE: Rules = {**CORRECTIONS, **SHARING, **SECOND_READING}
-FULL = Variant("full", "F: E + second reading, the full system", "required-lines")
+_BARE: Rules = {**CORRECTIONS, **SHARING}
+FULL = Variant("full", "E: D + required lines, the full system", "sharing")
 LADDER = (
     Variant("menu-mask", "A: mask of the whole menu", off=WHOLE_MENU),
     Variant("evidence-mask", "B: mask bound to evidence, no rules", "menu-mask", _BARE, unforced),
-    Variant(
-        "corrections", "C: B + corrections by rule", "evidence-mask", {**SHARING, **SECOND_READING}, unforced
-    ),
-    Variant("sharing", "D: C + sharing and splits by rule", "corrections", SECOND_READING, unforced),
-    Variant("required-lines", "E: D + required lines", "sharing", SECOND_READING),
+    Variant("corrections", "C: B + corrections by rule", "evidence-mask", SHARING, unforced),
+    Variant("sharing", "D: C + sharing and splits by rule", "corrections", mask=unforced),
     FULL,
 )
 BESIDE = (
     Variant("menu-mask-checked", "A, with the full system's findings", "menu-mask", mask=everything),
     Variant(
         "noticed", "B + corrections and sharing noticed, left to the model", "evidence-mask",
-        {**NOTICED, **SECOND_READING}, unforced,
+        NOTICED, unforced,
     ),
 )  # fmt: skip
 WITHOUT: tuple[Variant, ...] = (
-    Variant("no-required-lines", "without required lines", "full", mask=unforced),
     Variant("no-corrections", "without corrections by rule", "full", CORRECTIONS),
     Variant("no-sharing", "without sharing and splits by rule", "full", SHARING),
-    Variant(
-        "alone-no-corrections", "without second reading and corrections", "required-lines",
-        {**CORRECTIONS, **SECOND_READING},
-    ),
-    Variant(
-        "alone-no-sharing", "without second reading and sharing", "required-lines",
-        {**SHARING, **SECOND_READING},
-    ),
-)  # fmt: skip
+)
 PROMPTED = tuple(
     Variant(f"prompt-{name.replace(' ', '-')}", f"B, {name}", "evidence-mask", _BARE, unforced, prompt)
     for name, prompt in PROMPTS.items()
     if name != "as it is"
 )
-BARE_FULL = Variant("full-no-examples", "F, no examples", "full", prompt=PROMPTS["no examples"])
+BARE_FULL = Variant("full-no-examples", "E, no examples", "full", prompt=PROMPTS["no examples"])
 # The most telling first: a run that is cut short has those.
-VARIANTS = (*LADDER[:2], FULL, *LADDER[2:5], *BESIDE, *WITHOUT, *PROMPTED, BARE_FULL)
+VARIANTS = (*LADDER[:2], FULL, *LADDER[2:4], *BESIDE, *WITHOUT, *PROMPTED, BARE_FULL)
 BY_NAME = {variant.name: variant for variant in VARIANTS}

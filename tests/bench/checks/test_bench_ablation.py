@@ -106,7 +106,7 @@ def test_figures_keep_what_was_asked_apart_from_what_was_read(tmp_path: Path) ->
         row("a", exact=False, accepted=True), row("b", exact=True), row("c", exact=True),
         row("d", exact=True, accepted=True, sampled=False), row("e", exact=False, sampled=False),
     ]  # fmt: skip
-    for name, rows in (("required-lines", base), ("full", full)):
+    for name, rows in (("sharing", base), ("full", full)):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     found = report.gather(tmp_path)
     figures = found["variants"]["full"]
@@ -116,7 +116,7 @@ def test_figures_keep_what_was_asked_apart_from_what_was_read(tmp_path: Path) ->
     assert figures["against_base"] == against
     assert found["ids"]["full"]["accepted_wrong"] == ["a"]
     (shown,) = report.table(found["variants"], [FULL])[1:]
-    assert shown[3:6] == ["E: 1 of 3", "1, 2", "1.000"]
+    assert shown[3:6] == ["D: 1 of 3", "1, 2", "1.000"]
 
 
 def test_an_answer_is_kept_and_a_note_is_a_call_of_its_own(tmp_path: Path) -> None:

@@ -77,9 +77,6 @@ def test_where_all_is_forced_no_server_is_asked(dialect: str) -> None:
     assert decoded.draft == RIGHT
     assert (decoded.requests, decoded.completion_tokens, decoded.prompt_tokens) == (0, 0, 0)
     assert decoded.engine == "none: settled"
-    burrito = OffMenuEvidence(words="burrito", quantities=(1,), required=True)
-    wish = read_order("a burrito.", CAFE, 1).model_copy(update={"off_menu": (burrito,), "lines": ()})
-    assert [line.heard for line in nowhere.decode(wish).draft.lines] == ["burrito."]
 
 
 def test_where_there_is_no_end_of_what_is_open_the_whole_is_decoded(

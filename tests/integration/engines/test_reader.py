@@ -3,6 +3,7 @@ own server reads the same."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.checks.two_readers import guessed
+from services.engines.reader.short_form import pieces
 from services.engines.servers.embedded import decode_server, reader_child, reader_served_at
 from services.reading.order import read_order
 from services.training.notation import read_menu
@@ -72,6 +74,12 @@ def test_it_reads_what_the_decode_server_reads_whatever_is_expected(
         assert ours.prompt_tokens == theirs.prompt_tokens
         # Batches of another size round otherwise.
         assert ours.logprob == pytest.approx(theirs.logprob, abs=0.1)
+        for read in (ours, theirs):
+            assert [piece for piece, _ in read.pieces] == list(pieces(read.text).values())
+            # All but the end of the whole, which is no piece.
+            said = sum(math.log(p) for _, p in read.pieces)
+            assert read.logprob - 1e-6 <= said < 0
+            assert said == pytest.approx(read.logprob, abs=0.1)
 
 
 def test_an_order_is_read_with_the_probability_that_the_model_gives_it(config: Settings) -> None:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
-from schemas.cart import CartDraft
+from schemas.cart import CartDraft, Severity
 from schemas.compare import canonical_draft
 from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.transcript import Transcript
+from services.checks.questions import open_question
 from services.engines.ports import Reading
 from services.engines.reader.short_form import Names
 from services.pipeline import kept_evidence
 from services.reading.order import read_order
-from services.storage.base.records import NewOrder
+from services.storage.base.records import NewOrder, OrderRecord
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedDecoder, Works
 
 NAMES = Names(CAFE)
@@ -38,7 +40,7 @@ def reading(text: str, probability: float) -> Reading:
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
     made = Works(database, BlobFolder(tmp_path / "blobs"))
-    made.skip_settled, made.reader = True, "all"
+    made.skip_settled, made.reader, made.two_readings = True, "all", True
     return made
 
 
@@ -113,7 +115,7 @@ def test_a_wish_off_the_menu_goes_to_a_human_however_sure_the_reader_is(world: W
 
 
 def test_open_orders_alone_are_read_where_that_is_set(world: Works) -> None:
-    world.reader = "open"
+    world.reader, world.two_readings = "open", False
     world.decoder = ScriptedDecoder([AWAY], reading=reading(OTHER, 0.995))
     settled = world.until_settled(world.typed())
     assert settled.engine == {"decoder": "none: settled"}
@@ -131,12 +133,46 @@ def test_who_reads_may_be_another_server_and_is_told_which_cart_to_expect(world:
     assert strange is None
 
 
-def test_a_server_without_a_reader_leaves_all_as_it_was(world: Works) -> None:
-    world.decoder = ScriptedDecoder([RIGHT])
-    settled = world.until_settled(world.typed())
-    assert settled.state is State.COMPLETED
-    assert settled.engine["decoder"] == "none: settled"
+@pytest.mark.parametrize("reader", ["all", "off"])
+def test_a_cart_that_the_rules_alone_came_to_is_its_customers(
+    world: Works, reader: Literal["all", "off"]
+) -> None:
+    """The server has not loaded the learned reader, or there is none for the model."""
+    world.decoder, world.reader = ScriptedDecoder([RIGHT]), reader
+    order = world.until_settled(world.typed())
+    assert order.state is State.IN_REVIEW
+    assert order.engine["decoder"] == "none: settled"
     assert world.decoder.asked == []
+    assert blocking(order) == ["read_once"]
+    asked = open_question(order.findings, order.reasons)
+    assert asked is not None
+    assert (asked.id, [choice.id for choice in asked.answers]) == ("order/right", ["yes", "no"])
+
+
+def test_so_is_one_that_another_decoder_wrote_while_the_first_was_away(world: Works) -> None:
+    world.decoder, world.fallback = Away([AWAY]), ScriptedDecoder([RIGHT])
+    order = world.until_settled(world.typed())
+    assert (order.state, blocking(order)) == (State.IN_REVIEW, ["read_once"])
+
+
+def test_that_it_was_read_once_is_no_doubt_beside_another(world: Works) -> None:
+    world.decoder, world.reader = ScriptedDecoder([RIGHT]), "off"
+    order = world.until_settled(world.typed(STRANGE))
+    assert order.state is State.IN_REVIEW
+    assert blocking(order)
+    assert "read_once" not in blocking(order)
+
+
+def test_a_customer_who_sees_every_cart_is_not_asked_of_it_too(world: Works) -> None:
+    world.decoder, world.reader = ScriptedDecoder([RIGHT]), "off"
+    transcript = Transcript(text=SAID, confidence=1.0)
+    order, _ = world.orders.create(NewOrder(CAFE.id, 1, "en", transcript=transcript, confirm=True))
+    shown = world.until_settled(order.id)
+    assert (shown.state, blocking(shown)) == (State.PROPOSED, [])
+
+
+def blocking(order: OrderRecord) -> list[str]:
+    return [finding.code for finding in order.findings if finding.severity is Severity.BLOCKING]
 
 
 class Away(ScriptedDecoder):

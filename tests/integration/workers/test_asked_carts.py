@@ -20,7 +20,7 @@ world, own_world = api_world.world, api_world.own_world
 def workers(world: World, folder: Path) -> Works:
     """The workers of that API, whose learned reader says what a test has it say."""
     made = Works(world.parts.database, BlobFolder(folder))
-    made.skip_settled, made.reader = True, "all"
+    made.skip_settled, made.reader, made.two_readings = True, "all", True
     return made
 
 
@@ -45,6 +45,18 @@ def answer(world: World, order: dict[str, Any], given: str) -> dict[str, Any]:
     assert answered.status_code == 200, answered.text
     found: dict[str, Any] = answered.json()
     return found
+
+
+def test_a_yes_completes_a_cart_that_the_rules_alone_came_to(world: World, works: Works) -> None:
+    works.decoder = ScriptedDecoder([AWAY])
+    order_id = world.text(SAID, menu="trap-cafe")["id"]
+    works.until_settled(order_id)
+    order: dict[str, Any] = world.http.get(f"/v1/orders/{order_id}").json()
+    assert order["status"] == "needs_review"
+    assert order["question"]["text"].startswith("Is this your order: 1 × large latte (oat milk); ")
+    done = answer(world, order, "yes")
+    assert done["status"] == "completed"
+    assert done["cart"]["total"] == 910
 
 
 @pytest.mark.parametrize(("given", "quantity", "total"), [("first", 2, 1470), ("second", 1, 910)])

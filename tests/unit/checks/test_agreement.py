@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,16 @@ def test_an_unsure_reading_is_told_with_what_was_read() -> None:
     assert finding.code == "reading_unsure"
     assert "1 large | cappuccino" in (finding.detail or "")
     assert "0.50" in (finding.detail or "")
+
+
+def test_what_the_reader_was_least_sure_of_is_told_by_name() -> None:
+    read = replace(
+        reading("1 large | cappuccino", 0.5), pieces=(("1", 0.98), ("large", 0.95), ("cappuccino", 0.537))
+    )
+    found = compare(read, read_order(STRANGE, MENU, 1))
+    assert found.told["unsure_of"] == [{"said": "cappuccino", "probability": 0.54}]
+    (finding,) = findings_of(found.told, MENU)
+    assert (finding.detail or "").endswith("; least sure of cappuccino 0.54")
 
 
 def test_each_line_has_words_of_the_customer() -> None:

@@ -3,6 +3,8 @@ allowed that; with answers that are staged. A real server's are in tests/engines
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ class Server:
     def __init__(self, free: str = TEXT, finish: str = "stop") -> None:
         self.free, self.finish = free, finish
         self.asked: list[tuple[str, Document]] = []
+        self.scored = [{"token": "x", "logprob": -0.02}]
 
     def __call__(self, path: str, body: Document) -> Document:
         self.asked.append((path, body))
@@ -35,7 +38,7 @@ class Server:
             "message": {"content": OTHER if masked else self.free},
             "finish_reason": "stop" if masked else self.finish,
             "token_ids": [21, 22],
-            "logprobs": {"content": [{"token": "x", "logprob": -0.02}, {"token": "", "logprob": -0.03}]},
+            "logprobs": {"content": [*self.scored, {"token": "", "logprob": -0.03}]},
         }
         used = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}}
         return {"choices": [choice], "prompt_token_ids": [11, 12], "usage": used}
@@ -58,6 +61,15 @@ def test_an_answer_that_the_mask_allows_is_asked_for_once() -> None:
     assert "structured_outputs" not in body
     assert (found.text, found.overruled, found.cached_tokens) == (TEXT, 0, 8)
     assert found.logprob == pytest.approx(-0.05), "its end is part of it"
+
+
+def test_each_number_and_name_has_its_own_probability() -> None:
+    server = Server()
+    parts = re.findall(r"[;+|]?[ ]?[^ ;+|]+|[ ]", TEXT)
+    assert "".join(parts) == TEXT
+    server.scored = [{"token": one, "logprob": math.log(0.5) if "latte" in one else 0.0} for one in parts]
+    assert {piece: p for piece, p in asked(server).pieces if p < 1} == {"latte": pytest.approx(0.5)}
+    assert "blueberry muffin" in dict(asked(server).pieces)
 
 
 @pytest.mark.parametrize(

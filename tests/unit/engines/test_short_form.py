@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from schemas.menu import Menu
-from services.engines.reader.short_form import Line, Names, Unreadable
+from services.engines.reader.short_form import NOTHING, Line, Names, Unreadable, pieces
 from services.training.orders import TUNED, Shop, shops
 from services.training.score import cart_of
 
@@ -137,3 +137,12 @@ def test_an_error_of_a_long_menu_is_short() -> None:
     with pytest.raises(Unreadable, match=r"and more$") as raised:
         names.read("1 Mocha")
     assert len(str(raised.value)) < 700
+
+
+def test_a_short_form_falls_into_what_it_says_with_the_marks_before() -> None:
+    text = "2 large | latte + no foam; 12 blueberry muffin; 1 ?"
+    assert {text[slice(*span)]: said for span, said in pieces(text).items()} == {
+        "2": "2", " large": "large", " | latte": "latte", " + no foam": "no foam",
+        "; 12": "12", " blueberry muffin": "blueberry muffin", "; 1": "1", " ?": "?",
+    }  # fmt: skip
+    assert list(pieces(NOTHING).values()) == [NOTHING]

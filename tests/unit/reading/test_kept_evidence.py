@@ -30,6 +30,14 @@ def test_what_is_kept_is_taken_whatever_release_made_it(monkeypatch: pytest.Monk
     assert evidence_of(replace(order(), evidence=stored), MENU).transcript == "a small latte"
 
 
+@pytest.mark.parametrize("older", [{"retold": True}, {"otherwise": "2 × latte"}])
+def test_what_an_older_release_read_in_two_ways_stays_in_doubt(older: dict[str, object]) -> None:
+    stored = kept(read_order("a small latte", CAFE, 4))
+    assert evidence_of(replace(order(), evidence=stored), MENU).plain
+    stored["evidence"] |= older
+    assert not evidence_of(replace(order(), evidence=stored), MENU).plain
+
+
 @pytest.mark.parametrize("stored", [None, {}, {"evidence": {"lines": 7}}, {"evidence": None, "reader": "x"}])
 def test_what_can_not_be_read_is_worked_out_anew(stored: dict[str, object] | None) -> None:
     found = evidence_of(replace(order(), evidence=stored), MENU)

@@ -1,4 +1,4 @@
-"""Reading an order: clause by clause, with more lines than a cart holds, and with whatever words."""
+"""Reading an order: with more lines than a cart holds, and with whatever words."""
 
 from __future__ import annotations
 
@@ -7,31 +7,15 @@ from hypothesis import strategies as st
 
 from infra.settings import REPOSITORY
 from schemas.cart import Amount
-from services.reading.chart.mentions import names_of
-from services.reading.chart.tokens import fluent, tokenize
-from services.reading.clauses.clause import clauses
-from services.reading.language.language import language
-from services.reading.names.lexicons import lexicon
 from services.reading.order import read_order
 from services.training.notation import read_menu
 from tests.carts import MENUS, left_in_short
-from tests.charts import names_in
 
 CAFE = MENUS["harbor-coffee"]
 WORDS = (
     "two a latte lattes large oat milk no with and , . ? not make one of them it the same again instead "
     "scratch mocha muffin both all another small put back off small one whip three or bicycle that"
 ).split()
-
-
-def test_clauses_end_at_pauses_joints_cues_and_the_next_item() -> None:
-    text = "a latte two muffins with butter, no, make it three and the rest plain"
-    names = lexicon(CAFE)
-    tokens = fluent(tokenize(text, language("en")), names.words)
-    found = clauses(text, tokens, names_of(tokens, names_in(tokens, names)))
-    said = [" ".join(t.folded for t in tokens[clause.start : clause.end]) for clause in found]
-    assert said == ["a latte", "2 muffin with butter", "no", "make it 3", "the rest plain"]
-    assert [clause.cue for clause in found] == ["", "", "replace", "replace", ""]
 
 
 def test_a_name_in_pieces_has_no_amount_in_its_gap() -> None:
@@ -55,8 +39,7 @@ def test_whatever_is_said_can_be_heard(words: list[str]) -> None:
     assert all(1 <= n <= 99 for line in evidence.lines for n in line.quantities)
 
 
-def test_a_number_with_no_line_to_count_is_left_to_the_other_reading() -> None:
-    """An order that was taught ended in an IndexError: nothing was spoken of last, though a line stood."""
+def test_a_number_with_no_line_to_count_is_a_doubt() -> None:
     menu = read_menu(REPOSITORY / "tests" / "told" / "taught" / "i" / "hot-ring-bagels.menu")
     said = "what comes on the pizza bagel? just sauce and mozzarella? great, two"
     assert not read_order(said, menu, 1).plain

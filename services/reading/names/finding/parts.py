@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.reading.chart.chart import Chart
-from services.reading.chart.mentions import phrase_end
+from services.reading.chart.phrases import phrase_end
 from services.reading.chart.resolve import settle
 from services.reading.chart.span import PART, SHARED_PART, Span, found
 from services.reading.chart.tokens import Utterance
