@@ -69,9 +69,9 @@ def test_only_what_has_words_is_open(text: str, items: set[str], sizes: set[str]
         ("a latte with an extra foam", (NORMAL,)),
         ("a latte with a lot of the foam", (EXTRA,)),
         ("a latte with no more foam", (NONE,)),
-        # After the option an amount may belong to it; with a comma after it "no" is an answer.
+        # After the option an amount may belong to it or not; with a comma after it "no" is an answer.
         ("a latte, no, foam", (NORMAL,)),
-        ("a latte with foam extra", (EXTRA,)),
+        ("a latte with foam extra", (NORMAL, EXTRA)),
         # Not beside it, not of it.
         ("extra hot and a latte with foam", (NORMAL,)),
     ],
