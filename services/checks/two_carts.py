@@ -7,7 +7,7 @@ none right says so, and a human looks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from schemas.cart import Amount, CartDraft, Finding, Severity
@@ -54,12 +54,10 @@ def question_about(
 
     `told` is what the order kept of both readings (`two_readers.py`), `draft` the cart that is proposed.
     Only carts that the menu allows as they are, without a wish off it, and of a total of `most` minor units
-    or less, are put to a customer. In a language whose readings were not measured nobody is asked of them:
-    how often there is a right answer is not known.
+    or less, are put to a customer. In a language whose readings were not measured nobody is asked of two of
+    them: how often there is a right answer is not known.
     """
-    if told["verdict"] == Verdict.ALONE:
-        return _of_one_reading(draft, findings, menu, most)
-    if not measured(menu.language):
+    if told["verdict"] != Verdict.ALONE and not measured(menu.language):
         return None
     if told["verdict"] == Verdict.VOUCHED and not draft.lines:
         return _nothing(menu)
@@ -83,14 +81,6 @@ def question_about(
     if told["verdict"] == Verdict.DIFFER and _wishes_off(other):
         return None
     return _confirming(RIGHT, draft, findings, menu, price)
-
-
-def _of_one_reading(
-    draft: CartDraft, findings: Sequence[Finding], menu: Menu, most: float
-) -> Question | None:
-    """Whether the one cart is right, where nothing else is in doubt; in any language."""
-    price = None if _is_doubted(findings) else _price(draft, menu, most)
-    return None if price is None else _confirming(RIGHT, draft, findings, menu, price)
 
 
 def _wishes_off(draft: CartDraft) -> bool:
@@ -140,7 +130,7 @@ def with_question(
     return tuple(f.model_copy(update={"question": question}) if f is asked else f for f in findings)
 
 
-def _is_doubted(findings: Sequence[Finding]) -> bool:
+def _is_doubted(findings: Iterable[Finding]) -> bool:
     return any(found.severity is Severity.BLOCKING for found in findings)
 
 
@@ -166,7 +156,7 @@ def _confirming(
 
 def _price(draft: CartDraft, menu: Menu, most: float) -> int | None:
     """What a cart costs; None where it is not a customer's to say yes to."""
-    if any(found.severity is Severity.BLOCKING for found in check_facts(draft, menu)):
+    if _is_doubted(check_facts(draft, menu)):
         return None
     # The menu's version and the words are what the cart shows, and no part of its price.
     total = price_cart(draft, menu, 0, Transcript(text="", confidence=0.0), []).total

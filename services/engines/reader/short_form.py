@@ -28,7 +28,7 @@ AMOUNTS = {
     Amount.EXTRA.value: "extra ",
     Amount.NORMAL.value: "",
 }
-_MARK, _NUMBER = re.compile(r"\s*[;|+]"), re.compile(r"(?:^|;)\s*\d+")
+_NUMBER = re.compile(r"(?:^|;)\s*\d+")
 _MARKS = re.compile(r"\s*[;|+]\s*")
 _COUNT = re.compile(r"(.*\S) x(\d+)$")
 
@@ -139,7 +139,7 @@ class Names:
 def pieces(text: str) -> dict[tuple[int, int], str]:
     """What a short form says, piece by piece, under its span (begin, end) with the mark before it: of
     "2 large | latte + oat milk" that is "2", "large", "latte" and "oat milk"."""
-    marks = (found.start() for found in _MARK.finditer(text))
+    marks = (found.start() for found in _MARKS.finditer(text))
     numbers = (found.end() for found in _NUMBER.finditer(text))
     cuts = sorted({0, len(text), *marks, *numbers})
     return {(begin, end): text[begin:end].strip(" ;|+") for begin, end in pairwise(cuts)}

@@ -159,7 +159,7 @@ def test_told_orders_are_those_that_no_adapter_learned_from_and_by_six_voices(tm
     assert {one.menu.id for one in orders} == {"harbor-coffee", "copper-skillet"}
     rows = [json.loads(line) for file in TOLD for line in file.read_text(encoding="utf-8").splitlines()]
     assert not learned & {row["utterance"] for row in rows}
-    assert {written(row, n)["voice"] for n, row in enumerate(rows)} == {*ENGLISH}
+    assert {written(row, n)["voice"] for n, row in enumerate(rows, 1)} == {*ENGLISH}
     assert len(ENGLISH) == 6
     assert spread(109, "told") == list(orders)
     with pytest.raises(FileNotFoundError, match="spoken first"):

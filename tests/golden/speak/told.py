@@ -40,15 +40,8 @@ def row(order: Order, number: int, name: str, menu: str, voices: tuple[str, ...]
 
 def written(told: dict[str, Any], number: int) -> dict[str, Any]:
     """One row of a spec from a told order that is JSON already: in English, under its own id."""
-    return {
-        "id": told["id"],
-        "menu": told["menu"],
-        "text": told["utterance"],
-        "voice": ENGLISH[number % len(ENGLISH)],
-        "expect": "accept",
-        "note": ", ".join(told["tags"]),
-        "lines": told["cart"]["lines"],
-    }
+    order = Order(told["utterance"], told["cart"]["lines"], tuple(told["tags"]))
+    return row(order, number, "", told["menu"], ENGLISH) | {"id": told["id"]}
 
 
 def write(folder: Path, name: str, document: dict[str, Any]) -> None:
@@ -66,7 +59,7 @@ def main() -> int:
     for file in args.orders:
         if file.suffix == ".jsonl":
             told = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-            write(args.out / file.stem, "spec", {"rows": [written(one, n) for n, one in enumerate(told)]})
+            write(args.out / file.stem, "spec", {"rows": [written(one, n) for n, one in enumerate(told, 1)]})
             continue
         menu = read_menu(next(m for m in file.parent.glob("*.menu") if file.stem.startswith(m.stem)))
         orders, problems = read_orders(file, menu)
