@@ -19,10 +19,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from schemas.compare import canonical_draft
+from services.checks.one_cart import undoubted_cart
 from services.checks.two_readers import LIKELY, SURE
 from services.evaluation.answering import became
 from services.evaluation.plots import Plot, percent_ticks
-from services.training.score import Answered, answered
+from services.training.score import cart_of
 from services.training.thresholds import Case, Setting, cases, prediction
 from tests.bench.pictures import write_svg
 
@@ -49,35 +51,43 @@ def both_at(known: Sequence[Case], at: Setting) -> dict[str, float]:
     return point(accepted, wrong, len(known))
 
 
-def learned_curve(orders: Sequence[Answered]) -> list[dict[str, float]]:
+def right(case: Case) -> bool:
+    """Whether the learned reader's cart is the one that is meant."""
+    return not case.reading.overruled and cart_of(case.reading.lines) == case.meant
+
+
+def learned_curve(known: Sequence[Case]) -> list[dict[str, float]]:
     """The learned reader alone, believed from each of its own probabilities; at every 20th order."""
-    ranked = sorted((o for o in orders if o.read is not None), key=lambda o: -o.logprob)
+    ranked = sorted((c for c in known if not c.reading.overruled), key=lambda c: -c.reading.logprob)
     found, wrong = [], 0
-    for count, order in enumerate(ranked, 1):
-        wrong += order.read != order.meant
+    for count, case in enumerate(ranked, 1):
+        wrong += not right(case)
         if count % 20 == 0 or count == len(ranked):
-            found.append(point(count, wrong, len(orders)) | {"from": math.exp(order.logprob)})
+            found.append(point(count, wrong, len(known)) | {"from": math.exp(case.reading.logprob)})
     return found
 
 
-def bins(orders: Sequence[Answered]) -> list[dict[str, float]]:
+def rules_alone(known: Sequence[Case]) -> dict[str, float]:
+    """What the rules leave without a doubt of theirs."""
+    carts = [(undoubted_cart(case.evidence), case.meant) for case in known]
+    accepted = [(cart, meant) for cart, meant in carts if cart is not None]
+    return point(len(accepted), sum(canonical_draft(c) != meant for c, meant in accepted), len(known))
+
+
+def bins(known: Sequence[Case]) -> list[dict[str, float]]:
     """By the bin of its probability: how many answers, their mean probability, the share that is right."""
-    inside: list[list[Answered]] = [[] for _ in EDGES]
-    for order in orders:
-        inside[bin_of(order)].append(order)
+    inside: list[list[Case]] = [[] for _ in EDGES]
+    for case in known:
+        inside[bisect_right(EDGES, math.exp(case.reading.logprob)) - 1].append(case)
     return [
         {
             "from": edge,
             "orders": len(group),
-            "said": sum(math.exp(o.logprob) for o in group) / max(len(group), 1),
-            "right": sum(o.read == o.meant for o in group) / max(len(group), 1),
+            "said": sum(math.exp(case.reading.logprob) for case in group) / max(len(group), 1),
+            "right": sum(map(right, group)) / max(len(group), 1),
         }
         for edge, group in zip(EDGES, inside, strict=True)
     ]
-
-
-def bin_of(order: Answered) -> int:
-    return bisect_right(EDGES, math.exp(order.logprob)) - 1
 
 
 def calibration_error(seen: Sequence[dict[str, float]], said: Sequence[float]) -> float:
@@ -114,17 +124,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--tuned", type=Path, required=True, help="answers of the part `tune`")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     args = parser.parse_args(argv)
-    known, orders = list(cases(args.part, args.answers)), answered(args.part, args.answers)
+    known = list(cases(args.part, args.answers))
     both = [
         {"from": at} | both_at(known, Setting(sure=at, likely=min(at, LIKELY), ask=NOBODY_ASKED))
         for at in BELIEVED_FROM
     ]
-    silent = [o for o in orders if o.rules is not None and not o.doubted]
     marks = {
         "as shipped": both_at(known, Setting(ask=NOBODY_ASKED)),
-        "rules alone": point(len(silent), sum(o.rules != o.meant for o in silent), len(orders)),
+        "rules alone": rules_alone(known),
     }
-    learned, seen, tuned = learned_curve(orders), bins(orders), bins(answered("tune", args.tuned))
+    learned, seen, tuned = learned_curve(known), bins(known), bins(list(cases("tune", args.tuned)))
     told = {
         "part": args.part,
         "orders": len(known),
