@@ -1,11 +1,12 @@
-"""What adapters answer to packed questions on vLLM, many at once. Runs as a file, where vLLM and a GPU are.
+"""What a model and its adapters answer to packed questions on vLLM, many at once. Runs as a file, where vLLM
+and a GPU are.
 
-    python services/training/answer_vllm.py FOLDER OUT QUESTIONS.json... --adapter NAME=FOLDER...
+    python services/training/answer_vllm.py FOLDER OUT [--adapter NAME=FOLDER]... --ask NAME HOW ASKED.json...
 
-As the product asks vLLM (ADR 73): free first, and where the mask does not allow what came, again under it.
-Questions of `--masked` are asked under it at once, of the first adapter alone. FOLDER has the base as
-safetensors. Writes OUT/NAME-QUESTIONS.jsonl, lines as `answer.py` writes them, with `tokens` and whether it
-was asked again, and prints how long each took.
+FOLDER has the base as safetensors. NAME is an adapter, or `base` for the model without one. HOW is `served`,
+as the product asks vLLM (ADR 73): free first, and where the mask does not allow what came, again under it; or
+`masked`, or `free`. Writes OUT/NAME-HOW-ASKED.jsonl, lines as `answer.py` writes them, with `tokens`, whether
+it was asked again and then what it had written `free`ly, and prints how long each took.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import llguidance.hf
 from llguidance import LLMatcher
 
 MOST = 400  # tokens of an answer
+BASE, HOWS = "base", ("served", "masked", "free")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Question:
 
 def questions(file: Path) -> list[Question]:
     return [
-        Question(order["id"], shop["part"], shop["menu"] + order["tokens"], shop["lark"])
+        Question(order["id"], shop["part"], shop["menu"] + order["tokens"], order.get("lark") or shop["lark"])
         for shop in json.loads(file.read_text())
         for order in shop["orders"]
     ]
@@ -96,12 +98,13 @@ class Engine:
         return bool(matcher.validate_tokens(list(tokens)) == len(tokens) and tokens[-1] == self.end)
 
 
-def row(question: Question, answer: Any, again: bool) -> dict[str, Any]:
-    """As `answer.py` writes it. What the model thinks of each token is without the mask where it wrote
-    freely; of an answer under the mask, vLLM 0.26 seems to tell it of what the mask left."""
+def row(question: Question, answer: Any, refused: Any = None) -> dict[str, Any]:
+    """As `answer.py` writes it; `refused` is what the mask did not allow. What the model thinks of each token
+    is without the mask where it wrote freely; of an answer under the mask, vLLM 0.26 seems to tell it of what
+    the mask left."""
     chosen = [steps[token].logprob for token, steps in zip(answer.token_ids, answer.logprobs, strict=True)]
     best = [max(step.logprob for step in steps.values()) for steps in answer.logprobs]
-    return {
+    told = {
         "id": question.id,
         "part": question.part,
         "text": answer.text,
@@ -109,9 +112,10 @@ def row(question: Question, answer: Any, again: bool) -> dict[str, Any]:
         "least": round(min(chosen), 4),
         "overruled": sum(own < first for own, first in zip(chosen, best, strict=True)),
         "tokens": len(answer.token_ids),
-        "again": again,
+        "again": refused is not None,
         "ended": answer.finish_reason,
     }
+    return told if refused is None else told | {"free": refused.text}
 
 
 def trained(folder: Path) -> bool:
@@ -119,22 +123,22 @@ def trained(folder: Path) -> bool:
     return (folder / "trained.json").exists()
 
 
-def answered(
-    engine: Engine, asked: list[Question], adapter: str | None, masked: bool
-) -> list[dict[str, Any]]:
-    if masked:
-        return [row(q, a, False) for q, a in zip(asked, engine.ask(asked, adapter, masked=True), strict=True)]
-    free = engine.ask(asked, adapter, masked=False)
-    refused = [
-        n for n, (q, a) in enumerate(zip(asked, free, strict=True)) if not engine.allows(q, a.token_ids)
+def answered(engine: Engine, asked: list[Question], adapter: str | None, how: str) -> list[dict[str, Any]]:
+    first = engine.ask(asked, adapter, masked=how == "masked")
+    again: dict[int, Any] = {}
+    if how == "served":
+        pairs = enumerate(zip(asked, first, strict=True))
+        refused = [n for n, (q, a) in pairs if not engine.allows(q, a.token_ids)]
+        again = dict(zip(refused, engine.ask([asked[n] for n in refused], adapter, masked=True), strict=True))
+    return [
+        row(question, again[n], first[n]) if n in again else row(question, first[n])
+        for n, question in enumerate(asked)
     ]
-    again = dict(zip(refused, engine.ask([asked[n] for n in refused], adapter, masked=True), strict=True))
-    return [row(q, again.get(n, free[n]), n in again) for n, q in enumerate(asked)]
 
 
-def write(engine: Engine, asked: list[Question], adapter: str | None, masked: bool, file: Path) -> None:
+def write(engine: Engine, asked: list[Question], adapter: str | None, how: str, file: Path) -> None:
     began = time.monotonic()
-    rows = answered(engine, asked, adapter, masked)
+    rows = answered(engine, asked, adapter, how)
     file.write_text("".join(json.dumps(one) + "\n" for one in rows))
     seconds, tokens = time.monotonic() - began, sum(one["tokens"] for one in rows)
     again = sum(one["again"] for one in rows)
@@ -146,27 +150,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="answer_vllm")
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("questions", type=Path, nargs="*")
     parser.add_argument("--adapter", action="append", default=[], metavar="NAME=FOLDER")
-    parser.add_argument("--masked", type=Path, nargs="*", default=[], metavar="QUESTIONS.json")
+    parser.add_argument(
+        "--ask", nargs=3, action="append", required=True, metavar=("NAME", "HOW", "ASKED.json")
+    )
     parser.add_argument("--limit", type=int, default=0, help="questions of each file")
     parser.add_argument("--patience", type=float, default=0, help="seconds for adapters still being trained")
     parser.add_argument("--engine", type=json.loads, default={}, help="more settings of vLLM, as JSON")
     args = parser.parse_args()
     adapters = {name: Path(folder) for name, _, folder in (one.partition("=") for one in args.adapter)}
+    for name, how, _ in args.ask:
+        if name not in {BASE, *adapters} or how not in HOWS:
+            parser.error(f"--ask {name} {how}: of {', '.join((BASE, *adapters))}, and {', '.join(HOWS)}")
     began = time.monotonic()
     engine = Engine(args.folder, adapters, **args.engine)
     print(f"vLLM started in {time.monotonic() - began:.0f} s", flush=True)
     args.out.mkdir(parents=True, exist_ok=True)
     until = began + args.patience
-    for number, adapter in enumerate(adapters or (None,)):
+    for name, how, file in args.ask:
+        adapter = None if name == BASE else name
         while adapter and not trained(adapters[adapter]) and time.monotonic() < until:
             time.sleep(0.5)
-        todo = [(file, False) for file in args.questions]
-        todo += [(file, True) for file in args.masked if number == 0]
-        for file, masked in todo:
-            asked = questions(file)[: args.limit or None]
-            write(engine, asked, adapter, masked, args.out / f"{adapter or 'base'}-{file.stem}.jsonl")
+        if adapter and not trained(adapters[adapter]):
+            print(f"{name}: not trained in time", flush=True)
+            continue
+        asked = questions(Path(file))[: args.limit or None]
+        write(engine, asked, adapter, how, args.out / f"{name}-{how}-{Path(file).stem}.jsonl")
     return 0
 
 

@@ -5,8 +5,9 @@
 `--model` is the folder of weights as vLLM takes them, named as in the model lock, so that the adapter that
 was trained on them is found under infra/adapters; `--python` the interpreter that has vLLM and torch. Asked:
 
-- reader: the learned reader's requests with the adapter, so many in flight, under the mask (llguidance) and
-  free, for as many tokens as its masked answer had: the two differ in the mask alone.
+- reader: the learned reader's requests with the adapter, so many in flight: as the product asks them
+  (`served`: free, and where the mask does not allow what came, again under it), under the mask (llguidance),
+  and free for as many tokens as the masked answer had: these two differ in the mask alone.
 - schema: the same orders as a whole cart under the menu's JSON Schema, by llguidance and by XGrammar. Our
   grammars of an order are llguidance's own, so this is what both take.
 - hearing: faster-whisper on the same device, while vLLM has nothing to do and beside 8 readings at a time
@@ -28,7 +29,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import cycle, islice
@@ -38,10 +41,10 @@ from typing import Any
 from infra.settings import settings
 from infra.weights.models import resolve
 from services.engines.reader.adapters import made_for, release
-from services.engines.reader.reading import Sheet, prompt, request
+from services.engines.reader.reading import SCORED_FREELY, Sheet, prompt, request
 from services.engines.recognition.whisper import COMPUTE, OPTIONS
 from services.evaluation.statistics import quantile
-from tests.bench.chat import Chat
+from tests.bench.chat import Answer, Chat
 from tests.bench.engine import Job, rates, together
 from tests.bench.orders import Order, sample
 from tests.bench.results import Results
@@ -135,6 +138,23 @@ def reading(order: Order, sheet: Sheet, adapter: str, free_tokens: int | None, m
     return lambda chat: chat.ask(body["messages"], **body)
 
 
+def served(order: Order, sheet: Sheet, adapter: str) -> Job:
+    """One reading as the product asks vLLM for it; tokens and seconds of both calls, if there are two."""
+    of = {"dialect": "vllm", "model": "", "adapter": adapter}
+    freely = prompt(order.said, sheet, **of) | SCORED_FREELY
+    masked = reading(order, sheet, adapter, None, None)
+
+    def job(chat: Chat) -> Answer:
+        first = chat.ask(freely["messages"], **freely)
+        if first.finish == "stop" and sheet.mask.accepts(first.text):
+            return first
+        again = masked(chat)
+        tokens = first.completion_tokens + again.completion_tokens
+        return replace(again, completion_tokens=tokens, seconds=first.seconds + again.seconds)
+
+    return job
+
+
 def by_schema(order: Order, most: int | None) -> Job:
     """The whole cart under the menu's JSON Schema, by the server's own base model."""
     body = {"structured_outputs": {"json": wire_schema(order.menu)}, "max_tokens": most or MOST_TOKENS}
@@ -150,9 +170,11 @@ def of_reader(
     chat: Chat, orders: Sequence[Order], sheets: dict[str, Sheet], adapter: str, results: Results,
     chosen: argparse.Namespace,
 ) -> None:  # fmt: skip
-    """`reader LEVEL masked` and `reader LEVEL free`."""
+    """`reader LEVEL served`, `reader LEVEL masked` and `reader LEVEL free`."""
     for level in chosen.levels:
         some = some_of(orders, level, chosen.least)
+        asked = [served(o, sheets[o.menu.id], adapter) for o in some]
+        results.ask(f"reader {level} served", lambda j=asked, n=level: loaded(chat, j, n))
         jobs = [reading(o, sheets[o.menu.id], adapter, None, chosen.most) for o in some]
         masked = results.ask(f"reader {level} masked", lambda j=jobs, n=level: loaded(chat, j, n))
         pairs = zip(some, masked["tokens"], strict=True)
@@ -247,6 +269,43 @@ def report(found: dict[str, Any]) -> str:
     return "\n".join([*lines, *(markdown(table) + "\n" for table in (load, heard) if len(table) > 1)])
 
 
+def started(stack: ExitStack, chosen: argparse.Namespace, adapter: Path, results: Results) -> dict[str, Chat]:
+    """A server of each backend, until `stack` ends, both started at once: one that nobody asks is idle."""
+    extra = ("--max-num-seqs", str(max(chosen.levels)), "--enable-prefix-caching", *chosen.server)
+    lora = ("--enable-lora", "--max-lora-rank", "16", "--lora-modules", f"{adapter.name}={adapter}")
+
+    def start(backend: str, port: int, extra: tuple[str, ...]) -> Chat:
+        server = vllm_server(
+            chosen.python, chosen.model, backend=backend, port=port, device=chosen.device,
+            threads=chosen.threads, extra=extra,
+        )  # fmt: skip
+        url = stack.enter_context(server)
+        told = {"adapter": release(adapter), "server": chosen.server}
+        if backend == "guidance":
+            results.ask("about", lambda: told | about(chosen, url))
+        return Chat(url, chosen.model.name, timeout_s=900)
+
+    with ThreadPoolExecutor(2) as pool:
+        pair = pool.map(start, ("guidance", "xgrammar"), (9120, 9121), ((*extra, *lora), extra))
+        return dict(zip(("guidance", "xgrammar"), pair, strict=True))
+
+
+def warm(
+    chats: dict[str, Chat],
+    orders: Sequence[Order],
+    sheets: dict[str, Sheet],
+    adapter: str,
+    levels: Sequence[int],
+) -> None:
+    """The fixed part of each prompt is cached, and each level's kernels are built, as in service."""
+    first = list({order.menu.id: order for order in orders}.values())
+    for level in (1, *levels):
+        some = some_of(first, level, len(first))
+        together(chats["guidance"], [reading(o, sheets[o.menu.id], adapter, None, 4) for o in some], level)
+        for chat in chats.values():
+            together(chat, [by_schema(o, 4) for o in some], level)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add_arguments(parser)
@@ -263,36 +322,21 @@ def main() -> int:
     adapter = made_for(f"{chosen.model.name}.gguf")
     if adapter is None:
         raise SystemExit(f"No adapter of {chosen.model.name} under infra/adapters")
-    told = {"adapter": release(adapter), "server": chosen.server}
     orders = sample(10_000)
     random.Random(SEED).shuffle(orders)
     sheets = {order.menu.id: Sheet(order.menu) for order in orders}
-    files = [one["file"] for one in spoken()][: chosen.recordings]
-    for port, backend in enumerate(("guidance", "xgrammar"), 9120):
-        extra = ("--max-num-seqs", str(max(chosen.levels)), "--enable-prefix-caching", *chosen.server)
-        if backend == "guidance":
-            extra += ("--enable-lora", "--max-lora-rank", "16", "--lora-modules", f"{adapter.name}={adapter}")
-        with vllm_server(
-            chosen.python, chosen.model, backend=backend, port=port, device=chosen.device,
-            threads=chosen.threads, extra=extra,
-        ) as url:  # fmt: skip
-            chat = Chat(url, chosen.model.name, timeout_s=900)
-            results.ask("about", lambda u=url: told | about(chosen, u))
-            first = {order.menu.id: order for order in orders}
-            for order in first.values():  # the fixed part of each prompt is cached, as in service
-                by_schema(order, 1)(chat)
-            if backend == "guidance":
-                warm = [reading(o, sheets[o.menu.id], adapter.name, 1, None) for o in first.values()]
-                for job in warm:
-                    job(chat)
-                of_reader(chat, orders, sheets, adapter.name, results, chosen)
-                if files:
-                    results.ask("hearing alone", lambda: watched(lambda: hearing(chosen.device, files)))
-                    jobs = [reading(o, sheets[o.menu.id], adapter.name, None, chosen.most) for o in orders]
-                    with beside(chat, jobs):
-                        results.ask("hearing beside", lambda: watched(lambda: hearing(chosen.device, files)))
+    with ExitStack() as stack:
+        chats = started(stack, chosen, adapter, results)
+        warm(chats, orders, sheets, adapter.name, chosen.levels)
+        of_reader(chats["guidance"], orders, sheets, adapter.name, results, chosen)
+        for backend, chat in chats.items():
             of_schema(chat, orders, backend, results, chosen)
-        chosen.out.with_suffix(".md").write_text(report(results.found))
+        if files := [one["file"] for one in spoken()][: chosen.recordings]:
+            results.ask("hearing alone", lambda: watched(lambda: hearing(chosen.device, files)))
+            jobs = [reading(o, sheets[o.menu.id], adapter.name, None, chosen.most) for o in orders]
+            with beside(chats["guidance"], jobs):
+                results.ask("hearing beside", lambda: watched(lambda: hearing(chosen.device, files)))
+    chosen.out.with_suffix(".md").write_text(report(results.found))
     print(report(results.found))
     return 0
 

@@ -67,11 +67,11 @@ def dummy(shape: str) -> tuple[str, ...]:
     return "--load-format", "dummy", "--hf-overrides", json.dumps(SHAPES[shape])
 
 
-def environment(threads: int) -> dict[str, str]:
-    """Nothing is asked of a model hub, and the CPU's threads are not bound to cores."""
+def environment(device: str, threads: int) -> dict[str, str]:
+    """Nothing is asked of a model hub, and a CPU's threads are not bound to cores."""
     return {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-        **serving_environment("cpu", threads),
+        **serving_environment(device, threads),
         "HF_HUB_OFFLINE": "1",
         # On a GPU vLLM else samples by flashinfer, no part of it, which compiles when it is first used.
         "VLLM_USE_FLASHINFER_SAMPLER": "0",
@@ -92,7 +92,11 @@ def vllm_server(
     words = command(python, model, backend, port, device, list(extra))
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         server = subprocess.Popen(
-            words, env=environment(threads), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            words,
+            env=environment(device, threads),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             url = f"http://127.0.0.1:{port}"

@@ -36,7 +36,7 @@ MOST_TOKENS = 400
 """Of an answer: twelve lines with a few options each, more than was ever seen."""
 _CHAT = "/v1/chat/completions"
 # Without a mask, vLLM's probabilities of what it writes are the model's own.
-_SCORED_FREELY = {"logprobs": True, "top_logprobs": 0}
+SCORED_FREELY = {"logprobs": True, "top_logprobs": 0}
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ def read(
     try:
         found = None
         if dialect == "vllm":
-            found = _unforced(post(_CHAT, prompt(said, sheet, **of) | _SCORED_FREELY), sheet)
+            found = _unforced(post(_CHAT, prompt(said, sheet, **of) | SCORED_FREELY), sheet)
         if found is None:
             body = request(said, sheet, **of) | unmasked.asked(dialect)
             if expected and dialect == "llama.cpp":

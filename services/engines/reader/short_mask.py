@@ -52,8 +52,9 @@ def short_mask(menu: Menu, names: Names) -> Mask:
 
 
 def _either(texts: Iterable[str]) -> str:
-    return " | ".join(f'"{_quoted(text)}"' for text in texts)
+    return " | ".join(f'"{quoted(text)}"' for text in texts)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """As it stands between the quotes of a grammar's text."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
