@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.menu import Item, Menu, Option
 
 Source = Literal["corrections", "orders", "model"]
+SOURCES: tuple[Source, ...] = get_args(Source)
 FROM_ORDERS: tuple[Source, ...] = ("corrections", "orders")
 """Those that hold words of customers."""
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
-from typing import Annotated, get_args
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -16,7 +16,7 @@ from infra.settings import Settings
 from infra.weights.models import ModelError
 from schemas.errors import InputError
 from schemas.menu import Menu
-from schemas.naming import FROM_ORDERS, Source
+from schemas.naming import FROM_ORDERS, SOURCES
 from schemas.shops.access import MAIN_SHOP
 from services.bootstrap import Container, bootstrap
 from services.cli.client import opened, operators_desk, told
@@ -24,7 +24,6 @@ from services.desk import Desk
 from services.engines.servers.embedded import decode_server
 from services.naming.suggesting import Suggested
 
-SOURCES: tuple[Source, ...] = get_args(Source)
 Ids = list[str] | None
 
 

@@ -20,6 +20,7 @@ from schemas.shops.access import Role
 from schemas.wording import amount, minor_units
 from services.checks.price import price_cart
 from services.storage.base.records import NewOrder, Outcome
+from services.storage.shops.names import NameStore
 from services.web.staff.menu_diff import changes
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.integration.api_world import MENU, World
@@ -296,6 +297,25 @@ def test_names_that_customers_use_are_refused_and_accepted(staff: Page, cafe: Wo
     expect(panel).to_contain_text("No new name now")
     assert newest(cafe, menu_id).items[0].aliases == ("flat white",)
     assert cafe.parts.menus.get(menu_id).version == 2
+
+
+def test_what_a_model_thinks_of_stands_apart_where_somebody_asked_one(
+    staff: Page, cafe: World, menu_id: str
+) -> None:
+    NameStore(cafe.parts.database, "main").think_of(menu_id, [("item/latte", "milky cloud")])
+    staff.goto(f"/menu/{menu_id}")
+    panel = staff.get_by_role("region", name="What customers call things")
+    expect(panel).to_contain_text("No new name now")
+    expect(panel.get_by_role("listitem")).to_have_count(0)
+    panel.get_by_text("What a model thinks of (1)").click()
+    expect(panel).to_contain_text("no order has said so")
+    assert_accessible(staff)
+    staff.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    assert_fits(staff)
+    panel.get_by_role("button", name="Accept “milky cloud” for latte").click()
+    expect(staff.get_by_text("also milky cloud")).to_be_visible()
+    expect(panel).not_to_contain_text("What a model thinks of")
+    assert newest(cafe, menu_id).items[0].aliases == ("milky cloud",)
 
 
 def test_names_are_decided_without_scripts_and_by_managers_alone(

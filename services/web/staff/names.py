@@ -1,6 +1,6 @@
 """Names that customers use for things of a menu, for managers: shown with their reason, accepted or refused.
 
-What a model thought of is not shown here: `saycart menu suggest --from model` lists that.
+What a model thought of stands apart, and only where somebody asked one (`saycart menu suggest --from model`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from schemas.errors import Conflict
+from schemas.naming import SOURCES
 from services.api.problems import invalid
 from services.naming.suggesting import Suggested
 from services.web.pages import Fields, PageRoute, go, is_fragment, page
@@ -23,13 +24,13 @@ router = APIRouter(prefix="/menu", include_in_schema=False, route_class=PageRout
 @router.get("/{menu_id}/names")
 def names(menu_id: str, request: Request, box: MenuDesk) -> Response:
     """What is suggested now; the menu page takes the panel out of it."""
-    return _shown(request, box.names.found(menu_id))
+    return _shown(request, box.names.found(menu_id, SOURCES))
 
 
 @router.post("/{menu_id}/names")
 def decide(menu_id: str, request: Request, box: MenuDesk, form: Fields) -> Response:
     """Accept the name `id`, as a new version of the menu, or refuse it for good."""
-    suggested, ids = box.names.found(menu_id), form.all("id")
+    suggested, ids = box.names.found(menu_id, SOURCES), form.all("id")
     if form.get("do") == "accept":
         if suggested.stored.version != version_of(form):
             raise Conflict("The menu has got a newer version since this page was loaded")
@@ -39,7 +40,7 @@ def decide(menu_id: str, request: Request, box: MenuDesk, form: Fields) -> Respo
         raise invalid([("/do", "is accept or refuse")])
     box.names.refuse(suggested, ids, by=box.by)
     if is_fragment(request):
-        return _shown(request, box.names.found(menu_id))
+        return _shown(request, box.names.found(menu_id, SOURCES))
     return go(request, f"/menu/{menu_id}/names")
 
 
