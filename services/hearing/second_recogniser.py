@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 import structlog
+from rapidfuzz.distance import Levenshtein
 
 from schemas.cart import CartDraft, ItemLine
 from schemas.compare import canonical_draft
@@ -38,6 +39,9 @@ log = structlog.get_logger()
 # Where no field's confidence can be told: of 675 hearings of real people that left one cart, none from here
 # on had a field under its threshold.
 SURE = 0.9
+# Of the words of two hearings that come to one cart: of 176 such pairs of real people's orders, clean and in
+# noise, 2 are further apart, both right; the wrong cart that the bench of the claim accepted is, too.
+MOST_APART = 0.3
 
 
 def with_witness(
@@ -111,17 +115,25 @@ def same_words(one: str, other: str, menu: Menu) -> bool:
 
 def same_order(one: Evidence, other: Evidence | None) -> bool:
     """Whether the words of both leave one cart, the same one, and name its items in the same words; not
-    where the `other` could not be read.
+    where the `other` could not be read, nor where they are mostly other words.
 
     The same words, since matching mends what sounds like a name: "Americino" and "Americano" come to one
-    cart, though the two did not hear the same (it was a marocchino).
+    cart, though the two did not hear the same (it was a marocchino). And of all words no more than
+    `MOST_APART` may differ: "one hot dog now makes its way" and "one hot dog now make it to him" come to one
+    cart as well, and what was said is "one hot dog, no, make it two".
     """
     if other is None:
         return False
     carts = [undoubted_cart(evidence) for evidence in (one, other)]
-    if None in carts:
+    if None in carts or apart(one, other) > MOST_APART:
         return False
     return canonical_draft(carts[0]) == canonical_draft(carts[1]) and _named(one) == _named(other)
+
+
+def apart(one: Evidence, other: Evidence) -> float:
+    """The share of words (0..1, of the longer hearing) that differ between two hearings."""
+    words = [folded(each.transcript, language_of(each.menu)) for each in (one, other)]
+    return float(Levenshtein.normalized_distance(*words))
 
 
 def same_names(draft: CartDraft, one: Evidence, other: Evidence) -> bool:

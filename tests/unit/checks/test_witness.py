@@ -98,6 +98,16 @@ def test_what_was_measured_of_a_recogniser_holds_for_its_fitted_hearing() -> Non
     assert found.confidence == found.agreement == agreement(BASE, TINY)
 
 
+def test_two_hearings_that_come_to_one_cart_in_mostly_other_words_bear_nothing_out() -> None:
+    """What was said is "one mocha, no, make it two", and neither heard that."""
+    one, other = "one mocha now makes its way", "one mocha now make it to him"
+    left, told = (undoubted_cart(read_order(said, CAFE, 1)) for said in (one, other))
+    assert left is not None
+    assert left == told
+    transcript, _ = asked(unsure(one, 0.25), speech(other))
+    assert (transcript.witness, transcript.agreed, transcript.confidence) == (other, False, 0.25)
+
+
 def test_a_whole_hearing_that_fails_leaves_the_doubt() -> None:
     ears = ScriptedTranscriber([EngineUnavailable("away")], fitted=speech("two mochas"))
     found = with_witness(RECORDING, known_as(unsure()), CAFE, 1, lambda: ears, lambda *_: AGREEMENT, **DOUBT)
@@ -108,8 +118,8 @@ def test_a_whole_hearing_that_fails_leaves_the_doubt() -> None:
     "other",
     [
         SAID,
-        "can I get a blueberry muffin and a large latte with oat milk please",
-        "1 large oat milk latte, one blueberry muffin",
+        "get a large latte with oat milk and a blueberry muffin please",
+        "1 large latte with oat milk, one blueberry muffin",
     ],
 )
 def test_the_same_order_in_other_words_is_as_sure_as_agreement_was_measured(other: str) -> None:
