@@ -1,4 +1,5 @@
-"""The whole evaluation with the default models: sealed text, sealed speech down the noise ladder, and people.
+"""The whole evaluation with the default models: sealed text, sealed speech down the noise ladder, menus by
+strangers, and people.
 
     python -m tests.bench.evaluation [--out FOLDER] [--human FOLDER] [--only NAME,NAME] [--jobs N]
                                      [--ladder FOLDER] [--results FILE] [--decode-all]
@@ -30,7 +31,16 @@ from pathlib import Path
 from services.cli.provenance import commit
 from services.engines.servers.llama_server import OPENMP_ENV
 from tests.bench.evaluation_report import gather, joined, read_figures, table
-from tests.bench.evaluation_sets import ROOT, Set, all_sets, chosen, cut, make_ladder, recordings
+from tests.bench.evaluation_sets import (
+    ROOT,
+    Set,
+    all_sets,
+    chosen,
+    cut,
+    make_ladder,
+    prepare_menus,
+    recordings,
+)
 from tests.bench.results import Results
 
 RESULTS = ROOT / "docs" / "benchmarks" / "evaluation.json"
@@ -135,6 +145,7 @@ def main() -> int:
     ladders = (args.ladder or out / "ladder").resolve()
     human = args.human.resolve() if args.human else None
     wanted = chosen(all_sets(out, ladders, human), args.only)
+    prepare_menus(wanted)
     for one in wanted:
         if one.audio:
             cut(one)

@@ -13,7 +13,7 @@ from typing import Any
 from services.evaluation.page import interval, percent
 from services.evaluation.report import FIGURES
 from services.evaluation.statistics import wilson
-from tests.bench.evaluation_sets import MENUS, RUNGS, TEXT
+from tests.bench.evaluation_sets import MENUS, RUNGS, STRANGERS_RUNGS, TEXT
 from tests.bench.techniques.report import markdown
 
 Figures = Mapping[str, Any]
@@ -74,7 +74,7 @@ def entry(name: str, figures: Figures, about: Figures) -> dict[str, Any]:
 
 
 def joined(entries: Sequence[Figures]) -> list[dict[str, Any]]:
-    """Both sample menus together, text and rung by rung, where both were scored.
+    """Both sample menus together, text and rung by rung, where both were scored; and the menus by strangers.
 
     Without a word error rate: how many words were said is not among a report's figures.
     """
@@ -83,10 +83,17 @@ def joined(entries: Sequence[Figures]) -> list[dict[str, Any]]:
     for stem in (TEXT, *(rung.name for rung in RUNGS)):
         parts = [by_name[name] for menu in MENUS if (name := f"{stem}-{menu}") in by_name]
         if len(parts) == len(MENUS):
-            known = [count for count in (*COUNTS, *ANSWERED) if all(count in part for part in parts)]
-            sums = {count: sum(part[count] for part in parts) for count in known}
-            found.append({"set": f"{stem}, both menus", **sums, "wer": None})
+            found.append(summed(f"{stem}, both menus", parts))
+    for rung in STRANGERS_RUNGS:
+        parts = [one for name, one in by_name.items() if name.startswith(f"strangers-{rung.name}-")]
+        found += [summed(f"{rung.name}, {len(parts)} menus by strangers", parts)] if parts else []
     return found
+
+
+def summed(name: str, parts: Sequence[Figures]) -> dict[str, Any]:
+    """The counts that all of these sets have, as one set's."""
+    known = [count for count in (*COUNTS, *ANSWERED) if all(count in part for part in parts)]
+    return {"set": name, **{count: sum(part[count] for part in parts) for count in known}, "wer": None}
 
 
 def table(entries: Sequence[Figures]) -> str:

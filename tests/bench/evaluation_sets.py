@@ -13,24 +13,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from services.training.notation import read_menu
 from tests.golden.files import FORMS
 from tests.golden.ladder import RUNGS, Rung, climb
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 MENUS = ("harbor-coffee", "copper-skillet")
+# Menus by strangers, one order in ten of each spoken (tests/golden/speak/told.py), in two of the conditions.
+STRANGERS = ROOT / "tests" / "told" / "sealed"
+STRANGERS_RUNGS = (Rung("clean"), Rung("babble", 5))
 TEXT = "text"
 SEED = 1  # that of `make ladder`, so that a ladder made by hand is the same
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A gold file and where its recordings are; `ladder` names the folder of its rungs."""
+    """A gold file and where its recordings are; `ladder` names the folder of its rungs. With `only` its rows
+    of one menu."""
 
     menu: Path
     gold: Path
     recordings: Path
     ladder: str
+    only: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,24 @@ def people(folder: Path) -> Source:
     return Source(folder / "menu.json", folder / "gold.jsonl", folder / "audio", "human")
 
 
+def strangers(out: Path) -> dict[str, Source]:
+    """The menus by strangers, by name; `prepare_menus` writes them under `out` as the product takes them."""
+    gold, recordings = STRANGERS / "spoken.jsonl", STRANGERS / "audio"
+    names = sorted(file.stem for file in STRANGERS.glob("*/*.menu"))
+    return {
+        name: Source(out / "menus" / f"{name}.json", gold, recordings, "strangers", only=name)
+        for name in names
+    }
+
+
+def prepare_menus(sets: Sequence[Set]) -> None:
+    """Write the menus by strangers that `sets` are of."""
+    for source in {one.source for one in sets if one.source.only}:
+        [file] = STRANGERS.glob(f"*/{source.only}.menu")
+        source.menu.parent.mkdir(parents=True, exist_ok=True)
+        source.menu.write_text(json.dumps(read_menu(file).model_dump(mode="json")), encoding="utf-8")
+
+
 def condition(rung: Rung) -> str:
     """What a rung is called in a report."""
     return rung.kind if rung.snr_db is None else f"{rung.kind} {rung.snr_db} dB"
@@ -73,6 +97,11 @@ def all_sets(out: Path, ladders: Path, human: Path | None) -> list[Set]:
     for rung in RUNGS:
         found += [
             spoken(f"{rung.name}-{menu}", source, rung, source.gold.stem) for menu, source in sources.items()
+        ]
+    for rung in STRANGERS_RUNGS:
+        found += [
+            spoken(f"strangers-{rung.name}-{menu}", source, rung, f"strangers-{menu}")
+            for menu, source in strangers(out).items()
         ]
     if human is not None:
         found += [spoken(f"human-{rung.name}", people(human), rung, "human") for rung in RUNGS]
@@ -101,8 +130,11 @@ def cut(one: Set) -> None:
         SystemExit: a recording is not there, or can't be on a ladder.
     """
     lines = one.source.gold.read_text(encoding="utf-8").splitlines()
-    spoken = [line for line in lines if line.strip() and json.loads(line).get("audio")]
-    names = [json.loads(line)["audio"] for line in spoken]
+    rows = [(line, json.loads(line)) for line in lines if line.strip()]
+    kept = [
+        (line, row) for line, row in rows if row.get("audio") and one.source.only in (None, row.get("menu"))
+    ]
+    spoken, names = [line for line, _ in kept], [row["audio"] for _, row in kept]
     lost = [
         name
         for name in names

@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from infra.settings import REPOSITORY
+from schemas.menu import Menu
 from services.evaluation.statistics import wilson
+from services.training.orders import shops
+from services.training.score import cart_of
 from tests.bench.evaluation import environment, is_done, request
 from tests.bench.evaluation_report import gather, joined, table
 from tests.bench.evaluation_sets import (
     RUNGS,
+    STRANGERS,
     Set,
     Source,
     all_sets,
@@ -22,6 +26,7 @@ from tests.bench.evaluation_sets import (
     cut,
     is_whole,
     make_ladder,
+    prepare_menus,
     recordings,
 )
 from tests.bench.results import Results
@@ -39,6 +44,9 @@ def by_name(human: Path | None = HUMAN) -> dict[str, Set]:
 def test_both_menus_are_read_and_heard_on_every_rung_and_people_where_there_are_any() -> None:
     menus = ("harbor-coffee", "copper-skillet")
     golden = [f"{stem}-{menu}" for stem in ("text", *(rung.name for rung in RUNGS)) for menu in menus]
+    menus = sorted(file.stem for file in STRANGERS.glob("*/*.menu"))
+    golden += [f"strangers-{rung}-{menu}" for rung in ("clean", "babble-5") for menu in menus]
+    assert len(menus) == 14
     assert list(by_name(None)) == golden
     assert list(by_name()) == [*golden, *(f"human-{rung.name}" for rung in RUNGS)]
 
@@ -53,6 +61,29 @@ def test_a_set_has_the_rows_and_recordings_of_its_kind() -> None:
     person = by_name()["human-clean"]
     assert (person.source.gold, person.source.menu) == (HUMAN / "gold.jsonl", HUMAN / "menu.json")
     assert (person.audio, person.condition) == (LADDERS / "human/clean", "clean")
+
+
+def test_a_menu_by_strangers_has_its_own_rows_and_is_written_as_the_product_takes_it(tmp_path: Path) -> None:
+    sets = [one for one in all_sets(tmp_path, LADDERS, None) if one.source.only]
+    prepare_menus(sets)
+    spoken = [json.loads(line) for line in (STRANGERS / "spoken.jsonl").read_text().splitlines()]
+    kept = list[str]()
+    for one in sets[: len(sets) // 2]:
+        assert one.source.only == Menu.parse(json.loads(one.source.menu.read_text())).id
+        cut(one)
+        rows = [json.loads(line) for line in one.gold.read_text().splitlines()]
+        assert {row["menu"] for row in rows} == {one.source.only}
+        kept += [row["id"] for row in rows]
+    assert sorted(kept) == sorted(row["id"] for row in spoken)
+
+
+def test_what_is_spoken_of_strangers_are_their_orders() -> None:
+    known = {row.id: (row.said, shop.menu.id, row.lines) for shop in shops("sealed") for row in shop.rows}
+    for row in map(json.loads, (STRANGERS / "spoken.jsonl").read_text().splitlines()):
+        said, menu, lines = known[row["id"]]
+        # Not shown where they differ: sealed rows are nobody's business.
+        assert (row["utterance"] == said, row["menu"] == menu) == (True, True)
+        assert (cart_of(row["cart"]["lines"]) == cart_of(lines)) is True
 
 
 def test_every_set_is_scored_by_the_product_s_command() -> None:
@@ -256,6 +287,16 @@ def test_both_menus_are_joined_where_both_were_scored() -> None:
     assert found == [
         {"set": "babble-10, both menus", "rows": 93, "exact": 50, "reviews": 10, "needless": 4, "silent": 5}
         | {"wer": None}
+    ]
+
+
+def test_menus_by_strangers_are_joined_as_far_as_they_were_scored() -> None:
+    found = joined(
+        [counts(f"strangers-{name}", 8, 7, 1) for name in ("clean-deli", "clean-diner", "babble-5-deli")]
+    )
+    assert [(one["set"], one["rows"], one["exact"]) for one in found] == [
+        ("clean, 2 menus by strangers", 16, 14),
+        ("babble-5, 1 menus by strangers", 8, 7),
     ]
 
 

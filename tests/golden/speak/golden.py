@@ -1,4 +1,5 @@
-"""Speaks the evaluation sets: every gold row with `speech`, and the talkers of the noise ladder's babble.
+"""Speaks the evaluation sets: every gold row with `speech`, the sealed orders of menus by strangers that
+`told.py --sealed` chose, and the talkers of the noise ladder's babble.
 
     python -m tests.golden.speak.golden --pieces DIR                 what is missing or was changed
     python -m tests.golden.speak.golden --pieces DIR --only hc-t-003 these again
@@ -24,6 +25,7 @@ from tests.golden.speak.recording import record
 from tests.golden.speak.voices import LICENCE, MODEL, MODEL_SHA256, Voices
 
 GOLDEN = Path(__file__).resolve().parents[1]
+SEALED = GOLDEN.parent / "told" / "sealed"
 TOOL = "tests/golden/speak/golden.py"
 
 
@@ -37,9 +39,10 @@ class Clip:
     speed: float
 
 
-def orders() -> Iterator[Clip]:
-    """The spoken rows of every gold file. `speech.text` is there where the transcript spells it wrongly."""
-    for gold in sorted(GOLDEN.glob("*.jsonl")):
+def orders(folder: Path = GOLDEN) -> Iterator[Clip]:
+    """The spoken rows of every gold file of a folder. `speech.text` is there where the transcript spells it
+    wrongly."""
+    for gold in sorted(folder.glob("*.jsonl")):
         for row in map(json.loads, gold.read_text(encoding="utf-8").splitlines()):
             if speech := row.get("speech"):
                 said = speech.get("text", row["utterance"])
@@ -110,8 +113,12 @@ def main() -> int:
     args = parser.parse_args()
     voices = Voices(args.pieces)
     differing = sum(
-        speak(list(clips), GOLDEN / folder, voices, args.only, args.check)
-        for clips, folder in ((talkers(), "babble"), (orders(), "audio"))
+        speak(list(clips), folder, voices, args.only, args.check)
+        for clips, folder in (
+            (talkers(), GOLDEN / "babble"),
+            (orders(), GOLDEN / "audio"),
+            (orders(SEALED), SEALED / "audio"),
+        )
     )
     return 1 if args.check and differing else 0
 

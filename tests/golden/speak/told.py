@@ -2,9 +2,12 @@
 
     python -m tests.golden.speak.told tests/told/es/*.orders --out reports/es
     python -m tests.golden.speak.told tests/told/harbor-coffee-k.jsonl --out reports/told
+    python -m tests.golden.speak.told --sealed
 
 Runs in saycart's own environment, `speak.py` in its own. Each `NAME.orders` becomes `OUT/NAME/spec.json`, and
 its menu, `NAME.menu` or what `NAME` begins with, `OUT/NAME/menu.json`; a `NAME.jsonl` its spec alone.
+`--sealed` chooses the orders of the menus by strangers that are spoken (`tests/told/sealed/spoken.jsonl`) and
+shows none of them; `golden.py` speaks them.
 """
 
 from __future__ import annotations
@@ -16,8 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from services.training.notation import Order, read_menu, read_orders
+from services.training.orders import shops
 
-ENGLISH = ("af_heart", "am_michael", "bf_emma", "bm_george", "af_sarah", "am_puck")
+SEALED = Path(__file__).resolve().parents[2] / "told" / "sealed"
+EACH = 10  # of the sealed orders one in so many is spoken: 8 a menu
+ALL_ENGLISH = (
+    *("af_heart", "am_michael", "bf_emma", "bm_george", "af_sarah", "am_puck"),
+    *("bf_alice", "am_eric", "af_nicole", "bm_lewis", "af_sky", "am_adam"),
+)
+SPEEDS = (1.0, 1.1, 0.95, 1.2, 1.05)
+ENGLISH = ALL_ENGLISH[:6]
 # By a menu's language and currency. Kokoro has three Spanish voices; for Mexico with Latin American sounds.
 VOICES = {
     ("es", "EUR"): ("ef_dora", "em_alex", "em_santa"),
@@ -44,6 +55,23 @@ def written(told: dict[str, Any], number: int) -> dict[str, Any]:
     return row(order, number, "", told["menu"], ENGLISH) | {"id": told["id"]}
 
 
+def sealed() -> list[dict[str, Any]]:
+    """Gold rows of sealed orders, voices and speeds in turn; a wish off the menu as gold files have it."""
+    rows = [row for shop in shops("sealed") for row in shop.rows[EACH // 2 :: EACH]]
+    menus = [shop.menu.id for shop in shops("sealed") for _ in shop.rows[EACH // 2 :: EACH]]
+    return [
+        {
+            "id": row.id,
+            "menu": menu,
+            "utterance": row.said,
+            "audio": f"{row.id}.opus",
+            "speech": {"voice": ALL_ENGLISH[n % len(ALL_ENGLISH)], "speed": SPEEDS[n % len(SPEEDS)]},
+            "cart": {"lines": [line if line.get("sku") else line | {"sku": None} for line in row.lines]},
+        }
+        for n, (row, menu) in enumerate(zip(rows, menus, strict=True))
+    ]
+
+
 def write(folder: Path, name: str, document: dict[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
@@ -53,9 +81,17 @@ def write(folder: Path, name: str, document: dict[str, Any]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("orders", nargs="+", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("orders", nargs="*", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--sealed", action="store_true")
     args = parser.parse_args()
+    if args.sealed:
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in sealed()]
+        (SEALED / "spoken.jsonl").write_text("".join(lines), encoding="utf-8")
+        print(f"{len(lines)} orders")
+        return 0
+    if not args.orders or not args.out:
+        parser.error("name orders and --out, or --sealed")
     for file in args.orders:
         if file.suffix == ".jsonl":
             told = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
