@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from infra.settings import REPOSITORY
 from services.evaluation.statistics import wilson
 from tests.bench.claim import report
 from tests.bench.claim.__main__ import main, run
@@ -19,8 +20,11 @@ from tests.bench.claim.figures import compared, figures, parts_of_the_gain
 from tests.bench.claim.nines import day, needed, upper_bound
 from tests.bench.claim.outcomes import Outcome
 from tests.bench.claim.spoken import Spoken, recordings
+from tests.bench.claim.tables import tables
 from tests.bench.claim.verdicts import of_ratio, of_rest, of_share, of_wrong
+from tests.bench.techniques.report import markdown
 
+PARTS = ("the claim", "failures and carts", "time and tokens", "what the gain is made of")
 ONE = Outcome(
     id="", failure=None, first_failure=None, strict=None, exact=True, items=1, wrong=0, unknown=0,
     astray=False, passed=True, asked=True, fenced=False, calls=1, prompt_tokens=100, cached_tokens=80,
@@ -227,6 +231,16 @@ def test_the_report_is_made_from_rows_alone(
     again = tmp_path / "again" / "llama.cpp-tiny"
     for file in (tmp_path / "llama.cpp-tiny").glob("*.jsonl"):
         assert (again / file.name).read_text() == file.read_text()
+
+
+def test_the_tables_of_the_document_are_those_of_the_figures() -> None:
+    folder = REPOSITORY / "docs" / "benchmarks" / "claim"
+    page = (folder / "README.md").read_text()
+    made = dict(tables(json.loads((folder / "claim.json").read_text())))
+    model = "llama.cpp-qwen2.5-coder-1.5b-instruct-q4_k_m: clean, T = 0, 1 in flight"
+    shown = ["the arithmetic of nines", *(f"{model}: {part}" for part in PARTS)]
+    missing = {title: row for title in shown for row in markdown(made[title]).splitlines() if row not in page}
+    assert missing == {}
 
 
 def test_without_rows_the_report_says_what_to_run(

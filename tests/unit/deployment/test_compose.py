@@ -149,6 +149,9 @@ def test_parts_are_bounded_and_may_do_little() -> None:
     for name in OURS:
         assert SERVICES[name]["cap_drop"] == ["ALL"]
         assert "user" not in SERVICES[name]
+    for name in ("redis", "postgres"):  # their images begin as root, and step down
+        assert (SERVICES[name]["read_only"], SERVICES[name]["cap_drop"]) == (True, ["ALL"])
+        assert not {"DAC_OVERRIDE", "NET_RAW", "MKNOD", "SYS_CHROOT"} & set(SERVICES[name]["cap_add"])
     assert re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)[-1] == "10001:10001"
 
 
