@@ -57,9 +57,10 @@ class MenuSummary(BaseModel):
 
 
 class MenuList(BaseModel):
-    """The newest version of every menu."""
+    """The newest version of each menu, by id; `next_cursor` is null on the last page and without a limit."""
 
     menus: list[MenuSummary]
+    next_cursor: str | None = None
 
 
 def rfc3339(moment: datetime) -> str:

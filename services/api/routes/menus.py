@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from schemas.errors import InvalidMenu, NotFound
 from schemas.menu import Menu
 from services.api import present
-from services.api.deps import matches
+from services.api.deps import Cursor, matches
 from services.api.gate.access import ReadsMenus, WritesMenus
 from services.api.gate.bodies import document, takes
 from services.desk import Desk
@@ -25,9 +25,18 @@ Document = Annotated[Any, Depends(document)]
 
 
 @router.get("", response_model=present.MenuList)
-def listed(box: ReadsMenus) -> Response:
-    """Every menu's newest version, without the items."""
-    found = present.MenuList(menus=[present.listed_menu(header) for header in box.menus.headers()])
+def listed(
+    box: ReadsMenus,
+    cursor: Cursor = None,
+    limit: Annotated[int | None, Query(ge=1, le=500, description="default: all of them")] = None,
+) -> Response:
+    """Every menu's newest version, without the items, by id."""
+    headers = box.menus.headers(limit=None if limit is None else limit + 1, after=cursor)
+    more = limit is not None and len(headers) > limit
+    found = present.MenuList(
+        menus=[present.listed_menu(header) for header in headers[:limit]],
+        next_cursor=headers[:limit][-1].id if more else None,
+    )
     # Written out here: FastAPI would check each of them once more, which took most of the time for 500.
     return Response(found.model_dump_json(), media_type="application/json")
 

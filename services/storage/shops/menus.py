@@ -131,10 +131,13 @@ class MenuStore:
             found = [self._read(session, menu_id, number) for number in session.scalars(numbers.limit(limit))]
         return [version for version in found if version is not None]
 
-    def headers(self, *, limit: int | None = None) -> list[MenuHeader]:
-        """The newest version of each menu without its document, by id; the first `limit` of them."""
+    def headers(self, *, limit: int | None = None, after: str | None = None) -> list[MenuHeader]:
+        """The newest version of each menu without its document, by id; the first `limit` of them, or of those
+        behind the id `after`."""
         self._catch_up()
         query = _newest_headers(self._shop)
+        if after is not None:
+            query = query.where(MenuRow.id > after)
         with reading(self._database) as session:
             return [MenuHeader(*row) for row in session.execute(query.limit(limit))]
 
