@@ -45,7 +45,8 @@ DAY = 86_400.0
 # Orders of many shops that retention is through with: of a nearly empty table PostgreSQL takes any index that
 # could serve.
 MORE_SHOPS = """
-    INSERT INTO shops (id, name, created_at) SELECT 'shop_' || n, 'Shop', now() FROM generate_series(0, 49) AS n
+    INSERT INTO shops (id, name, created_at)
+    SELECT 'shop_' || n, 'Shop', now() FROM generate_series(0, 49) AS n
 """
 DONE_WITH = """
     INSERT INTO orders (id, shop_id, state, version, menu_id, menu_version, language, findings, reasons,
