@@ -95,7 +95,7 @@ def clearer(heard: Heard, quieter: Heard) -> Heard:
     else the one before."""
     if quieter.evidence is None or heard.evidence is None:
         return heard
-    if _understood(quieter.evidence) <= _understood(heard.evidence):
+    if understood(quieter.evidence) <= understood(heard.evidence):
         return heard
     told = quieter.transcript.model_copy(update={"with_noise": heard.transcript.text})
     return Heard(told, quieter.evidence)
@@ -176,10 +176,12 @@ def _better(again: Evidence, first: Evidence) -> bool:
     """Whether more is understood, and nothing lost but what stood right beside the doubtful words."""
     named = {(m.kind, m.ids) for m in again.mentions}
     kept = all((m.kind, m.ids) in named for m in _sure(first) if not _beside_odd(m, first))
-    return kept and _understood(again) > _understood(first)
+    return kept and understood(again) > understood(first)
 
 
-def _understood(evidence: Evidence) -> tuple[int, int]:
+def understood(evidence: Evidence) -> tuple[int, int]:
+    """How well the menu explains what was heard, more being better: words that nothing accounts for, counted
+    down, then names."""
     return -len(evidence.unexplained), len(_sure(evidence))
 
 

@@ -83,6 +83,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("orders", nargs="*", type=Path)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--each", type=int, default=1, help="one order in so many of an .orders file")
     parser.add_argument("--sealed", action="store_true")
     args = parser.parse_args()
     if args.sealed:
@@ -101,8 +102,9 @@ def main() -> int:
         orders, problems = read_orders(file, menu)
         if problems:
             raise SystemExit("\n".join(problems))
-        voices = VOICES[menu.language[:2], menu.currency]
-        rows = [row(order, n, file.stem, menu.id, voices) for n, order in enumerate(orders, 1)]
+        voices = VOICES.get((menu.language[:2], menu.currency), ALL_ENGLISH)
+        some = orders[args.each // 2 :: args.each]
+        rows = [row(order, n, file.stem, menu.id, voices) for n, order in enumerate(some, 1)]
         write(args.out / file.stem, "spec", {"rows": rows})
         write(args.out / file.stem, "menu", menu.model_dump(mode="json"))
     return 0
