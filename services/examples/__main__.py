@@ -1,11 +1,12 @@
 """Examples over their gold rows, under the mask and without it.
 
     python -m services.examples [NAME...] [--model FILE] [--url URL [--dialect vllm]] [--limit N]
-                                [--masked-only] [--out DIR]
+                                [--masked-only] [--out DIR] [--unpack]
 
 The names are those of `services/examples/registered.py`, and `tutor`: the grammar tutor, which asks in turns.
 Starts the embedded server unless `--url` names one. Answers are kept under `--out`, a folder a server and
-model, and the same command goes on from them; figures are printed, and written there as `figures.json`.
+model, and the same command goes on from them; figures are printed, and written there as `figures.json`. With
+`--unpack` it goes on from those that the repository keeps of the same server and model.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import json
 import sys
 from pathlib import Path
 
+from infra.settings import REPOSITORY
 from schemas.errors import SaycartError
 from services.examples.asking import Masked, Method, Prompted
 from services.examples.conjugation import tutor_run
 from services.examples.registered import EXAMPLES
-from services.examples.runner import run
+from services.examples.runner import run, unpack
 from services.examples.serving import add_server, folder, serving
+
+KEPT = REPOSITORY / "docs" / "benchmarks" / "examples"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,6 +38,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with serving(args) as engine:
             out = folder(args.out, engine)
+            if args.unpack:
+                _tell(f"{unpack(KEPT / out.name, out)} files of kept answers")
             methods: list[Method] = [Masked(engine, score=args.score)]
             if not args.masked_only:
                 methods.append(Prompted(engine.calls, engine.model))
@@ -63,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=int, help="only so many rows of each")
     parser.add_argument("--masked-only", action="store_true", help="not by the prompt alone as well")
     parser.add_argument("--out", type=Path, default=Path("reports/examples"))
+    parser.add_argument("--unpack", action="store_true", help="begin with the answers in docs/benchmarks")
     parser.add_argument(
         "--score", action="store_true", help="keep what the model held of each field unmasked"
     )

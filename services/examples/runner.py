@@ -6,6 +6,7 @@ has, of the same messages and mask, are not asked again.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -54,6 +55,19 @@ def run(
             for method in methods[1:]
         },
     }
+
+
+def unpack(kept: Path, out: Path) -> int:
+    """Put answers that were kept, compressed, into the folder that a run goes on from; files that are there
+    stay as they are. How many were put there."""
+    count = 0
+    for packed in sorted(kept.rglob("*.jsonl.gz")):
+        file = out / packed.relative_to(kept).with_suffix("")
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(gzip.decompress(packed.read_bytes()))
+            count += 1
+    return count
 
 
 def figures(answers: Sequence[Document], marks: Sequence[str]) -> Document:

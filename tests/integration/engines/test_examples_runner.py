@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from services.engines.decoding.calls import Calls
 from services.engines.decoding.completion import Completions
 from services.examples.asking import CUT_OFF, NO_FORM, NO_MEANING, Masked, Method, Prompted, plain
 from services.examples.example import Example
-from services.examples.runner import figures, paired, run
+from services.examples.runner import figures, paired, run, unpack
 from services.masked.output import OutputType
 from services.masked.task import Task
 from tests.staged_server import StagedServer, completion, staged_server
@@ -79,6 +80,18 @@ def test_a_second_run_asks_what_is_missing_and_what_has_changed(server: StagedSe
     other = Task("ticket", "a ticket", TASK.output, "Another prompt.")
     run(example(tmp_path, other), methods(server), out)
     assert len(server.bodies) == 9
+
+
+def test_a_run_goes_on_from_answers_that_were_kept(server: StagedServer, tmp_path: Path) -> None:
+    out, kept, again = (tmp_path / name for name in ("out", "kept", "again"))
+    first = run(example(tmp_path), methods(server), out)
+    for file in out.rglob("*.jsonl"):
+        packed = kept / file.relative_to(out).with_suffix(".jsonl.gz")
+        packed.parent.mkdir(parents=True, exist_ok=True)
+        packed.write_bytes(gzip.compress(file.read_bytes()))
+    assert (unpack(kept, again), unpack(kept, again)) == (2, 0)
+    assert run(example(tmp_path), methods(server), again) == first
+    assert len(server.bodies) == 4, "nothing is asked twice"
 
 
 @pytest.mark.parametrize(
