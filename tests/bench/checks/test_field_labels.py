@@ -55,7 +55,7 @@ def test_what_goes_to_a_human_anyway_is_blocked() -> None:
 
 
 def test_agreement_is_judged_where_the_words_leave_one_cart() -> None:
-    one, same, other = (speech(text) for text in ("a large latte", "large latte please", "a small latte"))
+    one, same, other = (speech(text) for text in ("a large latte", "the large latte", "a small latte"))
     assert compare(hearing(one, line("latte", 1, "L")), same) == (True, True)
     assert compare(hearing(one, line("latte", 1, "S")), same) == (True, False)
     assert compare(hearing(one, line("latte", 1, "L")), other) == (False, True)
