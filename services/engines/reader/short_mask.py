@@ -29,14 +29,14 @@ def short_mask(menu: Menu, names: Names) -> Mask:
     numbered = {groups: index for index, groups in enumerate(offered)}
     rules, kinds = [], []
     for index, ((sizes, groups), called) in enumerate(shapes.items()):
-        sized = f"({_either(names.sizes[s] + ' | ' for s in sizes)})? " if sizes else ""
+        sized = f"({either(names.sizes[s] + ' | ' for s in sizes)})? " if sizes else ""
         options = f" OPTIONS{numbered[groups]}" if offered[groups] else ""
-        rules.append(f"ITEM{index}: {sized}({_either(called)}){options}")
+        rules.append(f"ITEM{index}: {sized}({either(called)}){options}")
         kinds.append(f"ITEM{index}")
-    amount = _either(word for word in AMOUNTS.values() if word)
+    amount = either(word for word in AMOUNTS.values() if word)
     for groups, choices in offered.items():
         if choices:
-            named = _either(choice.name for choice in choices)
+            named = either(choice.name for choice in choices)
             option = f'" + " ({amount})? ({named}) (" x" COUNT)?'
             rules.append(f"OPTIONS{numbered[groups]}: ({option}){{0,{MAX_OPTIONS}}}")
     counts = "|".join(str(n) for n in range(2, MAX_COUNT + 1))
@@ -51,10 +51,10 @@ def short_mask(menu: Menu, names: Names) -> Mask:
     return Mask("\n".join([*head, *rules]) + "\n", "short form", _TOKENS_A_LINE * MAX_LINES)
 
 
-def _either(texts: Iterable[str]) -> str:
-    return " | ".join(f'"{quoted(text)}"' for text in texts)
+def either(texts: Iterable[str]) -> str:
+    """One of these, as a grammar writes it."""
+    return " | ".join(f'"{_quoted(text)}"' for text in texts)
 
 
-def quoted(text: str) -> str:
-    """As it stands between the quotes of a grammar's text."""
+def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')

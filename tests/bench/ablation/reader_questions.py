@@ -18,7 +18,7 @@ from schemas.cart import MAX_LINES, MAX_OPTIONS
 from schemas.evidence import Evidence, LineEvidence
 from services.engines.reader.prompt import menu_text
 from services.engines.reader.short_form import AMOUNTS, NOTHING, OFF_MENU, Names
-from services.engines.reader.short_mask import quoted, short_mask
+from services.engines.reader.short_mask import either, short_mask
 from services.reading.order import read_order
 from services.training.orders import Row, Shop, shops
 from services.training.pack import Chat, tokenizer
@@ -57,21 +57,17 @@ def _forms(line: LineEvidence, names: Names) -> list[str]:
         assert item is not None
         called = {(choice.group, choice.id): choice.name for choice in names.choices(item)}
         sizes = [size for size in line.sizes if size in item.size_ids]
-        sized = f"({_either(names.sizes[size] + ' | ' for size in sizes)})? " if sizes else ""
+        sized = f"({either(names.sizes[size] + ' | ' for size in sizes)})? " if sizes else ""
         options = [
             f" + {AMOUNTS[amount.value]}{called[option.group, option.id]}{f' x{count}' if count > 1 else ''}"
             for option in line.offered(sku, names.menu)
             for amount in option.amounts
             for count in option.counts
         ]
-        said = f" ({_either(options)}){{0,{MAX_OPTIONS}}}" if options else ""
-        numbers = _either(map(str, line.quantities))
-        forms.append(f'({numbers}) " " {sized}"{quoted(names.items[sku])}"{said}')
+        said = f" ({either(options)}){{0,{MAX_OPTIONS}}}" if options else ""
+        numbers = either(map(str, line.quantities))
+        forms.append(f'({numbers}) " " {sized}{either([names.items[sku]])}{said}')
     return forms
-
-
-def _either(texts: Any) -> str:
-    return " | ".join(f'"{quoted(text)}"' for text in texts)
 
 
 def questions(chat: Chat, shop: Shop, part: str, *, by_rules: bool, told: bool) -> dict[str, Any]:

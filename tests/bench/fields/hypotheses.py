@@ -17,15 +17,13 @@ from collections import Counter
 from pathlib import Path
 
 from infra.settings import settings
-from schemas.errors import Unreadable
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
 from services.engines.ports import Recording, Transcriber
 from services.evaluation.hearing import word_errors
-from services.hearing.second_hearing import hear, understood
-from services.reading.order import read_order
+from services.hearing.second_hearing import hear
 from tests.bench.fields.hear import Listener, listener, samples
-from tests.bench.fields.levers import BEST, Lists, text_of
+from tests.bench.fields.levers import Lists, best_of, chosen
 from tests.golden.files import write
 from tests.golden.ladder import RUNGS, Rung, degrade
 
@@ -33,19 +31,9 @@ SEED = 1
 WHOLE = 0.7  # of the words: a recording of several windows has hypotheses of the last one alone
 
 
-def explained(text: str, menu: Menu) -> tuple[int, int]:
-    try:
-        return understood(read_order(text, menu, 1))
-    except Unreadable:
-        return (-len(text), 0)
-
-
 def hypotheses(ears: Listener, lists: Lists, file: Path, language: str) -> list[str]:
     """The best ones of a whole hearing, likeliest first; none where they are of a part of the recording."""
-    lists.best = BEST
-    first = text_of(ears, samples(file), language, beam_size=BEST)
-    decode = ears._model.hf_tokenizer.decode
-    found = [" ".join(decode(ids, skip_special_tokens=True).split()) for ids in lists.found]
+    first, found = best_of(ears, lists, samples(file), language)
     longest = max((len(text.split()) for text in found), default=0)
     return found if longest >= WHOLE * len(first.split()) else []
 
@@ -61,11 +49,11 @@ def scored(folder: Path, rung: Rung, ears: Transcriber, other: Listener, lists: 
             floor = settings().asr_threshold
             heard = hear(Recording(file, samples), menu.language, menu, 1, ears, floor=floor).transcript.text
             texts = [heard, *hypotheses(other, lists, file, menu.language)]
-            chosen = max(texts, key=lambda text: explained(text, menu))
+            best = chosen(texts, menu)
             before, said = word_errors(row["text"], heard, menu.language)
-            after, _ = word_errors(row["text"], chosen, menu.language)
+            after, _ = word_errors(row["text"], best, menu.language)
             counts.update(orders=1, words=said, errors=before, with_hypotheses=after)
-            counts.update(changed=chosen != heard, fewer=after < before, more=after > before)
+            counts.update(changed=best != heard, fewer=after < before, more=after > before)
     return counts
 
 

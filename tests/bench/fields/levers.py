@@ -22,10 +22,12 @@ import numpy as np
 from faster_whisper.audio import decode_audio
 
 from schemas.compare import canonical
+from schemas.errors import Unreadable
 from schemas.menu import Menu
 from services.engines.recognition.audio import RATE, Samples
 from services.engines.recognition.whisper import OPTIONS
 from services.evaluation.run import read_gold
+from services.hearing.second_hearing import understood
 from services.reading.order import read_order
 from tests.bench.fields.hear import Listener, Recording, kept, listener, on_rung, recordings
 from tests.carts import all_said
@@ -65,11 +67,16 @@ def texts(ears: Listener, lists: Lists, samples: Samples, language: str) -> dict
     for beam in BEAMS:
         lists.best = 1
         heard[f"beam-{beam}"] = text_of(ears, samples, language, beam_size=beam)
-    lists.best = BEST
-    text_of(ears, samples, language, beam_size=BEST)
-    decode = ears._model.hf_tokenizer.decode
-    heard["n-best"] = [" ".join(decode(ids, skip_special_tokens=True).split()) for ids in lists.found]
+    _, heard["n-best"] = best_of(ears, lists, samples, language)
     return heard
+
+
+def best_of(ears: Listener, lists: Lists, samples: Samples, language: str) -> tuple[str, list[str]]:
+    """The text, and the texts of the n-best list of its last window."""
+    lists.best = BEST
+    text = text_of(ears, samples, language, beam_size=BEST)
+    decode = ears._model.hf_tokenizer.decode
+    return text, [" ".join(decode(ids, skip_special_tokens=True).split()) for ids in lists.found]
 
 
 def text_of(ears: Listener, samples: Samples, language: str, **other: Any) -> str:
@@ -82,11 +89,13 @@ def text_of(ears: Listener, samples: Samples, language: str, **other: Any) -> st
 def chosen(hypotheses: list[str], menu: Menu) -> str:
     """The hypothesis that the menu makes most plausible; the recogniser's own first among equals."""
 
-    def understood(text: str) -> tuple[int, int]:
-        evidence = read_order(text, menu, 1)
-        return -len(evidence.unexplained), sum(m.strong and not m.guessed for m in evidence.mentions)
+    def explained(text: str) -> tuple[int, int]:
+        try:
+            return understood(read_order(text, menu, 1))
+        except Unreadable:
+            return (-len(text), 0)
 
-    return max(hypotheses, key=understood, default="")
+    return max(hypotheses, key=explained, default="")
 
 
 def table(rows: Iterator[tuple[str, Recording, dict[str, Any]]]) -> dict[str, Counter[str]]:

@@ -57,8 +57,7 @@ def written(told: dict[str, Any], number: int) -> dict[str, Any]:
 
 def sealed() -> list[dict[str, Any]]:
     """Gold rows of sealed orders, voices and speeds in turn; a wish off the menu as gold files have it."""
-    rows = [row for shop in shops("sealed") for row in shop.rows[EACH // 2 :: EACH]]
-    menus = [shop.menu.id for shop in shops("sealed") for _ in shop.rows[EACH // 2 :: EACH]]
+    some = [(row, shop.menu.id) for shop in shops("sealed") for row in shop.rows[EACH // 2 :: EACH]]
     return [
         {
             "id": row.id,
@@ -68,7 +67,7 @@ def sealed() -> list[dict[str, Any]]:
             "speech": {"voice": ALL_ENGLISH[n % len(ALL_ENGLISH)], "speed": SPEEDS[n % len(SPEEDS)]},
             "cart": {"lines": [line if line.get("sku") else line | {"sku": None} for line in row.lines]},
         }
-        for n, (row, menu) in enumerate(zip(rows, menus, strict=True))
+        for n, (row, menu) in enumerate(some)
     ]
 
 
