@@ -1,4 +1,5 @@
-"""The orders of the benches: tuned golden text and the shipped samples, never the sealed half."""
+"""The orders of the benches: tuned golden text and the shipped samples, never the sealed half; and told
+orders of the two sample menus."""
 
 from __future__ import annotations
 
@@ -21,6 +22,9 @@ SETS = (
     "tests/golden/harbor-coffee-tuned.jsonl",
     "tests/golden/copper-skillet-tuned.jsonl",
     "infra/samples/recordings/gold.jsonl",
+)
+TOLD = tuple(
+    f"tests/told/{menu}-{who}.jsonl" for who in "kabcd" for menu in ("harbor-coffee", "copper-skillet")
 )
 
 

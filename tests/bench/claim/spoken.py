@@ -4,7 +4,7 @@ a café, and told orders. The sealed half is never heard here.
 There are 109 recordings of the first (93 golden ones by 14 synthetic voices, and 16 samples) in three
 conditions: clean, and in the babble of the golden ladder at 20 dB and at 10 dB. The condition `told` is 48
 told orders of the same two menus that no adapter learned from, clean, by six voices: those are spoken by
-`tests/golden/speak` (docs/benchmarks/claim/README.md) into OUT/audio/told.
+`tests/golden/speak` (docs/benchmarks/claim/README.md) into OUT/audio/told. `told-babble-10` is these in noise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.golden.ladder import RUNGS, degrade, read
 GOLDEN, SAMPLES = ROOT / "tests" / "golden" / "audio", ROOT / "infra" / "samples" / "recordings"
 SEED = 1  # that of `make ladder`
 TOLD = tuple(ROOT / "tests" / "told" / f"{menu}-k.jsonl" for menu in ("harbor-coffee", "copper-skillet"))
-CONDITIONS = ("clean", "babble-20", "babble-10", "told")
+CONDITIONS = ("clean", "babble-20", "babble-10", "told", "told-babble-10")
 _RUNGS = {rung.name: rung for rung in RUNGS}
 
 
@@ -64,7 +64,7 @@ def told() -> tuple[Spoken, ...]:
 
 def spread(count: int, condition: str = "clean") -> list[Spoken]:
     """`count` recordings of a condition at even steps, always the same ones for the same count."""
-    whole = told() if condition == "told" else recordings()
+    whole = told() if condition.startswith("told") else recordings()
     count = min(count, len(whole))
     return [whole[int((i + 0.5) * len(whole) / count)] for i in range(count)]
 
@@ -82,10 +82,12 @@ def heard_in(one: Spoken, condition: str, folder: Path) -> Path:
         if not spoken.is_file():
             raise FileNotFoundError(f"{spoken}: told orders are spoken first, see docs/benchmarks/claim")
         return spoken
+    whole, _, rung = condition.rpartition("babble")
+    clean = heard_in(one, whole.rstrip("-") or "clean", folder)
     made = folder / condition / one.file.name
     if not made.is_file():
         made.parent.mkdir(parents=True, exist_ok=True)
         part = made.with_name(f"part-{made.name}")
-        write(part, degrade(read(one.file), _RUNGS[condition], one.file.name, SEED))
+        write(part, degrade(read(clean), _RUNGS[f"babble{rung}"], one.file.name, SEED))
         part.replace(made)
     return made

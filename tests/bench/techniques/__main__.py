@@ -25,7 +25,7 @@ from zlib import crc32
 from infra.observability.json_lines import kept_lines
 from services.evaluation.score import score
 from tests.bench.chat import Chat
-from tests.bench.orders import Order, sample
+from tests.bench.orders import TOLD, Order, sample
 from tests.bench.techniques.methods import BY_NAME, METHODS, Method
 from tests.bench.techniques.reading import exact, exact_when_tidied, read
 from tests.bench.vllm_server import about, add_arguments, vllm_server
@@ -113,6 +113,7 @@ def main() -> int:
     parser.add_argument("--url", action="append", default=[], metavar="BACKEND=URL")
     parser.add_argument("--orders", type=int, default=40, help="at temperature 0")
     parser.add_argument("--warm-orders", type=int, default=20, help="at temperature 0.7")
+    parser.add_argument("--told", type=int, default=0, help="told orders of the same menus beside those at 0")
     parser.add_argument("--in-flight", type=int, default=16)
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that servers are ended too
@@ -130,10 +131,10 @@ def main() -> int:
         chats = {backend: Chat(url, args.model.name) for backend, url in urls.items()}
         told = {**about(args, next(iter(urls.values()))), "orders_in_flight": args.in_flight}
         (args.out / "about.json").write_text(json.dumps(told, indent=1) + "\n")
-        orders = sample(args.orders)
+        orders = [*sample(args.orders), *sample(args.told, TOLD)]
         warm(methods, chats, orders)
-        for temperature, count in ((0.0, args.orders), (0.7, args.warm_orders)):
-            run(methods, chats, sample(count), temperature, args)
+        for temperature, asked in ((0.0, orders), (0.7, sample(args.warm_orders))):
+            run(methods, chats, asked, temperature, args)
     return 0
 
 
