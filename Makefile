@@ -130,23 +130,23 @@ bench-claim: weights ## the claim's old pipeline beside the new, from recording 
 bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders in flight, mask, prefix cache, random arrivals (ARGS="--device cuda --shape 7b" on a GPU)
 	@$(BIN)/saycart models fetch $(VLLM_GGUF)
 	@$(BIN)/python -m tests.bench.engine --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
-	@$(BIN)/python -m tests.bench.open_loop $(LOAD)
-	@$(BIN)/python -m tests.bench.engine_report
+	@$(BIN)/python -m tests.bench.engine.open_loop $(LOAD)
+	@$(BIN)/python -m tests.bench.engine.report
 
 bench-gpu: setup $(VLLM_MODEL)/config.json ## all that needs a GPU, in one JSON and one table: adapter, mask, XGrammar, faster-whisper (ARGS="--device cuda"; docs/engines.md says how without a network)
-	@$(BIN)/python -m tests.bench.gpu --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
+	@$(BIN)/python -m tests.bench.engine.gpu --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 
-bench-nines: weights ## 10,000 different orders of all menus under the mask, by a real model (hours; ARGS="--minutes 30": goes on where it stopped; "--url URL --dialect vllm --model NAME")
+bench-nines: weights ## 10,000 different orders of all menus under the mask, by the trained reader (hours; ARGS="--minutes 30": goes on where it stopped; "--vllm URL"; by another model: python -m tests.bench.masks.nines)
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.nines $(ARGS)
+	@$(BIN)/python -m tests.bench.masks.nines_read $(ARGS)
 
 bench-illegal-mass: weights ## the mass that a model puts on illegal tokens, by the number of examples in its prompt (a quarter of an hour; goes on where it stopped)
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.illegal_mass $(ARGS)
+	@$(BIN)/python -m tests.bench.masks.illegal_mass $(ARGS)
 
 bench-distortion: weights ## masked greedy against masked draws weighed by what the mask took from them (half an hour; goes on where it stopped)
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.distortion $(ARGS)
+	@$(BIN)/python -m tests.bench.masks.distortion $(ARGS)
 
 examples: weights ## every example of the general mask over its gold rows, masked and by the prompt alone (an hour; goes on where it stopped; ARGS="triage --limit 20")
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
@@ -154,10 +154,10 @@ examples: weights ## every example of the general mask over its gold rows, maske
 	@$(if $(ARGS),,$(BIN)/python -m services.examples.by_hand.figures --out reports/examples/by-hand.json)
 
 bench-overhead: setup ## SQL messages, Redis commands and time of an order beside the engines, on SQLite and PostgreSQL (2 minutes)
-	@$(BIN)/python -m tests.bench.overhead $(ARGS)
+	@$(BIN)/python -m tests.bench.database.overhead $(ARGS)
 
 bench-scale: setup ## pages and metrics with 500 menus and a million finished orders, SQLite and PostgreSQL (some minutes; ARGS="--orders 100000" for fewer)
-	@$(BIN)/python -m tests.bench.scale $(ARGS)
+	@$(BIN)/python -m tests.bench.database.scale $(ARGS)
 
 load: setup $(LOCUST)/.installed ## orders a second that everything but the engines bears, at random arrivals, on PostgreSQL (20 minutes; docs/sizing.md)
 	@$(BIN)/python -m tests.load --locust $(LOCUST)/bin/locust $(ARGS)
@@ -180,17 +180,17 @@ $(MASKS)/.installed: requirements-masks.lock
 
 bench-mask-cost: setup ## what a mask costs on llama.cpp, free against each way that its server has (10 minutes; goes on where it stopped)
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.mask_cost $(ARGS)
-	@$(BIN)/python -m tests.bench.mask_alone
+	@$(BIN)/python -m tests.bench.masks.cost $(ARGS)
+	@$(BIN)/python -m tests.bench.masks.alone
 
 bench-chain: setup ## what the menus of a chain of 500 shops take and how long, SQLite and PostgreSQL (some minutes)
-	@$(BIN)/python -m tests.bench.chain $(ARGS)
+	@$(BIN)/python -m tests.bench.database.chain $(ARGS)
 
 bench-waiting: setup ## what a thousand clients that wait cost the API, on both databases (about 10 minutes; docs/benchmarks)
-	@$(BIN)/python -m tests.bench.waiting $(ARGS)
+	@$(BIN)/python -m tests.bench.database.waiting $(ARGS)
 
 bench-open: weights ## open orders decoded whole and by their choices alone, side by side (ARGS="--minutes 7": goes on where it stopped; "--url URL --dialect vllm --model NAME": a server that runs)
-	@$(BIN)/python -m tests.bench.open_spans $(ARGS)
+	@$(BIN)/python -m tests.bench.engine.open_spans $(ARGS)
 
 readings: setup ## every order that we have, read again: names each that is read otherwise than was written down (ARGS=--write after a change that is meant)
 	@$(BIN)/python -m tests.readings $(ARGS)
@@ -209,7 +209,7 @@ evaluation: weights ## every sealed set, text, speech and noise, with the defaul
 	@$(BIN)/python -m tests.bench.evaluation $(if $(DATA),--human $(DATA)) $(ARGS)
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
-	@$(BIN)/python -m tests.bench.calibrate_asr --data $(DATA) $(ARGS)
+	@$(BIN)/python -m tests.bench.hearing.calibrate_asr --data $(DATA) $(ARGS)
 
 field-table: setup ## fit the confidence of fields anew (DATA and HEARD: folder and kept hearings of make calibrate; an hour)
 	@mkdir -p reports
@@ -231,7 +231,7 @@ fuzz: setup ## the mask against a second account of what it should allow, N exam
 
 random-weights: setup $(VLLM)/.installed ## random weights under the mask on vLLM, 10,000 decodes (goes on where it stopped)
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.random_weights --vllm $(VLLM)/bin/python $(ARGS)
+	@$(BIN)/python -m tests.bench.masks.random_weights --vllm $(VLLM)/bin/python $(ARGS)
 
 chaos: setup ## kill, freeze and cut off every part under load, and count what is lost (an hour or two; OUT=folder)
 	@$(BIN)/python -m tests.faults --long --out $(or $(OUT),docs/chaos) $(ARGS)

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.sql.database import Database
-from tests.postgresql import PostgreSQL
 
 # Session fixtures: one stack for every folder of tests that asks for it.
-from tests.running_stack import client, settle, stack  # noqa: F401 (fixtures, asked for by name)
+from tests.processes.running_stack import client, settle, stack  # noqa: F401 (fixtures, asked for by name)
+from tests.servers.postgresql import PostgreSQL
 
 if TYPE_CHECKING:
-    from tests.object_store import ObjectStore
+    from tests.servers.object_store import ObjectStore
 
 NUMBERS = count(1)
 HERE = Path(__file__).parent
@@ -189,7 +189,7 @@ def race() -> Callable[..., list[Any]]:
 @pytest.fixture(scope="session")
 def object_store_server() -> Iterator[ObjectStore]:
     """The session's S3 server, started when first asked for: its library takes two seconds to load."""
-    from tests.object_store import ObjectStore
+    from tests.servers.object_store import ObjectStore
 
     server = ObjectStore()
     yield server
@@ -199,7 +199,7 @@ def object_store_server() -> Iterator[ObjectStore]:
 @pytest.fixture
 def object_store(object_store_server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
     """The S3 server, with the keys to it in the environment."""
-    from tests.object_store import KEYS
+    from tests.servers.object_store import KEYS
 
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)

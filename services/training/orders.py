@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 TOLD = ROOT / "tests" / "told"
 JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / "menus")
 GOLDEN = ROOT / "tests" / "golden"
-# What a recogniser made of some of them, spoken (tests/bench/heard_taught.py).
+# What a recogniser made of some of them, spoken (tests/bench/hearing/heard_taught.py).
 HEARD = TOLD / "taught" / "heard.jsonl"
 SAMPLES = ("harbor-coffee", "copper-skillet")
 # Letters of tests/told that are only ever scored.

@@ -20,7 +20,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
 from tests.integration.api_world import World, running
-from tests.running_stack import RECORDINGS
+from tests.processes.running_stack import RECORDINGS
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
 # What a page shows in a moment may take a busy machine longer.

@@ -24,7 +24,7 @@ from services.reading.order import read_order
 from services.storage.base.records import NewOrder, Outcome, ReviewRecord
 from tests.browser.conftest import watched
 from tests.integration.api_world import World
-from tests.running_stack import RECORDINGS
+from tests.processes.running_stack import RECORDINGS
 from tests.stand_ins import TESTER, sample_menu
 
 PASSWORD = "correct horse battery"

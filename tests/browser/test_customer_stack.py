@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from services.workers.stack import Stack
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, spoken_wav, watched
-from tests.running_stack import RECORDINGS
+from tests.processes.running_stack import RECORDINGS
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
 # The stages take seconds on a small machine; this is a bound, and not what is measured.

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import DESKTOP, PHONE, Watch, assert_accessible, assert_fits
 from tests.integration.api_world import World, running
-from tests.oidc_provider import OidcProvider, oidc_provider
+from tests.servers.oidc_provider import OidcProvider, oidc_provider
 
 
 @pytest.fixture(scope="module")

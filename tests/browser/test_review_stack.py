@@ -22,7 +22,7 @@ from infra.settings import REPOSITORY
 from services.workers.stack import Stack, as_environment
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits
 from tests.browser.review_desk import PASSWORD, signed_in, take
-from tests.running_stack import RECORDINGS, connected, follower, started
+from tests.processes.running_stack import RECORDINGS, connected, follower, started
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
 Order = dict[str, Any]

@@ -13,7 +13,7 @@ import pytest
 
 from infra.settings import REPOSITORY
 from services.workers.stack import Stack, as_environment
-from tests.running_stack import RECORDINGS
+from tests.processes.running_stack import RECORDINGS
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
 MENUS = REPOSITORY / "infra" / "samples" / "menus"

@@ -19,7 +19,7 @@ from infra.settings import Settings
 from services.cli.client import bearer
 from services.cli.samples import load_menus
 from services.workers.stack import as_environment
-from tests.running_stack import RECORDINGS, SETTLED, gold_rows, settings_in
+from tests.processes.running_stack import RECORDINGS, SETTLED, gold_rows, settings_in
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
 READY_S, SETTLE_S = 180, 300

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.order import Order
 from services.cli.samples import same_cart
-from tests.running_stack import RECORDINGS, gold_rows
+from tests.processes.running_stack import RECORDINGS, gold_rows
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
 Settle = Callable[[str], dict[str, Any]]

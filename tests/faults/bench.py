@@ -15,7 +15,7 @@ from infra.redis import server as redis_server
 from tests.faults.judge import Scene, judge, until_quiet
 from tests.faults.ledger import Ledger
 from tests.faults.works import Wanted, Works
-from tests.postgresql import PostgreSQL
+from tests.servers.postgresql import PostgreSQL
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 QUIET_S = 180.0

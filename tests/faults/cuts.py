@@ -21,7 +21,7 @@ from services.storage.base.tables import OrderRow
 from tests.faults.bench import Bench
 from tests.faults.ledger import Entry, Ledger, spoken, typed
 from tests.faults.works import Works
-from tests.postgresql import PostgreSQL
+from tests.servers.postgresql import PostgreSQL
 
 PROBE = 1_000_000  # the number of the order that shows that all is well again
 PROBE_S = 300.0

@@ -33,8 +33,8 @@ from tests.faults.bench import Bench, settle
 from tests.faults.judge import judge
 from tests.faults.ledger import Ledger
 from tests.faults.works import SECRET
-from tests.loopback import Handler, serving
-from tests.running_stack import RECORDINGS, gold_rows
+from tests.processes.running_stack import RECORDINGS, gold_rows
+from tests.servers.loopback import Handler, serving
 from tests.stand_ins import CAFE, TESTER
 
 RESTARTED = ("api", "transcribe", "read", "decode", "sweeper", "courier")

@@ -10,7 +10,7 @@ import pytest
 
 from services.engines.decoding.decoder import PROBE_WORD
 from tests.integration.api_world import World, running
-from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
+from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, staged_server
 
 TASKS = "tests.masked_tasks:TASKS"
 SAID = "Mrs. Abernathy says that nobody can pay"

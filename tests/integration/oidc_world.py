@@ -16,7 +16,7 @@ import pytest
 from services.web.staff.staff import COOKIE
 from tests.integration.api_world import World, running
 from tests.integration.signing import cheap
-from tests.oidc_provider import OidcProvider, address_in, oidc_provider
+from tests.servers.oidc_provider import OidcProvider, address_in, oidc_provider
 
 ROLES = "baristas=main:reviewer, leads=main:manager, elsewhere=other:reviewer"
 

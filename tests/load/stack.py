@@ -24,8 +24,8 @@ from services.storage.shops.store import ShopStore
 from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
 from tests.credentials import UNLIMITED
-from tests.parts import part
-from tests.postgresql import PostgreSQL
+from tests.processes.parts import part
+from tests.servers.postgresql import PostgreSQL
 from tests.stand_ins import TESTER
 
 TICK = os.sysconf("SC_CLK_TCK")

@@ -27,8 +27,8 @@ from services.storage.shops.store import ShopStore
 from services.workers.stack import as_environment
 from tests.credentials import UNLIMITED, Header, header_for
 from tests.openapi import OTHER, SECRET
-from tests.parts import part
-from tests.staged_server import Answer, completion, is_probe, staged_server
+from tests.processes.parts import part
+from tests.servers.staged_server import Answer, completion, is_probe, staged_server
 from tests.stand_ins import TESTER
 
 MENU = "harbor-coffee"

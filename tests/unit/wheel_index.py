@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from infra.weights.models import Lock
-from tests.loopback import Handler, serving
+from tests.servers.loopback import Handler, serving
 
 
 def sha(data: bytes) -> str:

@@ -2,8 +2,8 @@
 
 Whisper's own numbers are no chances: of human orders with a mean word probability of 0.72, less than a half
 was heard right. So `confidence.json` holds, for each model, precision, set of options and language, a table
-measured by `tests/bench/calibrate_asr.py` (it says what "right" means) on 139 orders by real people, clean
-and in noise, and made monotone (isotonic regression). A row is
+measured by `tests/bench/hearing/calibrate_asr.py` (it says what "right" means) on 139 orders by real people,
+clean and in noise, and made monotone (isotonic regression). A row is
 
     [raw_low, raw_mean, count, right, confidence]
 

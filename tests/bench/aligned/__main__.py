@@ -35,7 +35,7 @@ from infra.observability.json_lines import kept_lines
 from services.engines.masks.grammar import build_mask
 from services.evaluation.statistics import mcnemar, wilson
 from tests.bench.chat import Answer
-from tests.bench.illegal_mass import MASKS, ROOT
+from tests.bench.masks.illegal_mass import MASKS, ROOT
 from tests.bench.orders import Order, sample
 from tests.bench.published import publish
 from tests.bench.techniques.reading import exact, read

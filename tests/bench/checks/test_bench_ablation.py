@@ -17,8 +17,8 @@ from tests.bench.ablation import report
 from tests.bench.ablation.decoder import KeptCalls, lever_decoder
 from tests.bench.ablation.levers import BY_NAME, FULL, LADDER, VARIANTS, unforced
 from tests.bench.ablation.prompts import FROM_NOTE, PROMPTS, nearest, tuned
+from tests.bench.engine.pipeline_cost import instant_engine
 from tests.bench.orders import labels_of, menu_of
-from tests.bench.pipeline_cost import instant_engine
 
 
 def evidence(variant: str, words: str) -> Evidence:

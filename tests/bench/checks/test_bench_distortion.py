@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.bench.distortion import WAYS, chosen, summary
+from tests.bench.masks.distortion import WAYS, chosen, summary
 
 
 def answered(text: str, logprob: float, log_weight: float, *, right: bool = False) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from schemas.menu import Menu
 from services.evaluation.statistics import wilson
 from services.training.orders import shops
 from services.training.score import cart_of
-from tests.bench.evaluation import environment, is_done, request
-from tests.bench.evaluation_report import gather, joined, table
-from tests.bench.evaluation_sets import (
+from tests.bench.evaluation.__main__ import environment, is_done, request
+from tests.bench.evaluation.report import gather, joined, table
+from tests.bench.evaluation.sets import (
     RUNGS,
     STRANGERS,
     Set,

@@ -1,4 +1,4 @@
-"""What `tests/bench/gpu.py` makes of a device and of answers; vLLM itself is not started."""
+"""What `tests/bench/engine/gpu.py` makes of a device and of answers; vLLM itself is not started."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import gpu
+from tests.bench.engine import gpu
 
 SMI = """#!/bin/sh
 case "$1" in

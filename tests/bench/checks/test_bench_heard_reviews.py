@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench.heard_reviews import counted, scored, table, why
+from tests.bench.hearing.heard_reviews import counted, scored, table, why
 from tests.unit.evaluation_rows import gold_row, prediction
 
 

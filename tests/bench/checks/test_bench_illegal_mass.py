@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from services.engines.masks.mask import BYTES, Mask
-from tests.bench.illegal_mass import EXAMPLE_TURNS, grammar, steps, summary, told, with_examples
+from tests.bench.masks.illegal_mass import EXAMPLE_TURNS, grammar, steps, summary, told, with_examples
 from tests.bench.orders import sample
 
 LARK = '%llguidance {}\nstart: "ab" | "ac"\n'

@@ -20,9 +20,9 @@ from services.engines.masks.labels import Labels
 from services.engines.ports import Reading
 from services.engines.reader.reading import Sheet
 from services.reading.order import read_order
-from tests.bench import nines_read
-from tests.bench.nines import VALID, Order, asked, judged, left, orders, run, summary
-from tests.staged_server import completion, staged_server
+from tests.bench.masks import nines_read
+from tests.bench.masks.nines import VALID, Order, asked, judged, left, orders, run, summary
+from tests.servers.staged_server import completion, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
 ORDER = Order("o1", CAFE, SAID)

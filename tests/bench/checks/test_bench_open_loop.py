@@ -13,7 +13,7 @@ from schemas.cart import CartDraft
 from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from services.engines.ports import Decoded
-from tests.bench.open_loop import arrivals, bear, highest, offer, point
+from tests.bench.engine.open_loop import arrivals, bear, highest, offer, point
 from tests.bench.orders import sample
 from tests.bench.results import Results
 

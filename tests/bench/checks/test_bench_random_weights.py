@@ -13,8 +13,8 @@ from infra.weights.models import resolve
 from schemas.cart import CartDraft, ItemLine, OptionDraft
 from services.engines.masks.labels import Labels
 from services.engines.masks.vocabulary import read_vocabulary
-from tests.bench.random_server import write_model
-from tests.bench.random_weights import Order, judge, resolves, sampling, summary
+from tests.bench.masks.random_server import write_model
+from tests.bench.masks.random_weights import Order, judge, resolves, sampling, summary
 from tests.stand_ins import CAFE
 from tests.wire_text import LATTES, MUFFIN, SAID, mask_of, said, wire
 
@@ -76,7 +76,7 @@ def test_a_cut_vocabulary_is_a_tokenizer_of_its_own(tmp_path: Path, monkeypatch:
         f"qwen2.{name}": 1 for name in ("attention.head_count", "attention.head_count_kv", "rope.freq_base")
     }
     head["qwen2.attention.layer_norm_rms_epsilon"] = 1
-    monkeypatch.setattr("tests.bench.random_server.metadata", lambda _: head)
+    monkeypatch.setattr("tests.bench.masks.random_server.metadata", lambda _: head)
     config = write_model(tmp_path, Path(resolve(MODEL, settings().models_dir)), 2048)
     tokens = read_vocabulary(tmp_path).tokenizer()
     assert tokens.vocab_size == config["vocab_size"] == 2048, "its marks are among the first"

@@ -23,7 +23,7 @@ from tests.bench.claim.spoken import Spoken, recordings
 from tests.bench.orders import sample
 from tests.bench.repairing import RETRIES, repaired
 from tests.bench.techniques.methods import BY_NAME
-from tests.staged_server import completion, staged_server
+from tests.servers.staged_server import completion, staged_server
 
 GOOD = '{"items":[{"item":"latte","quantity":1,"size":"S"}]}'
 BY_NAME_OF_SIZE = GOOD.replace('"S"', '"small"')

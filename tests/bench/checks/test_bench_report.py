@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 import pytest
 
 from services.evaluation.statistics import wilson
-from tests.bench import engine_report
 from tests.bench.chat import Answer
-from tests.bench.engine import Spent, rates
-from tests.bench.open_loop import point
+from tests.bench.engine import report as engine_report
+from tests.bench.engine.__main__ import Spent, rates
+from tests.bench.engine.open_loop import point
+from tests.bench.engine.pipeline_cost import ROUNDS, pipeline_cost
 from tests.bench.orders import sample
-from tests.bench.pipeline_cost import ROUNDS, pipeline_cost
 from tests.bench.techniques import report
 from tests.bench.techniques.__main__ import done
 from tests.bench.techniques.rows import figures, paired

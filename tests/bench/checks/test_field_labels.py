@@ -7,10 +7,10 @@ from typing import Any
 from schemas.transcript import Transcript
 from services.checks.confidence import FEATURES, models, probability
 from services.checks.traces import KINDS
-from tests.bench.agreement import compare
 from tests.bench.fields.fit import SIGNS
 from tests.bench.fields.labels import Hearing, Judged, judge
 from tests.bench.fields.levers import chosen
+from tests.bench.hearing.agreement import compare
 from tests.stand_ins import CAFE, speech
 
 OAT = {"group": "milk", "id": "oat", "amount": "normal", "count": 1}

@@ -4,7 +4,8 @@ a café, and told orders. The sealed half is never heard here.
 There are 109 recordings of the first (93 golden ones by 14 synthetic voices, and 16 samples) in three
 conditions: clean, and in the babble of the golden ladder at 20 dB and at 10 dB. The condition `told` is 48
 told orders of the same two menus that no adapter learned from, clean, by six voices: those are spoken by
-`tests/golden/speak` (docs/benchmarks/claim/README.md) into OUT/audio/told. `told-babble-10` is these in noise.
+`tests/golden/speak` (docs/benchmarks/claim/README.md) into OUT/audio/told. `told-babble-10` is these in
+noise.
 """
 
 from __future__ import annotations

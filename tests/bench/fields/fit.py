@@ -2,9 +2,9 @@
 
     python -m tests.bench.fields.fit --heard heard.jsonl --human DIR --calibration heard-NAME.jsonl --write
 
-HEARD is what `tests.bench.fields.hear` kept, CALIBRATION what `tests/bench/calibrate_asr.py --heard` kept of
-the recordings in DIR. Every figure is cross-validated: ten folds, and all hearings of one voice (of real
-people, whose names are not known: of one recording) in the same fold. Takes a minute.
+HEARD is what `tests.bench.fields.hear` kept, CALIBRATION what `tests.bench.hearing.calibrate_asr --heard`
+kept of the recordings in DIR. Every figure is cross-validated: ten folds, and all hearings of one voice (of
+real people, whose names are not known: of one recording) in the same fold. Takes a minute.
 """
 
 from __future__ import annotations

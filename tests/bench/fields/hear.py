@@ -5,7 +5,7 @@
 The tuned half alone, clean and on five rungs of the noise ladder, heard as the product does: a second time
 with the menu's words where the first left doubt. Two seconds a recording on one core; what is there already
 is not heard again, so it can be stopped and gone on with. Real people's orders are heard by
-`tests/bench/calibrate_asr.py`, for the table of the ASR confidence.
+`tests/bench/hearing/calibrate_asr.py`, for the table of the ASR confidence.
 """
 
 from __future__ import annotations

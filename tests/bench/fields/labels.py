@@ -78,7 +78,7 @@ def judge(hearing: Hearing) -> Judged:
 
 
 def calibration_hearings(path: Path, data: Path, key: str) -> Iterator[Hearing]:
-    """What `tests/bench/calibrate_asr.py` heard and kept: real people, clean and mixed with noise."""
+    """What `tests/bench/hearing/calibrate_asr.py` heard and kept: real people, clean and mixed with noise."""
     menu = Menu.parse(json.loads((data / "menu.json").read_text()))
     gold = {row["id"]: row for row in map(json.loads, (data / "gold.jsonl").read_text().splitlines())}
     for row in map(json.loads, path.read_text().splitlines()):
@@ -88,7 +88,7 @@ def calibration_hearings(path: Path, data: Path, key: str) -> Iterator[Hearing]:
 
 
 def segment_of(kept: dict[str, Any]) -> Segment:
-    """A segment as `tests/bench/calibrate_asr.py` keeps it."""
+    """A segment as `tests/bench/hearing/calibrate_asr.py` keeps it."""
     words = tuple(Word(text=t, start_s=s, end_s=e, probability=p) for t, s, e, p in kept["words"])
     return Segment(kept["text"], words, *kept["measures"])
 

@@ -13,7 +13,7 @@ from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.engines.masks.labels import Labels
-from tests.staged_server import Answer, completion, staged_server
+from tests.servers.staged_server import Answer, completion, staged_server
 from tests.stand_ins import AWAY, CAFE, RIGHT, ScriptedDecoder, Works
 
 LEASE_S = 0.6  # a heartbeat each third of it

@@ -37,7 +37,7 @@ from tests.integration.masked_world import (  # noqa: F401
     world,
 )
 from tests.masked_tasks import TICKET
-from tests.staged_server import Answer, StagedServer, completion, is_probe
+from tests.servers.staged_server import Answer, StagedServer, completion, is_probe
 from tests.waiting import until
 
 

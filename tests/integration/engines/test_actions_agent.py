@@ -17,7 +17,7 @@ from services.examples.actions.agent import run
 from services.examples.actions.folder import Folder
 from services.examples.actions.task import TASK
 from tests.engines.running import llama
-from tests.staged_server import Answer, StagedServer, completion, staged_server
+from tests.servers.staged_server import Answer, StagedServer, completion, staged_server
 
 FINISH = {"kind": "finish", "text": "8443"}
 STEPS = [

@@ -23,7 +23,7 @@ from services.engines.decoding.prompt import messages
 from services.engines.masks.grammar import build_mask
 from services.engines.masks.labels import Labels
 from services.reading.order import read_order
-from tests.staged_server import Answer, StagedServer, begun, completion, model, staged_server
+from tests.servers.staged_server import Answer, StagedServer, begun, completion, model, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 
 EVIDENCE = read_order(SAID, CAFE, 1)

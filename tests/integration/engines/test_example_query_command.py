@@ -4,7 +4,7 @@ import pytest
 
 from services.examples.query.__main__ import main
 from services.examples.query.task import QUERY
-from tests.staged_server import completion, staged_server
+from tests.servers.staged_server import completion, staged_server
 
 
 def test_a_question_comes_back_as_a_query_and_its_rows(capsys: pytest.CaptureFixture[str]) -> None:

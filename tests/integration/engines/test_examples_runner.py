@@ -18,7 +18,7 @@ from services.examples.example import Example
 from services.examples.runner import figures, paired, run, unpack
 from services.masked.output import OutputType
 from services.masked.task import Task
-from tests.staged_server import StagedServer, completion, staged_server
+from tests.servers.staged_server import StagedServer, completion, staged_server
 
 
 class Ticket(BaseModel):

@@ -31,7 +31,7 @@ from services.masked.bounds import Bounds
 from services.masked.call import answer, masked
 from services.masked.output import output_type
 from tests.masked_tasks import TICKET, WORD, Ticket
-from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
+from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, staged_server
 
 GOOD = '{"priority":"high","needs_human":true,"note":"call Mrs. Abernathy"}'
 REFUSED = '{"priority":"high","needs_human":false,"note":"call Mrs. Abernathy"}'

@@ -16,7 +16,7 @@ from infra.settings import settings
 from services.cli.main import app
 from tests.integration.api_world import World
 from tests.integration.masked_world import REFUSED, SAID, TASKS, held, says, server, shared, world  # noqa: F401
-from tests.staged_server import StagedServer, completion
+from tests.servers.staged_server import StagedServer, completion
 
 
 @pytest.fixture

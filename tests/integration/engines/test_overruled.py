@@ -13,8 +13,8 @@ from infra.blobs.folder import BlobFolder
 from infra.observability import measures
 from infra.sql.database import Database
 from services.engines.masks.labels import Labels
+from tests.servers.staged_server import Answer, completion, staged_server
 from tests.shown import shown_by
-from tests.staged_server import Answer, completion, staged_server
 from tests.stand_ins import CAFE, RIGHT, Works
 
 WIRE = Labels(CAFE).to_wire(RIGHT)

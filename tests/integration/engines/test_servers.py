@@ -22,7 +22,7 @@ from services.engines.decoding.servers import Servers
 from services.engines.masks.grammar import build_mask
 from services.engines.masks.labels import Labels
 from services.reading.order import read_order
-from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
+from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 from tests.waiting import until
 

@@ -27,7 +27,7 @@ from services.engines.decoding.decoder import PROBE_WORD
 from services.masked.bounds import Bounds
 from services.masked.output import OutputType, output_type
 from tests.integration.api_world import World, running
-from tests.staged_server import Answer, StagedServer, completion, is_probe, staged_server
+from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, staged_server
 
 PAGE = (REPOSITORY / "docs/masked.md").read_text(encoding="utf-8")
 SHOWN = json.loads(re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)[0])

@@ -16,7 +16,7 @@ from tests.integration import oidc_world
 from tests.integration.api_world import World
 from tests.integration.oidc_world import audited, begin, browser, come_back, query_of, refused
 from tests.integration.signing import csrf_in
-from tests.oidc_provider import CLIENT, OidcProvider, address_in
+from tests.servers.oidc_provider import CLIENT, OidcProvider, address_in
 
 at_work, provider, nothing_kept = oidc_world.at_work, oidc_world.provider, oidc_world.nothing_kept
 shared, world, invited = oidc_world.shared, oidc_world.world, oidc_world.invited

@@ -17,7 +17,7 @@ from tests.integration import oidc_world
 from tests.integration.api_world import World, running
 from tests.integration.oidc_world import audited, browser, come_back, query_of, refused
 from tests.integration.signing import PASSWORD, csrf_in
-from tests.oidc_provider import OidcProvider, address_in
+from tests.servers.oidc_provider import OidcProvider, address_in
 from tests.stand_ins import TESTER
 
 at_work, provider, nothing_kept = oidc_world.at_work, oidc_world.provider, oidc_world.nothing_kept

@@ -17,7 +17,7 @@ from joserfc.jwk import RSAKey
 
 from infra import oidc
 from infra.oidc import NotBelieved, Provider, ProviderAway, ProviderBusy, Registration, Told, new_attempt
-from tests.oidc_provider import CLIENT, Claims, OidcProvider, oidc_provider
+from tests.servers.oidc_provider import CLIENT, Claims, OidcProvider, oidc_provider
 
 BACK = "http://127.0.0.1:8420/sign-in/oidc/callback"
 OTHER = RSAKey.generate_key(2048, {"kid": "other"})

@@ -28,7 +28,7 @@ from services.cli.main import app
 from services.storage.base.records import NewOrder
 from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
-from tests.postgresql import PostgreSQL
+from tests.servers.postgresql import PostgreSQL
 from tests.stand_ins import CAFE, TESTER
 
 TEXT = Transcript(text="a tea", confidence=1.0)

@@ -25,7 +25,7 @@ from services.storage.orders.store import OrderStore
 from tests.containers.documented import backups
 from tests.helm.charts import VALUES, Pod, render
 from tests.helm.tools import HELMS, NoTools, tools
-from tests.postgresql import PostgreSQL
+from tests.servers.postgresql import PostgreSQL
 from tests.stand_ins import CAFE, TESTER
 
 NUMBERS = itertools.count()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from infra.blobs.bucket import BlobBucket
 from infra.settings import REPOSITORY, Settings
-from tests.object_store import ObjectStore
+from tests.servers.object_store import ObjectStore
 
 FILE = REPOSITORY / "infra/s3/lifecycle.json"
 

@@ -28,7 +28,7 @@ from services.storage.orders import event_weeks
 from services.storage.orders.event_weeks import EventWeeks
 from services.storage.orders.store import OrderStore
 from services.storage.privacy.retention import RetentionStore
-from tests.postgresql import PostgreSQL
+from tests.servers.postgresql import PostgreSQL
 
 TYPED = NewOrder("cafe", 1, "en", transcript=Transcript(text="a latte", confidence=1.0))
 BEFORE = "0019"

@@ -9,7 +9,7 @@ import psycopg
 
 from infra.settings import REPOSITORY
 from infra.sql.database import Database
-from tests.postgresql import PostgreSQL
+from tests.servers.postgresql import PostgreSQL
 
 OPERATIONS = (REPOSITORY / "docs/operations.md").read_text()
 

@@ -17,9 +17,9 @@ from infra.sql.revisions import known
 from schemas.shops.access import EVERY_SHOP
 from services.storage.orders.store import OrderStore
 from services.workers.sweeper import fold
-from tests import last_release
 from tests.integration.api_world import running
-from tests.last_release import LAST, OLDEST, unpack
+from tests.processes import last_release
+from tests.processes.last_release import LAST, OLDEST, unpack
 
 SCRIPT = Path(__file__).parents[1] / "last_release_orders.py"
 KINDS = ("sqlite", "postgresql")
@@ -35,7 +35,7 @@ def newest(folder: Path) -> str:
 
 
 def test_the_last_release_is_the_one_before_our_newest_revision(tmp_path: Path) -> None:
-    assert newest(unpack(LAST, tmp_path)) == known()[-2], "move LAST up in tests/last_release.py"
+    assert newest(unpack(LAST, tmp_path)) == known()[-2], "move LAST up in tests/processes/last_release.py"
 
 
 @pytest.mark.parametrize(

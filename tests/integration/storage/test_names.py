@@ -34,7 +34,7 @@ from services.storage.privacy.erasure import ErasureStore
 from services.storage.shops.names import NameStore
 from services.storage.shops.store import ShopStore
 from tests.integration.marked import places
-from tests.staged_server import completion, staged_server
+from tests.servers.staged_server import completion, staged_server
 from tests.stand_ins import CAFE, TESTER, Works, speech
 
 Line = dict[str, Any]

@@ -61,8 +61,8 @@ from infra.sql.notices import PolledNotices, PostgresqlNotices, notices
 from infra.sql.revisions import TablesTooOld
 from services.storage.orders.watched import CHANNEL
 from tests.integration.api_world import running
-from tests.pgbouncer import PROGRAM, PgBouncer
-from tests.postgresql import PostgreSQL
+from tests.servers.pgbouncer import PROGRAM, PgBouncer
+from tests.servers.postgresql import PostgreSQL
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="no pgbouncer here: apt-get install pgbouncer")
 

@@ -15,7 +15,7 @@ from infra.settings import Settings
 from services.cli import recordings
 from services.cli.main import app
 from tests.integration.api_world import wav
-from tests.object_store import ObjectStore
+from tests.servers.object_store import ObjectStore
 
 SOUND = wav(0.1)
 

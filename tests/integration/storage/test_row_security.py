@@ -32,9 +32,9 @@ from services.storage.shops.store import ShopStore
 from services.workers.sweeper import fold
 from tests.credentials import header_at, header_for
 from tests.integration.api_world import MENU, World, running
-from tests.later_release import later_release
-from tests.pgbouncer import PROGRAM, PgBouncer
-from tests.postgresql import ROLE, PostgreSQL
+from tests.processes.later_release import later_release
+from tests.servers.pgbouncer import PROGRAM, PgBouncer
+from tests.servers.postgresql import ROLE, PostgreSQL
 from tests.stand_ins import TESTER
 
 # Counts over all shops by codes of ours, and attempts to sign in by hashes: rows of nobody's.

@@ -19,7 +19,7 @@ from infra.blobs.store import Blobs, DiskFull, NotABlob, StoreAway
 from infra.settings import Settings
 from schemas.errors import InputError
 from services.recordings import store_of
-from tests.object_store import ObjectStore
+from tests.servers.object_store import ObjectStore
 
 HOUR_S = 3600.0
 

@@ -32,7 +32,7 @@ from schemas.transcript import Transcript
 from services.storage.base.records import NewOrder
 from services.storage.orders.store import OrderStore
 from services.workers.stack import as_environment
-from tests.later_release import LATER, later_release
+from tests.processes.later_release import LATER, later_release
 from tests.waiting import until
 
 NEW = NewOrder("cafe", 1, "en", transcript=Transcript(text="tea", confidence=1))

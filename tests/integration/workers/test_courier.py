@@ -29,7 +29,7 @@ from services.workers.courier import Courier, Patience
 from services.workers.lanes import EACH
 from services.workers.stack import as_environment
 from tests.integration.storage.test_outbox import ALL, completed, proposed_and_confirmed
-from tests.loopback import Handler, serving
+from tests.servers.loopback import Handler, serving
 from tests.waiting import until
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -35,7 +35,7 @@ from services.storage.shops.store import ShopStore
 from services.workers.courier import Courier, Patience
 from tests.integration.storage.test_outbox import ALL, completed, proposed_and_confirmed
 from tests.integration.workers.test_courier import SECRET, SIGNER, Staged, child
-from tests.loopback import Handler
+from tests.servers.loopback import Handler
 from tests.stand_ins import TESTER
 from tests.waiting import until
 

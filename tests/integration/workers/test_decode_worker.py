@@ -24,7 +24,7 @@ from services.engines.masks.labels import Labels
 from services.storage.shops.menus import MenuStore
 from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
-from tests.staged_server import Answer, completion, is_probe, staged_server
+from tests.servers.staged_server import Answer, completion, is_probe, staged_server
 from tests.stand_ins import CAFE, RIGHT, TESTER, Works
 from tests.waiting import until
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from infra.settings import REPOSITORY
-from tests.staged_server import staged_server
+from tests.servers.staged_server import staged_server
 from tests.waiting import until
 
 MENU = REPOSITORY / "infra/samples/menus/harbor-coffee.json"

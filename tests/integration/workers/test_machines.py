@@ -26,7 +26,7 @@ from services.pipeline.runner import Runner
 from services.storage.orders.store import OrderStore
 from services.workers.orphans import collect_orphans
 from tests.integration.api_world import World, expect_problem, running, wav
-from tests.object_store import ObjectStore
+from tests.servers.object_store import ObjectStore
 from tests.stand_ins import ATTEMPTS, Bell, ScriptedTranscriber, speech
 
 HOUR_S = 3600.0

@@ -29,8 +29,8 @@ from services.pipeline.heartbeat import Heartbeat
 from services.storage.base.tables import OrderRow
 from services.workers import measuring
 from services.workers.sweeper import _done
+from tests.servers.staged_server import completion, staged_server
 from tests.shown import Shown, shown_by
-from tests.staged_server import completion, staged_server
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedTranscriber, Works, speech
 
 STAGES, SETTLED = "saycart_stage_seconds_count", "saycart_order_settled_seconds"

@@ -24,7 +24,7 @@ from infra.sql.database import Database
 from services.bootstrap import Container
 from services.workers.sweeper import sweep
 from tests.clock import in_one_minute
-from tests.redis_sentinel import MASTER, PASSWORD, SENTINEL_PASSWORD, Watched
+from tests.servers.redis_sentinel import MASTER, PASSWORD, SENTINEL_PASSWORD, Watched
 from tests.stand_ins import Works
 from tests.waiting import until
 

@@ -23,10 +23,10 @@ from infra.sql.database import Database
 from schemas.errors import DecodeInvalid, EngineUnavailable, InputError
 from services.bootstrap import Container
 from services.engines.decoding.calls import Calls
-from tests.collector import Collector, collecting, traced
 from tests.counted_messages import counted
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World
+from tests.servers.collector import Collector, collecting, traced
 from tests.stand_ins import Works
 
 world, lone_world = api_world.world, api_world.lone_world

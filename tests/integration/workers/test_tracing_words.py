@@ -6,9 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from infra.observability import tracing
-from tests.collector import collecting, traced
 from tests.integration.api_world import running
 from tests.integration.marked import SAID, TELLS, WORD, Marked, faults
+from tests.servers.collector import collecting, traced
 
 
 def test_the_word_is_in_nothing_that_is_sent(tmp_path: Path) -> None:

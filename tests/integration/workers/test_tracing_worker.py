@@ -24,10 +24,10 @@ from services.bootstrap import Container
 from services.workers.stack import as_environment
 from services.workers.sweeper import sweep
 from services.workers.worker import celery_argv
-from tests.collector import Collector, collecting, traced
 from tests.integration.api_world import World, running
 from tests.integration.workers.test_courier import SECRET
-from tests.loopback import Handler, serving
+from tests.servers.collector import Collector, collecting, traced
+from tests.servers.loopback import Handler, serving
 from tests.stand_ins import CAFE, SAID, TESTER
 from tests.waiting import until
 
@@ -106,7 +106,9 @@ def _follow(world: World, collector: Collector, queue: EmbeddedRedis, told: dict
     parts.menus.of("main").put(CAFE, by=TESTER)
     courier = Part(settings, "courier", [sys.executable, "-m", "services.workers.courier"])
     argv = celery_argv("all", "read,decode,validate", 1, "INFO")
-    argv = tuple("tests.flushing_worker" if word == "services.workers.app" else word for word in argv)
+    argv = tuple(
+        "tests.processes.flushing_worker" if word == "services.workers.app" else word for word in argv
+    )
     with redis.Redis.from_url(queue.operator_url) as broker:
         # Accepted and rung for, and then the queue loses it, before anybody listens.
         lost = submit(world)

@@ -61,7 +61,7 @@ class Worker:
         self._ready = home / "ready"
         # As the stack starts it, but for the decoder.
         argv = [
-            "tests.standing_worker" if word == APP else word
+            "tests.processes.standing_worker" if word == APP else word
             for word in celery_argv("decode", "decode", threads, "INFO")
         ]
         with (home / "worker.log").open("wb") as log:

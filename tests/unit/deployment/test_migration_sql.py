@@ -11,7 +11,7 @@ import pytest
 
 from infra.sql.migrating import as_sql
 from infra.sql.revisions import MIGRATIONS, TablesTooOld, known
-from tests.later_release import later_release
+from tests.processes.later_release import later_release
 
 LINTED_FROM = "0013"
 # Rule of squawk -> why it is off.

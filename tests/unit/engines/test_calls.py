@@ -11,7 +11,7 @@ from functools import lru_cache
 import pytest
 
 from services.engines.decoding import calls
-from tests.loopback import Handler, serving
+from tests.servers.loopback import Handler, serving
 
 
 def test_threads_that_come_together_first_share_one_loop(monkeypatch: pytest.MonkeyPatch) -> None:

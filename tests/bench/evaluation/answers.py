@@ -1,0 +1,56 @@
+"""Answers of a part of the told orders by the product's own reader on this machine, no GPU needed.
+
+    python -m tests.bench.evaluation.answers tune reports/answers/tune.jsonl [--minutes 30]
+    python -m services.training.through tune reports/answers/tune.jsonl
+
+In the form of `services/training/answer.py`, so that what is scored from its answers can be from these:
+under the mask, by the reader's own server, the rules' guess as the prediction. One order a second on two
+cores with the 1.5B, and half a minute a menu; what is answered is not asked again. Prints no row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from infra.settings import settings
+from services.bootstrap import Container
+from services.checks.two_readers import guessed
+from services.engines.servers.embedded import decode_server
+from services.reading.order import read_order
+from services.training.orders import shops
+from services.training.score import answers_in
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("part")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--minutes", type=float, default=600.0)
+    args = parser.parse_args()
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    known = answers_in(args.out) if args.out.is_file() else {}
+    until, here = time.monotonic() + 60 * args.minutes, settings()
+    with (
+        decode_server(here.model_copy(update={"reader": "all"}), reader_too=True) as config,
+        args.out.open("a", encoding="utf-8") as out,
+    ):
+        reader = Container(config).readers
+        for shop in shops(args.part):
+            for row in shop.rows:
+                if (args.part, row.id) in known or time.monotonic() > until:
+                    continue
+                evidence = read_order(row.said, shop.menu, 1)
+                found = reader.read(evidence, None, guessed(evidence))
+                assert found is not None, "no adapter serves this model"
+                told = {"text": found.text, "logprob": found.logprob, "overruled": found.overruled}
+                out.write(json.dumps({"part": args.part, "id": row.id, **told}) + "\n")
+                out.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""The real Celery worker with a stand-in decoder, as a child: `celery -A tests.processes.standing_worker`.
+
+Only what a container hands out as engines is replaced; queue, database, leases and pools are the real ones.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from services.bootstrap import Container
+from services.engines.ports import CartDecoder
+from services.workers.app import app
+from tests.stand_ins import GatedDecoder
+
+__all__ = ["app"]
+
+
+def _decoder(container: Container) -> CartDecoder:
+    return GatedDecoder(container.settings.home)
+
+
+Container.decoder = cached_property(_decoder)  # type: ignore[assignment]
+Container.decoder.__set_name__(Container, "decoder")
