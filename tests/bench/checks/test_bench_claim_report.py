@@ -14,7 +14,7 @@ import pytest
 from infra.settings import REPOSITORY
 from services.evaluation.statistics import wilson
 from tests.bench.claim import report
-from tests.bench.claim.__main__ import main, run
+from tests.bench.claim.__main__ import able, run
 from tests.bench.claim.cells import Cell, Setting, cells_of
 from tests.bench.claim.figures import compared, figures, parts_of_the_gain
 from tests.bench.claim.nines import day, needed, upper_bound
@@ -212,7 +212,7 @@ def test_the_report_is_made_from_rows_alone(
     monkeypatch.setattr("sys.argv", argv)
     assert report.main() == 0
     shown = capsys.readouterr().out
-    assert "| llama.cpp-tiny | clean, T = 0, 1 in flight | 1 | 1, –, 0 | 0 | 1, –, 1, – |" in shown
+    assert "| llama.cpp, tiny | clean, T = 0, 1 in flight | 1 | 1, –, 0 | 0 | 1, –, 1, – |" in shown
     assert "### llama.cpp-tiny: clean, T = 0, 1 in flight: the claim" in shown
     assert "| 6.8% fail validation | 1 of 1 first answers (20.6% to 100.0%) | more here |" in shown
     assert "| no repair tokens | 20 tokens and 1.0 s on 1 of 1 orders before (of these 1 then exact" in shown
@@ -238,7 +238,7 @@ def test_the_tables_of_the_document_are_those_of_the_figures() -> None:
     page = (folder / "README.md").read_text()
     made = dict(tables(json.loads((folder / "claim.json").read_text())))
     model = "llama.cpp-qwen2.5-coder-1.5b-instruct-q4_k_m: clean, T = 0, 1 in flight"
-    shown = ["the arithmetic of nines", *(f"{model}: {part}" for part in PARTS)]
+    shown = ["all settings", "the arithmetic of nines", *(f"{model}: {part}" for part in PARTS)]
     missing = {title: row for title in shown for row in markdown(made[title]).splitlines() if row not in page}
     assert missing == {}
 
@@ -251,20 +251,7 @@ def test_without_rows_the_report_says_what_to_run(
     assert "make bench-claim" in capsys.readouterr().err
 
 
-def test_the_greedy_reader_is_not_asked_at_another_temperature(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    argv = [
-        "claim",
-        "--out",
-        str(tmp_path / "out"),
-        "--methods",
-        "old,ours-reader",
-        "--temperatures",
-        "0,0.7",
-    ]
-    monkeypatch.setattr("sys.argv", argv)
-    with pytest.raises(SystemExit):
-        main()
-    assert "leave ours-reader out, or ask at 0" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+def test_the_greedy_reader_is_not_asked_at_another_temperature() -> None:
+    methods = ["old", "ours-reader"]
+    assert able(methods, 0.7, embedded=True) == ["old"]
+    assert able(methods, 0.0, embedded=True) == able(methods, 0.7, embedded=False) == methods

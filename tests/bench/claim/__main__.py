@@ -98,6 +98,11 @@ def run(
     return True
 
 
+def able(methods: list[str], temperature: float, *, embedded: bool) -> list[str]:
+    """Those that can be asked at a temperature: the learned reader's own server is greedy."""
+    return [name for name in methods if name != "ours-reader" or not (embedded and temperature)]
+
+
 def about(args: argparse.Namespace) -> dict[str, Any]:
     """What a folder of cells was run on."""
     return {
@@ -157,8 +162,7 @@ def main() -> int:
                 at = Setting(condition, temperature, args.in_flight, args.examples)
                 pipelines = {
                     out / f"{Cell(name, at).name}.jsonl": bench.pipeline(name, temperature)
-                    for name in methods
-                    if args.url or not temperature or name != "ours-reader"
+                    for name in able(methods, temperature, embedded=not args.url)
                 }
                 print(at.says, flush=True)
                 finished = finished and run(pipelines, orders, args.in_flight, until)

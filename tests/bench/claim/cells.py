@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from tests.bench.claim import form
 from tests.bench.claim.pipelines import METHODS
-from tests.bench.claim.spoken import CONDITIONS
+from tests.bench.claim.spoken import CONDITIONS, SAYS
 
 _NAME = re.compile(
     rf"({'|'.join(sorted(METHODS, key=len, reverse=True))})-({'|'.join(CONDITIONS)})"
@@ -31,7 +31,7 @@ class Setting:
     @property
     def says(self) -> str:
         shown = "" if self.examples == form.EXAMPLES else f", {self.examples} examples"
-        return f"{self.condition}, T = {self.temperature:g}, {self.in_flight} in flight{shown}"
+        return f"{SAYS[self.condition]}, T = {self.temperature:g}, {self.in_flight} in flight{shown}"
 
 
 @dataclass(frozen=True, slots=True)

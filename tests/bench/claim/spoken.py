@@ -24,7 +24,15 @@ from tests.golden.ladder import RUNGS, degrade, read
 GOLDEN, SAMPLES = ROOT / "tests" / "golden" / "audio", ROOT / "infra" / "samples" / "recordings"
 SEED = 1  # that of `make ladder`
 TOLD = tuple(ROOT / "tests" / "told" / f"{menu}-k.jsonl" for menu in ("harbor-coffee", "copper-skillet"))
-CONDITIONS = ("clean", "babble-20", "babble-10", "told", "told-babble-10")
+SAYS = {
+    "clean": "clean",
+    "babble-20": "café 20 dB",
+    "babble-10": "café 10 dB",
+    "told": "told, clean",
+    "told-babble-10": "told, café 10 dB",
+}
+"""Every condition, and how tables name it."""
+CONDITIONS = tuple(SAYS)
 _RUNGS = {rung.name: rung for rung in RUNGS}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,11 +33,18 @@ def overview_table(engines: Found) -> Table:
             p95 = [f"{cells[m]['total']['p95']['s']:.1f}" if m in cells else "–" for m in of if m != "masked"]
             orders = {cell["orders"] for cell in cells.values()}
             table.append(
-                [name, at["setting"], " to ".join(map(str, sorted({min(orders), max(orders)}))),
+                [_named(name), at["setting"], " to ".join(map(str, sorted({min(orders), max(orders)}))),
                  _hits(cells, "first_answer_failures", of[:3]), _hits(cells, "failures", of[:1]),
                  _hits(cells, "exact", of), _hits(cells, "silent", of), ", ".join(p95)]
             )  # fmt: skip
     return table
+
+
+def _named(engine: str) -> str:
+    """An engine's folder as readers know it: "vLLM, 1.5B"."""
+    dialect, _, model = engine.partition("-")
+    size = re.search(r"[\d.]+b\b", model)
+    return f"{'vLLM' if dialect == 'vllm' else dialect}, {size[0].upper() if size else model}"
 
 
 def _hits(cells: Found, what: str, methods: tuple[str, ...]) -> str:
