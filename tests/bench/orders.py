@@ -23,9 +23,16 @@ SETS = (
     "tests/golden/copper-skillet-tuned.jsonl",
     "infra/samples/recordings/gold.jsonl",
 )
-TOLD = tuple(
-    f"tests/told/{menu}-{who}.jsonl" for who in "kabcd" for menu in ("harbor-coffee", "copper-skillet")
-)
+
+
+def told_by(writers: str) -> tuple[str, ...]:
+    """The files of told orders of the two sample menus by these writers, a letter each."""
+    return tuple(
+        f"tests/told/{menu}-{one}.jsonl" for one in writers for menu in ("harbor-coffee", "copper-skillet")
+    )
+
+
+TOLD = told_by("kabcd")
 
 
 @dataclass(frozen=True, slots=True)

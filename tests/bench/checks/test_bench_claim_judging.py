@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from llguidance import LLMatcher
 
@@ -17,6 +19,7 @@ from tests.bench.claim.judging import KINDS, Judged, judge
 from tests.bench.claim.outcomes import outcome
 from tests.bench.claim.spoken import TOLD, Spoken, heard_in, recordings, spread, told
 from tests.bench.orders import menu_of
+from tests.golden.ladder import read
 from tests.golden.speak.told import ENGLISH, written
 
 MENU = menu_of("harbor-coffee")
@@ -164,6 +167,19 @@ def test_told_orders_are_those_that_no_adapter_learned_from_and_by_six_voices(tm
     assert spread(109, "told") == list(orders)
     with pytest.raises(FileNotFoundError, match="spoken first"):
         heard_in(orders[0], "told", tmp_path)
+
+
+def test_told_orders_in_a_cafe_are_the_spoken_ones_in_noise(tmp_path: Path) -> None:
+    (one, other, *_), spoken = told(), recordings()[0].file
+    (tmp_path / "told").mkdir()
+    shutil.copy(spoken, tmp_path / "told" / one.file)
+    assert heard_in(one, "told", tmp_path) == tmp_path / "told" / one.file
+    made = heard_in(one, "told-babble-10", tmp_path)
+    assert made == tmp_path / "told-babble-10" / one.file
+    assert read(made).shape == read(spoken).shape
+    assert not np.allclose(read(made), read(spoken), atol=0.01)
+    with pytest.raises(FileNotFoundError, match="spoken first"):
+        heard_in(other, "told-babble-10", tmp_path)
 
 
 def row(one: Spoken, *texts: str, **more: Any) -> dict[str, Any]:

@@ -26,10 +26,8 @@ def answered(text: str, tokens: int, seconds: float = 2.0, finish: str = "stop")
 class Server:
     """Gives every way the empty cart; what it was asked is kept."""
 
-    asked: list[dict[str, Any]]
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self.asked = []
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
 
     def ask(self, _chat: Any, **body: Any) -> Answer:
         self.asked.append(body)
@@ -74,10 +72,11 @@ def test_every_way_gets_each_order_once_and_no_two_the_same_at_a_time(server: Se
     rows, whole = cost.run("http://x", "", ORDERS, tmp_path / "rows.jsonl", time.monotonic() + 60)
     carts = [row for row in rows if not row["way"].startswith("5000")]
     assert whole
-    assert {way: {row["id"] for row in carts if row["way"] == way} for way in cost.ways("", "")} == {
-        way: {order.id for order in ORDERS} for way in cost.ways("", "")
-    }
-    assert len(server.asked) == len(rows) == 8 * len(cost.ways("", "")) + 4 * cost.PICKS
+    ways, ids = list(cost.ways("", "")), {order.id for order in ORDERS}
+    assert {way: {row["id"] for row in carts if row["way"] == way} for way in ways} == dict.fromkeys(
+        ways, ids
+    )
+    assert len(server.asked) == len(rows) == len(ORDERS) * len(ways) + 4 * cost.PICKS
     # Neighbours of one step are of other orders, so that none finds its prompt in the server's cache.
     assert all(one["id"] != other["id"] for one, other in itertools.pairwise(carts))
 

@@ -160,11 +160,12 @@ def main() -> int:
         for temperature in map(float, args.temperatures.split(",")):
             for condition, orders in whole.items():
                 at = Setting(condition, temperature, args.in_flight, args.examples)
+                asked = able(methods, temperature, embedded=not args.url)
                 pipelines = {
-                    out / f"{Cell(name, at).name}.jsonl": bench.pipeline(name, temperature)
-                    for name in able(methods, temperature, embedded=not args.url)
+                    out / f"{Cell(name, at).name}.jsonl": bench.pipeline(name, temperature) for name in asked
                 }
-                print(at.says, flush=True)
+                left_out = "".join(f", without {name}" for name in methods if name not in asked)
+                print(f"{at.says}{left_out}", flush=True)
                 finished = finished and run(pipelines, orders, args.in_flight, until)
     print("all done" if finished else "not all is done yet; run it again to go on")
     return 0

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from tests.bench.claim import form
 from tests.bench.claim.pipelines import METHODS
-from tests.bench.claim.spoken import CONDITIONS, SAYS
+from tests.bench.claim.spoken import CONDITIONS
 
 _NAME = re.compile(
     rf"({'|'.join(sorted(METHODS, key=len, reverse=True))})-({'|'.join(CONDITIONS)})"
@@ -31,7 +31,8 @@ class Setting:
     @property
     def says(self) -> str:
         shown = "" if self.examples == form.EXAMPLES else f", {self.examples} examples"
-        return f"{SAYS[self.condition]}, T = {self.temperature:g}, {self.in_flight} in flight{shown}"
+        condition = CONDITIONS[self.condition].says
+        return f"{condition}, T = {self.temperature:g}, {self.in_flight} in flight{shown}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,23 +17,33 @@ from pathlib import Path
 from typing import Any
 
 from schemas.menu import Menu
-from tests.bench.orders import ROOT, SETS, menu_of
+from tests.bench.orders import ROOT, SETS, menu_of, told_by
 from tests.golden.files import write
 from tests.golden.ladder import RUNGS, degrade, read
 
 GOLDEN, SAMPLES = ROOT / "tests" / "golden" / "audio", ROOT / "infra" / "samples" / "recordings"
 SEED = 1  # that of `make ladder`
-TOLD = tuple(ROOT / "tests" / "told" / f"{menu}-k.jsonl" for menu in ("harbor-coffee", "copper-skillet"))
-SAYS = {
-    "clean": "clean",
-    "babble-20": "café 20 dB",
-    "babble-10": "café 10 dB",
-    "told": "told, clean",
-    "told-babble-10": "told, café 10 dB",
-}
-"""Every condition, and how tables name it."""
-CONDITIONS = tuple(SAYS)
+TOLD = tuple(ROOT / name for name in told_by("k"))
 _RUNGS = {rung.name: rung for rung in RUNGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How tables name it, the rung of the ladder that is put over the recordings, and whether these are the
+    told orders."""
+
+    says: str
+    rung: str | None = None
+    told: bool = False
+
+
+CONDITIONS = {
+    "clean": Condition("clean"),
+    "babble-20": Condition("café 20 dB", "babble-20"),
+    "babble-10": Condition("café 10 dB", "babble-10"),
+    "told": Condition("told, clean", told=True),
+    "told-babble-10": Condition("told, café 10 dB", "babble-10", told=True),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ def told() -> tuple[Spoken, ...]:
 
 def spread(count: int, condition: str = "clean") -> list[Spoken]:
     """`count` recordings of a condition at even steps, always the same ones for the same count."""
-    whole = told() if condition.startswith("told") else recordings()
+    whole = told() if CONDITIONS[condition].told else recordings()
     count = min(count, len(whole))
     return [whole[int((i + 0.5) * len(whole) / count)] for i in range(count)]
 
@@ -84,19 +94,16 @@ def heard_in(one: Spoken, condition: str, folder: Path) -> Path:
     Raises:
         FileNotFoundError: a told order that was not spoken into `folder` yet.
     """
-    if condition == "clean":
-        return one.file
-    if condition == "told":
-        spoken = folder / condition / one.file
-        if not spoken.is_file():
-            raise FileNotFoundError(f"{spoken}: told orders are spoken first, see docs/benchmarks/claim")
-        return spoken
-    whole, _, rung = condition.rpartition("babble")
-    clean = heard_in(one, whole.rstrip("-") or "clean", folder)
+    asked = CONDITIONS[condition]
+    file = folder / "told" / one.file if asked.told else one.file
+    if asked.told and not file.is_file():
+        raise FileNotFoundError(f"{file}: told orders are spoken first, see docs/benchmarks/claim")
+    if asked.rung is None:
+        return file
     made = folder / condition / one.file.name
     if not made.is_file():
         made.parent.mkdir(parents=True, exist_ok=True)
         part = made.with_name(f"part-{made.name}")
-        write(part, degrade(read(clean), _RUNGS[f"babble{rung}"], one.file.name, SEED))
+        write(part, degrade(read(file), _RUNGS[asked.rung], one.file.name, SEED))
         part.replace(made)
     return made

@@ -26,6 +26,7 @@ from typing import Any
 
 import httpx
 
+from infra.observability.json_lines import kept_lines
 from infra.settings import settings
 from services.checks.one_cart import one_cart
 from services.engines.masks.grammar import build_mask
@@ -200,7 +201,7 @@ def told(rows: list[Row]) -> dict[str, Any]:
 
 def run(url: str, key: str, orders: list[Order], file: Path, until: float) -> tuple[list[Row], bool]:
     """All rows so far, and whether that is all."""
-    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    rows = kept_lines(file)
     done = {(r["way"], r["id"]) for r in rows}
     chat, each = Chat(url, MODEL, key=key), ways(url, key)
     plan: list[tuple[str, str, Callable[[], Row]]] = []
