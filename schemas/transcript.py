@@ -41,6 +41,12 @@ class Transcript(BaseModel):
         default=None,
         description="the first hearing's text, where a second one with the menu's words replaced it",
     )
+    first_confidence: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="the confidence of that first hearing; null without one, and on orders of older releases",
+    )
     alike: float | None = Field(
         default=None,
         ge=0,
@@ -49,6 +55,10 @@ class Transcript(BaseModel):
     )
     overruled: float | None = Field(
         default=None, ge=0, le=1, description="how sure the first hearing was of the words that were replaced"
+    )
+    quiet: str | None = Field(
+        default=None,
+        description="words said too quietly for this hearing, perhaps by somebody else; not in `text`",
     )
     witness: str | None = Field(
         default=None, description="what a second recogniser heard; null where it was not asked"

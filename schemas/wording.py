@@ -89,7 +89,7 @@ _REASONS = {
 }
 
 # Findings that say that it was hard to hear, and what.
-_HARD_TO_HEAR = {"field_doubtful", "heard_again", "nothing_heard"}
+_HARD_TO_HEAR = {"field_doubtful", "heard_again", "heard_quietly", "nothing_heard"}
 
 
 def reason(given: ReviewReason) -> str:

@@ -190,6 +190,7 @@ class ScriptedTranscriber:
     again: Transcript | None = None
     fitted: Transcript | None = None
     denoised: Transcript | None = None
+    quiet: str = ""
     hinted: list[tuple[str, ...]] = field(default_factory=list)
     loaded: int = 0
 
@@ -207,6 +208,9 @@ class ScriptedTranscriber:
 
     def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
         return self.denoised
+
+    def quiet_words(self, recording: Recording, language: str) -> str:
+        return self.quiet
 
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         self.hinted.append(tuple(hints))

@@ -158,16 +158,29 @@ def _refs(mention: Mention) -> set[object]:
     return set(mention.ids)
 
 
-def check_hearing(transcript: Transcript) -> list[Finding]:
+def check_quiet(transcript: Transcript) -> list[Finding]:
+    """Words beside the order that were said too quietly to be heard with it: the end of it by a voice that
+    drops, or somebody else in the room. Nobody but a human can tell, who listens."""
+    if not transcript.quiet:
+        return []
+    message = sentences(transcript.language)("heard_quietly", words=transcript.quiet)
+    return [Finding.blocking("heard_quietly", message)]
+
+
+def check_hearing(transcript: Transcript, floor: float) -> list[Finding]:
     """Words that were only understood once the menu's own were listened for: a doubt, unless the first
     hearing was unsure of its own words and they sound like those that took their place, or a second
-    recogniser, which knew nothing of the menu, came to the same order. How far that holds was not measured in
-    every language: in the others it stays a doubt."""
+    recogniser, which knew nothing of the menu, came to the same order. The former only where the first
+    hearing as a whole was at the `floor` (ASR confidence, 0..1) or over it: of others that was not measured.
+    Nor was either in every language: there it stays a doubt."""
     if transcript.first_heard is None:
         return []
     first, say = transcript.first_heard, sentences(transcript.language)
     alike = transcript.alike is not None and transcript.alike >= ALIKE
-    mended = alike and transcript.overruled is not None and transcript.overruled < SURE
+    plain = (
+        transcript.confidence if transcript.first_confidence is None else transcript.first_confidence
+    ) >= floor
+    mended = plain and alike and transcript.overruled is not None and transcript.overruled < SURE
     if measured(transcript.language) and (mended or transcript.agreed):
         return [Finding.info("heard_again", say("heard_again", first=first))]
     return [Finding.blocking("heard_again", say("heard_again_asked", words=transcript.text, first=first))]

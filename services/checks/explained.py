@@ -48,8 +48,9 @@ def explain(
         # Judging asks for no more of a stored version than its menu and number.
         stored = MenuVersion("", menu, version, digest="", created_at=datetime.min)
         judged = judge_drafted(
-            draft, stored, transcript, evidence, field_threshold=field_threshold, max_total=max_total
-        )
+            draft, stored, transcript, evidence,
+            asr_threshold=asr_threshold, field_threshold=field_threshold, max_total=max_total,
+        )  # fmt: skip
         findings, total = judged.findings, judged.cart.total
         sizes = {size.id: size.name for size in menu.sizes}
         cart = tuple(wording.line(line, sizes, menu.currency) for line in judged.cart.lines)

@@ -11,7 +11,7 @@ from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.checks.confidence import field_confidences
-from services.checks.evidence import check_evidence, check_fields, check_hearing
+from services.checks.evidence import check_evidence, check_fields, check_hearing, check_quiet
 from services.checks.facts import check_facts, check_total
 from services.checks.price import price_cart
 from services.storage.base.records import MenuVersion
@@ -38,6 +38,7 @@ def judge_drafted(
     transcript: Transcript,
     evidence: Evidence,
     *,
+    asr_threshold: float,
     field_threshold: float,
     max_total: int,
     vouched: bool = False,
@@ -45,13 +46,13 @@ def judge_drafted(
 ) -> Judged:
     """A cart that a machine made of `transcript`: true of the menu, heard, and surely enough.
 
-    `field_threshold` is a calibrated confidence (0..1), `max_total` in minor units. Where the learned reader
+    Both thresholds are calibrated confidences (0..1), `max_total` in minor units. Where the learned reader
     `vouched` for it, what the rules could not make out of the words is no doubt; where it is `borne_out` by
     what a second recogniser heard, no field is less sure than such orders were measured to be.
     """
     fields = field_confidences(draft, evidence, transcript, borne_out=borne_out)
     said = check_facts(draft, menu.menu) if vouched else doubts_of(draft, menu.menu, evidence)
-    findings = [*said, *check_hearing(transcript)]
+    findings = [*said, *check_quiet(transcript), *check_hearing(transcript, asr_threshold)]
     findings += check_fields(fields, field_threshold, draft, menu.menu)
     cart = price_cart(draft, menu.menu, menu.version, transcript, findings, fields)
     findings += check_total(cart.total, max_total, menu.menu)

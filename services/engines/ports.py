@@ -74,12 +74,20 @@ class Transcriber(Protocol):
         """
         ...
 
+    def quiet_words(self, recording: Recording, language: str) -> str:
+        """Words that a voice says too quietly for the other hearings, which take them for silence; empty
+        where there are none.
+
+        Raises: as `transcribe`.
+        """
+        ...
+
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """The same recording, heard with the names in `hints` in mind, the likeliest last.
 
         With its noise turned down, where `first` was heard so. Only words inside the time that `first` has
-        words for: beyond it they would be inventions. Its
-        confidence is the first hearing's, since that of words which were asked for means nothing.
+        words for: beyond it they would be inventions. Its confidence is that of such hearings where they
+        were measured, else the first hearing's.
 
         Raises: as `transcribe`.
         """

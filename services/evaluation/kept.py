@@ -40,6 +40,7 @@ T = TypeVar("T")
 _HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
 _HEARING, _DECODED = TypeAdapter(Transcript), TypeAdapter(Decoded)
 _PERHAPS: TypeAdapter[Transcript | None] = TypeAdapter(Transcript | None)
+_WORDS = TypeAdapter(str)
 _READING: TypeAdapter[Reading | None] = TypeAdapter(Reading | None)
 
 
@@ -109,6 +110,13 @@ class KeptEars:
         asked = [self._name, "denoised", _bytes(recording), language]
         return self._kept.answer(
             "hearings", asked, _PERHAPS, lambda: self._ears.transcribe_denoised(recording, language)
+        )
+
+    def quiet_words(self, recording: Recording, language: str) -> str:
+        """See `Transcriber.quiet_words`."""
+        asked = [self._name, "quiet", _bytes(recording), language]
+        return self._kept.answer(
+            "hearings", asked, _WORDS, lambda: self._ears.quiet_words(recording, language)
         )
 
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:

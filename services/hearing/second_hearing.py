@@ -8,6 +8,8 @@ it had not been (ADR 74).
 Where the whole hearing is in doubt and there is noise, the recording is heard with that turned down as well,
 and the one stands of which more is understood; with as much, the first (ADR 75).
 
+What was said too quietly for any of these is heard by itself, and a doubt (ADR 78).
+
 A recogniser that is given the menu's words ahead of a recording invents orders out of silence and noise. But
 where the first hearing made no sense in one place ("a medium roast double shot marker"), they settle most
 such places rightly ("mocha"). So the second hearing only ever replaces a first one that has words in it which
@@ -17,7 +19,7 @@ what was heard first beside it, since a wish off the menu would sound like its n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 import jellyfish
@@ -52,10 +54,20 @@ def hear(
     recording: Recording, language: str, menu: Menu, menu_version: int, ears: Transcriber, *, floor: float
 ) -> Heard:
     """What is heard in a recording; the transcript's `first_heard` is filled when the second hearing replaced
-    the first. `floor`: the ASR confidence (0..1) from which a fitted hearing may stand.
+    the first, and `quiet` where something was said too quietly to be heard with it. `floor`: the ASR
+    confidence (0..1) from which a fitted hearing may stand.
 
     Raises: as `Transcriber.transcribe`.
     """
+    heard = _hear(recording, language, menu, menu_version, ears, floor)
+    if heard.transcript.nothing_was_said or not (quiet := ears.quiet_words(recording, language)):
+        return heard
+    return replace(heard, transcript=heard.transcript.model_copy(update={"quiet": quiet}))
+
+
+def _hear(
+    recording: Recording, language: str, menu: Menu, menu_version: int, ears: Transcriber, floor: float
+) -> Heard:
     if (plain := _plain(recording, language, menu, menu_version, ears, floor)) is not None:
         return plain
     heard = _read(ears.transcribe(recording, language), menu, menu_version)
@@ -77,7 +89,8 @@ def hear(
     if other is None or not _better(other, evidence):
         return heard
     alike, overruled = replaced(first, again, language_of(menu))
-    told = {"first_heard": first.text, "alike": alike, "overruled": overruled}
+    told = {"first_heard": first.text, "first_confidence": first.confidence}
+    told |= {"alike": alike, "overruled": overruled}
     return Heard(again.model_copy(update=told), other)
 
 

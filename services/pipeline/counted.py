@@ -46,7 +46,7 @@ _KINDS: tuple[tuple[str, type[SaycartError] | tuple[type[SaycartError], ...]], .
     ("input", InputError),
 )
 _UNREAD = frozenset({TooMuchToRead.code, UnknownLanguage.code})
-_HEARING = frozenset({"nothing_heard", "heard_again"})
+_HEARING = frozenset({"nothing_heard", "heard_again", "heard_quietly"})
 _ENDS = {State.IN_REVIEW: "review", State.FAILED: "error"}
 
 # What an alert looks for, though it be one in a month.

@@ -178,6 +178,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         menu,
         transcript,
         evidence_of(order, menu),
+        asr_threshold=tools.asr_threshold,
         field_threshold=tools.field_threshold,
         max_total=tools.max_order_total,
         borne_out=readers is not None and readers.get("borne_out", False),

@@ -100,7 +100,7 @@ def prediction(case: Case, at: Setting) -> dict[str, Any]:
     vouched = agreed.verdict is Verdict.VOUCHED
     judged = judge_drafted(
         draft, case.menu, transcript, case.evidence,
-        field_threshold=0.0, max_total=math.inf, vouched=vouched,  # type: ignore[arg-type]
+        asr_threshold=0.0, field_threshold=0.0, max_total=math.inf, vouched=vouched,  # type: ignore[arg-type]
     )  # fmt: skip
     question = question_about(told, draft, judged.findings, case.menu.menu, most=math.inf, ask_at=at.ask)
     findings = [*judged.findings, *findings_of(told, case.menu.menu, question)]

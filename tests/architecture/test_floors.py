@@ -134,7 +134,7 @@ def test_no_circle_of_rooms() -> None:
 
 
 HOSTS: dict[str, str | tuple[str, ...]] = {
-    "faster_whisper": "services.engines.recognition.whisper",
+    "faster_whisper": ("services.engines.recognition.whisper", "services.engines.recognition.quiet"),
     "av": "services.engines",
     "xllamacpp": ("services.engines.servers.llama_server", "services.engines.reader_server.llama"),
     "llguidance": (

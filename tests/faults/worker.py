@@ -51,6 +51,9 @@ class ShortTranscriber:
 
     transcribe_denoised = transcribe_fitted
 
+    def quiet_words(self, recording: Recording, language: str) -> str:
+        return ""
+
     def hear_again(self, recording: Recording, first: Transcript, hints: object) -> Transcript:
         return first
 

@@ -63,6 +63,9 @@ class Says:
 
     transcribe_denoised = transcribe_fitted
 
+    def quiet_words(self, recording: Recording, language: str) -> str:
+        return ""
+
     def hear_again(self, recording: Recording, first: Transcript, hints: Any) -> Transcript:
         return first
 

@@ -67,6 +67,10 @@ class TimedEars:
         asked = ["denoised", _digest(recording), language]
         return self._timed(asked, lambda: self._ears.transcribe_denoised(recording, language))
 
+    def quiet_words(self, recording: Recording, language: str) -> str:
+        """None, likewise."""
+        return ""
+
     def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
         """See `Transcriber.hear_again`."""
         asked = ["again", _digest(recording), first.model_dump(mode="json"), list(hints)]

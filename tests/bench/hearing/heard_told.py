@@ -58,7 +58,7 @@ def accepted(transcript: Transcript, cart: CartDraft | None, evidence: Evidence)
         return False
     menu = evidence.menu
     fields = field_confidences(cart, evidence, transcript)
-    found = [*check_hearing(transcript), *check_fields(fields, settings().field_threshold, cart, menu)]
+    found = [*check_hearing(transcript, FLOOR), *check_fields(fields, settings().field_threshold, cart, menu)]
     blocking = [finding for finding in found if finding.severity is Severity.BLOCKING]
     return not doubts(transcript, blocking, asr_threshold=settings().asr_threshold)
 

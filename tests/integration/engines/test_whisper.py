@@ -24,12 +24,17 @@ from infra.sql.database import Database
 from infra.weights.models import resolve
 from schemas.errors import AudioDamaged, EngineMisconfigured, UnsupportedAudio
 from services.bootstrap import bootstrap
+from services.checks.evidence import check_quiet
 from services.engines.ports import Recording
 from services.engines.recognition import audio_parent
 from services.engines.recognition.audio import DecodeLimits, read
 from services.engines.recognition.confidence import agreement, is_measured
 from services.engines.recognition.encoded import Encoded, fitting
-from services.engines.recognition.whisper import WhisperTranscriber
+from services.engines.recognition.whisper import (
+    Segment,
+    WhisperTranscriber,
+    is_phantom,
+)
 from services.hearing.second_hearing import hear
 from services.hearing.second_recogniser import SURE, with_witness
 from services.pipeline import stages
@@ -102,6 +107,40 @@ def test_no_order_is_invented(ears: WhisperTranscriber, tmp_path: Path, name: st
     assert heard.confidence == 0
     assert heard.words == ()
     assert heard.duration_s == pytest.approx(NOTHING[name].size / RATE)
+
+
+DISHES = " Pitmaster burger, cheddar bacon, jalapenos, raw onion, pickles, slaw on top."
+
+
+@pytest.mark.parametrize(
+    ("text", "measures", "said"),
+    [
+        (DISHES, (-0.44, 0.84, 1.1), True),  # heard rightly, in a synthetic voice
+        (" .", (-0.82, 0.78, 0.58), False),  # white noise
+        (" You", (-1.16, 0.82, 0.27), False),  # a hum
+        (" I'm sorry, I'm sorry, I'm sorry,", (-0.17, 0.81, 12.8), False),  # another
+        (" Thank you.", (-1.1, 0.2, 0.6), False),
+    ],
+)
+def test_what_was_never_said_is_told_by_two_measures(
+    text: str, measures: tuple[float, float, float], said: bool
+) -> None:
+    avg_logprob, no_speech, compression = measures
+    assert is_phantom(Segment(text, (), avg_logprob, no_speech, compression)) is not said
+
+
+def test_words_of_a_voice_that_drops_are_no_silence(ears: WhisperTranscriber, tmp_path: Path) -> None:
+    """A muffin said at a sixteenth of the loudness: cut off, it leaves an order without a muffin."""
+    voice = decode_audio(str(RECORDINGS / "hc-02.flac"), RATE).copy()
+    loud = stored(save(tmp_path / "loud.wav", voice))
+    voice[int(4.3 * RATE) :] *= 10 ** (-24 / 20)
+    dropped = stored(save(tmp_path / "dropped.wav", voice))
+    menu = sample_menu("harbor-coffee")
+    heard = [hear(one, "en", menu, 1, ears, floor=0.72).transcript for one in (loud, dropped)]
+    assert ["muffin" in one.text for one in heard] == [True, False]
+    assert heard[0].quiet is None
+    assert "muffin" in (heard[1].quiet or "")
+    assert [found.code for found in check_quiet(heard[1])] == ["heard_quietly"]
 
 
 def samples() -> list[dict[str, str]]:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from schemas.question import Choice, Question
 from schemas.transcript import Transcript, Word
-from services.checks.evidence import ALIKE, check_hearing
+from services.checks.evidence import ALIKE, check_hearing, check_quiet
+from services.checks.questions import HEARD, settled_by
 from services.hearing.second_hearing import MAX_HINTS, hear, hints, replaced
 from services.reading.language.language import language
 from services.reading.order import read_order
@@ -123,7 +125,7 @@ def test_a_clearer_second_hearing_replaces_the_first_and_is_shown(first: str, se
     assert transcript.text == second
     assert transcript.first_heard == first
     assert len(ears.hinted) == 1
-    (finding,) = check_hearing(transcript)
+    (finding,) = check_hearing(transcript, FLOOR)
     assert (finding.code, finding.severity.value) == ("heard_again", "blocking")
     assert first in finding.message
 
@@ -149,8 +151,23 @@ def test_hints_are_few_and_the_likeliest_stand_last() -> None:
     assert "onion rings" in found[-3:]
 
 
+@pytest.mark.parametrize("plain", [True, False])
+def test_what_was_said_quietly_beside_an_order_is_a_doubt_and_no_part_of_it(plain: bool) -> None:
+    heard = Transcript(text="a small latte", confidence=0.95)
+    ears = ScriptedTranscriber([heard], fitted=heard if plain else None, quiet="with no milk")
+    transcript = hear(RECORDING, "en", CAFE, 1, ears, floor=FLOOR).transcript
+    assert (transcript.text, transcript.quiet) == ("a small latte", "with no milk")
+    (finding,) = check_quiet(transcript)
+    assert (finding.code, finding.severity.value) == ("heard_quietly", "blocking")
+    assert "with no milk" in finding.message
+    question = Question(
+        id=HEARD, text="?", answers=(Choice(id="yes", text="yes"), Choice(id="no", text="no"))
+    )
+    assert not settled_by(question, finding), "a yes is easily said to what is left"
+
+
 def test_a_transcript_heard_once_has_no_finding() -> None:
-    assert check_hearing(Transcript(text="a latte", confidence=1.0)) == []
+    assert check_hearing(Transcript(text="a latte", confidence=1.0), FLOOR) == []
 
 
 def spoken(text: str, **sure: float) -> Transcript:
@@ -181,7 +198,19 @@ def test_only_an_unsure_word_that_sounds_alike_is_put_right_without_a_look(
     ears = ScriptedTranscriber([first], again=spoken(second))
     transcript = hear(RECORDING, "en", CAFE, 1, ears, floor=FLOOR).transcript
     assert transcript.text == second
-    assert [f.severity.value for f in check_hearing(transcript)] == [severity]
+    assert [f.severity.value for f in check_hearing(transcript, FLOOR)] == [severity]
+
+
+def test_a_word_is_put_right_without_a_look_only_in_a_recording_that_was_heard_well() -> None:
+    first = spoken("a large maca please", maca=0.4).model_copy(update={"confidence": FLOOR - 0.01})
+    ears = ScriptedTranscriber([first], again=spoken("a large mocha please"))
+    transcript = hear(RECORDING, "en", CAFE, 1, ears, floor=FLOOR).transcript
+    assert (transcript.confidence, transcript.first_confidence) == (0.9, FLOOR - 0.01)
+    assert [f.severity.value for f in check_hearing(transcript, FLOOR)] == ["blocking"]
+    older = transcript.model_copy(
+        update={"first_confidence": None}
+    )  # of an older release: the first's is its own
+    assert [f.severity.value for f in check_hearing(older, FLOOR)] == ["info"]
 
 
 def test_what_was_only_heard_the_second_time_is_never_put_right() -> None:

@@ -223,11 +223,11 @@ def test_a_second_hearing_is_borne_out_without_getting_surer() -> None:
     again = unsure(confidence=0.95).model_copy(update={"first_heard": "a large ladder with oat milk"})
     transcript, _ = asked(again, speech(SAID))
     assert (transcript.agreed, transcript.confidence) == (True, 0.95)
-    assert [f.severity.value for f in check_hearing(transcript)] == ["info"]
+    assert [f.severity.value for f in check_hearing(transcript, 0.72)] == ["info"]
     below = again.model_copy(update={"confidence": 0.5})
     assert asked(below, speech(SAID))[0].confidence == 0.5
     other, _ = asked(again, speech("a small latte"))
-    assert [f.severity.value for f in check_hearing(other)] == ["blocking"]
+    assert [f.severity.value for f in check_hearing(other, 0.72)] == ["blocking"]
 
 
 def test_the_shipped_pair_is_measured_one_way_and_under_the_floor() -> None:

@@ -119,7 +119,7 @@ def test_a_line_that_was_left_open_is_quoted() -> None:
 
 def test_a_second_hearing_is_asked_about_in_both_words() -> None:
     heard = Transcript(text="two large lattes", confidence=0.9, first_heard="two large ladders")
-    (finding,) = check_hearing(heard)
+    (finding,) = check_hearing(heard, 0.72)
     assert finding.message == "Did you say “two large lattes”? At first it sounded like “two large ladders”."
 
 
