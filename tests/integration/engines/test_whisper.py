@@ -28,12 +28,13 @@ from services.checks.evidence import check_quiet
 from services.engines.ports import Recording
 from services.engines.recognition import audio_parent
 from services.engines.recognition.audio import DecodeLimits, read
-from services.engines.recognition.confidence import agreement, is_measured
+from services.engines.recognition.confidence import agreement, calibrated, is_measured
 from services.engines.recognition.encoded import Encoded, fitting
 from services.engines.recognition.whisper import (
     Segment,
     WhisperTranscriber,
     is_phantom,
+    mean_probability,
 )
 from services.hearing.second_hearing import hear
 from services.hearing.second_recogniser import SURE, with_witness
@@ -194,7 +195,8 @@ def test_a_second_hearing_adds_nothing_outside_the_first(ears: WhisperTranscribe
     again = ears.hear_again(recording, first, ("latte", "oat milk", "blueberry muffin"))
     assert {"latte", "oat", "milk"} <= {word.text.strip(",.?!").casefold() for word in again.words}
     assert again.text == " ".join(word.text for word in again.words)
-    assert again.confidence == first.confidence
+    assert is_measured(again.source)
+    assert again.confidence == calibrated(mean_probability(again.words), again.source)
     # Made shorter, the first hearing bounds what the second may add.
     half = first.model_copy(update={"words": first.words[: len(first.words) // 2]})
     short = ears.hear_again(recording, half, ("latte", "oat milk"))
