@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.bench.hearing.calibrate_hinted import Mix
 from tests.bench.hearing.heard_reviews import counted, scored, table, why
+from tests.stand_ins import sample_menu
 from tests.unit.evaluation_rows import gold_row, prediction
 
 
@@ -43,3 +45,18 @@ def test_sealed_rows_are_refused(tmp_path: Path, name: str) -> None:
     gold.write_text(json.dumps(gold_row("a")))
     with pytest.raises(SystemExit, match="sealed"):
         scored(gold, gold)
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("2 small lattes, please, and a mocha", True),  # written otherwise
+        ("two small ladders and a mocha", False),  # an item is lost
+        ("three small lattes and a mocha", False),
+        ("two small lattes and a mocha with oat milk", False),
+    ],
+)
+def test_a_spoken_order_was_heard_right_where_its_words_mean_what_was_said(text: str, right: bool) -> None:
+    order = {"text": "Two small lattes and a mocha."}
+    mix = Mix("a", "clean", sample_menu("harbor-coffee"), order, people=False, made=None)
+    assert mix.right(text) is right
