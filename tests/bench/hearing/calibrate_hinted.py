@@ -105,8 +105,8 @@ def heard_row(mix: Mix, ears: Transcriber, floor: float, folder: Path) -> dict[s
         "source": heard.source,
         "text": heard.text,
         "raw": mean_probability(heard.words),
-        "confidence": heard.confidence,
         "first": heard.first_heard,
+        "first_confidence": heard.first_confidence,
         "right": bool(heard.text) and mix.right(heard.text),
     }
 
@@ -127,6 +127,15 @@ def hear_all(mixes: Iterator[Mix], kept: Path) -> list[dict[str, Any]]:
     finally:
         box.close()
     return list(known.values())
+
+
+def told_by_first(rows: list[dict[str, Any]], floor: float) -> dict[str, list[bool]]:
+    """Whether each was right, by whether the hearing that it replaced was sure enough."""
+    found: dict[str, list[bool]] = {"under the floor": [], "at the floor or over it": []}
+    under, over = found.values()
+    for row in rows:
+        (under if row["first_confidence"] < floor else over).append(row["right"])
+    return found
 
 
 def told_of(rows: list[dict[str, Any]], snrs: list[int]) -> str:
@@ -153,6 +162,8 @@ def main() -> None:
     counts = Counter((row["level"], "right" if row["right"] else "wrong") for row in rows)
     for (level, how), count in sorted(counts.items()):
         print(f"{level}: {count} {how}")
+    for name, some in told_by_first(rows, settings().asr_threshold).items():
+        print(f"the first hearing {name}: {sum(some)} right of {len(some)}")
     scores, labels = np.array([row["raw"] for row in rows]), np.array([row["right"] for row in rows])
     table = isotonic(scores, labels)
     key = rows[0]["source"]
