@@ -5,8 +5,8 @@
 BASE is what `unpack.py` made, with the `tokenizer.json` of the model beside it; SPOKEN as `spoken.py` says. Each
 recording is heard anew each time (`sounds.py`), half of the time behind names of its menu, as a second hearing
 is. It goes on for so many seconds, the rate falling with them, and OUT gets an adapter as peft writes one, and
-`trained.json`. `--tell FOLDER`: spoken orders that are not learned from, whose wrong words are counted before
-and after.
+`trained.json`. `--tell FOLDER`: spoken orders that are not learned from, whose wrong words are counted afterwards
+(with `--steps 0` those of the base).
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def wrong_words(said: str, heard: str) -> tuple[int, int]:
     return costs[-1], len(a)
 
 
-def tell(model: Any, pool: Pool, mel: Tensor, writer: Writer, when: str) -> dict[str, float]:
+def tell(model: Any, pool: Pool, mel: Tensor, writer: Writer) -> dict[str, float]:
     """Share of wrong words of recordings that are not learned from: clean, in babble, and with names."""
     found = dict[str, float]()
     for name, chances, named in (
@@ -194,7 +194,7 @@ def tell(model: Any, pool: Pool, mel: Tensor, writer: Writer, when: str) -> dict
                 one = wrong_words(order.text, text)
                 wrong, said = wrong + one[0], said + one[1]
         found[name] = round(wrong / said, 4)
-        print(when, name, found[name], flush=True)
+        print(name, found[name], flush=True)
     return found
 
 
@@ -253,17 +253,14 @@ def main() -> None:
     from transformers import WhisperForConditionalGeneration
 
     torch.manual_seed(args.seed)
+    if args.device == "cuda":
+        torch.backends.cuda.cufft_plan_cache.max_size = 64  # each plan keeps memory of its own
     writer = Writer(Tokenizer.from_file(str(args.base / "tokenizer.json")))
     model: Any = WhisperForConditionalGeneration.from_pretrained(args.base, dtype=torch.float32)
     config = LoraConfig(r=args.rank, lora_alpha=args.rank, lora_dropout=0.0, target_modules=LAYERS)
     config.base_model_name_or_path = args.name
     model = model.to(args.device)
     mel = mel_filters().to(args.device)
-    other = Pool(args.tell or args.spoken, args.device)
-    told = dict[str, Any]()
-    if args.tell:
-        other.look()
-        told["before"] = tell(model, other, mel, writer, "before")
     model = get_peft_model(model, config).train()
     pool = Pool(args.spoken, args.device)
     cost = fit(model, pool, mel, writer, args)
@@ -271,8 +268,11 @@ def main() -> None:
     for name, value in model.named_parameters():
         if "lora_" in name:
             value.data = value.data.half().float()  # as it is kept
+    told = dict[str, Any]()
     if args.tell:
-        told["after"] = tell(model, other, mel, writer, "after")
+        other = Pool(args.tell, args.device)
+        other.look()
+        told["wrong_words"] = tell(model, other, mel, writer)
     args.out.mkdir(parents=True, exist_ok=True)
     config.base_model_name_or_path = args.name
     model.half().save_pretrained(args.out)

@@ -64,6 +64,12 @@ def loudness(sound: Tensor) -> Tensor:
     return stretches.sort().values[len(stretches) // 2 :].mean().sqrt().clamp_min(1e-5)
 
 
+def round_length(length: int) -> int:
+    """The next power of two: a GPU plans a Fourier transform anew for each length, which takes far longer than
+    the transform."""
+    return 1 << (length - 1).bit_length()
+
+
 def at_pace(sound: Tensor, pace: float) -> Tensor:
     """Faster and higher, as a tape would run."""
     return interpolate(sound[None, None], size=max(FFT, int(len(sound) / pace)), mode="linear")[0, 0]
@@ -76,7 +82,7 @@ def in_room(sound: Tensor, echo_s: float, wet: float) -> Tensor:
     echo = torch.randn(n, device=sound.device) * fall
     echo *= wet / echo.square().sum().sqrt()
     echo[0] += 1.0
-    size = len(sound) + n
+    size = round_length(len(sound) + n)
     spectrum = torch.fft.rfft(sound, size) * torch.fft.rfft(echo, size)
     return torch.fft.irfft(spectrum, size)[: len(sound)]
 
@@ -96,15 +102,17 @@ def talk(others: Sequence[Tensor], length: int, draw: torch.Generator) -> Tensor
 
 def noise(length: int, slope: float, device: torch.device) -> Tensor:
     """Noise whose power falls with frequency to the power of `slope` (0 white, 1 pink, 2 brown)."""
-    spectrum = torch.fft.rfft(torch.randn(length, device=device))
+    size = round_length(length)
+    spectrum = torch.fft.rfft(torch.randn(size, device=device))
     bins = torch.arange(1, len(spectrum) + 1, device=device)
-    return torch.fft.irfft(spectrum * bins ** (-slope / 2), length)
+    return torch.fft.irfft(spectrum * bins ** (-slope / 2), size)[:length]
 
 
 def band(sound: Tensor, low: float, high: float) -> Tensor:
-    spectrum = torch.fft.rfft(sound)
+    size = round_length(len(sound))
+    spectrum = torch.fft.rfft(sound, size)
     at = torch.linspace(0, RATE / 2, len(spectrum), device=sound.device)
-    return torch.fft.irfft(spectrum * ((at >= low) & (at <= high)), len(sound))
+    return torch.fft.irfft(spectrum * ((at >= low) & (at <= high)), size)[: len(sound)]
 
 
 def as_heard(
@@ -145,7 +153,7 @@ def features(sounds: Sequence[Tensor], mel: Tensor, whole: bool) -> Tensor:
     `whole`: windows of 30 s, and else as long as the longest recording and 2 s.
     """
     lengths = [min(len(one), RATE * 30 - HOP) + HOP for one in sounds]
-    longest = max(lengths)
+    longest = -(-max(lengths) // RATE) * RATE + FFT  # in whole seconds, for the same reason as `round_length`
     batch = torch.stack([pad(one[: n - HOP], (0, longest - min(len(one), n - HOP))) for one, n in zip(sounds, lengths, strict=True)])
     window = torch.hann_window(FFT, device=batch.device)
     power = torch.stft(batch, FFT, HOP, window=window, return_complex=True)[..., :-1].abs() ** 2

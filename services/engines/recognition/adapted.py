@@ -1,0 +1,85 @@
+"""A recogniser's LoRA adapter, worked into its weights.
+
+CTranslate2 takes no adapters, so the weights with the adapter in them are written once, as a model of their
+own: they are hearing as fast as those without. An adapter is kept as peft writes it (`reader/adapters.py`).
+
+Cost: 0.15 GB on disk and a second for the base model.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.errors import EngineMisconfigured
+from services.engines.reader.adapters import CONFIG, WEIGHTS, read, release
+from services.engines.recognition import ctranslate2_file
+from services.engines.recognition.parts import part_of
+
+_NAME = re.compile(r"base_model\.model\.model\.(.+)\.lora_A\.weight")
+_MODEL = "model.bin"
+
+Array = npt.NDArray[Any]
+
+
+def adapted(model: Path, adapter: Path, models_dir: Path) -> Path:
+    """The folder of `model` with `adapter` in it, written under `models_dir` the first time.
+
+    Raises:
+        EngineMisconfigured: no adapter, or one of another model.
+    """
+    out = models_dir / "adapters" / f"{model.name}-{release(adapter)}"
+    if not out.exists():
+        unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        for file in model.iterdir():
+            if file.name != _MODEL:
+                shutil.copy(file, unfinished)
+        write(model / _MODEL, adapter, unfinished / _MODEL)
+        try:
+            unfinished.rename(out)
+        except OSError:  # another process was sooner
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return out
+
+
+def write(model: Path, adapter: Path, out: Path) -> None:
+    """`model`, a file of CTranslate2, to `out` with the adapter in it. Raises as `adapted`."""
+    try:
+        weights = ctranslate2_file.read(model)
+        config = json.loads((adapter / CONFIG).read_text())
+        tensors = merged(weights.tensors, read(adapter / WEIGHTS), config["lora_alpha"] / config["r"])
+    except (OSError, ValueError, KeyError, struct.error) as error:
+        raise EngineMisconfigured(
+            f"The adapter in {adapter} can't be worked into {model}: {error!r:.100}",
+            hint="Name an adapter that was trained on this model; those of a release are under infra/adapters.",
+        ) from None
+    ctranslate2_file.write(replace(weights, tensors=tensors), out)
+
+
+def merged(tensors: dict[str, Array], adapter: dict[str, Array], scale: float) -> dict[str, Array]:
+    """The weights with `scale` times each layer's product of its two small matrices added.
+
+    Raises:
+        KeyError, ValueError: a layer that is not there, or of another size.
+    """
+    found = dict(tensors)
+    for name, down in adapter.items():
+        if told := _NAME.fullmatch(name):
+            part = part_of(told[1])
+            up = adapter[name.replace("lora_A", "lora_B")]
+            whole = found[f"{part.tensor}/weight"].astype(np.float32)
+            block = np.split(whole, part.blocks)[part.block]  # a view
+            block += scale * (up.astype(np.float32) @ down.astype(np.float32))
+            found[f"{part.tensor}/weight"] = whole.astype(tensors[f"{part.tensor}/weight"].dtype)
+    return found
