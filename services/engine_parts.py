@@ -46,19 +46,33 @@ class EngineParts:
         return self._transcriber(name, role="second_hearing") if name else None
 
     def _transcriber(self, name: str, role: str = "hearing", denoiser: Denoiser | None = None) -> Transcriber:
+        from pathlib import Path
+
         from infra.weights.models import resolve
+        from services.engines.recognition.adapted import adapted, adapter_of, languages
+        from services.engines.recognition.by_language import ByLanguage
         from services.engines.recognition.whisper import WhisperTranscriber
 
         config = self.settings
-        return WhisperTranscriber(
-            resolve(name, config.models_dir),
-            name=name,
-            device=config.whisper_device,
-            threads=config.whisper_threads,
-            role=role,
-            fits=config.whisper_fitted,
-            denoiser=denoiser,
-        )
+
+        def ears(path: str, name: str) -> WhisperTranscriber:
+            return WhisperTranscriber(
+                path,
+                name=name,
+                device=config.whisper_device,
+                threads=config.whisper_threads,
+                role=role,
+                fits=config.whisper_fitted,
+                denoiser=denoiser,
+            )
+
+        path = resolve(name, config.models_dir)
+        plain = ears(path, name)
+        adapter = adapter_of(name) if config.whisper_adapters else None
+        if adapter is None:
+            return plain
+        trained = ears(str(adapted(Path(path), adapter, config.models_dir)), adapter.name)
+        return ByLanguage(dict.fromkeys(languages(adapter), trained), plain)
 
     @tracing.traced("decode audio")
     def decode_audio(self, file: Path) -> Samples:

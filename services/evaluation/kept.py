@@ -33,6 +33,7 @@ from services.engines.masks.labels import Labels
 from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
 from services.engines.reader.adapters import release
 from services.engines.reader.reading import Sheet
+from services.engines.recognition.adapted import adapter_of
 from services.pipeline.ports import Tools
 
 T = TypeVar("T")
@@ -168,15 +169,19 @@ def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
     kept, config = Kept(folder), parts.settings
     model = f"{config.llm_dialect}:{config.llm_model}"
     reader = release(parts.adapter) if parts.adapter else ""
-    device = config.whisper_device
+
+    def ears_of(ears: Transcriber, model: str) -> KeptEars:
+        adapter = adapter_of(model) if config.whisper_adapters else None
+        told = [model, config.whisper_device, *([release(adapter)] if adapter else [])]
+        return KeptEars(ears, "/".join(told), kept)
 
     def second() -> Transcriber | None:
         ears = parts.second_transcriber
-        return KeptEars(ears, f"{config.whisper_second}/{device}", kept) if ears else None
+        return ears_of(ears, config.whisper_second) if ears else None
 
     tools = replace(
         parts.tools,
-        transcriber=lambda: KeptEars(parts.transcriber, f"{config.whisper_model}/{device}", kept),
+        transcriber=lambda: ears_of(parts.transcriber, config.whisper_model),
         second_transcriber=second,
         decoder=lambda: KeptDecoder(parts.decoder, model, kept, reader),
         readers=lambda: KeptDecoder(parts.readers, model, kept, reader),

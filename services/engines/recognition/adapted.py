@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import struct
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from infra.weights.models import lock
 from schemas.errors import EngineMisconfigured
-from services.engines.reader.adapters import CONFIG, WEIGHTS, read, release
+from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, made_for, read, release
 from services.engines.recognition import ctranslate2_file
 from services.engines.recognition.parts import part_of
 
@@ -31,25 +33,48 @@ _MODEL = "model.bin"
 Array = npt.NDArray[Any]
 
 
+def adapter_of(name: str) -> Path | None:
+    """The folder of the adapter that was trained on a recogniser, given its name in the model lock."""
+    return made_for(name) if name in lock().names else None
+
+
+def languages(adapter: Path) -> tuple[str, ...]:
+    """Those that it was trained for (`en`); in others the recogniser may hear worse with it."""
+    return tuple(json.loads((adapter / CARD).read_text())["languages"])
+
+
 def adapted(model: Path, adapter: Path, models_dir: Path) -> Path:
-    """The folder of `model` with `adapter` in it, written under `models_dir` the first time.
+    """The folder of `model` with `adapter` in it, written among the weights the first time, or, where these
+    can't be written to as in a container, where temporary files go.
 
     Raises:
         EngineMisconfigured: no adapter, or one of another model.
+        OSError: neither folder can be written to.
     """
-    out = models_dir / "adapters" / f"{model.name}-{release(adapter)}"
-    if not out.exists():
-        unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
+    name = release(adapter)
+    if (out := models_dir / "adapters" / name).exists():
+        return out
+    try:
+        return _written(model, adapter, out)
+    except OSError:
+        out = Path(tempfile.gettempdir()) / "adapters" / name
+        return out if out.exists() else _written(model, adapter, out)
+
+
+def _written(model: Path, adapter: Path, out: Path) -> Path:
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    for file in model.iterdir():
+        if file.name != _MODEL:
+            shutil.copy(file, unfinished)
+    write(model / _MODEL, adapter, unfinished / _MODEL)
+    try:
+        unfinished.rename(out)
+    except OSError:
         shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
-        for file in model.iterdir():
-            if file.name != _MODEL:
-                shutil.copy(file, unfinished)
-        write(model / _MODEL, adapter, unfinished / _MODEL)
-        try:
-            unfinished.rename(out)
-        except OSError:  # another process was sooner
-            shutil.rmtree(unfinished, ignore_errors=True)
+        if not out.exists():  # else another process was sooner
+            raise
     return out
 
 
@@ -62,7 +87,7 @@ def write(model: Path, adapter: Path, out: Path) -> None:
     except (OSError, ValueError, KeyError, struct.error) as error:
         raise EngineMisconfigured(
             f"The adapter in {adapter} can't be worked into {model}: {error!r:.100}",
-            hint="Name an adapter that was trained on this model; those of a release are under infra/adapters.",
+            hint="Name one that was trained on this model; those of a release are under infra/adapters.",
         ) from None
     ctranslate2_file.write(replace(weights, tensors=tensors), out)
 

@@ -1,12 +1,15 @@
 """Train a LoRA adapter of Whisper on spoken orders, in the training environment, wherever torch does.
 
-    python -m services.training.recogniser.fit BASE SPOKEN OUT --within 300 [--device cuda] [--rank 32]
+    python -m services.training.recogniser.fit BASE SPOKEN.npz OUT --name faster-whisper-base --within 300
 
-BASE is what `unpack.py` made, with the `tokenizer.json` of the model beside it; SPOKEN as `spoken.py` says. Each
-recording is heard anew each time (`sounds.py`), half of the time behind names of its menu, as a second hearing
-is. It goes on for so many seconds, the rate falling with them, and OUT gets an adapter as peft writes one, and
-`trained.json`. `--tell FOLDER`: spoken orders that are not learned from, whose wrong words are counted afterwards
-(with `--steps 0` those of the base).
+BASE is what `unpack.py` made, with the model's `tokenizer.json` beside it; SPOKEN what `pack.py` made. Each
+recording is heard anew each time (`sounds.py`), half of the time behind names of its menu, as a second
+hearing is, and half of the time in a window of its own length, as a fitted one. It goes on for `--within`
+seconds, the rate falling with them. OUT gets an adapter as peft writes one, and `trained.json`. `--tell`:
+packed orders that are not learned from, whose wrong words are counted afterwards (with `--steps 0` those of
+the base).
+
+Cost: 195 s on an H100, two beside it (docs/training.md); not measured on a CPU.
 """
 
 from __future__ import annotations
@@ -21,7 +24,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from peft import LoraConfig, get_peft_model
 from torch import Tensor
@@ -30,43 +32,20 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers.modeling_outputs import BaseModelOutput
 
 from services.training.recogniser import sounds
-from services.training.recogniser.spoken import Order, Writer, hints, orders
+from services.training.recogniser.spoken import Writer, hints, orders, wrong_words
 
 LAYERS = r".*\.(q_proj|k_proj|v_proj|out_proj|fc1|fc2)"
-IGNORED = -100
+IGNORED, LANGUAGE = -100, "en"
 MOST_WRITTEN, TOLD_AT_ONCE = 70, 48
 BABBLE = replace(sounds.CLEAN, talk=1.0, talk_db=(5.0, 5.0))
 
 
-def decoded(file: Path) -> Tensor:
-    import soundfile
-
-    samples, rate = soundfile.read(file, dtype="int16")
-    if rate != sounds.RATE:
-        raise SystemExit(f"{file}: {rate} samples a second, not {sounds.RATE}")
-    return torch.from_numpy(np.ascontiguousarray(samples))
-
-
 class Pool:
-    """Recordings on the device, each read once; some more each time that `look` is called."""
+    """Orders whose recordings are on the device."""
 
-    def __init__(self, folder: Path, device: str) -> None:
-        self._folder, self._device = folder, device
-        self._known: dict[Path, Tensor] = {}
-        self.orders: list[Order] = []
-
-    def look(self) -> None:
-        self.orders = orders(self._folder)
-        for order in self.orders:
-            if order.file not in self._known:
-                self._known[order.file] = decoded(order.file).to(self._device)
-
-    def sound(self, order: Order) -> Tensor:
-        return self._known[order.file]
-
-    @property
-    def sounds(self) -> list[Tensor]:
-        return list(self._known.values())
+    def __init__(self, file: Path, device: str) -> None:
+        self.orders = orders(file)
+        self.sounds = [torch.from_numpy(one.samples).to(device) for one in self.orders]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +64,31 @@ def mel_filters() -> Tensor:
     return torch.from_numpy(WhisperFeatureExtractor().mel_filters.T.copy()).float()
 
 
-def batches(size: int, pool: Pool, draw: random.Random) -> Iterator[list[Order]]:
-    """Without end: each round all orders in another way, those of like length together."""
+def batches(size: int, pool: Pool, draw: random.Random) -> Iterator[list[int]]:
+    """Numbers of orders, without end: each round all in another way, those of like length together."""
     while True:
-        pool.look()
-        shuffled = sorted(pool.orders, key=lambda o: len(pool.sound(o)) * draw.uniform(0.8, 1.25))
+        numbers = range(len(pool.orders))
+        shuffled = sorted(numbers, key=lambda n: len(pool.sounds[n]) * draw.uniform(0.8, 1.25))
         groups = [shuffled[i : i + size] for i in range(0, len(shuffled), size)]
         draw.shuffle(groups)
         yield from groups
 
 
 def shown(
-    some: Sequence[Order], pool: Pool, mel: Tensor, writer: Writer, draw: random.Random, torch_draw: torch.Generator
+    some: Sequence[int],
+    pool: Pool,
+    mel: Tensor,
+    writer: Writer,
+    draw: random.Random,
+    torch_draw: torch.Generator,
 ) -> Shown:
     device = mel.device
     heard = sounds.batch(
-        [pool.sound(o) for o in some], pool.sounds, mel, sounds.Chances(), torch_draw, draw.random() < 0.5
+        [pool.sounds[n] for n in some], pool.sounds, mel, sounds.Chances(), torch_draw, draw.random() < 0.5
     )
     rows, targets = [], []
-    for order, span in zip(some, heard.spans, strict=True):
+    for number, span in zip(some, heard.spans, strict=True):
+        order = pool.orders[number]
         before = writer.prompt(hints(order, draw) if order.names and draw.random() < 0.5 else None)
         text = writer.text(order.text, span)
         rows.append(torch.tensor([*before, *text[:-1]]))
@@ -116,7 +101,7 @@ def shown(
 
 
 def encoded_by(encoder: Any, features: Tensor) -> Tensor:
-    """What transformers' encoder makes of a window, of any length: it refuses itself what is not 30 s long."""
+    """What transformers' encoder makes of a window of any length; itself it refuses all but 30 s."""
     hidden = gelu(encoder.conv2(gelu(encoder.conv1(features)))).transpose(1, 2)
     hidden = hidden + encoder.embed_positions.weight[: hidden.shape[1]]
     for layer in encoder.layers:
@@ -137,13 +122,12 @@ def loss_of(model: Any, one: Shown) -> Tensor:
     return cross_entropy(logits.float().flatten(0, 1), one.targets.flatten(), ignore_index=IGNORED)
 
 
-@torch.no_grad()
 def heard_by(model: Any, features: Tensor, prompts: Sequence[list[int]], writer: Writer) -> list[str]:
     """What it writes, greedily, of recordings behind prompts of one length."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     tokens = torch.tensor([[*prompt, writer.first_time] for prompt in prompts], device=features.device)
     written, ended, cache = list[Tensor](), torch.zeros(len(prompts), dtype=torch.bool), None
-    with autocast(features.device):
+    with torch.no_grad(), autocast(features.device):
         encoded = BaseModelOutput(encoded_by(inner.model.encoder, features))
         while len(written) < MOST_WRITTEN and not ended.all():
             told = inner(
@@ -159,22 +143,6 @@ def heard_by(model: Any, features: Tensor, prompts: Sequence[list[int]], writer:
     return texts
 
 
-def words(text: str) -> list[str]:
-    kept = "".join(c if c.isalnum() or c in "' " else " " for c in text.casefold().replace("-", " "))
-    return kept.split()
-
-
-def wrong_words(said: str, heard: str) -> tuple[int, int]:
-    """Words to be changed, added or taken away, and words that were said."""
-    a, b = words(said), words(heard)
-    costs = list(range(len(b) + 1))
-    for i, one in enumerate(a, 1):
-        before, costs[0] = costs[0], i
-        for j, other in enumerate(b, 1):
-            before, costs[j] = costs[j], min(costs[j] + 1, costs[j - 1] + 1, before + (one != other))
-    return costs[-1], len(a)
-
-
 def tell(model: Any, pool: Pool, mel: Tensor, writer: Writer) -> dict[str, float]:
     """Share of wrong words of recordings that are not learned from: clean, in babble, and with names."""
     found = dict[str, float]()
@@ -182,16 +150,16 @@ def tell(model: Any, pool: Pool, mel: Tensor, writer: Writer) -> dict[str, float
         ("clean", sounds.CLEAN, False), ("named", sounds.CLEAN, True),
         ("babble", BABBLE, False), ("babble, named", BABBLE, True),
     ):  # fmt: skip
-        draw, torch_draw, wrong, said = random.Random(1), torch.Generator().manual_seed(1), 0, 0
+        draw, torch_draw, wrong, said = random.Random(1), torch.Generator().manual_seed(1), 0, 0  # noqa: S311
         for first in range(0, len(pool.orders), TOLD_AT_ONCE):
-            some = pool.orders[first : first + TOLD_AT_ONCE]
-            heard = sounds.batch([pool.sound(o) for o in some], pool.sounds, mel, chances, torch_draw, True)
-            prompts = [writer.prompt(hints(o, draw) if named else None) for o in some]
+            some = range(len(pool.orders))[first : first + TOLD_AT_ONCE]
+            heard = sounds.batch([pool.sounds[n] for n in some], pool.sounds, mel, chances, torch_draw, True)
+            prompts = [writer.prompt(hints(pool.orders[n], draw) if named else None) for n in some]
             least = min(len(prompt) for prompt in prompts) - 1
             prompts = [[prompt[0], *prompt[-least:]] for prompt in prompts]  # of one length
             texts = heard_by(model, heard.features, prompts, writer)
-            for order, text in zip(some, texts, strict=True):
-                one = wrong_words(order.text, text)
+            for number, text in zip(some, texts, strict=True):
+                one = wrong_words(pool.orders[number].text, text)
                 wrong, said = wrong + one[0], said + one[1]
         found[name] = round(wrong / said, 4)
         print(name, found[name], flush=True)
@@ -207,7 +175,8 @@ def fit(model: Any, pool: Pool, mel: Tensor, writer: Writer, args: argparse.Name
     """Train `model` in place; what it cost."""
     learned = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=args.rate, betas=(0.9, 0.98), weight_decay=0.01)
-    draw, torch_draw = random.Random(args.seed), torch.Generator().manual_seed(args.seed)
+    draw = random.Random(args.seed)  # noqa: S311
+    torch_draw = torch.Generator().manual_seed(args.seed)
     began, step, heard, losses = time.monotonic(), 0, 0, list[float]()
     for some in batches(args.batch, pool, draw):
         done = (time.monotonic() - began) / args.within
@@ -224,7 +193,9 @@ def fit(model: Any, pool: Pool, mel: Tensor, writer: Writer, args: argparse.Name
         step, heard = step + 1, heard + len(some)
         if step % 50 == 1:
             mean = sum(losses[-50:]) / len(losses[-50:])
-            print(f"{step} {time.monotonic() - began:.0f} s, {len(pool.orders)} orders, {mean:.4f}", flush=True)
+            print(
+                f"{step} {time.monotonic() - began:.0f} s, {len(pool.orders)} orders, {mean:.4f}", flush=True
+            )
     return {
         "steps": step,
         "recordings": len(pool.orders),
@@ -255,7 +226,7 @@ def main() -> None:
     torch.manual_seed(args.seed)
     if args.device == "cuda":
         torch.backends.cuda.cufft_plan_cache.max_size = 64  # each plan keeps memory of its own
-    writer = Writer(Tokenizer.from_file(str(args.base / "tokenizer.json")))
+    writer = Writer(Tokenizer.from_file(str(args.base / "tokenizer.json")), LANGUAGE)
     model: Any = WhisperForConditionalGeneration.from_pretrained(args.base, dtype=torch.float32)
     config = LoraConfig(r=args.rank, lora_alpha=args.rank, lora_dropout=0.0, target_modules=LAYERS)
     config.base_model_name_or_path = args.name
@@ -270,14 +241,19 @@ def main() -> None:
             value.data = value.data.half().float()  # as it is kept
     told = dict[str, Any]()
     if args.tell:
-        other = Pool(args.tell, args.device)
-        other.look()
-        told["wrong_words"] = tell(model, other, mel, writer)
+        told["wrong_words"] = tell(model, Pool(args.tell, args.device), mel, writer)
     args.out.mkdir(parents=True, exist_ok=True)
     config.base_model_name_or_path = args.name
     model.half().save_pretrained(args.out)
     on = torch.cuda.get_device_name() if args.device == "cuda" else args.device
-    made = {"base": args.name, "rank": args.rank, "rate": args.rate, "seed": args.seed, "batch": args.batch}
+    made = {
+        "base": args.name,
+        "languages": [LANGUAGE],
+        "rank": args.rank,
+        "rate": args.rate,
+        "seed": args.seed,
+        "batch": args.batch,
+    }
     trained = made | cost | {"device": on, "torch": torch.__version__} | told
     (args.out / "trained.json").write_text(json.dumps(trained, indent=1) + "\n")
 

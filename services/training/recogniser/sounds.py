@@ -65,8 +65,8 @@ def loudness(sound: Tensor) -> Tensor:
 
 
 def round_length(length: int) -> int:
-    """The next power of two: a GPU plans a Fourier transform anew for each length, which takes far longer than
-    the transform."""
+    """The next power of two: a GPU plans a Fourier transform anew for each length, which takes far longer
+    than the transform."""
     return 1 << (length - 1).bit_length()
 
 
@@ -154,7 +154,12 @@ def features(sounds: Sequence[Tensor], mel: Tensor, whole: bool) -> Tensor:
     """
     lengths = [min(len(one), RATE * 30 - HOP) + HOP for one in sounds]
     longest = -(-max(lengths) // RATE) * RATE + FFT  # in whole seconds, for the same reason as `round_length`
-    batch = torch.stack([pad(one[: n - HOP], (0, longest - min(len(one), n - HOP))) for one, n in zip(sounds, lengths, strict=True)])
+    batch = torch.stack(
+        [
+            pad(one[: n - HOP], (0, longest - min(len(one), n - HOP)))
+            for one, n in zip(sounds, lengths, strict=True)
+        ]
+    )
     window = torch.hann_window(FFT, device=batch.device)
     power = torch.stft(batch, FFT, HOP, window=window, return_complex=True)[..., :-1].abs() ** 2
     logs = torch.log10((mel @ power).clamp_min(1e-10))

@@ -1,7 +1,7 @@
-"""Spoken orders to learn from: which recording, which words, and what is written before them.
+"""Spoken orders to learn from: what was recorded, which words, and what is written before them.
 
-A manifest is JSON lines: `file` (FLAC of 16 kHz, beside the manifest), `text` and `menu` (an id of `menus.json`
-there, which has each menu's names). New lines may come while it is read.
+Packed, they are one file of numpy's: `samples` (16 bits, 16 kHz, one recording behind the other), `ends`
+(where each ends), and `told`, JSON with the words of each and its menu, and the names of each menu.
 """
 
 from __future__ import annotations
@@ -13,29 +13,45 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 MOST_NAMES, MOST_PROMPT = 48, 223
-"""As many names as `second_hearing.MAX_HINTS`, and of what stands before a recording Whisper reads so much."""
+"""As many names as `second_hearing.MAX_HINTS`; and as much as Whisper reads of what stands before a
+recording, in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A spoken order: its recording, the words, and the menu's names."""
+    """A spoken order: its recording (16 bits, 16 kHz), the words, and the menu's names."""
 
-    file: Path
+    samples: npt.NDArray[np.int16]
     text: str
     names: tuple[str, ...]
 
 
-def orders(folder: Path) -> list[Order]:
-    """All of the manifests in `folder`, whose recordings are there."""
-    names = {menu: tuple(of) for menu, of in json.loads((folder / "menus.json").read_text()).items()}
-    found = []
-    for manifest in sorted(folder.glob("*.jsonl")):
-        for line in manifest.read_text().splitlines():
-            row = json.loads(line)
-            if "file" in row and (file := folder / row["file"]).exists():
-                found.append(Order(file, written(row["text"]), names.get(row["menu"], ())))
-    return found
+def pack(
+    orders: Sequence[tuple[npt.NDArray[np.int16], str, str]], menus: dict[str, list[str]], file: Path
+) -> None:
+    """Write recordings, their words and their menus' ids to `file`."""
+    told = {"orders": [[text, menu] for _, text, menu in orders], "menus": menus}
+    np.savez(
+        file,
+        samples=np.concatenate([samples for samples, _, _ in orders]),
+        ends=np.cumsum([len(samples) for samples, _, _ in orders]),
+        told=np.frombuffer(json.dumps(told).encode(), np.uint8),
+    )
+
+
+def orders(file: Path) -> list[Order]:
+    """What `pack` wrote."""
+    packed = dict(np.load(file))
+    told = json.loads(packed["told"].tobytes())
+    sounds = np.split(packed["samples"], packed["ends"][:-1])
+    return [
+        Order(samples, written(text), tuple(told["menus"].get(menu, ())))
+        for samples, (text, menu) in zip(sounds, told["orders"], strict=True)
+    ]
 
 
 def written(text: str) -> str:
@@ -61,7 +77,7 @@ def hints(order: Order, draw: random.Random) -> str:
 class Writer:
     """Tokens of what Whisper is to write. `tokenizer`: that of `tokenizer.json`."""
 
-    def __init__(self, tokenizer: Any, language: str = "en") -> None:
+    def __init__(self, tokenizer: Any, language: str) -> None:
         self._tokenizer = tokenizer
         number = tokenizer.token_to_id
         several = number("<|startoftranscript|>") > 50257
@@ -89,3 +105,25 @@ class Writer:
     def _words(self, text: str) -> list[int]:
         tokens: list[int] = self._tokenizer.encode(" " + text.strip(), add_special_tokens=False).ids
         return tokens
+
+
+def words(text: str) -> list[str]:
+    """Without case and punctuation, as wrong words are counted."""
+    kept = "".join(
+        sign if sign.isalnum() or sign in "' " else " " for sign in text.casefold().replace("-", " ")
+    )
+    return kept.split()
+
+
+def wrong_words(said: str, heard: str) -> tuple[int, int]:
+    """Words that would have to be changed, added or taken away, and words that were said."""
+    wanted, found = words(said), words(heard)
+    costs = list(range(len(found) + 1))
+    for row, one in enumerate(wanted, 1):
+        before, costs[0] = costs[0], row
+        for column, other in enumerate(found, 1):
+            before, costs[column] = (
+                costs[column],
+                min(costs[column] + 1, costs[column - 1] + 1, before + (one != other)),
+            )
+    return costs[-1], len(wanted)

@@ -3,8 +3,8 @@ that it is served with.
 
     python -m services.training.recogniser.unpack MODEL FOLDER
 
-MODEL is a folder of the model lock (`saycart models fetch faster-whisper-base`). FOLDER gets `config.json` and
-`model.safetensors` in half precision. Needs safetensors.
+MODEL is a folder of the model lock (`saycart models fetch faster-whisper-base`). FOLDER gets `config.json`
+and `model.safetensors` in half precision. Needs safetensors.
 """
 
 from __future__ import annotations
@@ -71,7 +71,13 @@ def linears(side: str, number: int) -> list[str]:
 def unpacked(tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
     """Settings and weights as transformers names them."""
     layers = {
-        side: len({name.split("/")[1] for name in tensors if name.startswith(f"{side}/layer_") and "norm" not in name.split("/")[1]})
+        side: len(
+            {
+                name.split("/")[1]
+                for name in tensors
+                if name.startswith(f"{side}/layer_") and "norm" not in name.split("/")[1]
+            }
+        )
         for side in ("encoder", "decoder")
     }
     found: Tensors = {"model.decoder.embed_tokens.weight": tensors["decoder/embeddings/weight"]}

