@@ -20,8 +20,8 @@ class EngineSettings(OidcSettings):
     open (English). Empty: none."""
 
     whisper_adapters: bool = False
-    """Whether recognisers hear with the adapters that were trained on spoken orders (those of the model lock,
-    English): fewer wrong words, on a quarter of the data that confidences rest on."""
+    """Whether the recognisers of the model lock hear English with adapters that were trained on spoken orders
+    (ADR 80): half as many wrong words. Off until second hearings with them are measured."""
 
     whisper_fitted: bool = True
     """Whether a recording is heard with a context of its own length first, in half the time, and with the

@@ -46,18 +46,15 @@ class EngineParts:
         return self._transcriber(name, role="second_hearing") if name else None
 
     def _transcriber(self, name: str, role: str = "hearing", denoiser: Denoiser | None = None) -> Transcriber:
-        from pathlib import Path
-
-        from infra.weights.models import resolve
-        from services.engines.recognition.adapted import adapted, adapter_of, languages
+        from services.engines.recognition.adapted import adapter_of, languages, of_name
         from services.engines.recognition.by_language import ByLanguage
         from services.engines.recognition.whisper import WhisperTranscriber
 
         config = self.settings
 
-        def ears(path: str, name: str) -> WhisperTranscriber:
+        def ears(name: str) -> WhisperTranscriber:
             return WhisperTranscriber(
-                path,
+                of_name(name, config.models_dir),
                 name=name,
                 device=config.whisper_device,
                 threads=config.whisper_threads,
@@ -66,13 +63,10 @@ class EngineParts:
                 denoiser=denoiser,
             )
 
-        path = resolve(name, config.models_dir)
-        plain = ears(path, name)
         adapter = adapter_of(name) if config.whisper_adapters else None
         if adapter is None:
-            return plain
-        trained = ears(str(adapted(Path(path), adapter, config.models_dir)), adapter.name)
-        return ByLanguage(dict.fromkeys(languages(adapter), trained), plain)
+            return ears(name)
+        return ByLanguage(dict.fromkeys(languages(adapter), ears(adapter.name)), ears(name))
 
     @tracing.traced("decode audio")
     def decode_audio(self, file: Path) -> Samples:

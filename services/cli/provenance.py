@@ -17,7 +17,7 @@ from schemas.menu import Menu
 _HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
 _ROOMS = (
     "schemas", "services/reading", "services/hearing", "services/checks", "services/pipeline",
-    "services/engines", "services/evaluation", "infra/adapters",
+    "services/engines", "services/evaluation", "infra/adapters", "infra/recognisers",
 )  # fmt: skip
 
 

@@ -21,21 +21,38 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from infra.weights.models import lock
+from infra.settings import REPOSITORY
+from infra.weights.models import resolve
 from schemas.errors import EngineMisconfigured
-from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, made_for, read, release
+from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, read, release
 from services.engines.recognition import ctranslate2_file
 from services.engines.recognition.parts import part_of
 
 _NAME = re.compile(r"base_model\.model\.model\.(.+)\.lora_A\.weight")
 _MODEL = "model.bin"
+RECOGNISERS = REPOSITORY / "infra" / "recognisers"
 
 Array = npt.NDArray[Any]
 
 
 def adapter_of(name: str) -> Path | None:
     """The folder of the adapter that was trained on a recogniser, given its name in the model lock."""
-    return made_for(name) if name in lock().names else None
+    for card in sorted(RECOGNISERS.glob(f"*/{CARD}")):
+        if json.loads(card.read_text())["base"] == name:
+            return card.parent
+    return None
+
+
+def of_name(name: str, models_dir: Path) -> str:
+    """The folder of a recogniser by the name of its confidences: one of the model lock, or an adapter's.
+
+    Raises: as `resolve` and `adapted`.
+    """
+    adapter = RECOGNISERS / name
+    if not (adapter / CARD).exists():
+        return resolve(name, models_dir)
+    base = json.loads((adapter / CARD).read_text())["base"]
+    return str(adapted(Path(resolve(base, models_dir)), adapter, models_dir))
 
 
 def languages(adapter: Path) -> tuple[str, ...]:
@@ -87,7 +104,7 @@ def write(model: Path, adapter: Path, out: Path) -> None:
     except (OSError, ValueError, KeyError, struct.error) as error:
         raise EngineMisconfigured(
             f"The adapter in {adapter} can't be worked into {model}: {error!r:.100}",
-            hint="Name one that was trained on this model; those of a release are under infra/adapters.",
+            hint="Name one that was trained on this model; those of a release are under infra/recognisers.",
         ) from None
     ctranslate2_file.write(replace(weights, tensors=tensors), out)
 

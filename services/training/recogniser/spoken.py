@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from rapidfuzz.distance import Levenshtein
 
 MOST_NAMES, MOST_PROMPT = 48, 223
 """As many names as `second_hearing.MAX_HINTS`; and as much as Whisper reads of what stands before a
@@ -117,13 +118,5 @@ def words(text: str) -> list[str]:
 
 def wrong_words(said: str, heard: str) -> tuple[int, int]:
     """Words that would have to be changed, added or taken away, and words that were said."""
-    wanted, found = words(said), words(heard)
-    costs = list(range(len(found) + 1))
-    for row, one in enumerate(wanted, 1):
-        before, costs[0] = costs[0], row
-        for column, other in enumerate(found, 1):
-            before, costs[column] = (
-                costs[column],
-                min(costs[column] + 1, costs[column - 1] + 1, before + (one != other)),
-            )
-    return costs[-1], len(wanted)
+    wanted = words(said)
+    return Levenshtein.distance(wanted, words(heard)), len(wanted)

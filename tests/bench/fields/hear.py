@@ -23,10 +23,10 @@ import numpy as np
 from faster_whisper.audio import decode_audio
 
 from infra.settings import settings
-from infra.weights.models import resolve
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.engines.ports import Recording as Spoken
+from services.engines.recognition.adapted import adapter_of, of_name
 from services.engines.recognition.audio import RATE, Samples
 from services.engines.recognition.whisper import WhisperTranscriber
 from services.evaluation.run import read_gold
@@ -106,8 +106,9 @@ class Listener(WhisperTranscriber):
 
 def listener(threads: int) -> Listener:
     config = settings()
-    name = config.whisper_model
-    return Listener(resolve(name, config.models_dir), name=name, threads=threads, fits=False)
+    adapter = adapter_of(config.whisper_model) if config.whisper_adapters else None
+    name = adapter.name if adapter else config.whisper_model
+    return Listener(of_name(name, config.models_dir), name=name, threads=threads, fits=False)
 
 
 def main() -> None:

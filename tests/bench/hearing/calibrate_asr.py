@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from infra.settings import settings
-from infra.weights.models import resolve
 from schemas.menu import Menu
+from services.engines.recognition.adapted import of_name
 from services.engines.recognition.audio import RATE, DecodeLimits, Samples, decode
 from services.engines.recognition.confidence import TABLES
 from services.engines.recognition.containers import sniff_file
@@ -233,7 +233,7 @@ def main() -> None:
 
 def _listener(model: str, threads: int) -> WhisperTranscriber:
     name, _, path = model.partition("=")
-    return WhisperTranscriber(path or resolve(name, settings().models_dir), name=name, threads=threads)
+    return WhisperTranscriber(path or of_name(name, settings().models_dir), name=name, threads=threads)
 
 
 def _kept(model: str) -> Path:

@@ -8,7 +8,8 @@
 into OUT/menus.json. `speak`, in the speaking environment, says them one after the other and goes on behind
 the last one; OUT gets the recordings and a manifest for each shard. By those sixteen voices of Kokoro's that
 no set is measured with, half of the time by two of them mixed; `--piper` says so many of the last ones by
-another synthesiser, whose one voice is shifted in pitch. Nothing is added to the speech: training does that anew each time.
+another synthesiser, whose one voice is shifted in pitch. Nothing is added to the speech: training does that
+anew each time.
 
 Cost: 1 to 2 s of a core for a second of speech; Piper a seventh of it.
 """

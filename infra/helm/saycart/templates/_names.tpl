@@ -105,6 +105,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   "SAYCART_MIGRATE_AT_START" (ternary "false" "true" $values.migration.enabled)
   "SAYCART_WHISPER_MODEL" $values.workers.transcribe.model
   "SAYCART_WHISPER_SECOND" $values.workers.transcribe.second
+  "SAYCART_WHISPER_ADAPTERS" (toString $values.workers.transcribe.adapters)
   "SAYCART_DENOISER" $values.workers.transcribe.denoiser
   "SAYCART_WHISPER_THREADS" (toString $values.workers.transcribe.threads)
   "SAYCART_WHISPER_DEVICE" $values.workers.transcribe.device
