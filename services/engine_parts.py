@@ -14,6 +14,7 @@ from schemas.errors import EngineUnavailable
 from services.engines.ports import Transcriber
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from services.engines.decoding.servers import Servers
@@ -67,6 +68,21 @@ class EngineParts:
         if adapter is None:
             return ears(name)
         return ByLanguage(dict.fromkeys(languages(adapter), ears(adapter.name)), ears(name))
+
+    def write_adapted(self, models: Iterable[str]) -> None:
+        """Have the weights of those recognisers among `models` that hear with an adapter written, unless they
+        are there; else the first worker that needs them does.
+
+        Raises:
+            EngineMisconfigured, OSError: as `adapted`.
+        """
+        from services.engines.recognition.adapted import adapter_of, of_name
+
+        config = self.settings
+        if config.whisper_adapters:
+            named = {config.whisper_model, config.whisper_second}.intersection(models)
+            for adapter in filter(None, map(adapter_of, sorted(named))):
+                of_name(adapter.name, config.models_dir)
 
     @tracing.traced("decode audio")
     def decode_audio(self, file: Path) -> Samples:

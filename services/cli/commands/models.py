@@ -14,7 +14,7 @@ from rich.table import Column, Table
 
 from infra.settings import settings
 from infra.weights.models import ModelError, default_names, fetch, installed, lock, test_names, verify
-from services.engines.recognition.adapted import adapter_of, of_name
+from services.bootstrap import bootstrap
 
 app = typer.Typer(help="The model weights: fetch, list, verify.", no_args_is_help=True)
 output = Console()
@@ -59,11 +59,8 @@ def fetch_command(
     wanted = list(dict.fromkeys(wanted))
     with _errors_shown():
         fetch(wanted, configured.models_dir, messages)
-        recognisers = {configured.whisper_model, configured.whisper_second}.intersection(wanted)
-        if configured.whisper_adapters:
-            # Here, where the folder can be written to, and not where each worker starts.
-            for adapter in filter(None, map(adapter_of, sorted(recognisers))):
-                of_name(adapter.name, configured.models_dir)
+        # Here, where the folder can be written to, and not where each worker starts.
+        bootstrap(configured).write_adapted(wanted)
     size = decimal(sum(lock().get(name).bytes for name in wanted))
     where = escape(str(configured.models_dir))
     messages.print(f"weights are here: {len(wanted)}, {size}, {where}", soft_wrap=True, highlight=False)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +29,8 @@ NORMS = {
     "encoder_attn_layer_norm": "attention/layer_norm",
     "final_layer_norm": "ffn/layer_norm",
 }
-ENDS = {"layer_norm": "layer_norm"}
-
-Tensors = dict[str, npt.NDArray[Any]]
+Array = npt.NDArray[Any]
+Tensors = dict[str, Array]
 
 
 def config(tensors: Tensors, layers: dict[str, int]) -> dict[str, Any]:
@@ -68,37 +69,42 @@ def linears(side: str, number: int) -> list[str]:
     return [*(f"{at}.{a}.{p}" for a in attentions for p in ATTENTION), f"{at}.fc1", f"{at}.fc2"]
 
 
+def layers_of(side: str, tensors: Tensors) -> int:
+    numbers = {name.split("/")[1] for name in tensors if name.startswith(f"{side}/layer_")}
+    return len(numbers - {"layer_norm"})
+
+
+def norms(side: str, count: int, tensors: Tensors) -> Iterator[tuple[str, Array]]:
+    """Scale and shift around each block, and behind the last one."""
+    for of, to in (("gamma", "weight"), ("beta", "bias")):
+        yield f"model.{side}.layer_norm.{to}", tensors[f"{side}/layer_norm/{of}"]
+        for number, (theirs, ours) in product(range(count), NORMS.items()):
+            if (name := f"{side}/layer_{number}/{ours}/{of}") in tensors:
+                yield f"model.{side}.layers.{number}.{theirs}.{to}", tensors[name]
+
+
+def blocks(side: str, count: int, tensors: Tensors) -> Iterator[tuple[str, Array]]:
+    """Linear layers, each by itself. Keys have no bias; where one lies with others, zeros stand for it."""
+    for number in range(count):
+        for layer, kind in product(linears(side, number), ("weight", "bias")):
+            if kind == "weight" or not layer.endswith("k_proj"):
+                part = part_of(layer)
+                yield (
+                    f"model.{layer}.{kind}",
+                    np.split(tensors[f"{part.tensor}/{kind}"], part.blocks)[part.block],
+                )
+
+
 def unpacked(tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
     """Settings and weights as transformers names them."""
-    layers = {
-        side: len(
-            {
-                name.split("/")[1]
-                for name in tensors
-                if name.startswith(f"{side}/layer_") and "norm" not in name.split("/")[1]
-            }
-        )
-        for side in ("encoder", "decoder")
-    }
+    layers = {side: layers_of(side, tensors) for side in ("encoder", "decoder")}
     found: Tensors = {"model.decoder.embed_tokens.weight": tensors["decoder/embeddings/weight"]}
+    for conv, kind in product(("conv1", "conv2"), ("weight", "bias")):
+        found[f"model.encoder.{conv}.{kind}"] = tensors[f"encoder/{conv}/{kind}"]
     for side, count in layers.items():
         found[f"model.{side}.embed_positions.weight"] = tensors[f"{side}/position_encodings/encodings"]
-        for of, to in (("gamma", "weight"), ("beta", "bias")):
-            found[f"model.{side}.layer_norm.{to}"] = tensors[f"{side}/layer_norm/{of}"]
-            for number in range(count):
-                for theirs, ours in NORMS.items():
-                    if (name := f"{side}/layer_{number}/{ours}/{of}") in tensors:
-                        found[f"model.{side}.layers.{number}.{theirs}.{to}"] = tensors[name]
-        for number in range(count):
-            for layer in linears(side, number):
-                part = part_of(layer)
-                for kind in ("weight", "bias"):
-                    block = np.split(tensors[f"{part.tensor}/{kind}"], part.blocks)[part.block]
-                    if kind == "weight" or not layer.endswith("k_proj"):  # keys have none; zeros stand there
-                        found[f"model.{layer}.{kind}"] = block
-    for conv in ("conv1", "conv2"):
-        for kind in ("weight", "bias"):
-            found[f"model.encoder.{conv}.{kind}"] = tensors[f"encoder/{conv}/{kind}"]
+        found.update(norms(side, count, tensors))
+        found.update(blocks(side, count, tensors))
     return config(tensors, layers), {name: np.ascontiguousarray(value) for name, value in found.items()}
 
 
