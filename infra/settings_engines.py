@@ -21,7 +21,7 @@ class EngineSettings(OidcSettings):
 
     whisper_adapters: bool = False
     """Whether the recognisers of the model lock hear English with adapters that were trained on spoken orders
-    (ADR 80): half as many wrong words. Off until second hearings with them, and turned-down noise, are measured."""
+    (ADR 80): half the wrong words. Off until their second hearings, and noise turned down, are measured."""
 
     whisper_fitted: bool = True
     """Whether a recording is heard with a context of its own length first, in half the time, and with the
