@@ -1,0 +1,95 @@
+"""Both recognisers with their adapters, on the shipped samples and on what is no order."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from infra.settings import REPOSITORY, Settings, settings
+from schemas.menu import Menu
+from services.bootstrap import Container, bootstrap
+from services.engines.ports import Recording, Transcriber
+from services.engines.reader.adapters import release
+from services.engines.recognition.adapted import adapter_of
+from services.engines.recognition.audio import DecodeLimits, read
+from services.engines.recognition.confidence import agreement, is_measured
+from services.engines.recognition.encoded import FITTED
+from tests.bench.hearing.calibrate_asr import heard_right
+from tests.stand_ins import sample_menu
+
+pytestmark = pytest.mark.models
+
+RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
+SPANISH = REPOSITORY / "infra" / "samples" / "spanish" / "recordings"
+GOLD = [json.loads(line) for line in (RECORDINGS / "gold.jsonl").read_text().splitlines()]
+PLAIN = [
+    row for row in GOLD if row["cart"]["lines"] and all(line.get("sku") for line in row["cart"]["lines"])
+]
+RATE = 16_000
+TIME = np.arange(4 * RATE) / RATE
+NOISES = {
+    "silence": np.zeros(4 * RATE),
+    "hiss": np.random.default_rng(1).standard_normal(4 * RATE) / 20,
+    "hum": np.sin(2 * np.pi * 100 * TIME) / 5,
+    "tune": np.sin(2 * np.pi * 220 * 2 ** (np.floor(TIME * 3) % 12 / 12) * TIME) / 5,
+}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Container:
+    home = tmp_path_factory.mktemp("home")
+    return bootstrap(Settings(home=home, models_dir=settings().models_dir, whisper_adapters=True))
+
+
+@pytest.fixture(params=["first", "second"])
+def ears(request: pytest.FixtureRequest, parts: Container) -> Transcriber:
+    found = parts.transcriber if request.param == "first" else parts.second_transcriber
+    assert found is not None
+    return found
+
+
+def stored(name: str) -> Recording:
+    return Recording(RECORDINGS / name, lambda path: read(path, DecodeLimits()))
+
+
+@pytest.mark.parametrize("row", PLAIN, ids=lambda row: row["id"])
+def test_the_samples_are_heard_rightly(row: dict[str, object], parts: Container) -> None:
+    menu: Menu = sample_menu(str(row["menu"]))
+    heard = parts.transcriber.transcribe(stored(f"{row['id']}.flac"), "en-US")
+    assert heard.source.startswith("faster-whisper-base-orders/")
+    cart = row["cart"]
+    assert isinstance(cart, dict)
+    lines = [{"size": None, **line} for line in cart["lines"]]
+    assert heard_right(heard.text, {"lines": lines}, menu), heard.text
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_nothing_is_heard_where_nobody_speaks(noise: str, ears: Transcriber) -> None:
+    recording = Recording(RECORDINGS, lambda _: NOISES[noise].astype(np.float32))
+    assert ears.transcribe(recording, "en").nothing_was_said
+
+
+def test_other_languages_are_heard_without_it(parts: Container) -> None:
+    heard = parts.transcriber.transcribe(
+        Recording(SPANISH / "cafe-sol-03.flac", lambda path: read(path, DecodeLimits())), "es"
+    )
+    assert heard.source.startswith("faster-whisper-base/")
+    assert heard.text
+
+
+def test_how_sure_it_is_was_measured(parts: Container) -> None:
+    second = parts.second_transcriber
+    assert second is not None
+    keys = [ears.transcribe(stored("hc-01.flac"), "en").source for ears in (parts.transcriber, second)]
+    assert all(is_measured(key) and is_measured(f"{key}+{FITTED}") for key in keys)
+    assert agreement(*keys) is not None
+
+
+def test_they_are_written_when_weights_are_fetched(parts: Container) -> None:
+    written = settings().models_dir / "adapters"
+    parts.write_adapted(["faster-whisper-tiny.en"])
+    adapter = adapter_of("faster-whisper-tiny.en")
+    assert adapter is not None
+    assert (written / release(adapter) / "model.bin").exists()
