@@ -39,7 +39,7 @@ OURS = """
 """.split()
 GLIBC = ("2_39", "2_35", "2_34", "2_31", "2_28", "2_27", "2_26", "2_24", "2_17")
 CARRIED = ("services", "schemas", "infra", "tests", "pyproject.toml")
-LEFT_OUT = re.compile(r"^infra/adapters/.*\.safetensors$")
+LEFT_OUT = re.compile(r"^infra/(adapters|recognisers)/.*\.safetensors$")
 
 
 def wanted(have: set[str]) -> tuple[list[str], list[str]]:

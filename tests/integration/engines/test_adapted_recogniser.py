@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from infra.settings import REPOSITORY, Settings, settings
-from schemas.menu import Menu
 from services.bootstrap import Container, bootstrap
 from services.engines.ports import Recording, Transcriber
 from services.engines.reader.adapters import release
@@ -16,17 +15,14 @@ from services.engines.recognition.adapted import adapter_of
 from services.engines.recognition.audio import DecodeLimits, read
 from services.engines.recognition.confidence import agreement, is_measured
 from services.engines.recognition.encoded import FITTED
-from tests.bench.hearing.calibrate_asr import heard_right
-from tests.stand_ins import sample_menu
+from services.training.recogniser.spoken import wrong_words
 
 pytestmark = pytest.mark.models
 
 RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
 SPANISH = REPOSITORY / "infra" / "samples" / "spanish" / "recordings"
 GOLD = [json.loads(line) for line in (RECORDINGS / "gold.jsonl").read_text().splitlines()]
-PLAIN = [
-    row for row in GOLD if row["cart"]["lines"] and all(line.get("sku") for line in row["cart"]["lines"])
-]
+MOST_WRONG = 0.05  # of the samples' words; seen: 2 of 244 by base, none by tiny.en
 RATE = 16_000
 TIME = np.arange(4 * RATE) / RATE
 NOISES = {
@@ -54,15 +50,16 @@ def stored(name: str) -> Recording:
     return Recording(RECORDINGS / name, lambda path: read(path, DecodeLimits()))
 
 
-@pytest.mark.parametrize("row", PLAIN, ids=lambda row: row["id"])
-def test_the_samples_are_heard_rightly(row: dict[str, object], parts: Container) -> None:
-    menu: Menu = sample_menu(str(row["menu"]))
-    heard = parts.transcriber.transcribe(stored(f"{row['id']}.flac"), "en-US")
-    assert heard.source.startswith("faster-whisper-base-orders/")
-    cart = row["cart"]
-    assert isinstance(cart, dict)
-    lines = [{"size": None, **line} for line in cart["lines"]]
-    assert heard_right(heard.text, {"lines": lines}, menu), heard.text
+def test_the_samples_are_heard(ears: Transcriber) -> None:
+    wrong = said = 0
+    for row in GOLD:
+        if row["utterance"]:
+            heard = ears.transcribe(stored(f"{row['id']}.flac"), "en-US")
+            assert heard.source.partition("/")[0].endswith("-orders")
+            changed, words = wrong_words(row["utterance"], heard.text)
+            wrong, said = wrong + changed, said + words
+    assert said > 200
+    assert wrong / said < MOST_WRONG
 
 
 @pytest.mark.parametrize("noise", NOISES)
