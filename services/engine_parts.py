@@ -47,7 +47,7 @@ class EngineParts:
         return self._transcriber(name, role="second_hearing") if name else None
 
     def _transcriber(self, name: str, role: str = "hearing", denoiser: Denoiser | None = None) -> Transcriber:
-        from services.engines.recognition.adapted import adapter_of, languages, of_name
+        from services.engines.recognition.adapted import languages, of_name
         from services.engines.recognition.by_language import ByLanguage
         from services.engines.recognition.whisper import WhisperTranscriber
 
@@ -64,10 +64,16 @@ class EngineParts:
                 denoiser=denoiser,
             )
 
-        adapter = adapter_of(name) if config.whisper_adapters else None
+        adapter = self.hearing_adapter(name)
         if adapter is None:
             return ears(name)
         return ByLanguage(dict.fromkeys(languages(adapter), ears(adapter.name)), ears(name))
+
+    def hearing_adapter(self, name: str) -> Path | None:
+        """The adapter that a recogniser hears with, given its name; None where it has or takes none."""
+        from services.engines.recognition.adapted import adapter_of
+
+        return adapter_of(name) if self.settings.whisper_adapters else None
 
     def write_adapted(self, models: Iterable[str]) -> None:
         """Have the weights of those recognisers among `models` that hear with an adapter written, unless they
@@ -76,13 +82,12 @@ class EngineParts:
         Raises:
             EngineMisconfigured, OSError: as `adapted`.
         """
-        from services.engines.recognition.adapted import adapter_of, of_name
+        from services.engines.recognition.adapted import of_name
 
         config = self.settings
-        if config.whisper_adapters:
-            named = {config.whisper_model, config.whisper_second}.intersection(models)
-            for adapter in filter(None, map(adapter_of, sorted(named))):
-                of_name(adapter.name, config.models_dir)
+        named = {config.whisper_model, config.whisper_second}.intersection(models)
+        for adapter in filter(None, map(self.hearing_adapter, sorted(named))):
+            of_name(adapter.name, config.models_dir)
 
     @tracing.traced("decode audio")
     def decode_audio(self, file: Path) -> Samples:

@@ -33,7 +33,6 @@ from services.engines.masks.labels import Labels
 from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
 from services.engines.reader.adapters import release
 from services.engines.reader.reading import Sheet
-from services.engines.recognition.adapted import adapter_of
 from services.pipeline.ports import Tools
 
 T = TypeVar("T")
@@ -171,7 +170,7 @@ def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
     reader = release(parts.adapter) if parts.adapter else ""
 
     def ears_of(ears: Transcriber, model: str) -> KeptEars:
-        adapter = adapter_of(model) if config.whisper_adapters else None
+        adapter = parts.hearing_adapter(model)
         told = [model, config.whisper_device, *([release(adapter)] if adapter else [])]
         return KeptEars(ears, "/".join(told), kept)
 

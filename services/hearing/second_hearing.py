@@ -159,13 +159,7 @@ def hints(evidence: Evidence) -> tuple[str, ...]:
     Raises:
         Unreadable: as `read_order`.
     """
-    menu = evidence.menu
-    names = [
-        *(item.name for item in menu.items),
-        *(option.name for group in menu.option_groups for option in group.options),
-        *(size.name for size in menu.sizes),
-    ]
-    names, language = list(dict.fromkeys(names)), language_of(menu)
+    names, language = names_of(evidence.menu), language_of(evidence.menu)
     words = [token.folded for token in tokenize(evidence.transcript, language)]
     odd = {token.folded for word in evidence.unexplained for token in tokenize(word, language)} or set(words)
     windows = [
@@ -179,6 +173,13 @@ def hints(evidence: Evidence) -> tuple[str, ...]:
     likeness = process.cdist([_sound(name) for name in names], windows, scorer=fuzz.ratio).max(axis=1)
     ranked = sorted(range(len(names)), key=lambda n: likeness[n])
     return tuple(names[n] for n in ranked[-MAX_HINTS:])
+
+
+def names_of(menu: Menu) -> list[str]:
+    """Every name of an item, an option or a size, once."""
+    items = [item.name for item in menu.items]
+    options = [option.name for group in menu.option_groups for option in group.options]
+    return list(dict.fromkeys([*items, *options, *(size.name for size in menu.sizes)]))
 
 
 def is_doubtful(evidence: Evidence) -> bool:

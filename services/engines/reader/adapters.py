@@ -44,9 +44,10 @@ _HINT = "`make train` makes an adapter; those of a release are under infra/adapt
 Array = npt.NDArray[Any]
 
 
-def made_for(model: str) -> Path | None:
-    """The folder of the adapter that was trained on a model of the lock, given its name or its file."""
-    for card in sorted(ADAPTERS.glob(f"*/{CARD}")):
+def made_for(model: str, among: Path | None = None) -> Path | None:
+    """The folder of the adapter that was trained on a model of the lock, given its name or its file; of the
+    reader's adapters, or of those in `among`."""
+    for card in sorted((among or ADAPTERS).glob(f"*/{CARD}")):
         if json.loads(card.read_text())["base"] == Path(model).name:
             return card.parent
     return None

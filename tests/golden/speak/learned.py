@@ -11,7 +11,7 @@ no set is measured with, half of the time by two of them mixed; `--piper` says s
 another synthesiser, whose one voice is shifted in pitch. Nothing is added to the speech: training does that
 anew each time.
 
-Cost: 1 to 2 s of a core for a second of speech; Piper a seventh of it.
+Cost: about a second of a core for a second of speech; Piper half of it.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ Speech = npt.NDArray[np.float32]
 
 def texts(out: Path) -> None:
     """Write what is to be said, in the order in which it is said, and the names of the menus."""
+    from services.hearing.second_hearing import names_of
     from services.training.orders import shops
 
     english = [shop for shop in shops("train") if shop.menu.language.startswith("en")]
@@ -71,13 +72,6 @@ def texts(out: Path) -> None:
     (out / "texts.json").write_text(
         json.dumps([*said.values()][::-1], ensure_ascii=False) + "\n", encoding="utf-8"
     )
-
-
-def names_of(menu: Any) -> list[str]:
-    """What a second hearing may listen for, as `services/hearing/second_hearing.py` has it."""
-    items = [item.name for item in menu.items]
-    options = [option.name for group in menu.option_groups for option in group.options]
-    return list(dict.fromkeys([*items, *options, *(size.name for size in menu.sizes)]))
 
 
 def by_kokoro(pieces: Path) -> Callable[[str, random.Random], tuple[Speech, str]]:
