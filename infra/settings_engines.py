@@ -19,9 +19,9 @@ class EngineSettings(OidcSettings):
     """As `whisper_model`: a second recogniser, asked where the first is unsure or the rules leave the order
     open (English). Empty: none."""
 
-    whisper_adapters: bool = False
+    whisper_adapters: bool = True
     """Whether the recognisers of the model lock hear English with adapters that were trained on spoken orders
-    (ADR 80): half the wrong words. Off until their second hearings, and noise turned down, are measured."""
+    (ADR 80): half the wrong words."""
 
     whisper_fitted: bool = True
     """Whether a recording is heard with a context of its own length first, in half the time, and with the

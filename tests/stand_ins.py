@@ -328,7 +328,7 @@ class Works:
             decoder=lambda: self.decoder,
             fallback_decoder=lambda: self.fallback,
             second_transcriber=lambda: self.second,
-            agreement=lambda _first, _second: AGREEMENT,
+            agreement=lambda *_: AGREEMENT,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
             recording=partial(at_hand, self.blobs),
             remove_recording=self.remove_recording,

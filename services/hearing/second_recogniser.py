@@ -50,7 +50,7 @@ def with_witness(
     menu: Menu,
     menu_version: int,
     second: Callable[[], Transcriber | None],
-    agreement: Callable[[str, str], float | None],
+    agreement: Callable[[str, str, float], float | None],
     *,
     floor: float,
     field_threshold: float,
@@ -60,10 +60,10 @@ def with_witness(
     agree.
 
     `second` gives the recogniser, None for none; `agreement` the measured share (0..1) of right orders where
-    two recognisers agree, by their `source`, None where it was not measured: then nothing is gained. It is
-    not asked about a cart that the words leave where nothing is in doubt: the confidence is the `floor` or
-    more, that of each field `field_threshold`. With `open_too` it is asked about orders that the rules leave
-    open as well: a learned reader may settle them.
+    two recognisers agree, by their `source` and the confidence of the first, None where it was not measured:
+    then nothing is gained. It is not asked about a cart that the words leave where nothing is in doubt: the
+    confidence is the `floor` or more, that of each field `field_threshold`. With `open_too` it is asked about
+    orders that the rules leave open as well: a learned reader may settle them.
     Whatever goes wrong with the second recogniser is logged, and the doubt stays.
     """
     first, evidence = heard.transcript, heard.evidence
@@ -77,7 +77,7 @@ def with_witness(
         return heard
     told: dict[str, Any] = {}
     for witness in _heard_by(second, recording, first.language):
-        share = agreement(first.recogniser, witness.recogniser)
+        share = agreement(first.recogniser, witness.recogniser, first.confidence)
         told = {"witness": witness.text, "agreement": share}
         if share is not None and same_order(evidence, _read(witness.text, menu, menu_version)):
             sure = first.confidence if first.first_heard is not None else max(first.confidence, share)

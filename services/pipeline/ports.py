@@ -45,8 +45,9 @@ class Tools:
     decode_audio: Callable[[Path], npt.NDArray[np.float32]]
     """The samples of a recording, as `Recording` keeps them."""
     second_transcriber: Callable[[], Transcriber | None]
-    agreement: Callable[[str, str], float | None]
-    """Measured share of right orders where two recognisers agree, by their `Transcript.source`."""
+    agreement: Callable[[str, str, float], float | None]
+    """Measured share of right orders where two recognisers agree, by their `Transcript.source` and the
+    confidence of the first."""
     asr_threshold: float
     field_threshold: float
     max_order_total: int

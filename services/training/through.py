@@ -69,7 +69,7 @@ def predicted(
         recording=_unasked,
         decode_audio=_unasked,
         second_transcriber=lambda: None,
-        agreement=lambda _one, _other: None,
+        agreement=lambda *_: None,
         asr_threshold=0.72,
         field_threshold=0.94,
         max_order_total=math.inf,  # type: ignore[arg-type]  # prices of these menus mean nothing

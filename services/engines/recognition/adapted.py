@@ -40,6 +40,12 @@ def adapter_of(name: str) -> Path | None:
     return made_for(name, RECOGNISERS) if Path(name).name == name else None
 
 
+def known_as(name: str, *, adapters: bool) -> str:
+    """The name of a recogniser's confidences: its adapter's, where it has one and hears with `adapters`."""
+    adapter = adapter_of(name) if adapters else None
+    return adapter.name if adapter else name
+
+
 def of_name(name: str, models_dir: Path) -> str:
     """The folder of a recogniser by the name of its confidences: one of the model lock, or an adapter's.
 

@@ -21,9 +21,13 @@ has none there are no such hearings. One that ends in `+menu-words` is of second
 of a first one (`tests/bench/hearing/calibrate_hinted.py`, ADR 79).
 
 `agreements` holds, for a pair of recognisers, how many orders were right of those that both came to by
-themselves (`services/hearing/second_recogniser.py`), among hearings of the first under the floor of 0.72
-alone: that is where agreement is needed. Its `confidence` is (right + 1) / (heard + 2); above the floor it is
-too low.
+themselves (`services/hearing/second_recogniser.py`), by how sure the first was: a row is
+
+    [from, to, heard, right, confidence]
+
+of its hearings with a confidence of `from` or more, under `to`; the last row is used above it too, where it
+is too low. Measured where agreement is needed: under the floor of 0.72, and from there to 0.9. Its
+`confidence` is (right + 1) / (heard + 2).
 """
 
 from __future__ import annotations
@@ -59,11 +63,14 @@ def _tables() -> dict[str, Knots]:
     return tables
 
 
-def agreement(first: str, second: str) -> float | None:
-    """The share (0..1) of right orders where recogniser `first` was unsure and `second` came to the same
-    order, by their keys; None where nobody measured it."""
+def agreement(first: str, second: str, confidence: float) -> float | None:
+    """The share (0..1) of right orders where recogniser `first` heard with a `confidence` like this and
+    `second` came to the same order, by their keys; None where nobody measured it."""
     measured = _document()["agreements"].get(first, {}).get(second)
-    return float(measured["confidence"]) if measured else None
+    if measured is None:
+        return None
+    below = [row for row in measured["rows"] if row[0] <= confidence]
+    return float(below[-1][-1])
 
 
 def is_measured(key: str) -> bool:

@@ -26,7 +26,7 @@ from infra.settings import settings
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.engines.ports import Recording as Spoken
-from services.engines.recognition.adapted import adapter_of, of_name
+from services.engines.recognition.adapted import known_as, of_name
 from services.engines.recognition.audio import RATE, Samples
 from services.engines.recognition.whisper import WhisperTranscriber
 from services.evaluation.run import read_gold
@@ -106,8 +106,7 @@ class Listener(WhisperTranscriber):
 
 def listener(threads: int) -> Listener:
     config = settings()
-    adapter = adapter_of(config.whisper_model) if config.whisper_adapters else None
-    name = adapter.name if adapter else config.whisper_model
+    name = known_as(config.whisper_model, adapters=config.whisper_adapters)
     return Listener(of_name(name, config.models_dir), name=name, threads=threads, fits=False)
 
 

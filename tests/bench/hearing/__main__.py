@@ -32,10 +32,10 @@ from pathlib import Path
 from typing import Any
 
 from infra.settings import REPOSITORY, Settings, settings
-from infra.weights.models import resolve
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
+from services.engines.recognition.adapted import known_as, of_name
 from services.engines.recognition.memory import keep_memory
 from services.engines.recognition.whisper import COMPUTE, OPTIONS, WhisperTranscriber
 from services.engines.servers.llama_server import QUIET_OPENMP
@@ -145,7 +145,7 @@ def hear_bare(*, keeps_memory: bool) -> None:
         keep_memory()
     config = settings()
     model = WhisperModel(
-        resolve(config.whisper_model, config.models_dir),
+        of_name(known_as(config.whisper_model, adapters=config.whisper_adapters), config.models_dir),
         device=config.whisper_device,
         compute_type=COMPUTE[config.whisper_device],
         cpu_threads=config.whisper_threads,

@@ -2,8 +2,8 @@
 
 Run by `calibrate_asr.py --second NAME` over hearings of the same recordings and noise by both.
 Only those count whose words, as the first recogniser heard them, leave one cart; right is a cart that equals
-gold. The figure for `confidence.json` is taken under the floor alone, where it is needed: above it nearly all
-are right anyway, and would make agreement look better than it is.
+gold. The figures for `confidence.json` are taken where they are needed, under the floor and from there to
+`SURE`: above that nearly all are right anyway, and would make agreement look better than it is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from tests.bench.fields.labels import Hearing, calibration_hearings
 
 
 def measure(first: Path, second: Path, data: Path, keys: tuple[str, str]) -> dict[str, Any]:
-    """Prints right and wrong carts by the first recogniser's confidence; the entry for `confidence.json`.
+    """Prints right and wrong carts by the first recogniser's confidence; the entry for
+    `confidence.json`.
 
     `first` and `second` are hearings that `calibrate_asr.py` kept, by the recognisers of these `keys`.
     """
@@ -42,14 +43,11 @@ def measure(first: Path, second: Path, data: Path, keys: tuple[str, str]) -> dic
         for agreed in (True, False):
             right, wrong = counts[band, agreed, True], counts[band, agreed, False]
             print(f"{band}, {'agreed' if agreed else 'not agreed'}: {right} right, {wrong} wrong")
-    right, wrong = (counts["under the floor", True, good] for good in (True, False))
-    return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "below": floor,
-        "heard": right + wrong,
-        "right": right,
-        "confidence": round((right + 1) / (right + wrong + 2), 4),
-    }
+    rows = []
+    for band, low, high in (("under the floor", 0.0, floor), ("between", floor, SURE)):
+        right, wrong = (counts[band, True, good] for good in (True, False))
+        rows.append([low, high, right + wrong, right, round((right + 1) / (right + wrong + 2), 4)])
+    return {"date": datetime.now(UTC).date().isoformat(), "rows": rows}
 
 
 def compare(one: Hearing, other: Transcript) -> tuple[bool, bool] | None:

@@ -26,6 +26,7 @@ from infra.weights.models import resolve
 from schemas.compare import canonical, canonical_draft
 from schemas.menu import Menu
 from services.checks.one_cart import undoubted_cart
+from services.engines.recognition.adapted import of_name
 from services.engines.recognition.audio import RATE, DecodeLimits, Samples, decode
 from services.engines.recognition.confidence import TABLES
 from services.engines.recognition.containers import sniff_file
@@ -109,7 +110,7 @@ def main() -> None:
     args = parser.parse_args()
     config = settings()
     ears = WhisperTranscriber(
-        resolve(args.model, config.models_dir), name=args.model, threads=args.threads, fits=False
+        of_name(args.model, config.models_dir), name=args.model, threads=args.threads, fits=False
     )
     menu = Menu.parse(json.loads((args.data / "menu.json").read_text()))
     gold = [json.loads(line) for line in (args.data / "gold.jsonl").read_text().splitlines()]

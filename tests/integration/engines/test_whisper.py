@@ -222,7 +222,7 @@ def test_a_second_recogniser_bears_out_what_it_hears_too(
     ).transcript
     assert transcript.witness
     assert (transcript.text, transcript.agreed) == (heard.text, agreed)
-    share = agreement(ears.key("en"), second.key("en"))
+    share = agreement(ears.key("en"), second.key("en"), 0.5)
     assert share is not None
     assert transcript.confidence == (max(heard.confidence, share) if agreed else heard.confidence)
 

@@ -37,7 +37,7 @@ def asked(
     ears = ScriptedTranscriber([other])
     known = known_as(heard)
     found = with_witness(
-        RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: share, open_too=open_too, **DOUBT
+        RECORDING, known, CAFE, 1, lambda: ears, lambda *_: share, open_too=open_too, **DOUBT
     )
     assert found.evidence is known.evidence
     return found.transcript, ears
@@ -66,7 +66,7 @@ def test_a_fitted_hearing_may_agree_and_only_a_whole_one_may_not(
 ) -> None:
     ears = ScriptedTranscriber([speech(whole)], fitted=Transcript(text=fitted, confidence=0.9))
     found = with_witness(
-        RECORDING, known_as(unsure()), CAFE, 1, lambda: ears, lambda _one, _other: AGREEMENT, **DOUBT
+        RECORDING, known_as(unsure()), CAFE, 1, lambda: ears, lambda *_: AGREEMENT, **DOUBT
     ).transcript
     assert (found.witness, found.agreed, len(ears.heard)) == (told, agreed, heard)
 
@@ -95,7 +95,7 @@ def test_what_was_measured_of_a_recogniser_holds_for_its_fitted_hearing() -> Non
     one = unsure().model_copy(update={"source": f"{BASE}+fitted"})
     found = with_witness(RECORDING, known_as(one), CAFE, 1, lambda: ears, agreement, **DOUBT).transcript
     assert found.agreed
-    assert found.confidence == found.agreement == agreement(BASE, TINY)
+    assert found.confidence == found.agreement == agreement(BASE, TINY, one.confidence)
 
 
 def test_two_hearings_that_come_to_one_cart_in_mostly_other_words_bear_nothing_out() -> None:
@@ -231,12 +231,19 @@ def test_a_second_hearing_is_borne_out_without_getting_surer() -> None:
 
 
 def test_the_shipped_pair_is_measured_one_way_and_under_the_floor() -> None:
-    share = agreement(BASE, TINY)
+    share = agreement(BASE, TINY, 0.5)
     assert share is not None
     assert 0.9 < share < 1
-    assert agreement(TINY, BASE) is None
+    assert agreement(TINY, BASE, 0.5) is None
     heard = unsure().model_copy(update={"source": f"{BASE}+menu-words"})
     assert heard.recogniser == BASE
+
+
+def test_agreement_counts_for_more_where_the_first_was_surer() -> None:
+    first, second = (key.replace("/", "-orders/", 1) for key in (BASE, TINY))
+    shares = [agreement(first, second, sure) for sure in (0.0, 0.71, 0.72, 1.0)]
+    assert shares == sorted(filter(None, shares))
+    assert shares[0] == shares[1] != shares[2] == shares[3]
 
 
 def test_a_transcript_that_was_stored_before_still_loads() -> None:
@@ -255,7 +262,5 @@ def test_what_the_second_heard_and_nobody_can_read_vouches_for_nothing(
 
     monkeypatch.setattr(second_recogniser, "read_order", unreadable)
     ears = ScriptedTranscriber([speech(f"{SAID} today")])
-    found = with_witness(
-        RECORDING, known, CAFE, 1, lambda: ears, lambda _one, _other: AGREEMENT, **DOUBT
-    ).transcript
+    found = with_witness(RECORDING, known, CAFE, 1, lambda: ears, lambda *_: AGREEMENT, **DOUBT).transcript
     assert (found.witness, found.agreed, found.confidence) == (f"{SAID} today", False, heard.confidence)
