@@ -7,6 +7,8 @@ from typing import Any
 from schemas.cart import CartDraft, Severity
 from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
+from schemas.transcript import Transcript
+from services.checks.confidence import field_confidences
 from services.checks.judge import doubts_of
 from services.reading.language.language import language_of
 from services.reading.whole.own_words import own_words
@@ -43,6 +45,17 @@ def undoubted_cart(evidence: Evidence) -> CartDraft | None:
     findings = doubts_of(draft, evidence.menu, evidence)
     doubts = {f.code for f in findings if f.severity is Severity.BLOCKING} - ASKED
     return None if doubts else draft
+
+
+def surely_heard(evidence: Evidence, transcript: Transcript, threshold: float) -> bool:
+    """Whether the words leave one cart, and each field of it was heard with a confidence of `threshold`
+    (0..1) or more. That is told by this cart alone: what a model chose of the same words for another one is
+    less sure by itself, however well they were heard."""
+    cart = undoubted_cart(evidence)
+    if cart is None:
+        return False
+    fields = [sure for line in field_confidences(cart, evidence, transcript) for sure in line.values()]
+    return bool(fields) and min(fields) >= threshold
 
 
 def line_left(told: LineEvidence, menu: Menu) -> dict[str, Any]:

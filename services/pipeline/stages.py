@@ -20,7 +20,7 @@ from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.wording import told
 from services.checks.judge import judge_drafted
-from services.checks.one_cart import written
+from services.checks.one_cart import surely_heard, written
 from services.checks.tidy import drop_echoes
 from services.checks.triage import doubts
 from services.checks.two_carts import question_about, with_question
@@ -172,17 +172,20 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     transcript, menu = heard(order), tools.menu(order.shop, order.menu_id, order.menu_version)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    readers = order.engine.get("reader")
+    readers, evidence = order.engine.get("reader"), evidence_of(order, menu)
     judged = judge_drafted(
         order.draft,
         menu,
         transcript,
-        evidence_of(order, menu),
+        evidence,
         asr_threshold=tools.asr_threshold,
         field_threshold=tools.field_threshold,
         max_total=tools.max_order_total,
         borne_out=readers is not None and readers.get("borne_out", False),
         vouched=readers is not None and readers["verdict"] == Verdict.VOUCHED,
+        surely_heard=readers is not None
+        and readers["verdict"] == Verdict.DIFFER
+        and surely_heard(evidence, transcript, tools.field_threshold),
     )
     findings = judged.findings
     if readers is not None and not (order.confirm and readers["verdict"] == Verdict.ALONE):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.cart import CartDraft, ItemLine, Severity
+from schemas.cart import CartDraft, ItemLine, OptionDraft, Severity
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.confidence import FEATURES, features, field_confidences
 from services.checks.evidence import check_fields
+from services.checks.questions import open_question
+from services.checks.two_carts import WHICH
 from services.pipeline import stages
 from services.pipeline.ports import Tools
 from services.reading.order import read_order
@@ -126,8 +130,13 @@ def test_a_finding_names_the_field_and_the_line() -> None:
     assert check_fields([{"sku": 0.6}, {}], 0.6, draft, CAFE) == []
 
 
-def validated(transcript: Transcript, threshold: float) -> Outcome:
-    """What validate makes of the draft."""
+def validated(
+    transcript: Transcript,
+    threshold: float,
+    draft: CartDraft = DRAFT,
+    reader: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """What validate makes of a draft, and of what the order kept of its readers."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
 
     def unused(*_: object) -> None:
@@ -146,7 +155,8 @@ def validated(transcript: Transcript, threshold: float) -> Outcome:
         field_threshold=threshold,
         max_order_total=50_000,
     )
-    order = replace(in_review(DRAFT), transcript=transcript)
+    engine = {"reader": reader} if reader else {}
+    order = replace(in_review(draft), transcript=transcript, engine=engine)
     return stages.validate(order, tools)
 
 
@@ -163,6 +173,22 @@ def test_triage_asks_a_human_about_a_doubtful_field_and_about_no_other() -> None
     outcome = validated(transcript, least + 0.0001)
     assert outcome.reasons == (ReviewReason.BLOCKING_FINDING,)
     assert {f.code for f in outcome.findings or () if f.severity is Severity.BLOCKING} == {"field_doubtful"}
+
+
+def test_a_reader_that_came_to_another_cart_makes_no_doubt_of_the_hearing() -> None:
+    """Both carts are made of the same words, so it is what they mean that the customer is asked; unless they
+    were hard to hear."""
+    with_oat = DRAFT.lines[0].model_copy(update={"options": (OptionDraft(group="milk", id="oat"),)})
+    theirs = CartDraft(lines=(with_oat, DRAFT.lines[1]))
+    differ = {"verdict": "differ", "probability": 0.9, "text": "", "other": DRAFT.model_dump(mode="json")}
+    for transcript, asked in ((heard(0.97), True), (heard(0.97, large=0.05, two=0.05, lattes=0.05), False)):
+        outcome = validated(transcript, 0.94, theirs, differ)
+        blocking = [f for f in outcome.findings or () if f.severity is Severity.BLOCKING]
+        assert ("field_doubtful" in {f.code for f in blocking}) is not asked
+        question = open_question(blocking, outcome.reasons or ())
+        assert (question is not None and question.id == WHICH) is asked
+        assert outcome.cart is not None
+        assert outcome.cart.lines[0].field_confidence["options/milk/oat"] < 0.94
 
 
 def test_sure_fields_spare_no_other_doubt() -> None:
