@@ -193,7 +193,7 @@ class Ears:
 
 
 def test_hearings_are_told_apart_and_decoding_is_no_part_of_them(measured: Measured, tmp_path: Path) -> None:
-    box = Container(Settings(home=tmp_path))
+    box = Container(Settings(home=tmp_path, whisper_adapters=False))
     try:
         first, second = box.transcriber, box.second_transcriber
         assert isinstance(first, WhisperTranscriber)
