@@ -23,8 +23,7 @@ from tests.bench.fields.labels import Hearing, calibration_hearings
 
 
 def measure(first: Path, second: Path, data: Path, keys: tuple[str, str]) -> dict[str, Any]:
-    """Prints right and wrong carts by the first recogniser's confidence; the entry for
-    `confidence.json`.
+    """Prints right and wrong carts by the first recogniser's confidence; the entry of `agreements`.
 
     `first` and `second` are hearings that `calibrate_asr.py` kept, by the recognisers of these `keys`.
     """
