@@ -27,6 +27,7 @@ class Entries(BaseModel):
 
     # folding.toml
     accents: Names
+    numbered: Pattern
     possessives: Ordered
     contractions: Ordered
     contracted: Pattern
