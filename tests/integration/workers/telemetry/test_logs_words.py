@@ -15,7 +15,7 @@ from tests.integration.marked import WORD
 
 
 def test_the_word_is_in_no_line(tmp_path: Path, database_url: str) -> None:
-    program = [sys.executable, str(Path(__file__).parents[1] / "marked.py"), str(tmp_path), database_url]
+    program = [sys.executable, str(Path(__file__).parents[2] / "marked.py"), str(tmp_path), database_url]
     done = subprocess.run(
         program,
         cwd=REPOSITORY,

@@ -21,7 +21,7 @@ from tests.integration.api_world import running
 from tests.processes import last_release
 from tests.processes.last_release import LAST, OLDEST, unpack
 
-SCRIPT = Path(__file__).parents[1] / "last_release_orders.py"
+SCRIPT = Path(__file__).parents[2] / "last_release_orders.py"
 KINDS = ("sqlite", "postgresql")
 STATES = {"approved": "completed"}
 # From which revision on a release names shops, so that it is held to the policies from its first start.
