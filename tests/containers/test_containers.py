@@ -195,7 +195,7 @@ def test_the_database_keeps_shops_apart_for_the_role_that_parts_have(composed: C
 
 
 def test_a_backup_has_the_orders_and_what_was_spoken(composed: Composed, key: str) -> None:
-    """By the document's own commands; tests/integration/storage/files/test_backup_elsewhere.py brings it back."""
+    """By the document's own commands; `storage/files/test_backup_elsewhere.py` brings it back."""
     inside = [line.split(maxsplit=5)[5] for line in backups()[0].splitlines()]
     dump, home = (words.partition(" >")[0] for words in inside)
     tables = composed.inside("postgres", "sh", "-c", f"{dump} | pg_restore --list")

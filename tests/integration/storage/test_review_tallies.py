@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import select, update
-from test_corrections import LATTE, MUFFIN, settled
-from test_tallies import plans
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
@@ -21,6 +19,8 @@ from services.storage.counts import folding, review_tallies
 from services.storage.counts.review_tallies import two_digits
 from services.storage.counts.tallies import TallyStore
 from services.storage.reviews.log import ReviewLog
+from tests.integration.api.test_corrections import LATTE, MUFFIN, settled
+from tests.integration.storage.test_tallies import plans
 from tests.stand_ins import Works
 
 HOUR = timedelta(hours=1)

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 from sqlalchemy import update
-from test_access import BY, OTHER, ask, of_every_route
 
 from schemas.shops.access import ALL_SCOPES, MAIN_SHOP
 from services.api.routes.links import capability
@@ -16,6 +15,7 @@ from services.storage.base.tables import ApiKeyRow
 from services.web.customers.order_access import ORDER_COOKIE
 from services.web.staff.staff import COOKIE
 from tests.credentials import header_for
+from tests.integration.api.gate.test_access import BY, OTHER, ask, of_every_route
 from tests.integration.api_world import MENU, World, running
 
 API = ("/v1/", "/metrics", "/docs", "/openapi")

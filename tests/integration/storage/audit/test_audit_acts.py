@@ -15,7 +15,6 @@ import httpx
 import pytest
 from click.testing import Result
 from sqlalchemy import text
-from test_storage_review_rules import LIMIT, REFUSE, Desk, cart
 from typer.testing import CliRunner
 
 from infra.settings import REPOSITORY, Settings
@@ -33,6 +32,7 @@ from services.storage.shops.menus import MenuStore
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World
 from tests.integration.audit_world import ANN, act, tamper
+from tests.integration.storage.test_storage_review_rules import LIMIT, REFUSE, Desk, cart
 
 lone_world = api_world.lone_world
 

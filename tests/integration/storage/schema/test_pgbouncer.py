@@ -15,18 +15,19 @@ from typing import Any
 
 import psycopg
 import pytest
-import test_notices
 from sqlalchemy import text
 
+from infra.settings import Settings
+from infra.sql.database import Database, DatabaseUnavailable
+from infra.sql.notices import PolledNotices, PostgresqlNotices, notices
+from infra.sql.revisions import TablesTooOld
+from services.storage.orders.watched import CHANNEL
+from tests.integration.api_world import running
+from tests.integration.storage import test_notices
+
 # What holds of the stores holds behind it: their own tests, on this module's `database`.
-from test_audit import test_many_writers_leave_one_chain_without_gaps  # noqa: F401
-from test_leases import test_fifty_claims_at_once_have_one_winner, world  # noqa: F401
-from test_outbox import (  # noqa: F401
-    orders,
-    outbox,
-    test_a_later_message_waits_for_the_earlier_ones_of_its_order,
-)
-from test_storage_database import (  # noqa: F401
+from tests.integration.storage.audit.test_audit import test_many_writers_leave_one_chain_without_gaps  # noqa: F401
+from tests.integration.storage.schema.test_storage_database import (  # noqa: F401
     test_a_cut_connection_heals,
     test_an_exception_rolls_back,
     test_migrations_make_the_tables,
@@ -34,7 +35,13 @@ from test_storage_database import (  # noqa: F401
     test_times_come_back_in_utc,
     test_writers_wait_for_each_other,
 )
-from test_storage_orders import (  # noqa: F401
+from tests.integration.storage.test_leases import test_fifty_claims_at_once_have_one_winner, world  # noqa: F401
+from tests.integration.storage.test_outbox import (  # noqa: F401
+    orders,
+    outbox,
+    test_a_later_message_waits_for_the_earlier_ones_of_its_order,
+)
+from tests.integration.storage.test_storage_orders import (  # noqa: F401
     test_a_key_makes_one_order,
     test_a_nul_is_the_callers_mistake,
     test_commit_fills_merges_and_gives_the_lease_back,
@@ -43,24 +50,17 @@ from test_storage_orders import (  # noqa: F401
     test_one_of_sixteen_commits_wins,
     test_what_was_stored_comes_back,
 )
-from test_storage_reviews import (  # noqa: F401
+from tests.integration.storage.test_storage_reviews import (  # noqa: F401
     doubt,
     reviews,
     test_decide_moves_the_order_too,
     test_one_of_sixteen_decisions_wins,
 )
-from test_tallies import (  # noqa: F401
+from tests.integration.storage.test_tallies import (  # noqa: F401
     history,
     test_a_transaction_that_hangs_for_longer_than_the_lag_is_counted,
     test_many_fold_at_once,
 )
-
-from infra.settings import Settings
-from infra.sql.database import Database, DatabaseUnavailable
-from infra.sql.notices import PolledNotices, PostgresqlNotices, notices
-from infra.sql.revisions import TablesTooOld
-from services.storage.orders.watched import CHANNEL
-from tests.integration.api_world import running
 from tests.servers.pgbouncer import PROGRAM, PgBouncer
 from tests.servers.postgresql import PostgreSQL
 
