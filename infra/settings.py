@@ -216,6 +216,10 @@ class Settings(EngineSettings):
     max_backlog: int = 2000
     """Orders in all that may wait for workers; more are refused (503). 0: any number."""
 
+    late_orders: int = 8
+    """Orders that an API process may have in hand a second after they came whole; while there are so many,
+    more are refused (503), until these are stored. 0: any number."""
+
     key_requests_per_minute: int = Field(1200, ge=0)
     """Requests of one key, with those that it was rotated to, or of one person who is signed in; more are
     refused (429). 0: any number."""

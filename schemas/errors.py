@@ -27,6 +27,7 @@
     │   ├── TooMuchToRead               words and menu multiply past the work budget
     │   └── UnknownLanguage             the menu is in a language whose words of ordering are not there
     ├── Overloaded                  orders pile up for the workers: wait
+    ├── IntakeLate                  orders come faster than this API stores them: wait
     ├── SignInBusy                  too many sign in at this moment: wait
     ├── MaskedBusy                  this process has as many masked calls in hand as it may: wait
     ├── EngineError                 a model or its server
@@ -273,6 +274,18 @@ class Overloaded(SaycartError):
 
     def __init__(self, waiting: int, wait_s: float) -> None:
         super().__init__(f"{waiting} orders are waiting already; try again in {wait_s:.0f} s")
+        self.wait_s = wait_s
+
+
+class IntakeLate(SaycartError):
+    """Orders come faster than this API can store them, so a new one is refused before its body is read."""
+
+    code = "intake_late"
+    retryable = True
+    hint = "Nothing of this request was stored; wait, then send it again, with the same Idempotency-Key."
+
+    def __init__(self, late: int, wait_s: float) -> None:
+        super().__init__(f"{late} orders are late in being stored; try again in {wait_s:.0f} s")
         self.wait_s = wait_s
 
 

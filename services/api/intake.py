@@ -144,7 +144,7 @@ async def _admitted(request: Request, box: Desk, caller: Caller) -> AsyncIterato
     key = idempotency_key(request)
     pressure: Pressure = request.app.state.pressure
     with tracing.span("accept", {"saycart.shop": box.shop}):
-        async with pressure.admitted(box.shop, caller.backlog, caller.keys, key):
+        async with pressure.admitted(box.shop, caller.backlog, caller.keys, key, request.state.paced):
             yield key
 
 

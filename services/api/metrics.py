@@ -17,7 +17,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from infra.observability import metrics
-from schemas.errors import IdempotencyInFlight, Overloaded, TooManyOrders
+from schemas.errors import IdempotencyInFlight, IntakeLate, Overloaded, TooManyOrders
 from services.api.gate.guard import Door
 from services.api.gate.pressure import Pressure
 from services.api.gate.rates import Rates
@@ -42,7 +42,7 @@ class _Refusals(Collector):
         refused = CounterMetricFamily(
             "saycart_orders_refused", "orders refused before their body was read", labels=["code"]
         )
-        for error in (TooManyOrders, Overloaded, IdempotencyInFlight):
+        for error in (TooManyOrders, Overloaded, IntakeLate, IdempotencyInFlight):
             refused.add_metric([error.code], self.pressure.refused[error.code])
         yield refused
 

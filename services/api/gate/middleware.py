@@ -56,7 +56,7 @@ class Gate:
         status = 0
         noted = False
         started = time.perf_counter()
-        paced = Paced(receive, self.pace)
+        paced = scope["state"]["paced"] = Paced(receive, self.pace)
 
         def note() -> None:
             nonlocal noted

@@ -1,8 +1,12 @@
 """Who may hand in an order now: refusals while too much waits, and one request at a time for a key.
 
-Both are asked before the body is read. The counts are this process's own look at the database, at most
+All is asked before the body is read. The counts are this process's own look at the database, at most
 `FRESH_S` old, plus what it has let in since. With several API processes a burst can pass a limit by what
 they let in within that time; the limits keep waiting times sane, and nothing leans on their being exact.
+
+Where a process comes to store orders late, too little is left of the machine or the database, and each order
+more that it takes in makes all of them later, until clients give up on what is stored in the end. So it
+refuses some at once instead (ADR 82).
 """
 
 from __future__ import annotations
@@ -18,7 +22,8 @@ import anyio
 import structlog
 from starlette.concurrency import run_in_threadpool
 
-from schemas.errors import IdempotencyInFlight, Overloaded, TooManyOrders
+from schemas.errors import IdempotencyInFlight, IntakeLate, Overloaded, TooManyOrders
+from services.api.gate.pace import Paced
 from services.bootstrap import Container
 from services.storage.orders.load import Load
 
@@ -33,6 +38,10 @@ _Counted = tuple[str, str, str]  # name of the limit, shop, whose
 _ALL: _Counted = ("all", "", "")
 # Seconds until the first request under a key has probably ended.
 IN_FLIGHT_S = 1
+# An order is late that has come whole and is not stored so many seconds later: ten times the objective.
+LATE_S = 1.0
+# Until another try, at most, where orders are stored late.
+LATE_AGAIN_S = 4
 
 
 def wait_s(load: Load) -> int:
@@ -64,12 +73,16 @@ class Pressure:
         self._looked_at = -math.inf
         self._looking = anyio.Lock()
         self._keys: set[tuple[str, str, str]] = set()
+        self._most_late = config.late_orders
+        self._in_hand: set[Paced] = set()
         self.refused: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def admitted(self, shop: str, client: str, keys: str, key: str | None) -> AsyncIterator[None]:
+    async def admitted(
+        self, shop: str, client: str, keys: str, key: str | None, body: Paced
+    ) -> AsyncIterator[None]:
         """Around the whole taking in of one order of the shop. `client`: whose backlog it adds to; `keys`:
-        the space of its idempotency key.
+        the space of its idempotency key; `body`: what it is read from.
 
         A repeat of an accepted key is let through however much waits: its client must learn that the order
         is in, and it adds nothing.
@@ -77,8 +90,10 @@ class Pressure:
         Raises:
             IdempotencyInFlight: another request of this process has the key.
             TooManyOrders, Overloaded: too much waits, of this client's, of its shop's, or in all.
+            IntakeLate: orders that came before are stored late.
             StorageUnavailable: the database does not answer; it would not take the order either.
         """
+        self._keep_up()
         held = (shop, keys, key) if key else None
         if held in self._keys:
             self.refused[IdempotencyInFlight.code] += 1
@@ -87,13 +102,25 @@ class Pressure:
             )
         if held:
             self._keys.add(held)
+        self._in_hand.add(body)
         try:
             await self._admit((shop, client), keys, key)
             yield
         finally:
             # However it ends: refused, cut off by its client, or stored.
+            self._in_hand.discard(body)
             if held:
                 self._keys.discard(held)
+
+    def _keep_up(self) -> None:
+        """Nobody is let in while too many orders are late, not even a repeat of an accepted key: to know it
+        takes the same threads and database that are late already, and its client comes again."""
+        now = time.monotonic()
+        whole = [body.whole_at for body in self._in_hand if body.whole_at is not None]
+        late = sum(now - at > LATE_S for at in whole)
+        if self._most_late and late >= self._most_late:
+            self.refused[IntakeLate.code] += 1
+            raise IntakeLate(late, random.uniform(1, LATE_AGAIN_S))  # noqa: S311 (no secret)
 
     async def _admit(self, client: tuple[str, str], keys: str, key: str | None) -> None:
         if not any(self._limits[name] for name, _, _ in _counted(*client)):
