@@ -27,7 +27,7 @@
     │   ├── TooMuchToRead               words and menu multiply past the work budget
     │   └── UnknownLanguage             the menu is in a language whose words of ordering are not there
     ├── Overloaded                  orders pile up for the workers: wait
-    ├── IntakeLate                  orders come faster than this API stores them: wait
+    │   └── IntakeLate                  orders come faster than this API stores them: wait
     ├── SignInBusy                  too many sign in at this moment: wait
     ├── MaskedBusy                  this process has as many masked calls in hand as it may: wait
     ├── EngineError                 a model or its server
@@ -52,23 +52,30 @@ from __future__ import annotations
 import math
 
 
+def _again(wait_s: float) -> str:
+    return f"try again in {max(1, math.ceil(wait_s))} s"
+
+
 class SaycartError(Exception):
     """Root of the tree. `detail` is one sentence for a person; `hint` says how to mend it.
 
     `detail` is logged, so it never holds what a customer said, nor an answer made of it: that is `quoted`,
-    which a reviewer alone reads.
+    which a reviewer alone reads. `wait_s`: seconds until another try makes sense, where that is known.
     """
 
     code = "internal"
     retryable = False
     hint = "This is a fault in saycart; the request id and the logs say more."
+    wait_s: float | None = None
 
-    def __init__(self, detail: str, *, hint: str | None = None, quoted: str = "") -> None:
+    def __init__(
+        self, detail: str, *, hint: str | None = None, quoted: str = "", wait_s: float | None = None
+    ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.quoted = quoted
-        if hint is not None:
-            self.hint = hint
+        self.hint = self.hint if hint is None else hint
+        self.wait_s = self.wait_s if wait_s is None else wait_s
 
     @property
     def whole(self) -> str:
@@ -116,15 +123,9 @@ class IdempotencyMismatch(Conflict):
 
 
 class IdempotencyInFlight(Conflict):
-    """`wait_s`: seconds until the first request has probably ended."""
-
     code = "idempotency_in_flight"
     retryable = True
     hint = "Wait, then send the same request again: it brings back the first one's order."
-
-    def __init__(self, detail: str, wait_s: float) -> None:
-        super().__init__(detail)
-        self.wait_s = wait_s
 
 
 class TooManyOrders(InputError):
@@ -135,8 +136,7 @@ class TooManyOrders(InputError):
     hint = "Nothing was stored; wait, then send it again."
 
     def __init__(self, waiting: int, wait_s: float) -> None:
-        super().__init__(f"{waiting} orders from here are waiting already; try again in {wait_s:.0f} s")
-        self.wait_s = wait_s
+        super().__init__(f"{waiting} orders from here are waiting already; {_again(wait_s)}", wait_s=wait_s)
 
 
 class TooManyAttempts(InputError):
@@ -147,8 +147,7 @@ class TooManyAttempts(InputError):
     hint = "Wait, then try again; a browser that this name has signed in from before need not wait."
 
     def __init__(self, wait_s: float) -> None:
-        super().__init__(f"Too many attempts; try again in {max(1, math.ceil(wait_s))} s")
-        self.wait_s = wait_s
+        super().__init__(f"Too many attempts; {_again(wait_s)}", wait_s=wait_s)
 
 
 class TooManyWaiting(InputError):
@@ -159,8 +158,7 @@ class TooManyWaiting(InputError):
     hint = "Close what you no longer need, or ask without `wait` meanwhile."
 
     def __init__(self, full: str, wait_s: float) -> None:
-        super().__init__(f"{full}; try again in {wait_s:.0f} s")
-        self.wait_s = wait_s
+        super().__init__(f"{full}; {_again(wait_s)}", wait_s=wait_s)
 
 
 class TooManyRequests(InputError):
@@ -172,9 +170,8 @@ class TooManyRequests(InputError):
     hint = "Nothing was done; wait, then send it again."
 
     def __init__(self, limit: str, detail: str, wait_s: float, headers: dict[str, str]) -> None:
-        super().__init__(f"{detail}; try again in {max(1, math.ceil(wait_s))} s")
+        super().__init__(f"{detail}; {_again(wait_s)}", wait_s=wait_s)
         self.limit = limit
-        self.wait_s = wait_s
         self.headers = headers
 
 
@@ -183,10 +180,7 @@ class UnknownMenu(InputError):
 
     code = "unknown_menu"
     hint = "`GET /v1/menus` lists the menus; `saycart menu import FILE` brings one in."
-
-    def __init__(self, detail: str, *, hint: str | None = None) -> None:
-        super().__init__(detail, hint=hint)
-        self.problems = [("/menu", "names no menu")]
+    problems = (("/menu", "names no menu"),)
 
 
 class InvalidMenu(InputError):
@@ -271,22 +265,17 @@ class Overloaded(SaycartError):
     code = "overloaded"
     retryable = True
     hint = "Nothing was stored; wait, then send it again."
+    what = "are waiting already"
 
-    def __init__(self, waiting: int, wait_s: float) -> None:
-        super().__init__(f"{waiting} orders are waiting already; try again in {wait_s:.0f} s")
-        self.wait_s = wait_s
+    def __init__(self, orders: int, wait_s: float) -> None:
+        super().__init__(f"{orders} orders {self.what}; {_again(wait_s)}", wait_s=wait_s)
 
 
-class IntakeLate(SaycartError):
+class IntakeLate(Overloaded):
     """Orders come faster than this API can store them, so a new one is refused before its body is read."""
 
     code = "intake_late"
-    retryable = True
-    hint = "Nothing of this request was stored; wait, then send it again, with the same Idempotency-Key."
-
-    def __init__(self, late: int, wait_s: float) -> None:
-        super().__init__(f"{late} orders are late in being stored; try again in {wait_s:.0f} s")
-        self.wait_s = wait_s
+    what = "are late in being stored"
 
 
 class SignInBusy(SaycartError):

@@ -216,7 +216,7 @@ def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dic
         headers |= error.headers
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if (wait_s := getattr(error, "wait_s", None)) is not None:
+    if (wait_s := error.wait_s) is not None:
         headers["Retry-After"] = str(max(1, math.ceil(wait_s)))
     if status in (503, 507):
         headers.setdefault("Retry-After", str(RETRY_AFTER_S))

@@ -98,7 +98,7 @@ class Pressure:
         if held in self._keys:
             self.refused[IdempotencyInFlight.code] += 1
             raise IdempotencyInFlight(
-                "The first request under this Idempotency-Key is not done yet.", IN_FLIGHT_S
+                "The first request under this Idempotency-Key is not done yet.", wait_s=IN_FLIGHT_S
             )
         if held:
             self._keys.add(held)

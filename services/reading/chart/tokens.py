@@ -81,8 +81,8 @@ def tokenize(text: str, language: Language) -> Utterance:
 def _words(numbered: str) -> re.Pattern[str]:
     """What is a word. A number and the letters that it is written together with are two, as they are said:
     "8oz" is "eight ounce", a "V60" a "vee sixty"; not where they are `numbered`, "the 2nd"."""
-    number, letters = r"\d+(?:['’]\w+)?", r"[^\W\d]+(?:['’]\w+)?"
-    return re.compile(rf"\b(?:{numbered})\b|{number}|{letters}|[%&]", re.IGNORECASE)
+    others = r"\d+(?:['’]\w+)?|[^\W\d]+(?:['’]\w+)?|[%&]"
+    return re.compile(rf"\b(?:{numbered})\b|" + others, re.IGNORECASE)
 
 
 def folded(text: str, language: Language) -> Folded:
