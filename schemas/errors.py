@@ -49,11 +49,9 @@ Each class states `code` (stable, shown to clients), `retryable`, and `hint` (wh
 
 from __future__ import annotations
 
-import math
-
 
 def _again(wait_s: float) -> str:
-    return f"try again in {max(1, math.ceil(wait_s))} s"
+    return f"try again in {max(1.0, wait_s):.0f} s"
 
 
 class SaycartError(Exception):
