@@ -91,6 +91,12 @@ def field_confidences(
     ]
 
 
+def least_sure(draft: CartDraft, evidence: Evidence, transcript: Transcript) -> float | None:
+    """The confidence (0..1) of the field of a cart that is the least sure; None where none can be told."""
+    lines = field_confidences(draft, evidence, transcript)
+    return min((sure for line in lines for sure in line.values()), default=None)
+
+
 def probability(model: Model, values: Sequence[float]) -> float:
     """The logistic function of the weighted features."""
     total = model.intercept + sum(w * v for w, v in zip(model.weights, values, strict=True))

@@ -8,7 +8,7 @@ from schemas.cart import CartDraft, Severity
 from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.checks.confidence import field_confidences
+from services.checks.confidence import least_sure
 from services.checks.judge import doubts_of
 from services.reading.language.language import language_of
 from services.reading.whole.own_words import own_words
@@ -54,8 +54,8 @@ def surely_heard(evidence: Evidence, transcript: Transcript, threshold: float) -
     cart = undoubted_cart(evidence)
     if cart is None:
         return False
-    fields = [sure for line in field_confidences(cart, evidence, transcript) for sure in line.values()]
-    return bool(fields) and min(fields) >= threshold
+    least = least_sure(cart, evidence, transcript)
+    return least is not None and least >= threshold
 
 
 def line_left(told: LineEvidence, menu: Menu) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from schemas.errors import Unreadable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.checks.confidence import field_confidences
+from services.checks.confidence import least_sure
 from services.checks.one_cart import undoubted_cart
 from services.engines.ports import Recording, Transcriber
 from services.hearing.second_hearing import Heard
@@ -93,10 +93,10 @@ def _sure(
     cart: CartDraft, evidence: Evidence, heard: Transcript, floor: float, field_threshold: float
 ) -> bool:
     """Whether there is no doubt about the hearing that agreement could settle."""
-    fields = [sure for line in field_confidences(cart, evidence, heard) for sure in line.values()]
-    if not fields:
+    least = least_sure(cart, evidence, heard)
+    if least is None:
         return heard.confidence >= SURE
-    return heard.confidence >= floor and min(fields) >= field_threshold
+    return heard.confidence >= floor and least >= field_threshold
 
 
 def _read(text: str, menu: Menu, menu_version: int) -> Evidence | None:

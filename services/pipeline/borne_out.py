@@ -16,7 +16,7 @@ from schemas.compare import canonical_draft
 from schemas.errors import DecodeCancelled, EngineError, Unreadable
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
-from services.checks.confidence import field_confidences
+from services.checks.confidence import least_sure
 from services.checks.two_readers import Agreement, compare, guessed
 from services.hearing.second_recogniser import same_names
 from services.pipeline.ports import Tools
@@ -39,8 +39,8 @@ def borne_out(agreement: Agreement, evidence: Evidence, transcript: Transcript, 
         return False
     if not agreement.settled or transcript.confidence < tools.asr_threshold:
         return False
-    fields = field_confidences(agreement.draft, evidence, transcript)
-    if all(sure >= tools.field_threshold for line in fields for sure in line.values()):
+    least = least_sure(agreement.draft, evidence, transcript)
+    if least is None or least >= tools.field_threshold:
         return False
     try:
         other = read_order(transcript.witness, evidence.menu, evidence.menu_version)
