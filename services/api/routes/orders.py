@@ -104,7 +104,7 @@ _AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     409: {"description": "the first request under this Idempotency-Key is not done yet", "headers": _AGAIN},
     429: {"description": "too many orders of this client wait", "headers": _AGAIN},
-    503: {"description": "too many orders wait, or the database can't take it now", "headers": _AGAIN},
+    503: {"description": "too many orders wait, are stored late, or can't be stored now", "headers": _AGAIN},
     507: {"description": "the disk is full", "headers": _AGAIN},
 }
 
