@@ -127,8 +127,8 @@ def _asked(evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
             return _read_twice(reading, evidence, order, tools)
     if settled is None:
         outcome = _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
-    elif tools.reader == "all" and not _is_checked(order, tools):
-        # It came for the reader's sake alone, and the server has none.
+    elif not _is_checked(order, tools):
+        # It came for a reader's sake, and this server has none, or a part with other settings sent it.
         outcome = Outcome(Event.DECODED, draft=settled, engine={"decoder": "none: settled"})
     else:
         outcome = _checked(settled, evidence, order, tools)

@@ -14,7 +14,7 @@ from schemas.compare import canonical_draft
 from schemas.errors import DecodeInvalid
 from schemas.lifecycle import State
 from schemas.review import ReviewReason
-from services.pipeline.stages import read
+from services.pipeline.stages import decode, read
 from tests.stand_ins import AWAY, RIGHT, ScriptedDecoder, Works, in_review
 
 OTHER = CartDraft.model_validate(
@@ -56,6 +56,17 @@ def test_a_settled_order_that_is_checked_and_comes_out_the_same_completes(world:
     assert world.decoder.wholly == [True], "of what is forced nothing else would be asked"
     assert (order.engine["decoder"], order.engine["settled_check"]) == ("stand-in", "same")
     assert world.orders.code_counts()["settled_check", "same"] == 1
+
+
+def test_one_that_a_part_with_other_settings_sent_to_be_decoded_needs_no_model(world: Works) -> None:
+    """An API with `SAYCART_READER=all` lets no order stop at the rules; its worker may have `open` or `off`."""
+    world.skip_settled, world.decoder = True, ScriptedDecoder([AWAY])
+    tools = replace(world.runner().tools, reader="open")
+    order = world.orders.get(world.typed())
+    outcome = decode(replace(order, evidence=read(order, tools).evidence), tools)
+    assert canonical_draft(outcome.draft) == canonical_draft(RIGHT)
+    assert outcome.engine["decoder"] == "none: settled"
+    assert world.decoder.asked == []
 
 
 def test_a_model_that_comes_to_another_cart_than_the_words_is_looked_at(world: Works) -> None:
