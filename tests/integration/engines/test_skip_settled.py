@@ -59,7 +59,7 @@ def test_a_settled_order_that_is_checked_and_comes_out_the_same_completes(world:
 
 
 def test_one_that_a_part_with_other_settings_sent_to_be_decoded_needs_no_model(world: Works) -> None:
-    """An API with `SAYCART_READER=all` lets no order stop at the rules; its worker may have `open` or `off`."""
+    """An API with `SAYCART_READER=all` stops no order at the rules; its worker may have `open` or `off`."""
     world.skip_settled, world.decoder = True, ScriptedDecoder([AWAY])
     tools = replace(world.runner().tools, reader="open")
     order = world.orders.get(world.typed())
