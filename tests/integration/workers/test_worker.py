@@ -52,6 +52,7 @@ class Worker:
             redis_url=server.url,
             stage_lease_s=LEASE_S,
             worker_drain_s=drain_s,
+            check_settled=1,  # the words settle its orders, and the decoder is to be asked
             metrics_port=any_free(),
         )
         self._metrics = f"http://127.0.0.1:{settings.metrics_port}/metrics"
