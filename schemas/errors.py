@@ -49,9 +49,11 @@ Each class states `code` (stable, shown to clients), `retryable`, and `hint` (wh
 
 from __future__ import annotations
 
+import math
+
 
 def _again(wait_s: float) -> str:
-    return f"try again in {max(1.0, wait_s):.0f} s"
+    return f"try again in {max(1, math.ceil(wait_s))} s"
 
 
 class SaycartError(Exception):
@@ -282,10 +284,9 @@ class SignInBusy(SaycartError):
     code = "sign_in_busy"
     retryable = True
     hint = "Wait a moment, then try again."
-    wait_s = 2.0
 
     def __init__(self) -> None:
-        super().__init__("Too many are signing in at this moment; try again in a few seconds")
+        super().__init__("Too many are signing in at this moment; try again in a few seconds", wait_s=2.0)
 
 
 class MaskedBusy(SaycartError):

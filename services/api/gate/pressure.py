@@ -115,9 +115,8 @@ class Pressure:
     def _keep_up(self) -> None:
         """Nobody is let in while too many orders are late, not even a repeat of an accepted key: to know it
         takes the same threads and database that are late already, and its client comes again."""
-        now = time.monotonic()
-        whole = [body.whole_at for body in self._in_hand if body.whole_at is not None]
-        late = sum(now - at > LATE_S for at in whole)
+        came_by = time.monotonic() - LATE_S
+        late = sum(body.whole_at is not None and body.whole_at < came_by for body in self._in_hand)
         if self._most_late and late >= self._most_late:
             self.refused[IntakeLate.code] += 1
             raise IntakeLate(late, random.uniform(1, LATE_AGAIN_S))  # noqa: S311 (no secret)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Protocol
 
 from services.reading.effort import charge
@@ -64,7 +62,7 @@ def fold(word: str, language: Language) -> str:
 
 def tokenize(text: str, language: Language) -> Utterance:
     """Words of `text` in order, folded."""
-    found = list(_words(language.numbered.pattern).finditer(text))
+    found = list(language.word.finditer(text))
     charge(3 + 2 * len(found))
     ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
     return Utterance(
@@ -75,14 +73,6 @@ def tokenize(text: str, language: Language) -> Utterance:
         language,
         text,
     )
-
-
-@cache
-def _words(numbered: str) -> re.Pattern[str]:
-    """What is a word. A number and the letters that it is written together with are two, as they are said:
-    "8oz" is "eight ounce", a "V60" a "vee sixty"; not where they are `numbered`, "the 2nd"."""
-    others = r"\d+(?:['’]\w+)?|[^\W\d]+(?:['’]\w+)?|[%&]"
-    return re.compile(rf"\b(?:{numbered})\b|" + others, re.IGNORECASE)
 
 
 def folded(text: str, language: Language) -> Folded:

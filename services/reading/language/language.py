@@ -27,6 +27,7 @@ fits nowhere), its `about` tells why, and its examples show what is said instead
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache, cached_property
@@ -51,6 +52,13 @@ _VALUES = {"words", "phrases", "pattern", "patterns", "values", "rules"}
 class Language(Entries):
     """One language's words: its entries, whose `code` is its two letters, and what is joined from them once,
     since it is looked in for every word."""
+
+    @cached_property
+    def word(self) -> re.Pattern[str]:
+        """What is a word. A number and the letters that it is written together with are two, as they are
+        said: "8oz" is "eight ounce", a "V60" a "vee sixty"; not where they are `numbered`, "the 2nd"."""
+        others = r"\d+(?:['’]\w+)?|[^\W\d]+(?:['’]\w+)?|[%&]"
+        return re.compile(rf"\b(?:{self.numbered.pattern})\b|{others}", re.IGNORECASE)
 
     @cached_property
     def plain_letters(self) -> Mapping[int, str]:

@@ -40,6 +40,16 @@ def post(world: World, client: str = "ann", key: str | None = None) -> httpx.Res
     return world.http.post("/v1/orders", json=TEXT, headers=headers)
 
 
+def begun(world: World) -> socket.socket:
+    """A connection on which the head of a spoken order came, and nothing of its body."""
+    line = socket.create_connection(("127.0.0.1", world.port), timeout=10)
+    line.sendall(
+        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"
+        b"Content-Type: multipart/form-data; boundary=B\r\n" + world.line("ann") + b"\r\n"
+    )
+    return line
+
+
 def test_a_client_with_too_many_waiting_is_refused(small: World) -> None:
     orders = [post(small).json()["id"] for _ in range(3)]
     refused = post(small)
@@ -83,12 +93,7 @@ def test_a_repeat_of_an_accepted_key_is_answered_all_the_same(small: World) -> N
 def test_the_body_is_not_waited_for(small: World) -> None:
     for _ in range(3):
         post(small)
-    head = (
-        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"
-        b"Content-Type: multipart/form-data; boundary=B\r\n" + small.line("ann") + b"\r\n"
-    )
-    with socket.create_connection(("127.0.0.1", small.port), timeout=10) as line:
-        line.sendall(head)
+    with begun(small) as line:
         assert b" 429 " in line.recv(65_536).split(b"\r\n")[0]
     assert small.recordings == []
 
@@ -176,15 +181,9 @@ def test_fewer_late_orders_close_no_door(late: Late) -> None:
 
 def test_a_slow_upload_is_not_late(late: Late) -> None:
     late.open.set()
-    head = (
-        b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"
-        b"Content-Type: multipart/form-data; boundary=B\r\n" + late.world.line("ann") + b"\r\n--B\r\n"
-    )
     with ExitStack() as lines:
         for _ in range(3):
-            lines.enter_context(socket.create_connection(("127.0.0.1", late.world.port), timeout=10)).sendall(
-                head
-            )
+            lines.enter_context(begun(late.world)).sendall(b"--B\r\n")
         time.sleep(pressure.LATE_S + 0.3)
         assert post(late.world).status_code == 202
 
