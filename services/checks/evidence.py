@@ -167,7 +167,7 @@ def check_quiet(transcript: Transcript) -> list[Finding]:
     return [Finding.blocking("heard_quietly", message)]
 
 
-def check_hearing(transcript: Transcript, floor: float) -> list[Finding]:
+def check_hearing(transcript: Transcript, floor: float, words_alone: bool = False) -> list[Finding]:
     """Words that were only understood once the menu's own were listened for: a doubt, unless the first
     hearing was unsure of its own words and they sound like those that took their place, or a second
     recogniser, which knew nothing of the menu, came to the same order. The former only where the first
@@ -181,7 +181,7 @@ def check_hearing(transcript: Transcript, floor: float) -> list[Finding]:
         transcript.confidence if transcript.first_confidence is None else transcript.first_confidence
     ) >= floor
     mended = plain and alike and transcript.overruled is not None and transcript.overruled < SURE
-    if measured(transcript.language) and (mended or transcript.agreed):
+    if measured(transcript.language) and (mended or transcript.agreed or words_alone):
         return [Finding.info("heard_again", say("heard_again", first=first))]
     return [Finding.blocking("heard_again", say("heard_again_asked", words=transcript.text, first=first))]
 

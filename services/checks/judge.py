@@ -43,19 +43,19 @@ def judge_drafted(
     max_total: int,
     vouched: bool = False,
     borne_out: bool = False,
-    surely_heard: bool = False,
+    words_alone: bool = False,
 ) -> Judged:
     """A cart that a machine made of `transcript`: true of the menu, heard, and surely enough.
 
     Both thresholds are calibrated confidences (0..1), `max_total` in minor units. Where the learned reader
     `vouched` for it, what the rules could not make out of the words is no doubt; where it is `borne_out` by
-    what a second recogniser heard, no field is less sure than such orders were measured to be; where the
-    words are known to be `surely_heard`, an unsure field is no doubt.
+    what a second recogniser heard, no field is less sure than such orders were measured to be; where what is
+    in doubt is what the words mean, and the `words_alone`, what was hard to hear is no doubt.
     """
     fields = field_confidences(draft, evidence, transcript, borne_out=borne_out)
     said = check_facts(draft, menu.menu) if vouched else doubts_of(draft, menu.menu, evidence)
-    findings = [*said, *check_quiet(transcript), *check_hearing(transcript, asr_threshold)]
-    if not surely_heard:
+    findings = [*said, *check_quiet(transcript), *check_hearing(transcript, asr_threshold, words_alone)]
+    if not words_alone:
         findings += check_fields(fields, field_threshold, draft, menu.menu)
     cart = price_cart(draft, menu.menu, menu.version, transcript, findings, fields)
     findings += check_total(cart.total, max_total, menu.menu)

@@ -12,15 +12,17 @@ from typing import Any
 
 from schemas.cart import Amount, CartDraft, Finding, Severity
 from schemas.compare import Chosen, LineKey, canonical_draft
+from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.question import Choice, Question
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from schemas.wording import begun, drafted, drafted_line, money, so_much
 from services.checks.facts import check_facts
+from services.checks.judge import doubts_of
 from services.checks.naming import option_name
 from services.checks.price import price_cart
-from services.checks.questions import HEARD, OF_HEARING
+from services.checks.questions import HEARD, OF_HEARING, OF_WORDS
 from services.checks.two_readers import Verdict, findings_of
 from services.reading.language.language import measured
 
@@ -57,12 +59,10 @@ def question_about(
     or less, are put to a customer. In a language whose readings were not measured nobody is asked of two of
     them: how often there is a right answer is not known.
     """
-    if told["verdict"] != Verdict.ALONE and not measured(menu.language):
+    if not _is_likely(told, menu, ask_at):
         return None
     if told["verdict"] == Verdict.VOUCHED and not draft.lines:
         return _nothing(menu)
-    if told["verdict"] == Verdict.UNSURE and told["probability"] < ask_at:
-        return None
     settled = told["verdict"] in (Verdict.AGREED, Verdict.VOUCHED)
     if settled and not _only_heard_badly(findings):
         return None
@@ -81,6 +81,21 @@ def question_about(
     if told["verdict"] == Verdict.DIFFER and _wishes_off(other):
         return None
     return _confirming(RIGHT, draft, findings, menu, price)
+
+
+def _is_likely(told: dict[str, Any], menu: Menu, ask_at: float) -> bool:
+    """Whether it is known, and often enough, that a cart which is shown is right."""
+    if told["verdict"] != Verdict.ALONE and not measured(menu.language):
+        return False
+    return told["verdict"] != Verdict.UNSURE or bool(told["probability"] >= ask_at)
+
+
+def only_words(told: dict[str, Any], draft: CartDraft, evidence: Evidence) -> bool:
+    """Whether the doubt that two readings left is one to put to the customer, as far as words and menu go;
+    `told` and `draft` as of `question_about`. Not where something of the menu was heard and is in no cart:
+    it says nothing against what is there, but may be what was misheard."""
+    codes = {found.code for found in doubts_of(draft, evidence.menu, evidence) if _blocks(found)}
+    return _is_likely(told, evidence.menu, ASK) and codes <= OF_WORDS - {"heard_but_missing"}
 
 
 def _wishes_off(draft: CartDraft) -> bool:
@@ -131,7 +146,11 @@ def with_question(
 
 
 def _is_doubted(findings: Iterable[Finding]) -> bool:
-    return any(found.severity is Severity.BLOCKING for found in findings)
+    return any(map(_blocks, findings))
+
+
+def _blocks(found: Finding) -> bool:
+    return found.severity is Severity.BLOCKING
 
 
 def _only_heard_badly(findings: Sequence[Finding]) -> bool:

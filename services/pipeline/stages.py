@@ -18,6 +18,7 @@ from schemas.evidence import Evidence
 from schemas.lifecycle import Event, StageName
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
+from schemas.transcript import Transcript
 from schemas.wording import told
 from services.checks.judge import judge_drafted
 from services.checks.one_cart import surely_heard, written
@@ -28,7 +29,7 @@ from services.checks.two_readers import READ_ONCE, Verdict, compare, guessed
 from services.engines.ports import Decoded, Reading, Recording, Scored
 from services.hearing.second_hearing import Heard, hear
 from services.hearing.second_recogniser import with_witness
-from services.pipeline.borne_out import borne_out
+from services.pipeline.borne_out import BORNE_OUT, READ_ALIKE, other_words
 from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
 from services.pipeline.ports import Tools
 from services.storage.base.records import OrderRecord, Outcome
@@ -181,11 +182,9 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         asr_threshold=tools.asr_threshold,
         field_threshold=tools.field_threshold,
         max_total=tools.max_order_total,
-        borne_out=readers is not None and readers.get("borne_out", False),
+        borne_out=readers is not None and readers.get(BORNE_OUT, False),
         vouched=readers is not None and readers["verdict"] == Verdict.VOUCHED,
-        surely_heard=readers is not None
-        and readers["verdict"] == Verdict.DIFFER
-        and surely_heard(evidence, transcript, tools.field_threshold),
+        words_alone=readers is not None and _words_alone(readers, evidence, transcript, tools),
     )
     findings = judged.findings
     if readers is not None and not (order.confirm and readers["verdict"] == Verdict.ALONE):
@@ -206,6 +205,14 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         timings={StageName.VALIDATE: time.perf_counter() - started},
         detail={"reasons": [reason.value for reason in reasons]},
     )
+
+
+def _words_alone(readers: dict[str, Any], evidence: Evidence, transcript: Transcript, tools: Tools) -> bool:
+    """Whether what two readings left in doubt is what the words mean, and not what was heard."""
+    if readers.get(READ_ALIKE):
+        return True
+    differ = readers["verdict"] == Verdict.DIFFER
+    return differ and surely_heard(evidence, transcript, tools.field_threshold)
 
 
 def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
@@ -252,9 +259,7 @@ def _checked(settled: CartDraft, evidence: Evidence, order: OrderRecord, tools: 
 
 def _read_twice(reading: Reading, evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
     agreement = compare(reading, evidence)
-    told = agreement.told
-    if borne_out(agreement, evidence, heard(order), tools):
-        told = {**told, "borne_out": True}
+    told = {**agreement.told, **other_words(agreement, evidence, heard(order), tools)}
     return Outcome(
         Event.DECODED,
         draft=agreement.draft,

@@ -247,5 +247,6 @@ def test_an_upgrade_loses_nothing(composed: Composed, key: str, seen: Seen) -> N
     seen["upgrade"] = {
         "orders": len(ids),
         "requests tried again": till.retries,
+        "of them refused": dict(till.refused),
         "longest wait for an answer s": round(till.longest_away_s, 1),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from services.cli.samples import RECORDINGS, Sample, load_menus, load_samples
 
 SETTLED = {lifecycle.STATUS[state] for state in lifecycle.SETTLED}
 GIVE_UP_S = 180.0
+TOO_MANY = 429
 
 
 @dataclass
@@ -28,6 +30,7 @@ class Till:
     name: str = "till"
     samples: list[Sample] = field(default_factory=list)
     retries: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
     longest_away_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -92,12 +95,15 @@ class Till:
         return sample
 
     def _tried(self, call: Callable[[], httpx.Response]) -> httpx.Response:
-        """The answer, once there is one that is no outage."""
+        """The answer, once there is one that is no outage, and no refusal for now (429)."""
         began, tries = time.monotonic(), 0
         while True:
             try:
                 answer = call()
-                if answer.status_code < 500:
+                if answer.status_code == TOO_MANY:
+                    self.refused[answer.json()["code"]] += 1
+                    time.sleep(float(answer.headers["Retry-After"]))
+                elif answer.status_code < 500:
                     if tries:
                         self.longest_away_s = max(self.longest_away_s, time.monotonic() - began)
                     return answer.raise_for_status()

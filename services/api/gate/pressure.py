@@ -17,12 +17,13 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import NoReturn
 
 import anyio
 import structlog
 from starlette.concurrency import run_in_threadpool
 
-from schemas.errors import IdempotencyInFlight, IntakeLate, Overloaded, TooManyOrders
+from schemas.errors import IdempotencyInFlight, IntakeLate, Overloaded, SaycartError, TooManyOrders
 from services.api.gate.pace import Paced
 from services.bootstrap import Container
 from services.storage.orders.load import Load
@@ -96,10 +97,8 @@ class Pressure:
         self._keep_up()
         held = (shop, keys, key) if key else None
         if held in self._keys:
-            self.refused[IdempotencyInFlight.code] += 1
-            raise IdempotencyInFlight(
-                "The first request under this Idempotency-Key is not done yet.", wait_s=IN_FLIGHT_S
-            )
+            in_flight = "The first request under this Idempotency-Key is not done yet."
+            self._refuse(IdempotencyInFlight(in_flight, wait_s=IN_FLIGHT_S))
         if held:
             self._keys.add(held)
         self._in_hand.add(body)
@@ -118,8 +117,7 @@ class Pressure:
         came_by = time.monotonic() - LATE_S
         late = sum(body.whole_at is not None and body.whole_at < came_by for body in self._in_hand)
         if self._most_late and late >= self._most_late:
-            self.refused[IntakeLate.code] += 1
-            raise IntakeLate(late, random.uniform(1, LATE_AGAIN_S))  # noqa: S311 (no secret)
+            self._refuse(IntakeLate(late, random.uniform(1, LATE_AGAIN_S)))  # noqa: S311 (no secret)
 
     async def _admit(self, client: tuple[str, str], keys: str, key: str | None) -> None:
         if not any(self._limits[name] for name, _, _ in _counted(*client)):
@@ -133,6 +131,9 @@ class Pressure:
             known: bool = await run_in_threadpool(self._box.load.knows_key, client[0], keys, key)
             if known:
                 return
+        self._refuse(refusal)
+
+    def _refuse(self, refusal: SaycartError) -> NoReturn:
         self.refused[refusal.code] += 1
         raise refusal
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -19,12 +19,16 @@ from schemas.transcript import Transcript
 from services.checks.questions import open_question
 from services.engines.ports import Reading
 from services.pipeline.review import settle_by_answer
+from services.pipeline.stages import validate
 from services.storage.base.records import OrderRecord
 from tests.integration.engines.test_two_readers import OTHER, SAME, reading
 from tests.stand_ins import AGREEMENT, AWAY, CAFE, ScriptedDecoder, ScriptedTranscriber, Works, speech
 
 BASE = "faster-whisper-base/int8/beam5-t0-vad/en"
 OPEN = "how big is the large, okay then a large latte with oat milk and a blueberry muffin"
+PLAIN = "a large latte with oat milk and a blueberry muffin"
+TALL = f"{PLAIN} for the tall fellow"
+TALLER = TALL.replace("muffin", "muffin then")
 OTHERWISE = "how big's the large? Then I'd have a large latte with oat milk and one blueberry muffin"
 
 
@@ -180,12 +184,93 @@ def test_what_was_hard_to_hear_is_put_to_the_customer(
         assert open_question(outcome.findings or (), order.reasons) is None
 
 
-def test_words_and_hearing_in_doubt_at_once_are_for_a_human(world: Works) -> None:
+@pytest.fixture
+def doubted(world: Works) -> Works:
+    """The learned reader alone makes an order of what was heard, and is not sure of it."""
+    world.transcriber = ScriptedTranscriber([unsure(TALL)])
     assert isinstance(world.decoder, Readers)
-    world.decoder.answers[OPEN] = reading(SAME, 0.7)
-    order = settled(world, None)
+    world.decoder.answers = {TALL: reading(SAME, 0.7), TALLER: reading(SAME, 0.995)}
+    return world
+
+
+def question_of(order: OrderRecord) -> str | None:
+    question = open_question(order.findings, order.reasons)
+    return question.id if question is not None else None
+
+
+def test_words_and_hearing_in_doubt_at_once_are_for_a_human(doubted: Works) -> None:
+    order = settled(doubted, None)
     assert {"field_doubtful", "reading_unsure"} <= blocking(order)
-    assert open_question(order.findings, order.reasons) is None
+    assert question_of(order) is None
+
+
+@pytest.mark.parametrize("probability", [0.995, 0.3])
+def test_what_is_read_of_either_hearing_is_put_to_the_customer(doubted: Works, probability: float) -> None:
+    """It is the customer who says whether it is right, not the second reading."""
+    assert isinstance(doubted.decoder, Readers)
+    doubted.decoder.answers[TALLER] = reading(SAME, probability)
+    order = settled(doubted, TALLER)
+    assert order.state is State.IN_REVIEW
+    assert "field_doubtful" not in blocking(order)
+    assert question_of(order) == "order/right"
+    assert order.engine["reader"]["read_alike"] is True
+    assert order.cart is not None
+    assert min(line.confidence or 0 for line in order.cart.lines) < AGREEMENT  # shown as unsure as it was
+
+
+def test_either_cart_of_the_question_may_be_what_the_other_hearing_is_read_as(world: Works) -> None:
+    world.transcriber = ScriptedTranscriber([unsure(PLAIN)])
+    assert isinstance(world.decoder, Readers)
+    world.decoder.answers = {PLAIN: reading(OTHER, 0.7), OTHERWISE: reading(SAME, 0.995)}
+    order = settled(world, OTHERWISE)
+    assert blocking(order) == {"readers_differ"}
+    assert question_of(order) == "order/which"
+
+
+def test_a_second_hearing_with_the_menus_words_may_be_asked_about_as_well(doubted: Works) -> None:
+    again = unsure(TALL).model_copy(update={"first_heard": "a large lottie"})
+    order = doubted.until_settled(doubted.spoken())
+    for alike, asked in ((True, "order/right"), (False, None)):
+        engine = {**order.engine, "reader": {**order.engine["reader"], "read_alike": alike}}
+        outcome = validate(replace(order, transcript=again, engine=engine), doubted.runner().tools)
+        question = open_question(outcome.findings or (), outcome.reasons or ())
+        assert (question.id if question is not None else None) == asked
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [reading(OTHER, 0.995), reading("nothing", 0.999), EngineUnavailable("away")],
+    ids=["another cart", "nothing at all", "no answer"],
+)
+def test_what_the_other_hearing_is_not_read_as_is_for_a_human(
+    doubted: Works, theirs: Reading | Exception
+) -> None:
+    assert isinstance(doubted.decoder, Readers)
+    doubted.decoder.answers[TALLER] = theirs
+    order = settled(doubted, TALLER)
+    assert {"field_doubtful", "reading_unsure"} <= blocking(order)
+    assert question_of(order) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "confidence"),
+    [
+        (reading(SAME, 0.4), 0.85),
+        (reading(f"{SAME}; 1 ?", 0.7), 0.85),
+        (reading(SAME.partition(";")[0], 0.7), 0.85),
+        (reading(SAME, 0.7), 0.7),
+    ],
+    ids=["too unlikely to be shown", "a wish off the menu", "a muffin left out", "badly heard as a whole"],
+)
+def test_nothing_is_read_that_no_customer_could_be_asked_about(
+    doubted: Works, answer: Reading, confidence: float
+) -> None:
+    doubted.transcriber = ScriptedTranscriber([unsure(TALL, confidence)])
+    assert isinstance(doubted.decoder, Readers)
+    doubted.decoder.answers[TALL] = answer
+    order = settled(doubted, TALLER)
+    assert question_of(order) is None
+    assert asked_of(doubted) == [TALL]
 
 
 def test_the_cafe_has_this_open() -> None:
