@@ -26,8 +26,9 @@ TIMEOUTS = (
     f"SET LOCAL lock_timeout = '{BUSY_S}s'; SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_S}s'"
 )
 """For each transaction, where a session can't have them."""
-# Connections that a process keeps, and how many more it may open.
-POOL, OVERFLOW = 5, 15
+# Connections that a process keeps, and how many more it may open, each closed after one use. Fewer kept than
+# are used at once, and a burst opens one for each use (ADR 84).
+POOL, OVERFLOW = 10, 10
 # Seconds after which a connection in the pool is pinged before it is used again.
 RESTED_S = 1.0
 
@@ -101,6 +102,7 @@ def sqlite_engine(url: URL) -> Engine:
         pool_size=POOL,
         max_overflow=OVERFLOW,
         pool_timeout=BUSY_S,
+        pool_use_lifo=True,  # so that those which a burst opened can rest
     )
 
     @event.listens_for(engine, "connect")
@@ -188,6 +190,7 @@ def _looked_after(url: URL, arguments: dict[str, Any]) -> Engine:
         pool_size=POOL,
         max_overflow=OVERFLOW,
         pool_timeout=BUSY_S,
+        pool_use_lifo=True,  # so that those which a burst opened can rest
         # The driver's own BEGIN is a message that can say nothing else, so it is told to send none.
         isolation_level="AUTOCOMMIT",
     )

@@ -172,7 +172,8 @@ def check_hearing(transcript: Transcript, floor: float, words_alone: bool = Fals
     hearing was unsure of its own words and they sound like those that took their place, or a second
     recogniser, which knew nothing of the menu, came to the same order. The former only where the first
     hearing as a whole was at the `floor` (ASR confidence, 0..1) or over it: of others that was not measured.
-    Nor was either in every language: there it stays a doubt."""
+    Nor was either in every language: there it stays a doubt. No doubt of its own where the `words_alone` are
+    in doubt."""
     if transcript.first_heard is None:
         return []
     first, say = transcript.first_heard, sentences(transcript.language)

@@ -49,8 +49,9 @@ def judge_drafted(
 
     Both thresholds are calibrated confidences (0..1), `max_total` in minor units. Where the learned reader
     `vouched` for it, what the rules could not make out of the words is no doubt; where it is `borne_out` by
-    what a second recogniser heard, no field is less sure than such orders were measured to be; where what is
-    in doubt is what the words mean, and the `words_alone`, what was hard to hear is no doubt.
+    what a second recogniser heard, no field is less sure than such orders were measured to be; where the
+    `words_alone` are in doubt, what they mean and not what was heard, an unsure field is no doubt, nor is a
+    second hearing.
     """
     fields = field_confidences(draft, evidence, transcript, borne_out=borne_out)
     said = check_facts(draft, menu.menu) if vouched else doubts_of(draft, menu.menu, evidence)
