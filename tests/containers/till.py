@@ -98,21 +98,24 @@ class Till:
         """The answer, once there is one that is no outage, and no refusal for now (429)."""
         began, tries = time.monotonic(), 0
         while True:
+            again_s, over = 0.1, time.monotonic() - began > GIVE_UP_S
             try:
                 answer = call()
                 if answer.status_code == TOO_MANY:
                     self.refused[answer.json()["code"]] += 1
-                    time.sleep(float(answer.headers["Retry-After"]))
+                    again_s = float(answer.headers["Retry-After"])
                 elif answer.status_code < 500:
                     if tries:
                         self.longest_away_s = max(self.longest_away_s, time.monotonic() - began)
                     return answer.raise_for_status()
+                if over:
+                    answer.raise_for_status()
             except httpx.TransportError:
-                if time.monotonic() - began > GIVE_UP_S:
+                if over:
                     raise
             tries += 1
             self.retries += 1
-            time.sleep(0.1)
+            time.sleep(again_s)
 
 
 class Lunch:
