@@ -138,6 +138,11 @@ class Finding(BaseModel):
     )
     detail: str | None = Field(default=None, description="for reviewers: a probability, an error's own words")
 
+    @property
+    def blocks(self) -> bool:
+        """Whether it sends the order to a human."""
+        return self.severity is Severity.BLOCKING
+
     @classmethod
     def blocking(
         cls,

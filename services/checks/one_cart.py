@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.cart import CartDraft, Severity
+from schemas.cart import CartDraft
 from schemas.evidence import Evidence, LineEvidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
@@ -43,7 +43,7 @@ def undoubted_cart(evidence: Evidence) -> CartDraft | None:
     if draft is None:
         return None
     findings = doubts_of(draft, evidence.menu, evidence)
-    doubts = {f.code for f in findings if f.severity is Severity.BLOCKING} - ASKED
+    doubts = {f.code for f in findings if f.blocks} - ASKED
     return None if doubts else draft
 
 

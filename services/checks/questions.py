@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from schemas.cart import CartDraft, Finding, ItemLine, LineDraft, OptionDraft, Severity
+from schemas.cart import CartDraft, Finding, ItemLine, LineDraft, OptionDraft
 from schemas.menu import Item, Menu, OptionGroup
 from schemas.question import Choice, Question
 from schemas.review import ReviewReason
@@ -57,7 +57,7 @@ def which_item(line: int, skus: Sequence[str], menu: Menu) -> Question | None:
 
 def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> Question | None:
     """The question that would settle the order; None when anything else is in doubt too."""
-    blocking = [finding for finding in findings if finding.severity is Severity.BLOCKING]
+    blocking = [finding for finding in findings if finding.blocks]
     if set(reasons) - {ReviewReason.BLOCKING_FINDING}:
         return None
     whole = next((f.question for f in blocking if f.question is not None and f.question.whole), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schemas.cart import Finding, Severity
+from schemas.cart import Finding
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 
@@ -18,7 +18,7 @@ def doubts(
         reasons.append(ReviewReason.NOTHING_HEARD)
     elif transcript.confidence < asr_threshold:
         reasons.append(ReviewReason.LOW_ASR_CONFIDENCE)
-    codes = {f.code for f in findings if f.severity is Severity.BLOCKING}
+    codes = {f.code for f in findings if f.blocks}
     if "not_on_menu" in codes:
         reasons.append(ReviewReason.NOT_ON_MENU)
     if codes - {"not_on_menu", "nothing_heard"}:

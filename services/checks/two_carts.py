@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from schemas.cart import Amount, CartDraft, Finding, Severity
+from schemas.cart import Amount, CartDraft, Finding
 from schemas.compare import Chosen, LineKey, canonical_draft
 from schemas.evidence import Evidence
 from schemas.menu import Menu
@@ -94,7 +94,7 @@ def only_words(told: dict[str, Any], draft: CartDraft, evidence: Evidence) -> bo
     """Whether the doubt that two readings left is one to put to the customer, as far as words and menu go;
     `told` and `draft` as of `question_about`. Not where something of the menu was heard and is in no cart:
     it says nothing against what is there, but may be what was misheard."""
-    codes = {found.code for found in doubts_of(draft, evidence.menu, evidence) if _blocks(found)}
+    codes = {found.code for found in doubts_of(draft, evidence.menu, evidence) if found.blocks}
     return _is_likely(told, evidence.menu, ASK) and codes <= OF_WORDS - {"heard_but_missing"}
 
 
@@ -141,21 +141,17 @@ def with_question(
         return tuple(findings)
     if question is None or question.id != HEARD:
         return (*findings, *findings_of(told, menu, question, draft))
-    asked = next(f for f in findings if f.code in OF_HEARING and f.severity is Severity.BLOCKING)
+    asked = next(f for f in findings if f.code in OF_HEARING and f.blocks)
     return tuple(f.model_copy(update={"question": question}) if f is asked else f for f in findings)
 
 
 def _is_doubted(findings: Iterable[Finding]) -> bool:
-    return any(map(_blocks, findings))
-
-
-def _blocks(found: Finding) -> bool:
-    return found.severity is Severity.BLOCKING
+    return any(found.blocks for found in findings)
 
 
 def _only_heard_badly(findings: Sequence[Finding]) -> bool:
     """Whether all that is in doubt is that some of the order was hard to hear."""
-    codes = {found.code for found in findings if found.severity is Severity.BLOCKING}
+    codes = {found.code for found in findings if found.blocks}
     return bool(codes) and codes <= OF_HEARING
 
 
@@ -163,11 +159,7 @@ def _confirming(
     asked: str, draft: CartDraft, findings: Sequence[Finding], menu: Menu, price: int
 ) -> Question:
     say = sentences(menu.language)
-    aside = [
-        found.message
-        for found in findings
-        if found.code in _LEFT_ASIDE and found.severity is Severity.BLOCKING
-    ][:_MOST_SAID]
+    aside = [found.message for found in findings if found.code in _LEFT_ASIDE and found.blocks][:_MOST_SAID]
     text = " ".join([*aside, say("order_right", order=_told(draft, menu, price))])
     answers = (Choice(id=YES, text=say("yes")), Choice(id=NO, text=say("no")))
     return Question(id=asked, text=text, answers=answers)

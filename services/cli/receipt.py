@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schemas import wording
-from schemas.cart import CartLine, Severity
+from schemas.cart import CartLine
 from schemas.order import Order
 from schemas.wording import heard, money, option
 
@@ -66,6 +66,6 @@ def _what(line: CartLine, currency: str, sizes: Mapping[str, str]) -> Text:
     for chosen in line.options:
         text.append(f"\n  {option(chosen, currency)}", style="cyan")
     for finding in line.findings:
-        style = "yellow" if finding.severity is Severity.BLOCKING else "dim"
+        style = "yellow" if finding.blocks else "dim"
         text.append(f"\n  {finding.message}", style=style)
     return text

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from infra.observability import measures
-from schemas.cart import Severity
 from schemas.errors import (
     DecodeCancelled,
     DecodeInvalid,
@@ -87,7 +86,7 @@ def committed(moved: OrderRecord, outcome: Outcome) -> None:
     """
     if not outcome.detail.get("code"):  # else it failed, which is counted by `failures`
         for finding in outcome.findings or ():
-            if finding.severity is Severity.BLOCKING and finding.code not in _UNREAD:
+            if finding.blocks and finding.code not in _UNREAD:
                 measures.problem("hearing" if finding.code in _HEARING else "meaning", finding.code)
         if ReviewReason.LOW_ASR_CONFIDENCE in (outcome.reasons or ()):
             measures.problem("hearing", ReviewReason.LOW_ASR_CONFIDENCE.value)

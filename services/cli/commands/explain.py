@@ -14,7 +14,7 @@ from rich.text import Text
 
 from infra.settings import settings
 from schemas import wording
-from schemas.cart import Amount, Severity
+from schemas.cart import Amount
 from schemas.errors import InputError
 from schemas.explanation import LOSSES, OUTCOMES, ExplainedSpan, Explanation, LineOpen
 from schemas.menu import Menu
@@ -160,7 +160,7 @@ def _destination(found: Explanation) -> Group:
     if to.cart:
         lines.append(Text(f"    total {wording.money(to.total, found.currency)}", style="bold"))
     for finding in to.findings:
-        mark = "!" if finding.severity is Severity.BLOCKING else "i"
+        mark = "!" if finding.blocks else "i"
         lines.append(Text(f"  {mark} {finding.message}", style="yellow" if mark == "!" else "dim"))
     lines += [
         Text(f"  ! {wording.reason(reason)}", style="yellow")

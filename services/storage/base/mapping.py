@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import structlog
 from pydantic import BaseModel, ValidationError
 
-from schemas.cart import Cart, CartDraft, Finding, Severity
+from schemas.cart import Cart, CartDraft, Finding
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.order import OrderError
@@ -204,5 +204,5 @@ def codes_of(outcome: Outcome) -> list[tuple[str, str]]:
         overruled.append(("settled_check", str(checked)))
     if code := outcome.detail.get("code"):
         return [("failure", str(code)), *reasons]
-    findings = [finding for finding in outcome.findings or () if finding.severity is Severity.BLOCKING]
+    findings = [finding for finding in outcome.findings or () if finding.blocks]
     return [*(("finding", finding.code) for finding in findings), *reasons, *overruled]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from schemas import wording
-from schemas.cart import Cart, CartDraft, CartLine, Finding, Severity
+from schemas.cart import Cart, CartDraft, CartLine, Finding
 from schemas.compare import canonical_draft
 from schemas.menu import Menu
 from schemas.transcript import Transcript
@@ -107,7 +107,7 @@ def words(heard: Transcript) -> list[WordView]:
 
 def findings(order: OrderRecord) -> list[Finding]:
     """What the machine noticed, doubts first."""
-    return sorted(order.findings, key=lambda found: found.severity is not Severity.BLOCKING)
+    return sorted(order.findings, key=lambda found: not found.blocks)
 
 
 def cart_view(shown: Case, filled: Read | None = None) -> CartView:
@@ -152,7 +152,7 @@ def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
     judged = judge_chosen(draft, shown.menu, shown.heard)
     problems: dict[int, list[str]] = {}
     for one in judged.findings:
-        if one.severity is Severity.BLOCKING:
+        if one.blocks:
             problems.setdefault(-1 if one.line is None else one.line, []).append(one.message)
     return judged.cart, problems
 

@@ -20,7 +20,7 @@ from services.checks.questions import open_question
 from services.engines.ports import Reading
 from services.pipeline.review import settle_by_answer
 from services.pipeline.stages import validate
-from services.storage.base.records import OrderRecord
+from services.storage.base.records import OrderRecord, Outcome
 from tests.integration.engines.test_two_readers import OTHER, SAME, reading
 from tests.stand_ins import AGREEMENT, AWAY, CAFE, ScriptedDecoder, ScriptedTranscriber, Works, speech
 
@@ -69,6 +69,12 @@ def blocking(order: OrderRecord) -> set[str]:
     return {found.code for found in order.findings if found.severity is Severity.BLOCKING}
 
 
+def answers(world: Works) -> dict[str, Reading | Exception]:
+    """What the learned reader makes of each wording."""
+    assert isinstance(world.decoder, Readers)
+    return world.decoder.answers
+
+
 def asked_of(world: Works) -> list[str]:
     assert isinstance(world.decoder, Readers)
     return world.decoder.read_of
@@ -108,8 +114,7 @@ def test_other_words_that_both_readers_take_for_the_same_cart_bear_it_out(world:
 def test_other_words_that_come_to_anything_else_leave_the_doubt(
     world: Works, theirs: Reading | Exception
 ) -> None:
-    assert isinstance(world.decoder, Readers)
-    world.decoder.answers[OTHERWISE] = theirs
+    answers(world)[OTHERWISE] = theirs
     order = settled(world, OTHERWISE)
     assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
     assert "borne_out" not in order.engine["reader"]
@@ -117,9 +122,8 @@ def test_other_words_that_come_to_anything_else_leave_the_doubt(
 
 def test_an_item_that_only_one_of_them_heard_is_not_borne_out_though_readers_mend_it(world: Works) -> None:
     """Either is read as a latte, but they did not hear the same: it may have been something else."""
-    assert isinstance(world.decoder, Readers)
     mended = OTHERWISE.replace("latte", "latta")
-    world.decoder.answers[mended] = reading(SAME, 0.995)
+    answers(world)[mended] = reading(SAME, 0.995)
     order = settled(world, mended)
     assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
 
@@ -130,7 +134,7 @@ def test_a_recording_heard_badly_as_a_whole_is_looked_at_whoever_agrees(world: W
     order = settled(world, witness)
     assert order.state is State.IN_REVIEW
     assert ReviewReason.LOW_ASR_CONFIDENCE in order.reasons
-    assert open_question(order.findings, order.reasons) is None
+    assert question_of(order) is None
     assert asked_of(world) == [OPEN]
 
 
@@ -153,8 +157,7 @@ def test_without_the_learned_reader_open_orders_are_not_heard_again(world: Works
 
 
 def test_a_reading_that_is_called_off_is_no_answer(world: Works) -> None:
-    assert isinstance(world.decoder, Readers)
-    world.decoder.answers[OTHERWISE] = DecodeCancelled("the order is another worker's")
+    answers(world)[OTHERWISE] = DecodeCancelled("the order is another worker's")
     order_id = world.spoken()
     world.second = ScriptedTranscriber([speech(OTHERWISE)])
     runner = world.runner()
@@ -188,13 +191,12 @@ def test_what_was_hard_to_hear_is_put_to_the_customer(
 def doubted(world: Works) -> Works:
     """The learned reader alone makes an order of what was heard, and is not sure of it."""
     world.transcriber = ScriptedTranscriber([unsure(TALL)])
-    assert isinstance(world.decoder, Readers)
-    world.decoder.answers = {TALL: reading(SAME, 0.7), TALLER: reading(SAME, 0.995)}
+    answers(world).update({TALL: reading(SAME, 0.7), TALLER: reading(SAME, 0.995)})
     return world
 
 
-def question_of(order: OrderRecord) -> str | None:
-    question = open_question(order.findings, order.reasons)
+def question_of(order: OrderRecord | Outcome) -> str | None:
+    question = open_question(order.findings or (), order.reasons or ())
     return question.id if question is not None else None
 
 
@@ -207,8 +209,7 @@ def test_words_and_hearing_in_doubt_at_once_are_for_a_human(doubted: Works) -> N
 @pytest.mark.parametrize("probability", [0.995, 0.3])
 def test_what_is_read_of_either_hearing_is_put_to_the_customer(doubted: Works, probability: float) -> None:
     """It is the customer who says whether it is right, not the second reading."""
-    assert isinstance(doubted.decoder, Readers)
-    doubted.decoder.answers[TALLER] = reading(SAME, probability)
+    answers(doubted)[TALLER] = reading(SAME, probability)
     order = settled(doubted, TALLER)
     assert order.state is State.IN_REVIEW
     assert "field_doubtful" not in blocking(order)
@@ -220,8 +221,7 @@ def test_what_is_read_of_either_hearing_is_put_to_the_customer(doubted: Works, p
 
 def test_either_cart_of_the_question_may_be_what_the_other_hearing_is_read_as(world: Works) -> None:
     world.transcriber = ScriptedTranscriber([unsure(PLAIN)])
-    assert isinstance(world.decoder, Readers)
-    world.decoder.answers = {PLAIN: reading(OTHER, 0.7), OTHERWISE: reading(SAME, 0.995)}
+    answers(world).update({PLAIN: reading(OTHER, 0.7), OTHERWISE: reading(SAME, 0.995)})
     order = settled(world, OTHERWISE)
     assert blocking(order) == {"readers_differ"}
     assert question_of(order) == "order/which"
@@ -233,8 +233,7 @@ def test_a_second_hearing_with_the_menus_words_may_be_asked_about_as_well(doubte
     for alike, asked in ((True, "order/right"), (False, None)):
         engine = {**order.engine, "reader": {**order.engine["reader"], "read_alike": alike}}
         outcome = validate(replace(order, transcript=again, engine=engine), doubted.runner().tools)
-        question = open_question(outcome.findings or (), outcome.reasons or ())
-        assert (question.id if question is not None else None) == asked
+        assert question_of(outcome) == asked
 
 
 @pytest.mark.parametrize(
@@ -245,8 +244,7 @@ def test_a_second_hearing_with_the_menus_words_may_be_asked_about_as_well(doubte
 def test_what_the_other_hearing_is_not_read_as_is_for_a_human(
     doubted: Works, theirs: Reading | Exception
 ) -> None:
-    assert isinstance(doubted.decoder, Readers)
-    doubted.decoder.answers[TALLER] = theirs
+    answers(doubted)[TALLER] = theirs
     order = settled(doubted, TALLER)
     assert {"field_doubtful", "reading_unsure"} <= blocking(order)
     assert question_of(order) is None
@@ -266,8 +264,7 @@ def test_nothing_is_read_that_no_customer_could_be_asked_about(
     doubted: Works, answer: Reading, confidence: float
 ) -> None:
     doubted.transcriber = ScriptedTranscriber([unsure(TALL, confidence)])
-    assert isinstance(doubted.decoder, Readers)
-    doubted.decoder.answers[TALL] = answer
+    answers(doubted)[TALL] = answer
     order = settled(doubted, TALLER)
     assert question_of(order) is None
     assert asked_of(doubted) == [TALL]
