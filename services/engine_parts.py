@@ -139,6 +139,7 @@ class EngineParts:
                 api_key=config.llm_api_key,
                 score=config.score_drafts,
                 adapter=self.adapter.name if self.adapter else "",
+                check=self.checker is not None,
             )
             for url in addresses(urls)
         ]
@@ -151,6 +152,14 @@ class EngineParts:
         from services.engines.reader.adapters import made_for
 
         return made_for(self.settings.llm_model) if self.settings.reader != "off" else None
+
+    @cached_property
+    def checker(self) -> Path | None:
+        """The adapter of the smaller model that checks settled carts first; None where none is set."""
+        from services.engines.reader.adapters import made_for
+
+        named = self.settings.reader_checker if self.adapter else ""
+        return made_for(named, role="check") if named else None
 
     @property
     def reader(self) -> Literal["all", "open", "off"]:

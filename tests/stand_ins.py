@@ -242,8 +242,8 @@ class ScriptedDecoder:
             raise step
         return Decoded(step, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
 
-    def read(self, evidence: Evidence, _called_off: object, expected: object) -> Reading | None:
-        self.expected.append(expected)
+    def read(self, _evidence: Evidence, *asked: object, **_how: object) -> Reading | None:
+        self.expected.append(asked[1])
         return self.reading
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
@@ -265,7 +265,7 @@ class GatedDecoder:
             time.sleep(0.02)
         return Decoded(RIGHT, "stand-in", "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
 
-    def read(self, evidence: Evidence, *_how: object) -> Reading | None:
+    def read(self, evidence: Evidence, *_asked: object, **_how: object) -> Reading | None:
         """It has no reader."""
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:

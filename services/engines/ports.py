@@ -203,9 +203,12 @@ class CartDecoder(Protocol):
         evidence: Evidence,
         called_off: threading.Event | None = None,
         expected: CartDraft | None = None,
+        *,
+        settled: bool = False,
     ) -> Reading | None:
         """What the learned reader makes of the words alone; None where no server has one. A cart that is
-        `expected` changes nothing in that: to check it is faster than to write one, where a server can.
+        `expected` changes nothing in that: to check it is faster than to write one, where a server can. Only
+        where the rules have `settled` on it may a smaller model read in its place, if it comes to it too.
 
         Raises: as `decode`.
         """

@@ -128,11 +128,14 @@ class KeptEars:
 
 
 class KeptDecoder:
-    """`CartDecoder` that keeps what `decoder`, asking `model`, decodes, and what `reader`, an adapter's
-    release, reads."""
+    """`CartDecoder` that keeps what `decoder`, asking `model`, decodes, and what `reader` and `checker`,
+    releases of adapters, read."""
 
-    def __init__(self, decoder: CartDecoder, model: str, kept: Kept, reader: str = "") -> None:
-        self._decoder, self._model, self._kept, self._reader = decoder, model, kept, reader
+    def __init__(
+        self, decoder: CartDecoder, model: str, kept: Kept, reader: str = "", checker: str = ""
+    ) -> None:
+        self._decoder, self._model, self._kept = decoder, model, kept
+        self._reader, self._checker = reader, checker
 
     def decode(
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
@@ -151,12 +154,19 @@ class KeptDecoder:
         evidence: Evidence,
         called_off: threading.Event | None = None,
         expected: CartDraft | None = None,
+        *,
+        settled: bool = False,
     ) -> Reading | None:
         """See `CartDecoder.read`."""
         sheet = Sheet(evidence.menu)
         asked = [self._model, self._reader, sheet.text, evidence.transcript, sheet.mask.lark]
+        if settled and self._checker:
+            asked.append(self._checker)
         return self._kept.answer(
-            "readings", asked, _READING, lambda: self._decoder.read(evidence, called_off, expected)
+            "readings",
+            asked,
+            _READING,
+            lambda: self._decoder.read(evidence, called_off, expected, settled=settled),
         )
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
@@ -168,6 +178,7 @@ def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
     kept, config = Kept(folder), parts.settings
     model = f"{config.llm_dialect}:{config.llm_model}"
     reader = release(parts.adapter) if parts.adapter else ""
+    checker = release(parts.checker) if parts.checker else ""
 
     def ears_of(ears: Transcriber, model: str) -> KeptEars:
         adapter = parts.hearing_adapter(model)
@@ -183,7 +194,7 @@ def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
         transcriber=lambda: ears_of(parts.transcriber, config.whisper_model),
         second_transcriber=second,
         decoder=lambda: KeptDecoder(parts.decoder, model, kept, reader),
-        readers=lambda: KeptDecoder(parts.readers, model, kept, reader),
+        readers=lambda: KeptDecoder(parts.readers, model, kept, reader, checker),
     )
     return tools, kept
 

@@ -21,7 +21,7 @@ from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from schemas.wording import told
 from services.checks.judge import judge_drafted
-from services.checks.one_cart import surely_heard, written
+from services.checks.one_cart import surely_heard, undoubted_cart, written
 from services.checks.tidy import drop_echoes
 from services.checks.triage import doubts
 from services.checks.two_carts import question_about, with_question
@@ -123,7 +123,8 @@ def _asked(evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
     settled = written(evidence) if tools.skip_settled else None
     if tools.reader == "all" or (tools.reader == "open" and settled is None):
         expected = settled or guessed(evidence)
-        reading = tools.learned_reader().read(evidence, tools.called_off, expected)
+        undoubted = undoubted_cart(evidence) is not None
+        reading = tools.learned_reader().read(evidence, tools.called_off, expected, settled=undoubted)
         if reading is not None:
             return _read_twice(reading, evidence, order, tools)
     if settled is None:

@@ -24,7 +24,8 @@ from pathlib import Path
 
 STEPS = ("pack", "ask", "fit", "answer", "score")
 # Rank, rate and tokens a step (0: one sequence) of the adapters under infra/adapters.
-FITTED = {"0.5b": (16, 3e-4, 0), "1.5b": (8, 3e-4, 4096)}
+FITTED = {"0.5b": (8, 3e-4, 4096), "1.5b": (8, 3e-4, 4096), "135m": (16, 1e-3, 4096)}
+CHECKER = "smollm2-135m-instruct-q4_1.gguf"
 COMPUTED = ("fit", "answer")  # run as files, without our code
 HERE = Path(__file__).resolve().parent
 OUT = object()  # stands for the file that a step is to write
@@ -36,7 +37,7 @@ class Failed(Exception):
 
 def served(base: str) -> str:
     """The model of the lock that an adapter is for."""
-    return f"qwen2.5-coder-{base}-instruct-q4_k_m.gguf"
+    return CHECKER if base == "135m" else f"qwen2.5-coder-{base}-instruct-q4_k_m.gguf"
 
 
 def train(args: argparse.Namespace) -> None:

@@ -169,13 +169,14 @@ def fit(args: argparse.Namespace) -> dict[str, Any]:
     # Asked, peft would look on the hub for what `name` is.
     model.save_pretrained(args.out, save_embedding_layers=False)
     checkpoint.unlink(missing_ok=True)
-    card = _card(args, packed, parts[: done + len(losses)], time.monotonic() - started, losses)
+    card = _card(args, model, packed, parts[: done + len(losses)], time.monotonic() - started, losses)
     (args.out / "trained.json").write_text(json.dumps(card, indent=1))
     return card
 
 
 def _card(
     args: argparse.Namespace,
+    model: Any,
     packed: dict[str, Any],
     parts: list[slice],
     seconds: float,
@@ -183,6 +184,8 @@ def _card(
 ) -> dict[str, Any]:
     return {
         "base": args.name or args.base.name,
+        "architecture": model.config.model_type,
+        "heads": [model.config.num_attention_heads, model.config.num_key_value_heads],
         "rank": args.rank,
         "start": args.start and args.start.name,
         "rate": args.rate,

@@ -1,6 +1,7 @@
 """A part's orders through the whole pipeline, with answers that an adapter gave elsewhere.
 
-    python -m services.training.through PART ANSWERS.jsonl [--reader all|open|off] [--out COUNTS.jsonl]
+    python -m services.training.through PART ANSWERS.jsonl [--reader all|open|off] [--checks CHECKS.jsonl]
+        [--out COUNTS.jsonl]
 
 Everything is the pipeline's own but the decode server: its reader gives the answers of `answer.py`. One that
 the mask does not allow counts as overruled, so it is a doubt, and wrong. A simulated customer answers
@@ -38,15 +39,21 @@ class Recorded:
     answer: dict[str, Any]
     shop: Shop
     accepts: Callable[[str], bool]
+    check: dict[str, Any] | None = None
 
-    def read(self, *_asked: object) -> Reading | None:
-        """The recorded answer, whoever asks."""
-        text, allowed = self.answer["text"], self.accepts(self.answer["text"])
+    def read(self, *_asked: object, settled: bool = False) -> Reading | None:
+        """The recorded answer, whoever asks; of a settled order the checker's, where it comes to it too."""
+        if settled and self.check:
+            return self._reading(self.check)
+        return self._reading(self.answer)
+
+    def _reading(self, answer: dict[str, Any]) -> Reading:
+        text, allowed = answer["text"], self.accepts(answer["text"])
         try:
             lines = tuple(self.shop.names.read(text)) if allowed else ()
         except Unreadable:
             lines, allowed = (), False
-        return Reading(lines, text, self.answer["logprob"], int(not allowed), "recorded", 0, 0, 0, 0.0)
+        return Reading(lines, text, answer["logprob"], int(not allowed), "recorded", 0, 0, 0, 0.0)
 
     def decode(
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
@@ -88,9 +95,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("part")
     parser.add_argument("answers", type=Path)
     parser.add_argument("--reader", choices=("all", "open", "off"), default="all")
+    parser.add_argument("--checks", type=Path, help="what `services.training.check` wrote of this part")
     parser.add_argument("--out", type=Path, help="add the counts to this file too, as a line of JSON")
     args = parser.parse_args(argv)
     found = answers_in(args.answers)
+    checks = answers_in(args.checks) if args.checks else {}
     counts: Counter[str] = Counter()
     total = 0
     for shop in shops(args.part):
@@ -99,7 +108,9 @@ def main(argv: list[str] | None = None) -> int:
             answer = found.get((args.part, row.id))
             if answer is None:
                 continue
-            made = predicted(shop, row, Recorded(answer, shop, mask.accepts), args.reader)
+            checked = checks.get((args.part, row.id))
+            recorded = Recorded(answer, shop, mask.accepts, checked if checked and checked["same"] else None)
+            made = predicted(shop, row, recorded, args.reader)
             total += 1
             counts.update(became(made, cart_of(row.lines)))
     for name in COUNTED:
@@ -108,6 +119,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{args.part}, {args.reader}, {name}: {counts[name]} of {total}, {shares}")
     if args.out:
         told = {"part": args.part, "reader": args.reader, "answers": args.answers.name, "orders": total}
+        told |= {"checks": args.checks.name} if args.checks else {}
         with args.out.open("a") as lines:
             lines.write(json.dumps(told | {name: counts[name] for name in COUNTED}) + "\n")
     return 0

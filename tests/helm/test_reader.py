@@ -42,6 +42,8 @@ def test_it_is_started_as_the_workers_expect_it(whole: Rendered) -> None:
     assert (args.host, args.port) == ("0.0.0.0", reader.main["ports"][0]["containerPort"])
     assert args.model.name == whole.settings["SAYCART_LLM_MODEL"]
     assert REPOSITORY / args.adapter == made_for(args.model.name)
+    assert args.checker.name == DEFAULTS["reader_checker"].default
+    assert REPOSITORY / args.checker_adapter == made_for(args.checker.name, role="check")
     assert args.context == DEFAULTS["llm_context"].default
     assert reader.main["image"] == whole.pods["llm"].main["image"]
 

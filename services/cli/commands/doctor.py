@@ -86,6 +86,8 @@ def _models(config: Settings) -> Iterator[Check]:
         names["denoiser"] = config.denoiser
     if not config.llm_url:
         names["language model"] = config.llm_model
+    if config.reader_checker and not config.llm_url:
+        names["checker"] = config.reader_checker
     for what, name in names.items():
         try:
             resolve(name, config.models_dir)

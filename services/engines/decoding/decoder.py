@@ -65,6 +65,7 @@ class OpenAIDecoder:
         score: have finished carts scored without the mask.
         whole: decode forced text too, as with `score`; for comparisons.
         adapter: name of the learned reader, where the server may have it.
+        check: let a smaller model check settled carts, where the server has one.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class OpenAIDecoder:
         score: bool = False,
         whole: bool = False,
         adapter: str = "",
+        check: bool = False,
     ) -> None:
         self.url = url.rstrip("/")
         self._dialect = dialect
@@ -89,6 +91,7 @@ class OpenAIDecoder:
         self._completions = Completions(self._calls, dialect, model)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._adapter = adapter
+        self._check = check and dialect == "llama.cpp"
         self._labels = Alike(fingerprint, Labels, lambda menu: 2 * written_bytes(menu), KNOWN_BYTES)
         self._sheets = Alike(fingerprint, _sheet, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
         self._has_reader: bool | None = None
@@ -141,6 +144,8 @@ class OpenAIDecoder:
         evidence: Evidence,
         called_off: threading.Event | None = None,
         expected: CartDraft | None = None,
+        *,
+        settled: bool = False,
     ) -> Reading | None:
         """See `CartDecoder.read`. A server that does not say whether it has the reader is unavailable: no
         order goes without its second reading because a server was busy."""
@@ -164,6 +169,7 @@ class OpenAIDecoder:
                 adapter=self._adapter,
                 post=post,
                 expected=[line.model_dump(mode="json") for line in expected.lines] if expected else (),
+                check=settled and self._check,
             )
         measures.tokens(
             "reader",
@@ -196,7 +202,9 @@ class OpenAIDecoder:
             asked = reading.prompt(
                 "hello", sheet, dialect=self._dialect, model=self._model, adapter=self._adapter
             )
-            self._calls.post(CHAT, asked | {"max_tokens": 1}, called_off=called_off, measured_as=_WARMING)
+            # With a check, the smaller model's cache too.
+            asked |= {"max_tokens": 1} | ({"check": True} if self._check else {})
+            self._calls.post(CHAT, asked, called_off=called_off, measured_as=_WARMING)
             return
         labels, _ = self._menu(evidence)
         body = {"messages": messages(evidence, labels), "max_tokens": 1, "temperature": 0}

@@ -100,9 +100,13 @@ class Servers:
         evidence: Evidence,
         called_off: threading.Event | None = None,
         expected: CartDraft | None = None,
+        *,
+        settled: bool = False,
     ) -> Reading | None:
         """See `CartDecoder.read`; raises as `decode`."""
-        return self._ask(lambda decoder: decoder.read(evidence, called_off, expected), called_off)
+        return self._ask(
+            lambda decoder: decoder.read(evidence, called_off, expected, settled=settled), called_off
+        )
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """See `Completions.complete`; raises as `decode`. Its `timeout_s` is of all that is done for the

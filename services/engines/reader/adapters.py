@@ -1,7 +1,8 @@
 """LoRA adapters: as they are kept (safetensors, as vLLM loads them), and as llama.cpp loads them (GGUF).
 
 An adapter is kept once, in the format of peft; the GGUF is written beside the weights the first time that
-the embedded server needs it. Both formats are a head and flat arrays, so no package is needed:
+the embedded server needs it. `trained.json` says of which model it is and what for: to read orders, or to
+check carts (`role`). Both formats are a head and flat arrays, so no package is needed:
 https://huggingface.co/docs/safetensors and https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
 Cost: 0.2 s for 18 MB.
@@ -16,7 +17,7 @@ import re
 import struct
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from schemas.errors import EngineMisconfigured
 
 ADAPTERS = REPOSITORY / "infra" / "adapters"
 WEIGHTS, CONFIG, CARD = "adapter_model.safetensors", "adapter_config.json", "trained.json"
-# peft's names for the layers of Qwen2 -> llama.cpp's.
+# peft's names for the layers of Qwen2 and Llama -> llama.cpp's.
 _LAYERS = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -42,14 +43,16 @@ _F16, _STRING, _FLOAT32 = 1, 8, 6
 _HINT = "`make train` makes an adapter; those of a release are under infra/adapters."
 
 Array = npt.NDArray[Any]
+Role = Literal["read", "check"]
 
 
-def made_for(model: str, among: Path | None = None) -> Path | None:
+def made_for(model: str, among: Path | None = None, *, role: Role = "read") -> Path | None:
     """The folder of the adapter that was trained on a model of the lock, given its name or its file; of the
-    reader's adapters, or of those in `among`."""
-    for card in sorted((among or ADAPTERS).glob(f"*/{CARD}")):
-        if json.loads(card.read_text())["base"] == Path(model).name:
-            return card.parent
+    adapters in `ADAPTERS`, or of those in `among`."""
+    for file in sorted((among or ADAPTERS).glob(f"*/{CARD}")):
+        card = json.loads(file.read_text())
+        if card["base"] == Path(model).name and card.get("role", "read") == role:
+            return file.parent
     return None
 
 
@@ -77,15 +80,19 @@ def to_gguf(folder: Path, out: Path) -> None:
     """Write the adapter in `folder` to `out` in half precision, whole or not at all.
 
     Raises:
-        EngineMisconfigured: no adapter, or one of layers that are not Qwen2's.
+        EngineMisconfigured: no adapter, or one of layers that are neither Qwen2's nor Llama's.
     """
     try:
         config = json.loads((folder / CONFIG).read_text())
+        card = json.loads((folder / CARD).read_text()) if (folder / CARD).exists() else {}
+        kind = card.get("architecture", "qwen2")
         tensors = [(_named(name), array) for name, array in read(folder / WEIGHTS).items()]
+        if kind == "llama":
+            tensors = [(name, _turned(name, array, *card["heads"])) for name, array in tensors]
     except (OSError, ValueError, KeyError, struct.error) as error:
         raise EngineMisconfigured(f"No adapter can be read in {folder}: {error!r:.100}", hint=_HINT) from None
     unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
-    unfinished.write_bytes(_document(tensors, float(config["lora_alpha"])))
+    unfinished.write_bytes(_document(tensors, float(config["lora_alpha"]), kind))
     unfinished.rename(out)
 
 
@@ -115,13 +122,23 @@ def _array(body: memoryview, kind: str) -> Array:
 def _named(name: str) -> str:
     told = _NAME.fullmatch(name)
     if told is None or told[2] not in _LAYERS:
-        raise ValueError(f"{name} is no layer of Qwen2")
+        raise ValueError(f"{name} is no layer of Qwen2 or Llama")
     return f"blk.{told[1]}.{_LAYERS[told[2]]}.weight.lora_{told[3].lower()}"
 
 
-def _document(tensors: list[tuple[str, Array]], alpha: float) -> bytes:
+def _turned(name: str, array: Array, heads: int, kv_heads: int) -> Array:
+    """llama.cpp turns neighbouring pairs of a head's rows where transformers turns its halves, so that a
+    Llama's queries and keys are kept in another order of rows, and what an adapter adds to them too."""
+    count = {"attn_q": heads, "attn_k": kv_heads}.get(name.split(".")[2])
+    if count is None or not name.endswith(".lora_b"):
+        return array
+    rows, rank = array.shape
+    return array.reshape(count, 2, rows // count // 2, rank).swapaxes(1, 2).reshape(rows, rank)
+
+
+def _document(tensors: list[tuple[str, Array]], alpha: float, kind: str) -> bytes:
     pairs = [
-        _text("general.architecture") + struct.pack("<I", _STRING) + _text("qwen2"),
+        _text("general.architecture") + struct.pack("<I", _STRING) + _text(kind),
         _text("general.type") + struct.pack("<I", _STRING) + _text("adapter"),
         _text("adapter.type") + struct.pack("<I", _STRING) + _text("lora"),
         _text("adapter.lora.alpha") + struct.pack("<If", _FLOAT32, alpha),

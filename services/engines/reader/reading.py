@@ -70,8 +70,10 @@ def read(
     adapter: str,
     post: Post,
     expected: Sequence[Line] = (),
+    check: bool = False,
 ) -> Reading:
     """The cart that the adapter reads out of `said`; `expected` are the lines of the likeliest one, if any.
+    With `check` a smaller model's word that it comes to these too is enough, where the server has one.
 
     Raises:
         DecodeTruncated: the server stopped before the cart was whole.
@@ -89,6 +91,7 @@ def read(
             if expected and dialect == "llama.cpp":
                 # OpenAI's field for an answer that is largely known; llama.cpp's own server passes over it.
                 body["prediction"] = {"type": "content", "content": sheet.names.write(expected)}
+                body["check"] = check
             found = _masked(post(_CHAT, body), sheet, dialect, adapter, post)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise EngineUnavailable(
@@ -103,7 +106,7 @@ def read(
         text=found.text,
         logprob=sum(token.logprob for token in found.tokens),
         overruled=sum(token.rank > 1 for token in found.tokens),
-        engine=f"{dialect}:{adapter}",
+        engine=f"{dialect}:{found.checked_by or adapter}",
         prompt_tokens=int(found.used.get("prompt_tokens", 0)),
         completion_tokens=int(found.used.get("completion_tokens", 0)),
         cached_tokens=int((found.used.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
@@ -123,6 +126,7 @@ class _Answer:
     text: str
     tokens: Sequence[unmasked.Token]
     used: Document
+    checked_by: str = ""
 
 
 def _unforced(document: Document, sheet: Sheet) -> _Answer | None:
@@ -143,7 +147,8 @@ def _masked(document: Document, sheet: Sheet, dialect: str, adapter: str, post: 
         raise DecodeTruncated(f"The reader stopped early: finish_reason {reason!r}")
     if not sheet.mask.accepts(text):
         raise DecodeInvalid("The reader's answer is outside the mask", quoted=text[:200])
-    return _Answer(text, _tokens(document, dialect, adapter, post), document.get("usage") or {})
+    checked_by = str(document.get("checked_by") or "")
+    return _Answer(text, _tokens(document, dialect, adapter, post), document.get("usage") or {}, checked_by)
 
 
 def request(said: str, sheet: Sheet, *, dialect: str, model: str, adapter: str) -> Document:

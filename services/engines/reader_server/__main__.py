@@ -2,14 +2,16 @@
 
     python -m services.engines.reader_server --model FILE --adapter FILE --port N [--host H]
         [--name NAME] [--threads T] [--context C] [--states FOLDER] [--states-bytes B]
+        [--checker FILE --checker-adapter FILE]
 
-It checks the rules' cart in one pass where llama.cpp's server would write one, and keeps what it made of a
-menu over a restart. Paths as llama.cpp's: `/health`, `/v1/models`, `/lora-adapters`, `/v1/chat/completions`.
-Where `LLAMA_API_KEY` is set, the last two want that key. On loopback unless told otherwise: in a container
-`--host 0.0.0.0`, since nobody else reaches it there but the parts that ask.
+It checks the rules' cart in one pass where llama.cpp's server would write one, with a checker first by a
+smaller model, and keeps what it made of a menu over a restart. Paths as llama.cpp's: `/health`,
+`/v1/models`, `/lora-adapters`, `/v1/chat/completions`. Where `LLAMA_API_KEY` is set, the last two want that
+key. On loopback unless told otherwise: in a container `--host 0.0.0.0`, since nobody else reaches it there
+but the parts that ask.
 
-One answer is made at a time; what waits is answered in the order in which threads get at it. A client that
-closes its connection is noticed between two batches of 128 tokens.
+One answer is made at a time, and one check; what waits is answered in the order in which threads get at it. A
+client that closes its connection is noticed between two batches of 128 tokens.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ from services.engines.servers.llama_server import KEY_ENV, OPENMP_ENV
 
 log = structlog.get_logger()
 
+CHECKER_CONTEXT = 8_192
+"""Tokens, as the checker's base was made for; a longer menu is checked by the reader alone."""
 LARGEST_BYTES = 4_000_000
 """Of a request: the largest menu and its grammar take less than one."""
 
@@ -48,14 +52,23 @@ def main(argv: list[str] | None = None) -> int:
     from services.engines.reader_server.service import Reader
 
     try:
+        how = {"threads": args.threads, "folder": args.states, "disk_bytes": args.states_bytes}
+        checker = None
+        if args.checker and args.checker_adapter:
+            checker = Reader(
+                args.checker,
+                as_gguf(args.checker_adapter),
+                name=args.checker.name,
+                context=min(args.context, CHECKER_CONTEXT),
+                **how,
+            )
         reader = Reader(
             args.model,
             as_gguf(args.adapter),
             name=args.name or args.model.name,
             context=args.context,
-            threads=args.threads,
-            folder=args.states,
-            disk_bytes=args.states_bytes,
+            checker=checker,
+            **how,
         )
         server = Server((args.host, args.port), reader, os.environ.get(KEY_ENV, ""))
     except (SaycartError, OSError) as error:
@@ -176,6 +189,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--context", type=int, default=12_288, help="tokens of the longest prompt and answer")
+    parser.add_argument("--checker", type=Path, help="smaller model that checks a settled cart first")
+    parser.add_argument("--checker-adapter", type=Path, help="its LoRA, a GGUF or a folder")
     parser.add_argument("--states", type=Path, help="folder in which menus that were read are kept")
     parser.add_argument("--states-bytes", type=int, default=0, help="the most that they take there")
     return parser

@@ -67,8 +67,10 @@ class Answering:
         prediction: Sequence[int] = (),
         most: int,
         gone: Callable[[], bool] = lambda: False,
+        check: bool = False,
     ) -> Answer:
-        """The answer to `prompt`, of which the first `shared` tokens are the same for every order.
+        """The answer to `prompt`, of which the first `shared` tokens are the same for every order. With
+        `check` no further than to the first token that is not the prediction's.
 
         Raises:
             DecodeInvalid: the grammar does not compile.
@@ -92,11 +94,12 @@ class Answering:
                 self._prefixes.cut(len(prompt) + place)
                 break
             found.accepted += 1
-        while True:
+        while not check:
             _still_wanted(gone)
             (row,) = self._prefixes.read([found.tokens[-1].token], 1)
             if self._draw(row, matcher, found, most):
-                return found
+                break
+        return found
 
     def _read_prompt(
         self, prompt: Sequence[int], shared: int, at: int, behind: int, gone: Callable[[], bool]

@@ -1,9 +1,10 @@
 """The reader's model behind a chat call of the OpenAI protocol, in llama.cpp's shape.
 
 Of a request it takes `messages`, `grammar`, `max_tokens`, and `prediction`, OpenAI's field for an answer that
-is largely known (https://platform.openai.com/docs/guides/predicted-outputs). It is greedy. Beside the text it
-tells of each token how likely the model held it without the mask, as llama.cpp's server does with `logprobs`,
-those of a prediction included, which that server leaves out.
+is largely known (https://platform.openai.com/docs/guides/predicted-outputs). With `check` a smaller model's
+word is enough that the answer is the prediction (ADR 85); else the reader answers. It is greedy. Beside the
+text it tells of each token how likely the model held it without the mask, as llama.cpp's server does with
+`logprobs`, those of a prediction included, which that server leaves out.
 
 Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens. On 2 CPU cores, the menu read before,
 0.7 s for an order whose cart was predicted, where 2.6 s are taken to write it (docs/benchmarks).
@@ -16,11 +17,12 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import InputError
+from schemas.errors import EngineMisconfigured, InputError
 from services.engines.masks.vocabulary import read_vocabulary
 from services.engines.reader_server.answering import Answer, Answering
 from services.engines.reader_server.llama import Llama
@@ -33,8 +35,18 @@ MOST_TOKENS = 4_096
 _ONE, _OTHER = "a", "b"
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    messages: list[dict[str, str]]
+    most: int
+    grammar: str
+    prediction: str
+    check: bool
+
+
 class Reader:
-    """A model with its adapter; one answer at a time, whoever asks."""
+    """A model with its adapter; one answer at a time, whoever asks. A `checker` is another, which is asked
+    first whether it comes to a prediction too, where a request says that this is enough."""
 
     def __init__(
         self,
@@ -46,8 +58,9 @@ class Reader:
         threads: int,
         folder: Path | None = None,
         disk_bytes: int = 0,
+        checker: Reader | None = None,
     ) -> None:
-        self.name, self.adapter = name, adapter.stem
+        self.name, self.adapter, self.checker = name, adapter.stem, checker
         vocabulary = read_vocabulary(model)
         self._model = Llama(model, adapter, context=context, threads=threads)
         about = _about(model, adapter)
@@ -65,24 +78,46 @@ class Reader:
             InputError: the request can't be read, or asks for what this server has not.
             DecodeInvalid, DecodeCancelled, EngineMisconfigured: as `Answering.answer`.
         """
-        messages, most = _messages(body), body.get("max_tokens", MOST_TOKENS)
-        prediction, grammar = _prediction(body), body.get("grammar", "")
-        if not isinstance(most, int) or not 1 <= most <= MOST_TOKENS or not isinstance(grammar, str):
-            raise InputError(f"max_tokens is a number of 1 to {MOST_TOKENS}, and grammar a text")
-        if body.get("temperature", 0) != 0:
-            raise InputError("This server is greedy: temperature is 0", hint="Ask the decode server.")
+        asked = _asked(body)
+        if asked.check and self.checker is not None:
+            checked = self.checker.checked(body, gone)
+            if checked is not None:
+                return checked | {"checked_by": self.checker.adapter}
         with self._one_at_a_time:
             started = time.perf_counter()
-            prompt, shared = self._tokens(messages)
-            answer = self._answering.answer(
-                prompt,
-                shared,
-                grammar=grammar,
-                prediction=self._model.tokenize(prediction),
-                most=most,
-                gone=gone,
-            )
+            answer, _ = self._answer(asked, gone)
             return self._document(answer, time.perf_counter() - started)
+
+    def checked(self, body: Document, gone: Callable[[], bool]) -> Document | None:
+        """The document that answers with the prediction, where this model comes to it too; else None, also
+        where there is no room for the menu. Raises as `complete`."""
+        asked = _asked(body)
+        with self._one_at_a_time:
+            started = time.perf_counter()
+            try:
+                answer, predicted = self._answer(asked, gone, check=True)
+            except EngineMisconfigured:
+                return None
+            if not answer.ended or [drawn.token for drawn in answer.tokens[:-1]] != predicted:
+                return None
+            return self._document(answer, time.perf_counter() - started)
+
+    def _answer(
+        self, asked: _Asked, gone: Callable[[], bool], *, check: bool = False
+    ) -> tuple[Answer, list[int]]:
+        """An answer, and the prediction's tokens."""
+        prompt, shared = self._tokens(asked.messages)
+        predicted = self._model.tokenize(asked.prediction)
+        answer = self._answering.answer(
+            prompt,
+            shared,
+            grammar=asked.grammar,
+            prediction=predicted,
+            most=asked.most,
+            gone=gone,
+            check=check,
+        )
+        return answer, predicted
 
     def _tokens(self, messages: list[dict[str, str]]) -> tuple[list[int], int]:
         """A prompt, and how many of its first tokens are there whatever the last message says."""
@@ -134,6 +169,18 @@ class Reader:
             },
             "timings": {"seconds": round(seconds, 4)},
         }
+
+
+def _asked(body: Document) -> _Asked:
+    messages, most = _messages(body), body.get("max_tokens", MOST_TOKENS)
+    grammar, check = body.get("grammar", ""), body.get("check", False)
+    if not isinstance(most, int) or not 1 <= most <= MOST_TOKENS or not isinstance(grammar, str):
+        raise InputError(f"max_tokens is a number of 1 to {MOST_TOKENS}, and grammar a text")
+    if not isinstance(check, bool):
+        raise InputError("check is true or false")
+    if body.get("temperature", 0) != 0:
+        raise InputError("This server is greedy: temperature is 0", hint="Ask the decode server.")
+    return _Asked(messages, most, grammar, _prediction(body), check)
 
 
 def _messages(body: Document) -> list[dict[str, str]]:

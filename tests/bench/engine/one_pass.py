@@ -3,8 +3,9 @@
     python -m tests.bench.engine.one_pass [--rounds 3]
 
 The sample orders of one menu, which both have read before: written by llama.cpp's server with the adapter,
-written by the reader's own, and checked by it, where the rules' cart is known. Then what its memory is, and
-what the first order takes after a restart that finds the menu on disk.
+written by the reader's own, checked by it, where the rules' cart is known, and of those that the rules settle
+on checked by the smaller model first. Then what its memory is, and what the first order takes after a restart
+that finds the menu on disk.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from infra.settings import REPOSITORY, Settings, settings
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from services.bootstrap import Container
+from services.checks.one_cart import undoubted_cart
 from services.checks.two_readers import guessed
 from services.cli.samples import load_menus, load_samples
 from services.engines.ports import CartDecoder, Reading
@@ -36,16 +38,18 @@ MENU = "harbor-coffee"
 OUT = REPOSITORY / "docs" / "benchmarks" / "one-pass.json"
 
 
-def timed(who: CartDecoder, evidence: Evidence, *, expecting: bool) -> tuple[float, Reading]:
+def timed(
+    who: CartDecoder, evidence: Evidence, *, expecting: bool, settled: bool = False
+) -> tuple[float, Reading]:
     began = time.perf_counter()
-    found = who.read(evidence, None, guessed(evidence) if expecting else None)
+    found = who.read(evidence, None, guessed(evidence) if expecting else None, settled=settled)
     assert found is not None
     return time.perf_counter() - began, found
 
 
 def paired(config: Settings, orders: list[Evidence], rounds: int) -> dict[str, Any]:
     """Seconds of each way, an order and round a row; all have to come to the same text."""
-    parts, rows = Container(config), []
+    parts, rows, first_by_the_small = Container(config), [], []
     parts.decoder.warm(orders[0])
     parts.readers.warm(orders[0])
     for _ in range(rounds):
@@ -54,7 +58,11 @@ def paired(config: Settings, orders: list[Evidence], rounds: int) -> dict[str, A
             written, second = timed(parts.readers, evidence, expecting=False)
             checked, third = timed(parts.readers, evidence, expecting=True)
             rows.append((theirs, written, checked, first.text == second.text == third.text))
-    columns = list(zip(*rows, strict=True))
+            if undoubted_cart(evidence) is not None:
+                small, fourth = timed(parts.readers, evidence, expecting=True, settled=True)
+                by_it = "smollm2" in fourth.engine
+                first_by_the_small.append((small, checked, by_it, fourth.text == third.text))
+    columns, small = list(zip(*rows, strict=True)), list(zip(*first_by_the_small, strict=True))
     return {
         "orders": len(orders),
         "rounds": rounds,
@@ -63,6 +71,12 @@ def paired(config: Settings, orders: list[Evidence], rounds: int) -> dict[str, A
         "written_s_p50": round(statistics.median(columns[1]), 2),
         "checked_s_p50": round(statistics.median(columns[2]), 2),
         "checked_to_decode_server_p50": round(statistics.median(r[2] / r[0] for r in rows), 2),
+        "settled": len(first_by_the_small),
+        "settled_checked_by_the_small": sum(small[2]),
+        "settled_same_text": sum(small[3]),
+        "settled_checked_s_p50": round(statistics.median(small[1]), 2),
+        "settled_small_first_s_p50": round(statistics.median(small[0]), 2),
+        "small_first_to_checked_p50": round(statistics.median(r[0] / r[1] for r in first_by_the_small), 2),
     }
 
 

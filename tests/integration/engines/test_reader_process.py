@@ -3,6 +3,7 @@ in `test_reader.py`."""
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -19,6 +20,7 @@ from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeCancelled, EngineMisconfigured
 from schemas.menu import Menu
 from services.bootstrap import Container
+from services.checks.one_cart import undoubted_cart
 from services.engines.decoding.calls import Calls
 from services.engines.reader import adapters
 from services.engines.servers.embedded import (
@@ -87,6 +89,39 @@ def test_it_is_proved_and_asked_for_its_health_as_the_decode_server_is(config: S
     assert checked(f"http://127.0.0.1:{any_free()}") == "the reader's: no answer"
 
 
+def test_a_settled_cart_that_a_smaller_model_comes_to_needs_no_more(parts: Container) -> None:
+    evidence = read_order("two hamburgers and a large fries", MENU, 1)
+    cart = undoubted_cart(evidence)
+    checked = parts.readers.read(evidence, None, cart, settled=True)
+    read = parts.readers.read(evidence, None, cart)
+    assert checked is not None
+    assert read is not None
+    assert (checked.text, checked.lines) == (read.text, read.lines)
+    assert checked.engine.startswith("llama.cpp:smollm2-135m-orders")
+    assert read.engine == "llama.cpp:qwen2.5-coder-1.5b-orders"
+    assert 0.5 < math.exp(checked.logprob) <= 1.0
+
+
+def test_a_cart_that_it_does_not_come_to_is_the_readers_to_read(parts: Container) -> None:
+    evidence = read_order("two hamburgers and a large fries", MENU, 1)
+    other = undoubted_cart(read_order("three hamburgers and a large fries", MENU, 1))
+    found = parts.readers.read(evidence, None, other, settled=True)
+    plain = parts.readers.read(evidence, None, None)
+    assert found is not None
+    assert plain is not None
+    assert found.engine == "llama.cpp:qwen2.5-coder-1.5b-orders"
+    assert (found.text, found.lines) == (plain.text, plain.lines)
+
+
+def test_it_is_not_asked_to_where_none_is_set(config: Settings) -> None:
+    parts = Container(config.model_copy(update={"reader_checker": ""}))
+    evidence = read_order("two hamburgers and a large fries", MENU, 1)
+    found = parts.readers.read(evidence, None, undoubted_cart(evidence), settled=True)
+    parts.close()
+    assert found is not None
+    assert found.engine == "llama.cpp:qwen2.5-coder-1.5b-orders"
+
+
 def test_only_who_shows_the_key_may_ask(config: Settings) -> None:
     with httpx.Client(base_url=config.reader_url, trust_env=False) as http:
         assert http.get("/health").json() == {"status": "ok"}
@@ -108,6 +143,7 @@ def test_only_who_shows_the_key_may_ask(config: Settings) -> None:
         (b'{"messages": [{"role": "user", "content": "a"}], "temperature": 0.7}', "greedy"),
         (b'{"messages": [{"role": "user", "content": "a"}], "prediction": "a"}', "prediction"),
         (b'{"messages": [{"role": "user", "content": "a"}], "grammar": "start: ("}', "compile"),
+        (b'{"messages": [{"role": "user", "content": "a"}], "check": "yes"}', "check"),
     ],
 )
 def test_a_request_that_it_can_t_answer_is_refused_in_words(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -133,6 +134,26 @@ def test_who_reads_may_be_another_server_and_is_told_which_cart_to_expect(world:
     assert strange is None
 
 
+@dataclass
+class Asked(ScriptedDecoder):
+    """Remembers of which orders a smaller model's word was enough."""
+
+    settled: list[bool] = field(default_factory=list)
+
+    def read(self, _evidence: Evidence, *_asked: object, settled: bool = False) -> Reading | None:
+        self.settled.append(settled)
+        return self.reading
+
+
+def test_a_smaller_model_may_check_in_the_readers_place_only_where_the_rules_have_no_doubt(
+    world: Works,
+) -> None:
+    world.readers = readers = Asked([AWAY], reading=reading(SAME, 0.5))
+    world.until_settled(world.typed())
+    world.until_settled(world.typed(STRANGE))
+    assert readers.settled == [True, False]
+
+
 @pytest.mark.parametrize("reader", ["all", "off"])
 def test_a_cart_that_the_rules_alone_came_to_is_its_customers(
     world: Works, reader: Literal["all", "off"]
@@ -176,7 +197,7 @@ def blocking(order: OrderRecord) -> list[str]:
 
 
 class Away(ScriptedDecoder):
-    def read(self, *_asked: object) -> Reading | None:
+    def read(self, *_asked: object, **_how: object) -> Reading | None:
         raise EngineUnavailable("The decode server did not answer")
 
 

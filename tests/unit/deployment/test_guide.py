@@ -211,9 +211,13 @@ def test_decode_servers_of_their_own_are_started_as_the_workers_ask_them() -> No
         assert args.host == "0.0.0.0"
         assert {url.rpartition(":")[2] for url in addresses(LINES[setting])} == {str(args.port)}
         assert str(args.model) == f"${{SAYCART_MODELS_DIR}}/{default}"
-        assert service["ExecStartPre"].split()[-1] == default
+        fetched = service["ExecStartPre"].split()[3:]
+        assert fetched[0] == default
         if adapter := getattr(args, "adapter", None):
             assert REPOSITORY / adapter == made_for(default)
+        if checker := getattr(args, "checker", None):
+            assert checker.name == Settings.model_fields["reader_checker"].default == fetched[1]
+            assert REPOSITORY / args.checker_adapter == made_for(checker.name, role="check")
     assert f"echo {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} |" in GUIDE
     assert f"export {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} " in "\n".join(blocks(TEXT["engines"]))
 

@@ -39,7 +39,7 @@ class Readers(ScriptedDecoder):
     answers: dict[str, Reading | Exception] = field(default_factory=dict)
     read_of: list[str] = field(default_factory=list)
 
-    def read(self, evidence: Evidence, *_called_off: object) -> Reading | None:
+    def read(self, evidence: Evidence, *_called_off: object, **_how: object) -> Reading | None:
         self.read_of.append(evidence.transcript)
         answer = self.answers[evidence.transcript]
         if isinstance(answer, Exception):
