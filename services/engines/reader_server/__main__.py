@@ -98,6 +98,8 @@ class Handler(BaseHTTPRequestHandler):
     """One connection, kept open for the next request."""
 
     protocol_version = "HTTP/1.1"
+    # Head and body go out together: the body would wait 40 ms for the head to be acknowledged.
+    wbufsize = 2**16
     server: Server
 
     def do_GET(self) -> None:

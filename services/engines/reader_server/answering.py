@@ -125,7 +125,8 @@ class Answering:
         best = token = int(row.argmax())
         if matcher is not None and not _allowed(matcher, token, self._end):
             token = self._end if matcher.is_stopped() else _likeliest(row, matcher)
-        whole = float(np.logaddexp.reduce(row.astype(np.float64)))
+        top = float(row[best])
+        whole = top + float(np.log(np.exp(row - top, dtype=np.float64).sum()))
         found.tokens.append(Drawn(token, float(row[token]) - whole, best, float(row[best]) - whole))
         if token == self._end:
             found.ended = True
