@@ -266,8 +266,10 @@ def _library() -> Any:
         raise EngineMisconfigured(f"llama.cpp can't be reached: {error!r:.200}", hint=_HINT) from None
     library.llama_log_set(_log, None)
     model, context = library.llama_model_default_params(), library.llama_context_default_params()
-    as_made = (model.use_extra_bufts, model.vocab_only, model.no_alloc, context.n_ctx, context.n_ubatch)
-    as_made += (context.flash_attn,)
+    as_made = (
+        *(model.use_extra_bufts, model.vocab_only, model.no_alloc),
+        *(context.n_ctx, context.n_ubatch, context.flash_attn),
+    )
     if as_made != (True, False, False, 512, 512, _AS_IT_LIKES) or not 0 < context.n_threads <= 512:
         raise EngineMisconfigured(f"This llama.cpp has other structures: it made {as_made}", hint=_HINT)
     return library
