@@ -7,8 +7,8 @@ text it tells of each token how likely the model held it without the mask, as ll
 `logprobs`, those of a prediction included, which that server leaves out.
 
 Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens, 1.8 with a checker. On 2 CPU cores, the
-menu read before, 0.9 s for an order whose cart was predicted and 0.6 where the checker comes to it too, where
-3 s are taken to write it (docs/benchmarks).
+menu read before, 0.9 s for an order whose cart was predicted and 0.7 where the checker comes to it too, where
+2.4 s are taken to write it (docs/benchmarks).
 """
 
 from __future__ import annotations
