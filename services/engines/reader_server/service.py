@@ -81,7 +81,7 @@ class Reader:
         """
         asked = _asked(body)
         if asked.check and self.checker is not None:
-            checked = self.checker.checked(body, gone)
+            checked = self.checker._checked(asked, gone)
             if checked is not None:
                 return checked | {"checked_by": self.checker.adapter}
         with self._one_at_a_time:
@@ -92,7 +92,9 @@ class Reader:
     def checked(self, body: Document, gone: Callable[[], bool]) -> Document | None:
         """The document that answers with the prediction, where this model comes to it too; else None, also
         where there is no room for the menu. Raises as `complete`."""
-        asked = _asked(body)
+        return self._checked(_asked(body), gone)
+
+    def _checked(self, asked: _Asked, gone: Callable[[], bool]) -> Document | None:
         with self._one_at_a_time:
             started = time.perf_counter()
             try:
