@@ -6,6 +6,7 @@ Each is made on first use, and imported then: `bootstrap.py` is where they meet 
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from infra.observability import tracing
@@ -14,8 +15,7 @@ from schemas.errors import EngineUnavailable
 from services.engines.ports import Transcriber
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Collection
 
     from services.engines.decoding.servers import Servers
     from services.engines.recognition.audio import Samples
@@ -29,8 +29,6 @@ class EngineParts:
 
     @cached_property
     def transcriber(self) -> Transcriber:
-        from pathlib import Path
-
         from infra.weights.models import resolve
         from services.engines.recognition.denoiser import Denoiser
 
@@ -75,16 +73,20 @@ class EngineParts:
 
         return adapter_of(name) if self.settings.whisper_adapters else None
 
-    def write_adapted(self, models: Iterable[str]) -> None:
-        """Have the weights of those recognisers among `models` that hear with an adapter written, unless they
-        are there; else the first worker that needs them does.
+    def write_adapted(self, models: Collection[str]) -> None:
+        """Have the weights of those among `models` that an adapter is worked into written, unless they are
+        there: of recognisers, and of the reader's checker. Else the first part that needs them does.
 
         Raises:
-            EngineMisconfigured, OSError: as `adapted`.
+            EngineMisconfigured, OSError: as `adapted` and `merged`.
         """
+        from infra.weights.models import resolve
+        from services.engines.reader.merged import merged
         from services.engines.recognition.adapted import of_name
 
         config = self.settings
+        if self.checker and config.reader_checker in models:
+            merged(Path(resolve(config.reader_checker, config.models_dir)), self.checker, config.models_dir)
         named = {config.whisper_model, config.whisper_second}.intersection(models)
         for adapter in filter(None, map(self.hearing_adapter, sorted(named))):
             of_name(adapter.name, config.models_dir)

@@ -19,14 +19,14 @@ from typing import Any
 from infra.settings import settings
 from infra.weights.models import resolve
 from services.checks.one_cart import undoubted_cart, written
-from services.engines.reader.adapters import made_for, prepared
+from services.engines.reader.adapters import made_for
+from services.engines.reader.merged import merged
 from services.engines.reader.reading import Sheet, request
+from services.engines.reader_server.__main__ import CHECKER_CONTEXT
 from services.engines.reader_server.service import Reader
 from services.reading.order import read_order
 from services.training.orders import Part, Shop, shops
 from services.training.score import cart_of
-
-CONTEXT = 8_192
 
 
 def checked(reader: Reader, shop: Shop, part: str) -> Iterator[dict[str, Any]]:
@@ -67,8 +67,8 @@ def main(argv: list[str] | None = None) -> int:
     folder = made_for(args.model, role="check") or made_for(args.model)
     if folder is None:
         parser.error(f"no adapter is for {args.model}")
-    weights, adapter = Path(resolve(args.model, here.models_dir)), prepared(folder, here.models_dir)
-    reader = Reader(weights, adapter, name=args.model, context=CONTEXT, threads=here.llm_threads)
+    model = merged(Path(resolve(args.model, here.models_dir)), folder, here.models_dir)
+    reader = Reader(model, None, name=model.name, context=CHECKER_CONTEXT, threads=here.llm_threads)
     rows = [row for shop in shops(part) for row in checked(reader, shop, part)]
     args.out.write_text("".join(json.dumps(row) + "\n" for row in rows))
     same = [row for row in rows if row["same"]]

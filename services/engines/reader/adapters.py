@@ -2,8 +2,8 @@
 
 An adapter is kept once, in the format of peft; the GGUF is written beside the weights the first time that
 the embedded server needs it. `trained.json` says of which model it is and what for: to read orders, or to
-check carts (`role`). Both formats are a head and flat arrays, so no package is needed:
-https://huggingface.co/docs/safetensors and https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+check carts (`role`). https://huggingface.co/docs/safetensors is a head and flat arrays, so no package is
+needed to read it.
 
 Cost: 0.2 s for 18 MB.
 """
@@ -14,16 +14,22 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import struct
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from infra.settings import REPOSITORY
 from schemas.errors import EngineMisconfigured
+
+if TYPE_CHECKING:
+    from gguf import GGUFWriter
 
 ADAPTERS = REPOSITORY / "infra" / "adapters"
 WEIGHTS, CONFIG, CARD = "adapter_model.safetensors", "adapter_config.json", "trained.json"
@@ -38,8 +44,6 @@ _LAYERS = {
     "mlp.down_proj": "ffn_down",
 }
 _NAME = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.(\w+\.\w+)\.lora_([AB])\.weight")
-_ALIGNED = 32
-_F16, _STRING, _FLOAT32 = 1, 8, 6
 _HINT = "`make train` makes an adapter; those of a release are under infra/adapters."
 
 Array = npt.NDArray[Any]
@@ -62,22 +66,66 @@ def release(folder: Path) -> str:
 
 
 def prepared(folder: Path, models_dir: Path) -> Path:
-    """The adapter as llama.cpp loads it, written among the weights the first time. Raises as `to_gguf`."""
-    out = models_dir / "adapters" / f"{release(folder)}.gguf"
-    if not out.exists():
-        out.parent.mkdir(parents=True, exist_ok=True)
-        to_gguf(folder, out)
+    """The adapter as llama.cpp loads it. Raises as `to_gguf` and `written_once`."""
+    return written_once(f"{release(folder)}.gguf", models_dir, lambda out: to_gguf(folder, out))
+
+
+def as_gguf(adapter: Path, models_dir: Path) -> Path:
+    """The file of an adapter that is a file or a folder. Raises as `prepared`."""
+    return prepared(adapter, models_dir) if adapter.is_dir() else adapter
+
+
+def written_once(name: str, models_dir: Path, write: Callable[[Path], None]) -> Path:
+    """What `write` makes of an adapter, a file or a folder: among the weights, made the first time, or, where
+    these can't be written to as in a container, where temporary files go. Whole or not at all.
+
+    Raises:
+        OSError: neither can be written to.
+    """
+    places = [root / "adapters" / name for root in (models_dir, Path(tempfile.gettempdir()))]
+    for out in places:
+        if out.exists():
+            return out
+    try:
+        return _written(places[0], write)
+    except OSError:
+        return _written(places[1], write)
+
+
+def _written(out: Path, write: Callable[[Path], None]) -> Path:
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    _remove(unfinished)
+    try:
+        write(unfinished)
+        unfinished.rename(out)
+    except OSError:
+        if not out.exists():  # else another process was sooner
+            raise
+    finally:
+        _remove(unfinished)
     return out
 
 
-def as_gguf(adapter: Path) -> Path:
-    """The file of an adapter that is a file or a folder. A folder's is written to where temporary files go,
-    since in a container that alone can be written to. Raises as `to_gguf`."""
-    return prepared(adapter, Path(tempfile.gettempdir())) if adapter.is_dir() else adapter
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
 
 
-def to_gguf(folder: Path, out: Path) -> None:
-    """Write the adapter in `folder` to `out` in half precision, whole or not at all.
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """What is added to the weights of a model of one `architecture`: `alpha` over `rank` times the product of
+    two arrays, by llama.cpp's names (`blk.3.attn_q.weight.lora_b` and `.lora_a`)."""
+
+    architecture: str
+    alpha: float
+    rank: int
+    arrays: dict[str, Array]
+
+
+def load(folder: Path) -> Adapter:
+    """The adapter in `folder`.
 
     Raises:
         EngineMisconfigured: no adapter, or one of layers that are neither Qwen2's nor Llama's.
@@ -86,14 +134,34 @@ def to_gguf(folder: Path, out: Path) -> None:
         config = json.loads((folder / CONFIG).read_text())
         card = json.loads((folder / CARD).read_text()) if (folder / CARD).exists() else {}
         kind = card.get("architecture", "qwen2")
-        tensors = [(_named(name), array) for name, array in read(folder / WEIGHTS).items()]
+        arrays = {_named(name): array for name, array in read(folder / WEIGHTS).items()}
         if kind == "llama":
-            tensors = [(name, _turned(name, array, *card["heads"])) for name, array in tensors]
+            arrays = {name: _turned(name, array, *card["heads"]) for name, array in arrays.items()}
+        return Adapter(kind, float(config["lora_alpha"]), int(config["r"]), arrays)
     except (OSError, ValueError, KeyError, struct.error) as error:
         raise EngineMisconfigured(f"No adapter can be read in {folder}: {error!r:.100}", hint=_HINT) from None
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
-    unfinished.write_bytes(_document(tensors, float(config["lora_alpha"]), kind))
-    unfinished.rename(out)
+
+
+def to_gguf(folder: Path, out: Path) -> None:
+    """Write the adapter in `folder` to `out` in half precision. Raises as `load`."""
+    from gguf import GGUFWriter
+
+    adapter = load(folder)
+    writer = GGUFWriter(out, adapter.architecture)
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", adapter.alpha)
+    for name, array in adapter.arrays.items():
+        writer.add_tensor(name, array.astype(np.float16))
+    finish(writer)
+
+
+def finish(writer: GGUFWriter) -> None:
+    """Write what was given to it."""
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 def read(file: Path) -> dict[str, Array]:
@@ -134,25 +202,3 @@ def _turned(name: str, array: Array, heads: int, kv_heads: int) -> Array:
         return array
     rows, rank = array.shape
     return array.reshape(count, 2, rows // count // 2, rank).swapaxes(1, 2).reshape(rows, rank)
-
-
-def _document(tensors: list[tuple[str, Array]], alpha: float, kind: str) -> bytes:
-    pairs = [
-        _text("general.architecture") + struct.pack("<I", _STRING) + _text(kind),
-        _text("general.type") + struct.pack("<I", _STRING) + _text("adapter"),
-        _text("adapter.type") + struct.pack("<I", _STRING) + _text("lora"),
-        _text("adapter.lora.alpha") + struct.pack("<If", _FLOAT32, alpha),
-    ]
-    infos, bodies, at = [], [], 0
-    for name, array in tensors:
-        body = array.astype(np.float16).tobytes()
-        dims = struct.pack(f"<I{array.ndim}Q", array.ndim, *reversed(array.shape))
-        infos.append(_text(name) + dims + struct.pack("<IQ", _F16, at))
-        bodies.append(body + bytes(-len(body) % _ALIGNED))
-        at += len(bodies[-1])
-    head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(pairs)) + b"".join([*pairs, *infos])
-    return head + bytes(-len(head) % _ALIGNED) + b"".join(bodies)
-
-
-def _text(text: str) -> bytes:
-    return struct.pack("<Q", len(text.encode())) + text.encode()

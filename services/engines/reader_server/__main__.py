@@ -2,7 +2,7 @@
 
     python -m services.engines.reader_server --model FILE --adapter FILE --port N [--host H]
         [--name NAME] [--threads T] [--context C] [--states FOLDER] [--states-bytes B]
-        [--checker FILE --checker-adapter FILE]
+        [--checker FILE --checker-adapter FOLDER]
 
 It checks the rules' cart in one pass where llama.cpp's server would write one, with a checker first by a
 smaller model, and keeps what it made of a menu over a restart. Paths as llama.cpp's: `/health`,
@@ -34,6 +34,7 @@ import structlog
 from infra.processes.signals import StopSignal
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, InputError, SaycartError
 from services.engines.reader.adapters import as_gguf
+from services.engines.reader.merged import merged
 from services.engines.servers.llama_server import KEY_ENV, OPENMP_ENV
 
 log = structlog.get_logger()
@@ -46,7 +47,10 @@ LARGEST_BYTES = 4_000_000
 
 def main(argv: list[str] | None = None) -> int:
     """Serve until TERM or INT. Exit codes: 0 stopped, 3 could not load, or the port is taken."""
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if (args.checker is None) != (args.checker_adapter is None):
+        parser.error("--checker and --checker-adapter go together")
     for key, value in OPENMP_ENV.items():  # read when the library loads
         os.environ.setdefault(key, value)
     from services.engines.reader_server.service import Reader
@@ -54,17 +58,18 @@ def main(argv: list[str] | None = None) -> int:
     try:
         how = {"threads": args.threads, "folder": args.states, "disk_bytes": args.states_bytes}
         checker = None
-        if args.checker and args.checker_adapter:
+        if args.checker:
+            model = merged(args.checker, args.checker_adapter, args.checker.parent)
             checker = Reader(
-                args.checker,
-                as_gguf(args.checker_adapter),
-                name=args.checker.name,
+                model,
+                None,
+                name=model.name,
                 context=min(args.context, CHECKER_CONTEXT),
                 **how,
             )
         reader = Reader(
             args.model,
-            as_gguf(args.adapter),
+            as_gguf(args.adapter, args.model.parent),
             name=args.name or args.model.name,
             context=args.context,
             checker=checker,
@@ -192,7 +197,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--context", type=int, default=12_288, help="tokens of the longest prompt and answer")
     parser.add_argument("--checker", type=Path, help="smaller model that checks a settled cart first")
-    parser.add_argument("--checker-adapter", type=Path, help="its LoRA, a GGUF or a folder")
+    parser.add_argument("--checker-adapter", type=Path, help="folder of its LoRA")
     parser.add_argument("--states", type=Path, help="folder in which menus that were read are kept")
     parser.add_argument("--states-bytes", type=int, default=0, help="the most that they take there")
     return parser

@@ -46,13 +46,14 @@ class _Asked:
 
 
 class Reader:
-    """A model with its adapter; one answer at a time, whoever asks. A `checker` is another, which is asked
-    first whether it comes to a prediction too, where a request says that this is enough."""
+    """A model with its adapter beside it, or in it; one answer at a time, whoever asks. A `checker` is
+    another, which is asked first whether it comes to a prediction too, where a request says that this is
+    enough."""
 
     def __init__(
         self,
         model: Path,
-        adapter: Path,
+        adapter: Path | None,
         *,
         name: str,
         context: int,
@@ -61,7 +62,7 @@ class Reader:
         disk_bytes: int = 0,
         checker: Reader | None = None,
     ) -> None:
-        self.name, self.adapter, self.checker = name, adapter.stem, checker
+        self.name, self.adapter, self.checker = name, (adapter or model).stem, checker
         vocabulary = read_vocabulary(model)
         self._model = Llama(model, adapter, context=context, threads=threads)
         about = _about(model, adapter)
@@ -201,10 +202,10 @@ def _prediction(body: Document) -> str:
     return str(found["content"])
 
 
-def _about(model: Path, adapter: Path) -> str:
+def _about(model: Path, adapter: Path | None) -> str:
     """Names what states are good for; a model by its file's marks, since to hash 1 GB takes seconds."""
     file = model.stat()
-    adapted = hashlib.sha256(adapter.read_bytes()).hexdigest()
+    adapted = hashlib.sha256(adapter.read_bytes()).hexdigest() if adapter else ""
     return f"{PACKAGE} {version(PACKAGE)} {model.name} {file.st_size} {file.st_mtime_ns} {adapted}"
 
 

@@ -9,11 +9,9 @@ Cost: 0.15 GB on disk for the base model, and 6 s on a busy machine.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import struct
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ import numpy.typing as npt
 from infra.settings import REPOSITORY
 from infra.weights.models import resolve
 from schemas.errors import EngineMisconfigured
-from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, made_for, read, release
+from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, made_for, read, release, written_once
 from services.engines.recognition import ctranslate2_file
 from services.engines.recognition.parts import part_of
 
@@ -71,31 +69,15 @@ def adapted(model: Path, adapter: Path, models_dir: Path) -> Path:
         EngineMisconfigured: no adapter, or one of another model.
         OSError: neither folder can be written to.
     """
-    name = release(adapter)
-    if (out := models_dir / "adapters" / name).exists():
-        return out
-    try:
-        return _written(model, adapter, out)
-    except OSError:
-        out = Path(tempfile.gettempdir()) / "adapters" / name
-        return out if out.exists() else _written(model, adapter, out)
+    return written_once(release(adapter), models_dir, lambda out: _write_folder(model, adapter, out))
 
 
-def _written(model: Path, adapter: Path, out: Path) -> Path:
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
+def _write_folder(model: Path, adapter: Path, out: Path) -> None:
+    out.mkdir()
     for file in model.iterdir():
         if file.name != _MODEL:
-            shutil.copy(file, unfinished)
-    write(model / _MODEL, adapter, unfinished / _MODEL)
-    try:
-        unfinished.rename(out)
-    except OSError:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        if not out.exists():  # else another process was sooner
-            raise
-    return out
+            shutil.copy(file, out)
+    write(model / _MODEL, adapter, out / _MODEL)
 
 
 def write(model: Path, adapter: Path, out: Path) -> None:

@@ -64,7 +64,7 @@ def reader_child(config: Settings, port: int, log_path: Path, states: Path | Non
     checker = adapters.made_for(config.reader_checker, role="check") if config.reader_checker else None
     if checker is not None:
         options["--checker"] = resolve(config.reader_checker, config.models_dir)
-        options["--checker-adapter"] = adapters.prepared(checker, config.models_dir)
+        options["--checker-adapter"] = checker
     if states is not None:
         options |= {"--states": states, "--states-bytes": config.reader_states_bytes}
     flat = (str(part) for pair in options.items() for part in pair)

@@ -73,7 +73,7 @@ def main(argv: list[str] | None = None) -> int:
     for key, value in OPENMP_ENV.items():
         os.environ.setdefault(key, value)
     if args.adapter:
-        args.adapter = as_gguf(args.adapter)
+        args.adapter = as_gguf(args.adapter, args.model.parent)
     try:
         import xllamacpp
     except ImportError as error:

@@ -99,6 +99,18 @@ def test_the_readers_server_works_without_what_its_image_leaves_out(tmp_path: Pa
     run_without(serves, ["DEVELOPMENT", "HEARING"], tmp_path)
 
 
+def test_adapters_are_turned_without_what_the_images_that_do_it_leave_out(tmp_path: Path) -> None:
+    """GGUFs where weights are fetched, and where they are served: neither has the package of progress bars."""
+    turns = """
+import services.engines.reader.merged, services.engines.recognition.adapted
+from services.engines.reader.adapters import ADAPTERS, prepared
+
+for card in ADAPTERS.glob("*/trained.json"):
+    print(prepared(card.parent, Path(sys.argv[1])))
+"""
+    run_without(turns, ["DEVELOPMENT", "HEARING", "LLM"], tmp_path)
+
+
 def run_without(code: str, left_out: list[str], home: Path) -> None:
     names = [name.replace("-", "_") for argument in left_out for name in _named(argument)]
     done = subprocess.run(

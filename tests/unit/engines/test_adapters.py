@@ -12,7 +12,17 @@ import pytest
 
 from schemas.errors import EngineMisconfigured
 from services.engines.reader import adapters
-from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, as_gguf, made_for, prepared, read, to_gguf
+from services.engines.reader.adapters import (
+    CARD,
+    CONFIG,
+    WEIGHTS,
+    as_gguf,
+    made_for,
+    prepared,
+    read,
+    to_gguf,
+    written_once,
+)
 from services.engines.servers.gguf import metadata
 
 LAYER = "base_model.model.model.layers.3.self_attn.q_proj.lora_{}.weight"
@@ -126,11 +136,36 @@ def test_a_folder_becomes_a_file_where_one_may_write_and_a_file_stays(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     before = sorted(folder.rglob("*"))
-    found = as_gguf(folder)
+    no_folder = tmp_path / "models"
+    no_folder.write_text("")  # root may write to any folder
+    found = as_gguf(folder, no_folder)
     assert tmp_path / "scratch" in found.parents
     assert metadata(found)["general.type"] == "adapter"
-    assert as_gguf(found) == found
+    assert as_gguf(folder, no_folder) == found
+    assert as_gguf(found, no_folder) == found
     assert sorted(folder.rglob("*")) == before
+
+
+def test_what_could_not_be_written_leaves_nothing(tmp_path: Path) -> None:
+    def fails(out: Path) -> None:
+        out.write_text("half of it")
+        raise ValueError("the rest")
+
+    with pytest.raises(ValueError, match="the rest"):
+        written_once("a.gguf", tmp_path, fails)
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))
+
+
+def test_who_was_sooner_is_believed(tmp_path: Path) -> None:
+    def slower(out: Path) -> None:
+        out.mkdir()
+        there = tmp_path / "adapters" / "a-model"
+        there.mkdir()
+        (there / "weights").write_text("theirs")
+
+    found = written_once("a-model", tmp_path, slower)
+    assert [path.read_text() for path in found.iterdir()] == ["theirs"]
+    assert list(found.parent.iterdir()) == [found]
 
 
 def test_the_adapter_of_a_model_is_found_by_its_name_or_file(

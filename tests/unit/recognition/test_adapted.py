@@ -147,7 +147,7 @@ def test_weights_that_can_only_be_read_get_theirs_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "models").write_text("no folder, so nothing can be written in it")
-    monkeypatch.setattr(room.tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     base, trained = model(tmp_path / "a-recogniser"), adapter(tmp_path / "an-adapter", LAYERS)
     found = adapted(base, trained, tmp_path / "models")
     assert found == tmp_path / "tmp" / "adapters" / release(trained)
