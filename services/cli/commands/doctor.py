@@ -19,6 +19,7 @@ from infra.redis.server import version as redis_version
 from infra.settings import Settings, addresses, settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import SaycartError
+from services.engines.servers.embedded import has_reader_process
 
 # (what, how it is, how to mend it; empty when it is well)
 Check = tuple[str, str, str]
@@ -86,7 +87,7 @@ def _models(config: Settings) -> Iterator[Check]:
         names["denoiser"] = config.denoiser
     if not config.llm_url:
         names["language model"] = config.llm_model
-    if config.reader_checker and not config.llm_url:
+    if config.reader_checker and not config.llm_url and has_reader_process(config):
         names["checker"] = config.reader_checker
     for what, name in names.items():
         try:

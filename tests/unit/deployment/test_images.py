@@ -100,7 +100,7 @@ def test_the_readers_server_works_without_what_its_image_leaves_out(tmp_path: Pa
 
 
 def test_adapters_are_turned_without_what_the_images_that_do_it_leave_out(tmp_path: Path) -> None:
-    """GGUFs where weights are fetched, and where they are served: neither has the package of progress bars."""
+    """Into GGUFs, where weights are fetched and where they are served: neither has tqdm, which gguf names."""
     turns = """
 import services.engines.reader.merged, services.engines.recognition.adapted
 from services.engines.reader.adapters import ADAPTERS, prepared

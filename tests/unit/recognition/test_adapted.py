@@ -13,7 +13,6 @@ import pytest
 from infra.weights.models import lock
 from schemas.errors import EngineMisconfigured
 from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, release
-from services.engines.recognition import adapted as room
 from services.engines.recognition import ctranslate2_file
 from services.engines.recognition.adapted import adapted, adapter_of, languages, merged
 from services.engines.recognition.ctranslate2_file import Weights
