@@ -160,8 +160,7 @@ class EngineParts:
         """The adapter of the smaller model that checks settled carts first; None where none is set."""
         from services.engines.reader.adapters import made_for
 
-        named = self.settings.reader_checker if self.adapter else ""
-        return made_for(named, role="check") if named else None
+        return made_for(self.settings.reader_checker, role="check") if self.adapter else None
 
     @property
     def reader(self) -> Literal["all", "open", "off"]:

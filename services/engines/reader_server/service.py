@@ -6,9 +6,9 @@ word is enough that the answer is the prediction (ADR 85); else the reader answe
 text it tells of each token how likely the model held it without the mask, as llama.cpp's server does with
 `logprobs`, those of a prediction included, which that server leaves out.
 
-Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens, 1.8 with a checker. On 2 CPU cores, the
-menu read before, 0.9 s for an order whose cart was predicted and 0.7 where the checker comes to it too, where
-2.4 s are taken to write it (docs/benchmarks).
+Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens, 1.9 with a checker. On 2 CPU cores, the
+menu read before, 0.9 s for an order whose cart was predicted and 0.4 where the checker comes to it too, where
+2.5 s are taken to write it (docs/benchmarks).
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def reader_child(config: Settings, port: int, log_path: Path, states: Path | Non
         "--threads": config.llm_threads,
         "--context": config.llm_context,
     }
-    checker = adapters.made_for(config.reader_checker, role="check") if config.reader_checker else None
+    checker = adapters.made_for(config.reader_checker, role="check")
     if checker is not None:
         options["--checker"] = resolve(config.reader_checker, config.models_dir)
         options["--checker-adapter"] = checker
