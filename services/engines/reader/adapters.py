@@ -98,6 +98,7 @@ def _written(out: Path, write: Callable[[Path], None]) -> Path:
     _remove(unfinished)
     try:
         write(unfinished)
+        _flush(unfinished)
         unfinished.rename(out)
     except OSError:
         if not out.exists():  # else another process was sooner
@@ -105,6 +106,13 @@ def _written(out: Path, write: Callable[[Path], None]) -> Path:
     finally:
         _remove(unfinished)
     return out
+
+
+def _flush(path: Path) -> None:
+    """On disk before it has its name: after a power failure it is whole or not there."""
+    for file in path.iterdir() if path.is_dir() else [path]:
+        with file.open("rb") as open_file:
+            os.fsync(open_file.fileno())
 
 
 def _remove(path: Path) -> None:

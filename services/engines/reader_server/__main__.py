@@ -46,7 +46,7 @@ LARGEST_BYTES = 4_000_000
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until TERM or INT. Exit codes: 0 stopped, 3 could not load, or the port is taken."""
+    """Serve until TERM or INT. Exit codes: 0 stopped, 2 wrong use, 3 could not load, or the port is taken."""
     parser = _parser()
     args = parser.parse_args(argv)
     if (args.checker is None) != (args.checker_adapter is None):

@@ -12,17 +12,19 @@ from pathlib import Path
 
 import httpx
 import pytest
+from rich.console import Console
 
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Child, Supervisor
 from infra.settings import Settings, settings
-from infra.weights.models import ModelError, resolve
+from infra.weights.models import ModelError, fetch, resolve
 from schemas.errors import DecodeCancelled, EngineMisconfigured
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.checks.one_cart import undoubted_cart
 from services.engines.decoding.calls import Calls
 from services.engines.reader import adapters
+from services.engines.reader_server.__main__ import main
 from services.engines.servers.embedded import (
     MODEL_TIMEOUT_S,
     answers,
@@ -30,6 +32,7 @@ from services.engines.servers.embedded import (
     reader_child,
     reader_served_at,
 )
+from services.engines.servers.gguf import metadata
 from services.reading.order import read_order
 from services.training.notation import read_menu
 
@@ -122,6 +125,26 @@ def test_it_is_not_asked_to_where_none_is_set(config: Settings) -> None:
     assert found.engine == "llama.cpp:qwen2.5-coder-1.5b-orders"
 
 
+def test_the_smaller_model_is_written_when_weights_are_fetched(config: Settings, tmp_path: Path) -> None:
+    name = config.reader_checker
+    (tmp_path / name).symlink_to(resolve(name, config.models_dir))
+    fetch([name], tmp_path, Console(stderr=True))  # reads it, and fetches nothing
+    parts = Container(config.model_copy(update={"models_dir": tmp_path}))
+    parts.write_adapted([config.llm_model])
+    assert not (tmp_path / "adapters").exists()
+    parts.write_adapted([name])
+    (found,) = (tmp_path / "adapters").iterdir()
+    assert found.stem.startswith("smollm2-135m-orders")
+    assert metadata(found) == metadata(tmp_path / name)
+
+
+def test_a_checker_and_its_adapter_go_together(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--model", "m.gguf", "--adapter", "a", "--port", "1", "--checker", "c.gguf"])
+    assert ended.value.code == 2
+    assert "--checker and --checker-adapter go together" in capsys.readouterr().err
+
+
 def test_only_who_shows_the_key_may_ask(config: Settings) -> None:
     with httpx.Client(base_url=config.reader_url, trust_env=False) as http:
         assert http.get("/health").json() == {"status": "ok"}
@@ -188,11 +211,14 @@ def test_in_a_container_it_takes_the_images_adapter_and_serves_where_it_is_told(
         pytest.skip("the default weights are not here: saycart models fetch")
     folder = adapters.made_for(here.llm_model)
     assert folder is not None
-    elsewhere, port = "127.0.0.2", any_free()
+    elsewhere, port, models = "127.0.0.2", any_free(), tmp_path / "models"
+    models.mkdir()
+    (models / "adapters").write_text("root may write to any folder, and not to this")
+    (models / here.llm_model).symlink_to(model)
     options = {
         "--host": elsewhere,
         "--port": port,
-        "--model": model,
+        "--model": models / here.llm_model,
         "--adapter": folder,
         "--context": 512,
     }
