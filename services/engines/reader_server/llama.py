@@ -27,6 +27,8 @@ Logits = npt.NDArray[np.float32]
 _HINT = "Run `make setup` again: the locked package is needed."
 _TOLD = (3, 4)  # ggml's warning and error
 _OFF, _AS_IT_LIKES = 0, -1  # flash attention
+ATTENTION = "plain attention"
+"""Another kind could not take up this one's states."""
 _SPECIAL = True  # marks of a chat are tokens of their own
 
 

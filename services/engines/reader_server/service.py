@@ -26,7 +26,7 @@ from typing import Any
 from schemas.errors import EngineMisconfigured, InputError
 from services.engines.masks.vocabulary import read_vocabulary
 from services.engines.reader_server.answering import Answer, Answering
-from services.engines.reader_server.llama import Llama
+from services.engines.reader_server.llama import ATTENTION, Llama
 from services.engines.reader_server.prefixes import Prefixes, common_length
 
 Document = dict[str, Any]
@@ -206,7 +206,8 @@ def _about(model: Path, adapter: Path | None) -> str:
     """Names what states are good for; a model by its file's marks, since to hash 1 GB takes seconds."""
     file = model.stat()
     adapted = hashlib.sha256(adapter.read_bytes()).hexdigest() if adapter else ""
-    return f"{PACKAGE} {version(PACKAGE)} {model.name} {file.st_size} {file.st_mtime_ns} {adapted}"
+    library = f"{PACKAGE} {version(PACKAGE)} {ATTENTION}"
+    return f"{library} {model.name} {file.st_size} {file.st_mtime_ns} {adapted}"
 
 
 def _shown(piece: bytes) -> str:

@@ -1,7 +1,7 @@
 """The head of a GGUF file: its metadata, without the weights. https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
-The `gguf` package reads the same, but brings an HTTP client and takes seconds for a vocabulary; this part of
-the format is small and frozen.
+The `gguf` package, which writes such files here, reads the same, but takes seconds for a vocabulary; this
+part of the format is small and frozen.
 
 Cost: 0.1 s for a vocabulary of 152,000 tokens.
 """
