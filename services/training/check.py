@@ -22,8 +22,7 @@ from services.checks.one_cart import undoubted_cart, written
 from services.engines.reader.adapters import made_for
 from services.engines.reader.merged import merged
 from services.engines.reader.reading import Sheet, request
-from services.engines.reader_server.__main__ import CHECKER_CONTEXT
-from services.engines.reader_server.service import Reader
+from services.engines.reader_server.service import CHECKER_CONTEXT, Reader
 from services.reading.order import read_order
 from services.training.orders import Part, Shop, shops
 from services.training.score import cart_of

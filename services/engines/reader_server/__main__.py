@@ -39,8 +39,6 @@ from services.engines.servers.llama_server import KEY_ENV, OPENMP_ENV
 
 log = structlog.get_logger()
 
-CHECKER_CONTEXT = 8_192
-"""Tokens, as the checker's base was made for; a longer menu is checked by the reader alone."""
 LARGEST_BYTES = 4_000_000
 """Of a request: the largest menu and its grammar take less than one."""
 
@@ -53,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("--checker and --checker-adapter go together")
     for key, value in OPENMP_ENV.items():  # read when the library loads
         os.environ.setdefault(key, value)
-    from services.engines.reader_server.service import Reader
+    from services.engines.reader_server.service import CHECKER_CONTEXT, Reader
 
     try:
         how = {"threads": args.threads, "folder": args.states, "disk_bytes": args.states_bytes}

@@ -32,6 +32,8 @@ from services.engines.reader_server.prefixes import Prefixes, common_length
 Document = dict[str, Any]
 PACKAGE = "xllamacpp"
 MOST_TOKENS = 4_096
+CHECKER_CONTEXT = 8_192
+"""Tokens, as the checker's base was made for; a longer menu is checked by the reader alone."""
 # Two questions of which nothing but the menu's part is the same.
 _ONE, _OTHER = "a", "b"
 

@@ -98,7 +98,8 @@ def test_a_prediction_that_holds_is_checked_and_not_written(desk: Desk) -> None:
     assert written.ended
     assert checked.ended
     assert [one.token for one in checked.tokens] == [one.token for one in written.tokens]
-    assert logprob(checked) == pytest.approx(logprob(written), abs=0.05, rel=0.02)
+    # An unlikely answer to an untrained model, -23 in all; what is rounded depends on the batch.
+    assert logprob(checked) == pytest.approx(logprob(written), rel=0.01)
     assert (written.accepted, checked.accepted) == (0, len(checked.tokens) - 1)
 
 
@@ -108,7 +109,7 @@ def test_a_prediction_that_does_not_hold_changes_nothing(desk: Desk, prediction:
     assert desk.text(written) != prediction
     checked = desk.ask("one plum cake please", prediction=prediction)
     assert [one.token for one in checked.tokens] == [one.token for one in written.tokens]
-    assert logprob(checked) == pytest.approx(logprob(written), abs=0.05, rel=0.02)
+    assert logprob(checked) == pytest.approx(logprob(written), abs=0.05)
     assert checked.accepted < len(checked.tokens)
 
 
@@ -164,7 +165,7 @@ def test_the_menu_is_read_once_and_taken_up_after_another(desk: Desk) -> None:
     assert again.cached >= LEAST_TOKENS
     assert back.cached == again.cached
     assert [one.token for one in back.tokens] == [one.token for one in first.tokens]
-    assert logprob(back) == pytest.approx(logprob(first), abs=0.05, rel=0.02)
+    assert logprob(back) == pytest.approx(logprob(first), abs=0.05)
 
 
 def test_a_new_start_takes_up_the_menu_from_disk(

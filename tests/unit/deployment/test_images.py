@@ -106,9 +106,10 @@ import services.engines.reader.merged, services.engines.recognition.adapted
 from services.engines.reader.adapters import ADAPTERS, prepared
 
 for card in ADAPTERS.glob("*/trained.json"):
-    print(prepared(card.parent, Path(sys.argv[1])))
+    prepared(card.parent, Path(sys.argv[1]))
 """
     run_without(turns, ["DEVELOPMENT", "HEARING", "LLM"], tmp_path)
+    assert len(list(tmp_path.glob("adapters/*.gguf"))) == len(list(ADAPTERS.glob("*/trained.json"))) > 0
 
 
 def run_without(code: str, left_out: list[str], home: Path) -> None:
