@@ -18,6 +18,11 @@ Orders (`NAME.orders`): what it is an example of, what is said, and the cart in 
 (`services/engines/reader/short_form.py`).
 
     [plain] two ctms, one medium one hot, and a large coke => 1 Chicken Tikka Masala + medium; ...
+
+What the kitchen must know beyond the cart follows behind ` // `, as `KIND: the customer's own words`, KIND being
+`allergy`, `diet`, `preparation` or `other`:
+
+    [allergy] a mango lassi, I'm allergic to nuts => 1 Mango Lassi // allergy: I'm allergic to nuts
 """
 
 from __future__ import annotations
@@ -34,6 +39,7 @@ from schemas.menu import Menu
 from services.engines.reader.short_form import Line, Names, Unreadable
 
 _ORDER = re.compile(r"\[([\w, -]+)\]\s*(.+?)\s*=>\s*(.+)")
+_NOTE = re.compile(r"(allergy|diet|preparation|other):\s*(\S.*)")
 _PRICED = re.compile(r"(.+?)(?:\s+(\d+))?$")
 
 
@@ -48,6 +54,8 @@ class Order:
     said: str
     lines: list[Line]
     tags: tuple[str, ...]
+    notes: tuple[tuple[str, str], ...] = ()
+    """(kind, words) of each thing that the kitchen must know beyond the lines."""
 
 
 def read_menu(file: Path) -> Menu:
@@ -74,10 +82,21 @@ def read_orders(file: Path, menu: Menu) -> tuple[list[Order], list[str]]:
             continue
         try:
             tags = tuple(tag.strip() for tag in told[1].split(","))
-            orders.append(Order(told[2], names.read(told[3]), tags))
-        except Unreadable as error:
+            cart, *notes = told[3].split(" // ")
+            orders.append(Order(told[2], names.read(cart), tags, tuple(_note(n, told[2]) for n in notes)))
+        except (Unreadable, Misspelt) as error:
             problems.append(f"{file.name}:{number}: {error}")
     return orders, problems
+
+
+def _note(text: str, transcript: str) -> tuple[str, str]:
+    """(kind, words) of a note. Raises Misspelt, also where the words are not a piece of the transcript."""
+    note = _NOTE.fullmatch(text.strip())
+    if note is None:
+        raise Misspelt(f"not `KIND: words` with KIND allergy, diet, preparation or other: {text!r}")
+    if note[2].casefold() not in transcript.casefold():
+        raise Misspelt(f"a note's words must stand in the order: {note[2]!r}")
+    return note[1], note[2]
 
 
 def _menu_line(line: str, found: dict[str, Any]) -> None:
