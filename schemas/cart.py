@@ -9,6 +9,11 @@ the transcript. `x-each` on a model says that it stands once for each such entry
 (a latte has a latte's sizes). `services/engines/masks/grammar.py` turns all of this into an llguidance
 grammar.
 
+Four more say how the compact spelling of a draft is written (`services/decoding/spelling.py`), in which the
+menu's names stand for ids: `x-aligned` marks a field that is found afterwards and not written, `x-named-by`
+one that the name of another field tells, `x-implied` the value of a field that is left out, and `x-key` on a
+model the key of its first field.
+
 `Cart` is what the API shows: the draft joined with the menu's names and prices.
 """
 
@@ -54,16 +59,22 @@ Heard = Annotated[
 ]
 Quantity = Annotated[
     int,
-    Field(strict=True, ge=1, le=MAX_QUANTITY, description="how many", json_schema_extra=_from("quantities")),
+    Field(
+        strict=True,
+        ge=1,
+        le=MAX_QUANTITY,
+        description="how many",
+        json_schema_extra=_from("quantities") | {"x-implied": 1},
+    ),
 ]
 
 
 class OptionDraft(_Draft):
     """One change to an item: which option, how much of it, how often."""
 
-    model_config = ConfigDict(json_schema_extra={"x-each": "options"})
+    model_config = ConfigDict(json_schema_extra={"x-each": "options", "x-key": "option"})
 
-    group: str = Field(description="option group", json_schema_extra=_from("groups"))
+    group: str = Field(description="option group", json_schema_extra=_from("groups") | {"x-named-by": "id"})
     id: str = Field(description="the option", json_schema_extra=_from("options"))
     amount: Amount = Field(
         default=Amount.NORMAL,
@@ -86,7 +97,7 @@ class ItemLine(_Draft):
     model_config = ConfigDict(json_schema_extra={"x-each": "items"})
 
     kind: Literal["item"]
-    heard: Heard
+    heard: Annotated[Heard, Field(json_schema_extra=_from("transcript") | {"x-aligned": True})]
     sku: str = Field(description="the menu item meant", json_schema_extra=_from("items"))
     quantity: Quantity
     size: str | None = Field(

@@ -2,7 +2,7 @@
 
     python -m services.training [STEP...] --base 0.5b --device cpu      # or `make train`
 
-| step | makes, in OUT/BASE-eEPOCHS-sSEED |
+| step | makes, in OUT/BASE-FORM-eEPOCHS-sSEED |
 |---|---|
 | `pack` | `packed.npz`, all that is learned from |
 | `ask` | `PART.json`, the questions of a part |
@@ -49,16 +49,16 @@ def train(args: argparse.Namespace) -> None:
     weights = (args.weights or _fetched(served(args.base))).absolute()
     if not weights.exists():
         raise Failed(f"No weights at {weights}: name them with --weights, or fetch {served(args.base)}")
-    folder = args.out.absolute() / f"{args.base}-e{args.epochs}-s{args.seed}"
+    folder = args.out.absolute() / f"{args.base}-{args.form}-e{args.epochs}-s{args.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     packed, adapter = folder / "packed.npz", folder / "adapter"
     asked, answered = folder / f"{args.part}.json", folder / f"{args.part}.jsonl"
     rank, rate, step = FITTED[args.base]
-    on = ("--device", args.device)
+    on, form = ("--device", args.device), ("--form", args.form)
     if "pack" in args.steps:
-        _made(packed, "pack", weights, OUT, "--epochs", args.epochs, "--seed", args.seed)
+        _made(packed, "pack", weights, OUT, *form, "--epochs", args.epochs, "--seed", args.seed)
     if "ask" in args.steps:
-        _made(asked, "ask", weights, OUT, args.part)
+        _made(asked, "ask", weights, OUT, args.part, *form)
     if "fit" in args.steps and not (adapter / "trained.json").exists():
         learning = ("--rank", rank, "--rate", rate, "--step", step, "--seed", args.seed)
         _run("fit", weights, packed, adapter, *on, *learning, "--name", served(args.base))
@@ -96,6 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="training")
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; by default all")
     parser.add_argument("--base", choices=tuple(FITTED), default="0.5b")
+    parser.add_argument("--form", choices=("json", "line"), default="json", help="how carts are spelled")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,8 @@ MOST = 400  # tokens of an answer
 class Masks:
     """One matcher an order, and their masks as one array over the vocabulary."""
 
-    def __init__(self, tokenizer: Any, lark: str, rows: int, vocabulary: int) -> None:
-        self._matchers = [LLMatcher(tokenizer, lark) for _ in range(rows)]
+    def __init__(self, tokenizer: Any, larks: Sequence[str], vocabulary: int) -> None:
+        self._matchers = [LLMatcher(tokenizer, lark) for lark in larks]
         self._vocabulary = vocabulary
         self._size = tokenizer.vocab_size
 
@@ -159,7 +160,7 @@ def main() -> int:
                 part = orders[at : at + args.rows]
                 masks = None
                 if not args.free:
-                    masks = Masks(known, shop["lark"], len(part), model.config.vocab_size)
+                    masks = Masks(known, [order["lark"] for order in part], model.config.vocab_size)
                 found = answers(model, shop["menu"], [o["tokens"] for o in part], masks, end, args.device)
                 for order, answer in zip(part, found, strict=True):
                     row = {"id": order["id"], "part": shop["part"], "text": tokenizer.decode(answer.tokens)}

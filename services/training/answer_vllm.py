@@ -28,7 +28,7 @@ BASE, HOWS = "base", ("served", "masked", "free")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An order's tokens behind its menu's, and the mask of that menu."""
+    """An order's tokens behind its menu's, and its mask."""
 
     id: str
     part: str
@@ -38,7 +38,7 @@ class Question:
 
 def questions(file: Path) -> list[Question]:
     return [
-        Question(order["id"], shop["part"], shop["menu"] + order["tokens"], order.get("lark") or shop["lark"])
+        Question(order["id"], shop["part"], shop["menu"] + order["tokens"], order["lark"])
         for shop in json.loads(file.read_text())
         for order in shop["orders"]
     ]

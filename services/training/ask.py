@@ -1,6 +1,8 @@
 """The questions of a part, as an adapter is asked them where our code is not: menus, masks, tokens.
 
-    python -m services.training.ask TOKENIZER OUT.json PART...        # tune, scored, golden, sealed
+    python -m services.training.ask TOKENIZER OUT.json PART... [--form json|line]
+
+Parts are tune, scored, golden and sealed.
 
 No cart is in it. `answer.py` answers them, `score.py` holds the answers against the carts.
 """
@@ -13,19 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from services.engines.reader.prompt import menu_text
-from services.engines.reader.short_mask import short_mask
-from services.training.orders import Shop, shops
+from services.training.forms import FORMS
+from services.training.orders import Row, Shop, shops
 from services.training.pack import Chat, tokenizer
 
 
 def questions(chat: Chat, shop: Shop, part: str) -> dict[str, Any]:
-    """One menu's tokens and mask, and its orders' tokens by id."""
-    return {
-        "part": part,
-        "menu": chat.menu(menu_text(shop.menu, shop.names)),
-        "lark": short_mask(shop.menu, shop.names).lark,
-        "orders": [{"id": row.id, "tokens": chat.question(row.said)} for row in shop.rows],
-    }
+    """One menu's tokens, and its orders' tokens and masks by id."""
+
+    def asked(row: Row) -> dict[str, Any]:
+        tokens = chat.question(chat.form.question(row.said, shop))
+        return {"id": row.id, "tokens": tokens, "lark": chat.form.mask(row.said, shop).lark}
+
+    menu = chat.menu(menu_text(shop.menu, shop.names))
+    return {"part": part, "menu": menu, "orders": [asked(row) for row in shop.rows]}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -35,8 +38,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("parts", nargs="+", choices=("tune", "scored", "golden", "sealed"))
+    parser.add_argument("--form", choices=tuple(FORMS), default="json")
     args = parser.parse_args(argv)
-    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer))
+    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer), FORMS[args.form])
     asked = [questions(chat, shop, part) for part in args.parts for shop in shops(part) if shop.rows]
     args.out.write_text(json.dumps(asked))
     print(f"{len(asked)} menus, {sum(len(a['orders']) for a in asked)} orders")

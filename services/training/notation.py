@@ -19,7 +19,7 @@ Orders (`NAME.orders`): what it is an example of, what is said, and the cart in 
 
     [plain] two ctms, one medium one hot, and a large coke => 1 Chicken Tikka Masala + medium; ...
 
-What the kitchen must know beyond the cart follows behind ` // `, as `KIND: the customer's own words`, KIND being
+What the kitchen must know beyond the cart follows behind ` // `, as `KIND: the customer's own words`, of kind
 `allergy`, `diet`, `preparation` or `other`:
 
     [allergy] a mango lassi, I'm allergic to nuts => 1 Mango Lassi // allergy: I'm allergic to nuts

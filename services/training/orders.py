@@ -26,6 +26,8 @@ JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / 
 GOLDEN = ROOT / "tests" / "golden"
 # What a recogniser made of some of them, spoken (tests/bench/hearing/heard_taught.py).
 HEARD = TOLD / "taught" / "heard.jsonl"
+# The customer's words for each wish off the menu in the orders that are learned from, in the cart's order.
+OFF_MENU = TOLD / "off_menu_words.jsonl"
 SAMPLES = ("harbor-coffee", "copper-skillet")
 # Letters of tests/told that are only ever scored.
 SCORED = frozenset("kqx")
@@ -39,14 +41,16 @@ Part = Literal["train", "tune", "sealed", "scored", "golden"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One order: which set it is of, what was said, the lines that are meant, without `heard`, and what a
-    recogniser made of it, where it was spoken and nothing that counts was lost."""
+    """One order: which set it is of, what was said, the lines that are meant, without `heard`, what a
+    recogniser made of it, where it was spoken and nothing that counts was lost, and the words of each wish
+    off the menu, where they were noted."""
 
     id: str
     source: str
     said: str
     lines: list[Line]
     heard: str | None = None
+    off_menu: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,20 @@ def shops(part: Part) -> list[Shop]:
     if part != "train":
         return list(_told(part))
     taught = [shop for shop in _written(TOLD / "taught") if shop.menu.id not in TUNED]
-    known = _heard()
-    return [_with_heard(shop, known) for shop in (*taught, *_told(part))]
+    known, wishes = _heard(), _off_menu()
+    return [_with_words(_with_heard(shop, known), wishes) for shop in (*taught, *_told(part))]
+
+
+def _off_menu() -> dict[tuple[str, str], tuple[str, ...]]:
+    """The words of wishes off the menu, by order and what was said."""
+    rows = map(json.loads, OFF_MENU.read_text(encoding="utf-8").splitlines())
+    return {(row["id"], row["said"]): tuple(row["words"]) for row in rows}
+
+
+def _with_words(shop: Shop, wishes: dict[tuple[str, str], tuple[str, ...]]) -> Shop:
+    return replace(
+        shop, rows=[replace(row, off_menu=wishes.get((row.id, row.said), ())) for row in shop.rows]
+    )
 
 
 def _heard() -> dict[str, tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Orders -> sequences of token numbers: one menu, then many orders that each see the menu and themselves.
 
-    python -m services.training.pack TOKENIZER OUT [--share 1.0] [--epochs 3] [--seed 0]
+    python -m services.training.pack TOKENIZER OUT [--form json|line] [--share 1.0] [--epochs 3] [--seed 0]
 
 So a menu is computed once for some forty orders, and each order is read as it will be when it is served.
 An order that was spoken is learned twice, as it was written and as it was heard. Every epoch draws anew: the
@@ -22,12 +22,21 @@ from typing import Any
 import numpy as np
 
 from schemas.menu import Item, Menu
-from services.engines.reader.prompt import menu_text, messages
+from services.engines.reader.prompt import menu_text
 from services.engines.reader.short_form import Line
+from services.training.forms import (
+    FORMS,
+    CartJson,
+    Form,
+    Shown,
+    Unspellable,
+    noisy_question,
+    with_words,
+)
 from services.training.hearing import as_heard
 from services.training.orders import Row, Shop, generated, shops
 
-SEQUENCE = 4096  # tokens, menu included
+SEQUENCE = 4096  # tokens, menu included; on a CPU 1,024 makes steps short enough to stop between
 MOST_TOKENS = 420  # of one order; the rest is left out
 GENERATED = 40  # orders of each menu and epoch that nobody wrote
 MARK = "\x00"
@@ -69,10 +78,10 @@ class Sequences:
 class Chat:
     """The tokenizer's own chat template, cut where the menu ends and where the answer begins."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, tokenizer: Any, form: Form = FORMS["line"]) -> None:
+        self._tokenizer, self.form = tokenizer, form
         whole = tokenizer.apply_chat_template(
-            messages(MARK + "m", MARK + "s"), tokenize=False, add_generation_prompt=True
+            form.messages(MARK + "m", MARK + "s"), tokenize=False, add_generation_prompt=True
         )
         self._before, rest = whole.split(MARK + "m")
         self._between, self._after = rest.split(MARK + "s")
@@ -81,20 +90,20 @@ class Chat:
     def menu(self, text: str) -> list[int]:
         return self._tokens(self._before + text)
 
-    def question(self, said: str) -> list[int]:
-        said = messages("", said)[1]["content"]
+    def question(self, asked: str) -> list[int]:
+        said = self.form.messages("", asked)[1]["content"]
         return self._tokens(self._between + said + self._after)
 
-    def answer(self, short: str) -> list[int]:
-        return self._tokens(short) + self.end
+    def answer(self, spelled: str) -> list[int]:
+        return self._tokens(spelled) + self.end
 
     def _tokens(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def training(chat: Chat, *, share: float, epochs: int, seed: int) -> Sequences:
-    """All training sequences, epoch after epoch, shuffled within each. `share` of the orders that people
-    wrote is used, the same ones in each epoch."""
+def training(chat: Chat, *, share: float, epochs: int, seed: int, sequence: int = SEQUENCE) -> Sequences:
+    """All training sequences of at most `sequence` tokens, epoch after epoch, shuffled within each. `share`
+    of the orders that people wrote is used, the same ones in each epoch."""
     packed, learned = Sequences(), shops("train")
     for epoch in range(epochs):
         dice = random.Random(f"{seed} {epoch}")  # noqa: S311 - repeatable draws, no secret
@@ -105,7 +114,7 @@ def training(chat: Chat, *, share: float, epochs: int, seed: int) -> Sequences:
             heard = [replace(row, said=row.heard) for row in kept if row.heard]
             rows = [*kept, *heard, *generated(shop, GENERATED, seed=1000 * seed + epoch)]
             dice.shuffle(rows)
-            made += _sequences(chat, shop, rows, dice)
+            made += _sequences(chat, shop, rows, dice, sequence)
         dice.shuffle(made)
         for menu, orders in made:
             packed.add(menu, orders)
@@ -113,7 +122,7 @@ def training(chat: Chat, *, share: float, epochs: int, seed: int) -> Sequences:
 
 
 def _sequences(
-    chat: Chat, shop: Shop, rows: list[Row], dice: random.Random
+    chat: Chat, shop: Shop, rows: list[Row], dice: random.Random, sequence: int
 ) -> Iterator[tuple[list[int], list[tuple[list[int], list[int]]]]]:
     at = 0
     while at < len(rows):
@@ -121,11 +130,13 @@ def _sequences(
         items, gone = _extent(shop.menu, part, dice)
         text = menu_text(shop.menu, shop.names, items=items, aliases=dice.random() < 0.6)
         menu = chat.menu(text)
-        room, orders = SEQUENCE - len(menu), []
+        room, orders = sequence - len(menu), []
         for row in part:
-            lines = _without(row.lines, gone)
-            question = chat.question(as_heard(row.said, dice))
-            answer = chat.answer(shop.names.write(lines))
+            try:
+                question, answer = _asked(chat, row, Shown(shop, items), gone, dice)
+            except Unspellable:
+                at += 1
+                continue
             size = len(question) + len(answer)
             if size > room:
                 break
@@ -137,6 +148,19 @@ def _sequences(
             at += 1
             continue
         yield menu, orders
+
+
+def _asked(
+    chat: Chat, row: Row, shown: Shown, gone: frozenset[str], dice: random.Random
+) -> tuple[list[int], list[int]]:
+    """The tokens of one order's question and answer. Raises Unspellable."""
+    shop, transcript = shown.shop, as_heard(row.said, dice)
+    if not isinstance(chat.form, CartJson):
+        asked = chat.form.question(transcript, shop)
+        return chat.question(asked), chat.answer(chat.form.answer(_without(row.lines, gone), shop))
+    lines = with_words(row, transcript, gone, shop)
+    asked = noisy_question(chat.form, transcript, shown, dice)
+    return chat.question(asked), chat.answer(chat.form.answer(lines, shop))
 
 
 def _extent(menu: Menu, rows: Sequence[Row], dice: random.Random) -> tuple[list[Item], frozenset[str]]:
@@ -183,12 +207,14 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="pack")
     parser.add_argument("tokenizer", type=Path, help="a GGUF, or a folder with a tokenizer")
     parser.add_argument("out", type=Path)
+    parser.add_argument("--form", choices=tuple(FORMS), default="json")
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sequence", type=int, default=SEQUENCE, help="tokens")
     args = parser.parse_args(argv)
-    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer))
-    packed = training(chat, share=args.share, epochs=args.epochs, seed=args.seed)
+    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer), FORMS[args.form])
+    packed = training(chat, share=args.share, epochs=args.epochs, seed=args.seed, sequence=args.sequence)
     packed.save(args.out)
     print(f"{len(packed.ends)} sequences, {len(packed.tokens)} tokens, {sum(packed.learned)} to be learned")
     return 0

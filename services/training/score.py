@@ -20,6 +20,7 @@ from schemas.compare import LineKey, canonical
 from services.checks.one_cart import one_cart, undoubted_cart
 from services.engines.reader.short_form import Line, Unreadable
 from services.reading.order import read_order
+from services.training.forms import read_answer
 from services.training.orders import Part, Row, Shop, shops
 
 Cart = Counter[LineKey]
@@ -69,7 +70,7 @@ def answered(part: Part, answers: Path) -> list[Answered]:
 
 def _answered(shop: Shop, row: Row, answer: dict[str, Any]) -> Answered:
     try:
-        read = cart_of(shop.names.read(answer["text"]))
+        read = cart_of(read_answer(answer["text"], shop))
     except Unreadable:
         read = None
     evidence = read_order(row.said, shop.menu, 1)

@@ -18,6 +18,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.engines": ("schemas", "infra", "services.engines.ports"),
     # It starts a server, and knows nothing of what is asked of it.
     "services.engines.servers.embedded": ("schemas", "infra", "services.engines"),
+    "services.retrieval": ("schemas",),
+    "services.decoding": ("schemas", "services.engines", "services.retrieval"),
     "services.storage": ("schemas", "infra"),
     **READING,
     "services.checks": (
@@ -53,7 +55,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.masked", "services.evaluation.statistics",
     ),
     "services.training": (
-        "services.reading", "services.checks", 
+        "services.reading", "services.checks", "services.retrieval", "services.decoding",
         "schemas", "infra", "services.engines", "services.engines.ports", "services.pipeline",
         "services.evaluation", "services.evaluation.statistics",
     ),

@@ -151,6 +151,7 @@ def test_no_order_that_is_scored_is_learned() -> None:
         assert len(both) == 0
 
 
+LETTERS = 12_000  # of a sequence, since letters are smaller than tokens
 SAID = "Two lattes, please, and four muffins: I'd like 3 of them warm. For Ann"
 
 
@@ -191,17 +192,16 @@ def test_of_a_sequence_only_carts_are_learned(tmp_path: Path) -> None:
 def one_shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     shop = taught()["golden-dragon"]
     monkeypatch.setattr(pack, "shops", lambda part: [shop])
-    monkeypatch.setattr(pack, "SEQUENCE", 12_000)  # letters are smaller than tokens
     monkeypatch.setattr(pack, "MOST_TOKENS", 2_000)
     return shop
 
 
 def test_every_order_is_in_every_epoch(one_shop: Shop) -> None:
-    packed = training(Chat(Letters()), share=1.0, epochs=2, seed=0)
+    packed = training(Chat(Letters()), share=1.0, epochs=2, seed=0, sequence=LETTERS)
     starts = [0, *packed.ends[:-1]]
     held = [max(packed.orders[a:b]) for a, b in zip(starts, packed.ends, strict=True)]
     assert len(packed.tokens) == len(packed.orders) == len(packed.learned) == packed.ends[-1]
-    assert max(b - a for a, b in zip(starts, packed.ends, strict=True)) <= pack.SEQUENCE
+    assert max(b - a for a, b in zip(starts, packed.ends, strict=True)) <= LETTERS
     people = len(one_shop.rows) + sum(row.heard is not None for row in one_shop.rows)
     assert 2 * people < sum(held) <= 2 * (people + pack.GENERATED)
 
@@ -210,10 +210,9 @@ def test_an_order_that_was_spoken_is_learned_as_it_was_heard_too(monkeypatch: py
     shop = taught()["golden-dragon"]
     spoken = replace(shop.rows[0], said="Written 111 times", heard="Heard 222 times")
     monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[spoken])])
-    monkeypatch.setattr(pack, "SEQUENCE", 12_000)
     monkeypatch.setattr(pack, "GENERATED", 0)
     monkeypatch.setattr(pack, "as_heard", lambda said, dice: said)
-    told = "".join(map(chr, training(Chat(Letters()), share=1.0, epochs=1, seed=0).tokens))
+    told = "".join(map(chr, training(Chat(Letters()), share=1.0, epochs=1, seed=0, sequence=LETTERS).tokens))
     assert (told.count("Written 111 times"), told.count("Heard 222 times")) == (1, 1)
 
 
@@ -241,7 +240,7 @@ def test_what_was_heard_is_of_orders_that_are_learned() -> None:
 
 
 def test_sequences_are_the_same_from_the_same_seed(one_shop: Shop) -> None:
-    made = [training(Chat(Letters()), share=0.2, epochs=1, seed=seed).tokens for seed in (0, 0, 1)]
+    made = [training(Chat(Letters()), share=0.2, epochs=1, seed=seed, sequence=LETTERS).tokens for seed in (0, 0, 1)]
     assert made[0] == made[1] != made[2]
 
 

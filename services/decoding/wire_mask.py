@@ -1,0 +1,191 @@
+"""The mask of the compact spelling: every cart of a menu, and nothing else, as an llguidance grammar.
+
+The tree of `spelling.py` is walked, so a bound or a field that changes in `schemas/cart.py` changes here. But
+for wishes off the menu, which are pieces of a transcript, the grammar is the same for all orders of a menu.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from schemas.menu import Item
+from services.decoding.spelling import (
+    CART,
+    Array,
+    Choice,
+    Field,
+    Integer,
+    MenuName,
+    Node,
+    Object,
+    Union,
+    Words,
+    spelling_version,
+)
+from services.engines.masks.mask import Mask
+from services.engines.reader.short_form import Names
+
+# Words, spaces and punctuation of a transcript: a piece may end before a full stop.
+_PARTS = re.compile(r"\w+(?:[-'’&]\w+)*|\s+|[^\w\s]+")
+# Longer "words" are cut into chunks that may end a piece, or a piece of one such word would not fit.
+_CHUNK = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Expression:
+    """Lark, and the size in bytes of the longest text that it matches."""
+
+    lark: str
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Items with the same sizes and options, which share their rules."""
+
+    items: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+def wire_mask(names: Names, transcript: str, cart: Object = CART) -> Mask:
+    """The mask of one order on one menu, for drafts of the shape `cart`.
+
+    Raises:
+        TypeError: the spelling has a part that no grammar is made for.
+    """
+    maker = _Maker(names, transcript)
+    start = maker.expression(cart, _Shape())
+    assert start is not None
+    rules = [f"{name}: {body}" for body, name in maker.named.items()]
+    lark = "\n".join(["%llguidance {}", f"start: {start.lark}", *rules]) + "\n"
+    return Mask(lark, f"cart-json/{spelling_version()}", start.longest)
+
+
+class _Maker:
+    def __init__(self, names: Names, transcript: str) -> None:
+        self._names = names
+        self._transcript = transcript
+        self.named: dict[str, str] = {}
+
+    def expression(self, node: Node, shape: _Shape) -> _Expression | None:
+        """The grammar of a node; None where the menu or the transcript has no value for it."""
+        match node:
+            case MenuName(part):
+                return self._one_of(part.upper(), getattr(shape, part))
+            case Choice(values):
+                return self._one_of("CHOICE", values)
+            case Integer(least, most):
+                return _Expression(self._name("INTEGER", _integers(least, most)), len(str(most)))
+            case Words(longest):
+                return self._words(longest)
+            case Array(each, most, some):
+                return self._array(each, most, shape, some=some)
+            case Union(objects):
+                return self._either([self.expression(one, shape) for one in objects])
+            case Object(per_item=True):
+                return self._either([self._object(node, own) for own in self._shapes()])
+        return self._object(node, shape)
+
+    def _object(self, node: Object, shape: _Shape) -> _Expression | None:
+        head, *others = node.fields
+        first = self.expression(head.node, shape)
+        if first is None:
+            return None
+        parts, longest = [_quoted(f'{{"{head.key}":'), first.lark], len(head.key) + 5 + first.longest
+        for field in others:
+            if (member := self._member(field, shape)) is not None:
+                parts.append(member.lark)
+                longest += member.longest
+            elif not field.optional:
+                return None
+        lark = " ".join([*parts, _quoted("}")])
+        lark = f"{first.lark} | {lark}" if node.bare and others else lark
+        return _Expression(self._name(node.title.lower(), lark), longest)
+
+    def _member(self, field: Field, shape: _Shape) -> _Expression | None:
+        value = self.expression(field.node, shape)
+        if value is None:
+            return None
+        lark = f'{_quoted(f""","{field.key}":""")} {value.lark}'
+        return _Expression(f"({lark})?" if field.optional else lark, len(field.key) + 4 + value.longest)
+
+    def _array(self, each: Node, most: int, shape: _Shape, *, some: bool) -> _Expression | None:
+        element = self.expression(each, shape)
+        if element is None:
+            return None if some else _Expression(_quoted("[]"), 2)
+        filled = f'{element.lark} ("," {element.lark}){{0,{most - 1}}}'
+        return _Expression(f'"[" {filled if some else f"({filled})?"} "]"', most * (element.longest + 1) + 1)
+
+    def _either(self, ways: Iterable[_Expression | None]) -> _Expression | None:
+        there = [way for way in ways if way is not None]
+        if not there:
+            return None
+        return _Expression(
+            self._name("either", " | ".join(way.lark for way in there)), max(way.longest for way in there)
+        )
+
+    def _one_of(self, stem: str, texts: Iterable[str]) -> _Expression | None:
+        spelled = [json.dumps(text, ensure_ascii=False) for text in dict.fromkeys(texts)]
+        if not spelled:
+            return None
+        return _Expression(
+            self._name(stem, " | ".join(map(_quoted, spelled))), max(len(text.encode()) for text in spelled)
+        )
+
+    def _shapes(self) -> Iterable[_Shape]:
+        shared: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Item]] = {}
+        for item in self._names.menu.items:
+            shared.setdefault((item.size_ids, item.option_groups), []).append(item)
+        for (sizes, _), items in shared.items():
+            yield _Shape(
+                tuple(self._names.items[item.sku] for item in items),
+                tuple(self._names.sizes[size] for size in sizes),
+                tuple(option.name for option in self._names.choices(items[0])),
+            )
+
+    def _words(self, longest: int) -> _Expression | None:
+        """Whole words of the transcript that follow each other, JSON-escaped."""
+        chunks = [
+            json.dumps(part[i : i + _CHUNK], ensure_ascii=False)[1:-1]
+            for part in _PARTS.findall(self._transcript.strip())
+            for i in range(0, len(part), _CHUNK)
+        ]
+        if not chunks:
+            return None
+        piece = f'%regex {{"substring_chunks": {json.dumps(chunks, ensure_ascii=False)}}}'
+        bound = self._name("BOUND", f"/[^ ](?s:.{{0,{longest - 2}}}[^ ])?/")
+        words = self._name("WORDS", f"{bound} & {self._name('PIECE', piece)}")
+        return _Expression(f'"\\"" {words} "\\""', min(4 * longest, sum(map(_size, chunks))) + 2)
+
+    def _name(self, stem: str, body: str) -> str:
+        """A rule or, in capitals, a terminal of this body; the same body has one name."""
+        return self.named.setdefault(body, f"{stem}_{len(self.named)}")
+
+
+def _quoted(text: str) -> str:
+    # Lark takes JSON's spelling of strings, but no raw DEL.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _size(text: str) -> int:
+    return len(text.encode())
+
+
+def _integers(least: int, most: int) -> str:
+    """A regular expression of the numbers `least` to `most`, by their number of digits."""
+    parts, low = [], least
+    while low <= most:
+        high = min(most, 10 ** len(str(low)) - 1)
+        digits = len(str(low))
+        if digits == 1:
+            parts.append(f"[{low}-{high}]")
+        elif (low, high) == (10 ** (digits - 1), 10**digits - 1):
+            parts.append(f"[1-9][0-9]{{{digits - 1}}}")
+        else:
+            parts.append("|".join(map(str, range(low, high + 1))))
+        low = high + 1
+    return f"/{'|'.join(parts)}/"

@@ -1,0 +1,63 @@
+"""Every name that one menu has for its items, options and sizes, ready to be looked up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import jellyfish
+
+from schemas.menu import Item, Menu, Option, Size
+from services.retrieval.words import stems
+
+Kind = Literal["item", "option", "size"]
+Stems = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One thing of the menu, by the name that the menu prints: `id` is a sku, an option's id or a size's id,
+    and `group` the option's group."""
+
+    kind: Kind
+    id: str
+    text: str
+    group: str | None = None
+
+
+@dataclass(slots=True)
+class MenuNames:
+    """The names of one menu version. Build it once: 3 ms for 60 items, half a second for 10,000."""
+
+    menu: Menu
+    whole: dict[Stems, list[Name]] = field(init=False, default_factory=lambda: defaultdict(list))
+    """Names by their stems, printed names and aliases alike."""
+    having: dict[str, list[Stems]] = field(init=False, default_factory=lambda: defaultdict(list))
+    """Stems of the names that have a word."""
+    longest: int = field(init=False, default=1)
+    spellings: list[tuple[str, str, Stems]] = field(init=False, default_factory=list)
+    """(letters, sound, stems) of each name, for what was misheard."""
+
+    def __post_init__(self) -> None:
+        for name, part in self._parts():
+            for called in (part.name, *part.aliases):
+                key = stems(called)
+                if key and name not in self.whole[key]:
+                    self.whole[key].append(name)
+        for key in self.whole:
+            self.longest = max(self.longest, len(key))
+            letters = "".join(key)
+            self.spellings.append((letters, jellyfish.metaphone(letters), key))
+            for word in dict.fromkeys(key):
+                self.having[word].append(key)
+
+    def _parts(self) -> Iterable[tuple[Name, Item | Option | Size]]:
+        for size in self.menu.sizes:
+            yield Name("size", size.id, size.name), size
+        for item in self.menu.items:
+            yield Name("item", item.sku, item.name), item
+        for group in self.menu.option_groups:
+            for option in group.options:
+                yield Name("option", option.id, option.name, group.id), option

@@ -1,0 +1,163 @@
+"""The compact spelling of a cart, its mask, and that both follow the Pydantic source."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.cart import MAX_LINES, CartDraft
+from schemas.menu import Menu
+from services.decoding import wire
+from services.decoding.spelling import CART, Object, spelling_of
+from services.decoding.wire_mask import wire_mask
+from services.engines.reader.short_form import Line, Names, Unreadable
+from services.training.forms import FORMS, with_words
+from services.training.orders import Row, Shop, shops
+from services.training.score import cart_of
+
+MENU = Menu.parse(
+    {
+        "id": "corner",
+        "name": "Corner",
+        "currency": "USD",
+        "sizes": [{"id": "S", "name": "small"}, {"id": "L", "name": "large"}],
+        "option_groups": [
+            {"id": "milk", "name": "milk", "choose": "one", "options": [{"id": "oat", "name": "oat milk"}]},
+            {"id": "top", "name": "top", "choose": "many", "options": [{"id": "foam", "name": "foam"}]},
+        ],
+        "items": [
+            {
+                "sku": "latte",
+                "name": "Latte",
+                "prices": {"S": 400, "L": 500},
+                "option_groups": ["milk", "top"],
+            },
+            {"sku": "macchiato", "name": "Latte Macchiato", "prices": {"S": 450}, "option_groups": ["milk"]},
+            {"sku": "muffin", "name": 'Muffin "deluxe"', "price": 300},
+        ],
+    }
+)
+NAMES = Names(MENU)
+SAID = "two large oat lattes no foam, a muffin and a spaceship"
+OAT: Line = {"group": "milk", "id": "oat"}
+NO_FOAM: Line = {"group": "top", "id": "foam", "amount": "none"}
+SPELLED: list[tuple[list[Line], str]] = [
+    ([], '{"lines":[]}'),
+    ([{"sku": "muffin", "quantity": 1}], '{"lines":[{"item":"Muffin \\"deluxe\\""}]}'),
+    (
+        [{"sku": "latte", "quantity": 2, "size": "L", "options": [OAT, NO_FOAM]}],
+        '{"lines":[{"item":"Latte","quantity":2,"size":"large",'
+        '"options":["oat milk",{"option":"foam","amount":"none"}]}]}',
+    ),
+    (
+        [{"sku": "latte", "quantity": 1, "options": [{**OAT, "count": 3}]}],
+        '{"lines":[{"item":"Latte","options":[{"option":"oat milk","count":3}]}]}',
+    ),
+    (
+        [{"kind": "not_on_menu", "heard": "a spaceship", "quantity": 2}],
+        '{"lines":[{"not_on_menu":"a spaceship","quantity":2}]}',
+    ),
+]
+REFUSED = {
+    "no JSON": "2 large | Latte",
+    "another menu's item": '{"lines":[{"item":"Mocha"}]}',
+    "a size that the item lacks": '{"lines":[{"item":"Latte Macchiato","size":"large"}]}',
+    "an option that the item lacks": '{"lines":[{"item":"Latte Macchiato","options":["foam"]}]}',
+    "a default spelled out": '{"lines":[{"item":"Latte","quantity":1}]}',
+    "too many": '{"lines":[{"item":"Latte","quantity":1000}]}',
+    "an unknown amount": '{"lines":[{"item":"Latte","options":[{"option":"foam","amount":"some"}]}]}',
+    "an unknown key": '{"lines":[{"item":"Latte","price":1}]}',
+    "a line of no kind": '{"lines":[{"quantity":2}]}',
+    "no lines": "{}",
+}
+
+
+@pytest.mark.parametrize(("lines", "text"), SPELLED)
+def test_a_cart_has_one_spelling_which_is_read_back(lines: list[Line], text: str) -> None:
+    assert wire.write(lines, NAMES) == text
+    assert cart_of(wire.read(text, NAMES)) == cart_of(lines)
+
+
+@pytest.mark.parametrize("text", [text for _, text in SPELLED])
+def test_the_mask_allows_what_is_spelled(text: str) -> None:
+    assert wire_mask(NAMES, SAID).accepts(text)
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_no_cart_of_the_menu_is_refused_by_reader_and_mask(text: str) -> None:
+    assert not wire_mask(NAMES, SAID).accepts(text)
+    with pytest.raises(Unreadable):
+        wire.read(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"), [("a spaceship", True), ("spaces", False), ("a rocket", False)]
+)
+def test_a_wish_off_the_menu_is_whole_words_of_the_transcript(words: str, allowed: bool) -> None:
+    assert (
+        wire_mask(NAMES, SAID).accepts(json.dumps({"lines": [{"not_on_menu": words}]}, separators=(",", ":")))
+        == allowed
+    )
+
+
+def _edited(change: str) -> Object:
+    schema: dict[str, Any] = copy.deepcopy(CartDraft.model_json_schema())
+    item = schema["$defs"]["ItemLine"]["properties"]
+    if change == "bound":
+        item["quantity"]["maximum"] = 3
+    elif change == "field":
+        item["portion"] = {"default": "whole", "enum": ["whole", "left", "right"], "type": "string"}
+    return spelling_of(schema)
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "before", "after"),
+    [
+        ("bound", '{"item":"Latte","quantity":3}', True, True),
+        ("bound", '{"item":"Latte","quantity":4}', True, False),
+        ("field", '{"item":"Latte","portion":"left"}', False, True),
+        ("field", '{"item":"Latte","portion":"whole"}', False, False),
+    ],
+)
+def test_the_mask_follows_the_pydantic_source(change: str, line: str, before: bool, after: bool) -> None:
+    text = f'{{"lines":[{line}]}}'
+    accepted = [wire_mask(NAMES, SAID, cart).accepts(text) for cart in (CART, _edited(change))]
+    assert accepted == [before, after]
+
+
+def test_no_text_of_the_mask_is_longer_than_its_bound() -> None:
+    longest = {
+        "sku": "macchiato",
+        "quantity": 999,
+        "size": "S",
+        "options": [{**OAT, "amount": "light", "count": 12}] * 24,
+    }
+    text = wire.write([longest] * MAX_LINES, NAMES)
+    mask = wire_mask(NAMES, SAID)
+    assert mask.accepts(text)
+    assert len(text.encode()) <= mask.longest
+
+
+def _orders() -> list[tuple[Shop, Row]]:
+    return [(shop, row) for shop in shops("train") for row in shop.rows[::25]]
+
+
+def test_every_order_that_is_learned_can_be_spelled_and_read_back() -> None:
+    form = FORMS["json"]
+    for shop, row in _orders():
+        lines = with_words(row, row.said, (), shop)
+        text = form.answer(lines, shop)
+        assert form.mask(row.said, shop).accepts(text), row.id
+        assert cart_of(wire.read(text, shop.names)) == cart_of(row.lines), row.id
+
+
+@given(st.integers(min_value=0, max_value=len(SPELLED[2][1]) - 1), st.sampled_from('{}[]",:x2'))
+def test_mask_and_reader_agree_on_carts_that_are_almost_right(at: int, sign: str) -> None:
+    text = SPELLED[2][1][:at] + sign + SPELLED[2][1][at + 1 :]
+    if wire_mask(NAMES, SAID).accepts(text):
+        wire.read(text, NAMES)
