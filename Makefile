@@ -148,10 +148,8 @@ bench-distortion: weights ## masked greedy against masked draws weighed by what 
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 	@$(BIN)/python -m tests.bench.masks.distortion $(ARGS)
 
-examples: weights ## every example of the general mask over its gold rows, masked and by the prompt alone (an hour; goes on where it stopped; ARGS="triage --limit 20")
-	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m services.examples --model qwen2.5-coder-0.5b-instruct-q4_k_m.gguf $(ARGS)
-	@$(if $(ARGS),,$(BIN)/python -m services.examples.by_hand.figures --out reports/examples/by-hand.json)
+examples: weights ## the examples of the masked call over their gold rows, on the embedded engine (some minutes; ARGS="triage --limit 4")
+	@$(BIN)/python -m services.examples $(ARGS)
 
 bench-overhead: setup ## SQL messages, Redis commands and time of an order beside the engines, on SQLite and PostgreSQL (2 minutes)
 	@$(BIN)/python -m tests.bench.database.overhead $(ARGS)
@@ -244,7 +242,7 @@ ATTACKS = $(foreach name,access matrix origin slow_clients api_problems api_uplo
 	removals logs private redis_server staff_pages account_pages sign_in oidc oidc_people oidc_tokens oidc_accounts \
 	audit_verify audit_acts second_step page_pressure api_rates rates_shared erasure retention logs_words masked_api \
 	masked_call masked_command llama_server row_security courier_endpoints endpoints api_webhooks api_keys shape effort menu \
-	actions_folder outward oidc_token,$(wildcard tests/*/*/test_$(name).py))
+	outward oidc_token,$(wildcard tests/*/*/test_$(name).py))
 
 attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (long; N=60 a call and key; docs/security.md)
 	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)
