@@ -45,12 +45,12 @@ from services.engines.reader.reading import SCORED_FREELY, Sheet, prompt, reques
 from services.engines.recognition.whisper import COMPUTE, OPTIONS
 from services.evaluation.statistics import quantile
 from tests.bench.chat import Answer, Chat
-from tests.bench.engine.__main__ import Job, rates, together
+from tests.bench.engine.in_flight import Job, rates, together
+from tests.bench.markdown import markdown
 from tests.bench.orders import Order, sample
 from tests.bench.results import Results
-from tests.bench.techniques.report import markdown
-from tests.bench.techniques.wire import wire_schema
 from tests.bench.vllm_server import about, add_arguments, vllm_server
+from tests.bench.wire import wire_schema
 from tests.load.orders import spoken
 
 LEVELS = (1, 4, 16, 64, 256)

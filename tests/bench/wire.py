@@ -7,7 +7,6 @@ the same reason `oneOf` becomes `anyOf`; `kind` tells the branches apart, so bot
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from schemas.menu import Menu
@@ -47,17 +46,3 @@ def _named(node: Any, names: dict[str, list[str]]) -> Any:
         target = found["anyOf"][0] if "anyOf" in found else found
         target["enum"] = own
     return found
-
-
-# What Outlines can still compile in a minute: no bound on `heard`, and fewer lines and options.
-CUT_LINES, CUT_OPTIONS = 4, 2
-
-
-def cut_down(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same with bounds that a finite automaton can hold: each bound multiplies its states."""
-    small: dict[str, Any] = copy.deepcopy(schema)
-    small["properties"]["lines"]["maxItems"] = CUT_LINES
-    small["$defs"]["ItemLine"]["properties"]["options"]["maxItems"] = CUT_OPTIONS
-    for definition in small["$defs"].values():
-        definition.get("properties", {}).get("heard", {}).pop("maxLength", None)
-    return small
