@@ -109,7 +109,7 @@ test-nonsense: setup ## 200 transcripts of nonsense, injections and other langua
 bench-hearing: weights ## the transcribe stage against bare faster-whisper on the same recordings (about 30 minutes; docs/benchmarks)
 	@$(BIN)/python -m tests.bench.hearing $(ARGS)
 
-bench-gpu: setup $(VLLM_MODEL)/config.json ## all that needs a GPU, in one JSON and one table: adapter, mask, XGrammar, faster-whisper (ARGS="--device cuda"; docs/engines.md says how without a network)
+bench-gpu: setup $(VLLM_MODEL)/config.json ## all that needs a GPU, in one JSON and one table: adapter, mask, whole carts (ARGS="--device cuda"; docs/engines.md says how without a network)
 	@$(BIN)/python -m tests.bench.engine.gpu --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 
 examples: weights ## the examples of the masked call over their gold rows, on the embedded engine (some minutes; ARGS="triage --limit 4")

@@ -41,7 +41,6 @@ class Chat:
     """A client of one server and model."""
 
     def __init__(self, url: str, model: str, timeout_s: float = 300.0) -> None:
-        self.port = httpx.URL(url).port or 80
         self._model = model
         # Servers close what was idle for 5 s, and a request that is under way in that moment is lost.
         limits = httpx.Limits(max_connections=256, keepalive_expiry=IDLE_S)

@@ -15,7 +15,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import httpx
-import psutil
 
 from services.engines.servers.vllm_server import ON_CPU, ON_CPU_FLAGS
 from services.engines.servers.vllm_server import environment as serving_environment
@@ -25,9 +24,7 @@ START_S = 600
 
 def command(python: Path, model: Path, backend: str, port: int, device: str, extra: list[str]) -> list[str]:
     """The argument list of a server. On the CPU: no graphs to compile, and a cache of fixed size."""
-    structured: dict[str, object] = {"backend": backend}
-    if backend in ("guidance", "xgrammar"):
-        structured["disable_any_whitespace"] = True
+    structured = {"backend": backend, "disable_any_whitespace": True}
     words = [
         str(python),
         "-m",
@@ -109,14 +106,6 @@ def end(server: subprocess.Popen[bytes]) -> None:
         server.wait()
     except ProcessLookupError:
         server.wait()
-
-
-def cpu_seconds(port: int) -> float:
-    """CPU time that the server on `port` and its children took so far, without other work on the machine."""
-    listening = (c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN)
-    server = psutil.Process(next(c.pid for c in listening if c.laddr.port == port))
-    times = (process.cpu_times() for process in (server, *server.children(recursive=True)))
-    return sum(time.user + time.system for time in times)
 
 
 def about(args: argparse.Namespace, url: str) -> dict[str, object]:

@@ -11,26 +11,24 @@ from typing import Any
 
 from services.evaluation.statistics import quantile
 from tests.bench.chat import Answer, Chat
-from tests.bench.vllm_server import cpu_seconds
 
 Job = Callable[[Chat], Answer]
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What some jobs gave, in their order, and what it took: wall time, and CPU time of the server alone."""
+    """The answers to some jobs, in their order, and the wall time."""
 
     answers: list[Answer]
     wall_s: float
-    cpu_s: float
 
 
 def together(chat: Chat, jobs: Sequence[Job], in_flight: int) -> Spent:
     """Every job, so many at a time."""
-    before, started = cpu_seconds(chat.port), time.perf_counter()
+    started = time.perf_counter()
     with ThreadPoolExecutor(in_flight) as pool:
         answers = list(pool.map(lambda job: job(chat), jobs))
-    return Spent(answers, time.perf_counter() - started, cpu_seconds(chat.port) - before)
+    return Spent(answers, time.perf_counter() - started)
 
 
 def rates(spent: Spent) -> dict[str, Any]:
@@ -49,7 +47,6 @@ def rates(spent: Spent) -> dict[str, Any]:
             sum(a.cached_tokens for a in answers) / max(1, sum(a.prompt_tokens for a in answers)), 3
         ),
         "tokens_per_s": round(tokens / wall, 1),
-        "tokens_per_cpu_s": round(tokens / spent.cpu_s, 1) if spent.cpu_s else None,
         "orders_per_s": round(len(answers) / wall, 3),
         "p50_s": round(quantile(seconds, 0.5), 2),
         "p95_s": round(quantile(seconds, 0.95), 2),
