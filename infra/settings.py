@@ -123,9 +123,8 @@ class Settings(EngineSettings):
     max_waits: int = Field(4000, ge=0)
     """As `address_waits`, in all."""
 
-    masked_tasks: str = "services.examples.registered:TASKS"
-    """What `POST /v1/masked/{name}` answers, a comma list of `module:attribute`; see docs/masked.md. The
-    shipped ones are loaded when they are first asked for, a deployment's own at the start. Empty: none."""
+    masked_tasks: str = ""
+    """Tasks that `POST /v1/masked/{name}` answers, a comma list of `module:attribute`; see docs/masked.md."""
 
     masked_in_flight: int = Field(4, ge=1, le=256)
     """Masked calls that one API process has in hand at once; more are refused (503). They share the decode

@@ -34,13 +34,12 @@ def check_traces(settings: Settings) -> None:
 
 
 def check_tasks(settings: Settings) -> None:
-    """Load the masked tasks that a deployment names itself, so that a fault shows at its start. The shipped
-    ones are held by our tests, and wait until somebody asks for one.
+    """Load the masked tasks of the setting, so that a fault shows at the start.
 
     Raises:
         InputError: as `registered`.
     """
-    if settings.masked_tasks != Settings.model_fields["masked_tasks"].default:
+    if settings.masked_tasks:
         from services.masked.registry import registered
 
         registered(settings.masked_tasks)

@@ -19,8 +19,6 @@ Header = dict[str, str]
 UNLIMITED: dict[str, Any] = {name: 0 for name in Settings.model_fields if name.endswith("_per_minute")}
 """Settings for tests that ask thousands of times from one address and with one key, as no till does."""
 
-UNLIMITED_ENV = {f"SAYCART_{name.upper()}": "0" for name in UNLIMITED}
-
 
 def header_for(
     database: Database, *scopes: Scope, person: str | None = "ada", shop: str = MAIN_SHOP

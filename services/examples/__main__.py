@@ -1,78 +1,68 @@
-"""Examples over their gold rows, under the mask and without it.
+"""Run the examples of the masked call over their gold rows.
 
     python -m services.examples [NAME...] [--model FILE] [--url URL [--dialect vllm]] [--limit N]
-                                [--masked-only] [--out DIR] [--unpack]
 
-The names are those of `services/examples/registered.py`, and `tutor`: the grammar tutor, which asks in turns.
-Starts the embedded server unless `--url` names one. Answers are kept under `--out`, a folder a server and
-model, and the same command goes on from them; figures are printed, and written there as `figures.json`. With
-`--unpack` it goes on from those that the repository keeps of the same server and model.
+Starts the embedded server unless `--url` names one. Prints a table: rows, valid and exact answers, and the
+median milliseconds of an answer.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from infra.settings import REPOSITORY
+from infra.processes.supervisor import SupervisorError
+from infra.settings import settings
+from infra.weights.lock import ModelError
 from schemas.errors import SaycartError
-from services.examples.asking import Masked, Method, Prompted
-from services.examples.conjugation import tutor_run
+from services.engines.decoding.calls import Calls
+from services.engines.decoding.completion import Completions
+from services.engines.servers.embedded import decode_server
 from services.examples.registered import EXAMPLES
-from services.examples.runner import run, unpack
-from services.examples.serving import add_server, folder, serving
+from services.examples.runner import figures, run
 
-KEPT = REPOSITORY / "docs" / "benchmarks" / "examples"
+HEAD = "| example | rows | valid | exact | median ms |\n|---|---|---|---|---|"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Exit codes: 0 all rows were asked, 2 an unknown name, or no server."""
+    """Print the table. Exit codes: 0 every row was asked, 2 an unknown name or no server."""
     args = _parser().parse_args(argv)
     known = {example.name: example for example in EXAMPLES}
-    names = [*known, tutor_run.NAME]
-    if unknown := sorted(set(args.names) - set(names)):
-        print(f"There is no example {', '.join(unknown)}; there are {', '.join(names)}.", file=sys.stderr)
+    if unknown := sorted(set(args.names) - set(known)):
+        print(f"Unknown example {', '.join(unknown)}; known are {', '.join(known)}.", file=sys.stderr)
         return 2
     try:
-        with serving(args) as engine:
-            out = folder(args.out, engine)
-            if args.unpack:
-                _tell(f"{unpack(KEPT / out.name, out)} files of kept answers")
-            methods: list[Method] = [Masked(engine, score=args.score)]
-            if not args.masked_only:
-                methods.append(Prompted(engine.calls, engine.model))
-            for name in args.names or names:
-                if name == tutor_run.NAME:
-                    where = out / tutor_run.BESIDE
-                    how = {"limit": args.limit, "masked_only": args.masked_only}
-                    found = tutor_run.run(engine, where, tell=_tell, **how)
-                else:
-                    found = run(known[name], methods, out, limit=args.limit, tell=_tell)
-                    (out / name / "figures.json").write_text(json.dumps(found, indent=1) + "\n")
-                print(json.dumps({name: found}, indent=1))
-    except SaycartError as error:
+        with _server(args) as engine:
+            print(HEAD)
+            for name in args.names or known:
+                found = figures(run(known[name], engine, args.limit))
+                cells = (name, found.rows, found.valid, found.exact, found.milliseconds)
+                print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    except (SaycartError, ModelError, SupervisorError) as error:
         print(f"{error.detail} {error.hint}", file=sys.stderr)
         return 2
     return 0
 
 
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+@contextmanager
+def _server(args: argparse.Namespace) -> Iterator[Completions]:
+    """Yield the server of `--url`, or an embedded one that ends with the run. No orders are read."""
+    config = settings()
+    named = {"llm_url": args.url, "llm_dialect": args.dialect, "llm_model": args.model or config.llm_model}
+    with decode_server(config.model_copy(update={**named, "reader": "off"})) as here:
+        calls = Calls(here.llm_url, timeout_s=here.llm_timeout_s, api_key=here.llm_api_key)
+        yield Completions(calls, here.llm_dialect, here.llm_model)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.examples", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="examples; all by default")
-    add_server(parser)
+    parser.add_argument("--model", default="", help="a name in the model lock, in place of the default")
+    parser.add_argument("--url", default="", help="a running server, in place of the embedded one")
+    parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
     parser.add_argument("--limit", type=int, help="only so many rows of each")
-    parser.add_argument("--masked-only", action="store_true", help="not by the prompt alone as well")
-    parser.add_argument("--out", type=Path, default=Path("reports/examples"))
-    parser.add_argument("--unpack", action="store_true", help="begin with the answers in docs/benchmarks")
-    parser.add_argument(
-        "--score", action="store_true", help="keep what the model held of each field unmasked"
-    )
     return parser
 
 

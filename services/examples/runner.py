@@ -1,141 +1,94 @@
-"""Every task of an example over its gold rows, by each method; answers are kept as they come.
-
-A file a task and method, one answer a line. A run that was stopped goes on where it was: rows that its file
-has, of the same messages and mask, are not asked again.
-"""
+"""Ask an example's gold rows under its mask, and count valid and exact answers."""
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, Generic, TypeVar
 
-from infra.observability.json_lines import kept_lines
-from services.evaluation.statistics import mcnemar, quantile, wilson
-from services.examples.asking import NO_MEANING, Method
-from services.examples.example import Example, Row, chat
+from schemas.errors import AnswerRefused, DecodeInvalid, DecodeTruncated
+from services.masked.call import MaskedEngine, answer
 from services.masked.task import Task
 
-Document = dict[str, Any]
+T = TypeVar("T")
 
 
-def run(
-    example: Example[Any],
-    methods: Sequence[Method],
-    out: Path,
-    *,
-    limit: int | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-) -> Document:
-    """Ask what is not yet in `out`, and give the figures of all of it.
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A gold row: the text to ask about and the right answer."""
 
-    Rows go through all tasks and methods one after the other, so that a machine that grows slow is slow for
-    all alike; and every other row the other way round, since who asks second finds the prompt in the cache.
+    id: str
+    text: str
+    gold: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Example(Generic[T]):
+    """A task, its gold rows (one JSON object a line: `id`, `text`, `gold`), and when an answer is exact."""
+
+    task: Task[T]
+    gold: Path
+    exact: Callable[[T, Any], bool]
+
+    @property
+    def name(self) -> str:
+        """The task's name."""
+        return self.task.name
+
+    def rows(self, limit: int | None = None) -> list[Row]:
+        """Return the first `limit` gold rows, all by default."""
+        lines = self.gold.read_text(encoding="utf-8").splitlines()[:limit]
+        return [Row(**json.loads(line)) for line in lines]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The outcome of one row. A valid answer is whole and accepted by the model's validators."""
+
+    id: str
+    valid: bool
+    exact: bool
+    milliseconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Counts over an example's rows, and the median time of a valid answer."""
+
+    rows: int
+    valid: int
+    exact: int
+    milliseconds: int | None
+
+
+def run(example: Example[T], engine: MaskedEngine, limit: int | None = None) -> list[Answered]:
+    """Ask each row once.
 
     Raises:
-        EngineUnavailable: the server is away; what was answered stays.
+        EngineUnavailable: the server is down.
     """
-    rows = example.rows(limit)
-    cells = [(task, method) for task in example.tasks for method in methods]
-    kept = {_name(task, method): _Kept(out / example.name, task, method) for task, method in cells}
-    for number, row in enumerate(rows, 1):
-        _ask(example, row, cells if number % 2 else cells[::-1], kept)
-        tell(f"{example.name}: {number} of {len(rows)}")
-    found = {name: [answer for row in rows if (answer := file.find(row))] for name, file in kept.items()}
-    marks = sorted({mark for answers in found.values() for answer in answers for mark in answer["marks"]})
-    return {
-        "rows": len(rows),
-        "cells": {name: figures(answers, marks) for name, answers in found.items()},
-        "paired": {
-            task.name: paired(found[_name(task, methods[0])], found[_name(task, method)])
-            for task in example.tasks
-            for method in methods[1:]
-        },
-    }
+    return [_asked(example, row, engine) for row in example.rows(limit)]
 
 
-def unpack(kept: Path, out: Path) -> int:
-    """Put answers that were kept, compressed, into the folder that a run goes on from; files that are there
-    stay as they are. How many were put there."""
-    count = 0
-    for packed in sorted(kept.rglob("*.jsonl.gz")):
-        file = out / packed.relative_to(kept).with_suffix("")
-        if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(gzip.decompress(packed.read_bytes()))
-            count += 1
-    return count
+def figures(answers: Sequence[Answered]) -> Figures:
+    """Count the outcomes."""
+    times = [answer.milliseconds for answer in answers if answer.milliseconds is not None]
+    return Figures(
+        rows=len(answers),
+        valid=sum(answer.valid for answer in answers),
+        exact=sum(answer.exact for answer in answers),
+        milliseconds=round(median(times)) if times else None,
+    )
 
 
-def figures(answers: Sequence[Document], marks: Sequence[str]) -> Document:
-    """Counts, shares with their 95% intervals, and cost, of the answers of one task and method. An answer
-    that failed has none of the marks."""
-    count = len(answers)
-    form = sum(bool(answer["failure"]) and answer["failure"] != NO_MEANING for answer in answers)
-    meaning = sum(answer["failure"] == NO_MEANING for answer in answers)
-    hits = {mark: sum(answer["marks"].get(mark, False) for answer in answers) for mark in marks}
-    return {
-        "rows": count,
-        "form_failures": form,
-        "form_failures_ci": wilson(form, count),
-        "meaning_failures": meaning,
-        "marks": {mark: {"hits": n, "ci": wilson(n, count)} for mark, n in hits.items()},
-        "completion_tokens": round(sum(answer["completion_tokens"] for answer in answers) / max(1, count), 1),
-        "seconds_p50": quantile([answer["seconds"] for answer in answers], 0.5) if count else None,
-    }
-
-
-def paired(one: Sequence[Document], other: Sequence[Document], mark: str = "right") -> Document:
-    """Rows that only one of two got right, and the exact McNemar test."""
-    there = {answer["id"]: answer["marks"].get(mark, False) for answer in other}
-    pairs = [(a["marks"].get(mark, False), there[a["id"]]) for a in one if a["id"] in there]
-    only_one, only_other = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
-    return {
-        "rows": len(pairs),
-        "only_first": only_one,
-        "only_second": only_other,
-        "p": round(mcnemar(only_one, only_other), 4),
-    }
-
-
-class _Kept:
-    """The answers of one task by one method, in a file."""
-
-    def __init__(self, folder: Path, task: Task[Any], method: Method) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = folder / f"{_name(task, method)}.jsonl"
-        self._task = task
-        self._answers: dict[str, Document] = {one["asked"]: one for one in kept_lines(self._file)}
-
-    def find(self, row: Row) -> Document | None:
-        return self._answers.get(self._mark(row))
-
-    def keep(self, row: Row, answer: Document) -> None:
-        answer = {"asked": self._mark(row), **answer}
-        with self._file.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(answer, ensure_ascii=False) + "\n")
-        self._answers[answer["asked"]] = answer
-
-    def _mark(self, row: Row) -> str:
-        """Of all that an answer rests on but the model: row, messages and mask."""
-        about = [row.id, row.gold, chat(self._task, row), self._task.output.version]
-        return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
-
-
-def _ask(
-    example: Example[Any],
-    row: Row,
-    cells: Sequence[tuple[Task[Any], Method]],
-    kept: dict[str, _Kept],
-) -> None:
-    for task, method in cells:
-        file = kept[_name(task, method)]
-        if file.find(row) is None:
-            file.keep(row, method.ask(example, task, row).document())
-
-
-def _name(task: Task[Any], method: Method) -> str:
-    return f"{task.name}.{method.name}"
+def _asked(example: Example[T], row: Row, engine: MaskedEngine) -> Answered:
+    task = example.task
+    try:
+        found = answer(task.output, task.messages(row.text), engine=engine)
+    except (AnswerRefused, DecodeInvalid, DecodeTruncated):
+        return Answered(row.id, valid=False, exact=False, milliseconds=None)
+    exact = example.exact(found.value, row.gold)
+    return Answered(row.id, valid=True, exact=exact, milliseconds=found.completed.seconds * 1000)

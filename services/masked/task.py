@@ -19,29 +19,25 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Task(Generic[T]):
     """`prompt` is the system's message; `examples` are pairs of what a user says and the answer's text, shown
-    as turns before the user's own. `about` is one line for lists. `history` names the field of a gold row
-    with earlier turns of its chat, for tasks that are asked with them."""
+    as turns before the user's own. `about` is one line for lists."""
 
     name: str
     about: str
     output: OutputType[T]
     prompt: str
     examples: tuple[tuple[str, str], ...] = ()
-    history: str = ""
 
     def __post_init__(self) -> None:
         for said, text in self.examples:
             if not self.output.mask.accepts(text):
                 raise ValueError(f"{self.name}: the mask refuses the example for {said!r}: {text}")
 
-    def messages(self, text: str, earlier: Iterable[tuple[str, str]] = ()) -> list[Message]:
-        """The chat that asks about `text`, after `earlier` turns, pairs like the examples. All but those and
-        the last message are the same for every text."""
+    def messages(self, text: str) -> list[Message]:
+        """Return the chat that asks about `text`. All but the last message are the same for every text."""
         chat = [{"role": "system", "content": self.prompt}]
-        # What may be a control mark is taken apart: a stranger's words must not end their own message.
-        before = [(writable(said), writable(told)) for said, told in earlier]
-        for said, told in (*self.examples, *before):
+        for said, told in self.examples:
             chat += [{"role": "user", "content": said}, {"role": "assistant", "content": told}]
+        # A control mark in the text is taken apart: a customer's words must not end their own message.
         return [*chat, {"role": "user", "content": writable(text)}]
 
 

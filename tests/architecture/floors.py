@@ -52,7 +52,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.masked": ("schemas", "infra", "services.engines", "services.engines.ports"),
     "services.examples": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.engines.servers.embedded",
-        "services.masked", "services.evaluation.statistics",
+        "services.masked",
     ),
     "services.training": (
         "services.reading", "services.checks", "services.retrieval", "services.decoding",

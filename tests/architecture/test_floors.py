@@ -141,7 +141,6 @@ HOSTS: dict[str, str | tuple[str, ...]] = {
         "services.engines",
         "services.training.answer",
         "services.training.answer_vllm",
-        "services.examples.by_hand",
     ),
     "celery": "",
     "kombu": ("infra.redis.broker", "infra.redis.transport"),
@@ -191,7 +190,7 @@ parts.doorbell, parts.blobs, parts.tools
     assert not {"faster_whisper", "av", "ctranslate2", "xllamacpp", "onnxruntime", "obstore"} & loaded
 
 
-def test_masked_tasks_are_loaded_when_somebody_asks_for_them(tmp_path: Path) -> None:
+def test_masked_calls_are_loaded_when_asked_for_and_hold_no_task_by_default(tmp_path: Path) -> None:
     code = f"""
 import sys
 from pathlib import Path
@@ -205,8 +204,8 @@ parts = bootstrap(wanted)
 create_app(parts)
 late = ("services.masked", "services.examples", "llguidance")
 assert not [name for name in sys.modules if name.startswith(late)]
-assert parts.masked.described() is not None
-assert "services.examples.registered" in sys.modules
+assert parts.masked.described() == []
+assert not [name for name in sys.modules if name.startswith("services.examples")]
 """
     assert not {"faster_whisper", "xllamacpp"} & loaded_by(code)
 

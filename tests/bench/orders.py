@@ -1,5 +1,4 @@
-"""The orders of the benches: tuned golden text and the shipped samples, never the sealed half; and told
-orders of the two sample menus."""
+"""The orders of the benches: tuned golden text and the shipped samples, never the sealed half."""
 
 from __future__ import annotations
 
@@ -25,16 +24,6 @@ SETS = (
 )
 
 
-def told_by(writers: str) -> tuple[str, ...]:
-    """The files of told orders of the two sample menus by these writers, a letter each."""
-    return tuple(
-        f"tests/told/{menu}-{one}.jsonl" for one in writers for menu in ("harbor-coffee", "copper-skillet")
-    )
-
-
-TOLD = told_by("kabcd")
-
-
 @dataclass(frozen=True, slots=True)
 class Order:
     """One order: what was said, the menu it is read against, and the gold cart as draft lines."""
@@ -52,7 +41,7 @@ class Order:
         return read_order(self.said, self.menu, 1)
 
     def messages(self) -> list[Message]:
-        """The product's own prompt; every technique is asked with it."""
+        """The product's own prompt;"""
         return messages(self.evidence(), self.labels)
 
 

@@ -1,9 +1,4 @@
-"""A vLLM server for the benches, run by the interpreter of vLLM's own environment (`--python`).
-
-    python -m tests.bench.vllm_server --python PY --model FOLDER --backend guidance --port 9101
-
-As a command it serves until it is stopped, so that several pieces of a bench can share one start.
-"""
+"""A vLLM server for a bench, run by the interpreter of vLLM's own environment (`--python`)."""
 
 from __future__ import annotations
 
@@ -12,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,29 +15,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 import httpx
-import psutil
 
 from services.engines.servers.vllm_server import ON_CPU, ON_CPU_FLAGS
 from services.engines.servers.vllm_server import environment as serving_environment
 
 START_S = 600
-# A whole menu as one regular expression takes Outlines longer than vLLM's 5 s; the bench has its own limit.
-REGEX_S = 300
-
-# Of Qwen2.5 7B: for speed where its weights are not to be had. Tokenizer and template are the folder's.
-SHAPES = {
-    "7b": {
-        "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28, "num_attention_heads": 28,
-        "num_key_value_heads": 4, "max_window_layers": 28, "vocab_size": 152064, "tie_word_embeddings": False,
-    },
-}  # fmt: skip
 
 
 def command(python: Path, model: Path, backend: str, port: int, device: str, extra: list[str]) -> list[str]:
     """The argument list of a server. On the CPU: no graphs to compile, and a cache of fixed size."""
-    structured: dict[str, object] = {"backend": backend}
-    if backend in ("guidance", "xgrammar"):
-        structured["disable_any_whitespace"] = True
+    structured = {"backend": backend, "disable_any_whitespace": True}
     words = [
         str(python),
         "-m",
@@ -62,11 +43,6 @@ def command(python: Path, model: Path, backend: str, port: int, device: str, ext
     return [*words, *extra]
 
 
-def dummy(shape: str) -> tuple[str, ...]:
-    """Arguments for random weights of a shape."""
-    return "--load-format", "dummy", "--hf-overrides", json.dumps(SHAPES[shape])
-
-
 def environment(device: str, threads: int) -> dict[str, str]:
     """Nothing is asked of a model hub, and a CPU's threads are not bound to cores."""
     return {
@@ -75,7 +51,6 @@ def environment(device: str, threads: int) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         # On a GPU vLLM else samples by flashinfer, no part of it, which compiles when it is first used.
         "VLLM_USE_FLASHINFER_SAMPLER": "0",
-        "VLLM_REGEX_COMPILATION_TIMEOUT_S": str(REGEX_S),
     }
 
 
@@ -133,18 +108,10 @@ def end(server: subprocess.Popen[bytes]) -> None:
         server.wait()
 
 
-def cpu_seconds(port: int) -> float:
-    """CPU time that the server on `port` and its children took so far, without other work on the machine."""
-    listening = (c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN)
-    server = psutil.Process(next(c.pid for c in listening if c.laddr.port == port))
-    times = (process.cpu_times() for process in (server, *server.children(recursive=True)))
-    return sum(time.user + time.system for time in times)
-
-
-def about(args: argparse.Namespace, url: str, shape: str | None = None) -> dict[str, object]:
+def about(args: argparse.Namespace, url: str) -> dict[str, object]:
     """What a bench was run on: model, device, versions and date."""
     return {
-        "model": args.model.name + (f" (shape {shape}, random weights)" if shape else ""),
+        "model": args.model.name,
         "device": args.device,
         "cores": os.cpu_count(),
         "server_threads": args.threads if args.device == "cpu" else None,
@@ -162,27 +129,3 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", type=Path, required=True, help="folder of weights in safetensors")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=2, help="of one server, on the CPU")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    add_arguments(parser)
-    parser.add_argument("--backend", choices=("guidance", "xgrammar", "outlines"), default="guidance")
-    parser.add_argument("--port", type=int, required=True)
-    args = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the server is ended too
-    with vllm_server(
-        args.python,
-        args.model,
-        backend=args.backend,
-        port=args.port,
-        device=args.device,
-        threads=args.threads,
-    ) as url:
-        print(f"{args.backend} serves at {url}", flush=True)
-        signal.pause()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -20,7 +20,6 @@ LOCKS = {
     "requirements-vllm.lock": "vllm",
     "requirements-supply.lock": "supply",
     "requirements-load.lock": "load",
-    "requirements-masks.lock": "masks",
     "tests/golden/speak/requirements.lock": "speak",
     "infra/docker/cuda.lock": "cuda",
 }

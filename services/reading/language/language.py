@@ -13,10 +13,9 @@ letters, no apostrophe, singular.
 An example may also be `{ said = "...", means = "a cart" }`: so it is read, and accepted; with `doubt = true`
 it is a doubt all the same, and where the words leave no one cart it says that alone.
 
-`closed` and `guards` tell why words stay that no order needs (ADR 68): they are a closed class of the
-grammar, as numbers are, or without one something would be ordered that the customer did not order. Each
-names its kind where the whole entry is of it, else it is a table of kinds with their members. `make
-words-needed` asks for all others.
+`closed` marks words of a closed class of the grammar, as numbers are; `guards` marks words without which
+something would be ordered that the customer did not order. Each names its kind where the whole entry is of
+it, else it is a table of kinds with their members.
 
 `patterns` are alternatives, each of whole words; one that begins with `(^|` says itself where it begins, and
 is tried after the others. `pattern` is a single one, in pieces.

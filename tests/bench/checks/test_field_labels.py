@@ -1,4 +1,4 @@
-"""Labels for the fit: what a hearing's cart got right, field by field; and the choice among hypotheses."""
+"""Labels for the fit: what a hearing's cart got right, field by field."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from services.checks.confidence import FEATURES, models, probability
 from services.checks.traces import KINDS
 from tests.bench.fields.fit import SIGNS
 from tests.bench.fields.labels import Hearing, Judged, judge
-from tests.bench.fields.levers import chosen
 from tests.bench.hearing.agreement import compare
 from tests.stand_ins import CAFE, speech
 
@@ -60,12 +59,6 @@ def test_agreement_is_judged_where_the_words_leave_one_cart() -> None:
     assert compare(hearing(one, line("latte", 1, "S")), same) == (True, False)
     assert compare(hearing(one, line("latte", 1, "L")), other) == (False, True)
     assert compare(hearing(speech("a latte or a mocha"), line("mocha")), same) is None
-
-
-def test_the_menu_chooses_the_hypothesis_that_it_explains_best() -> None:
-    assert chosen(["a large ladder", "a large latte", "a small latte"], CAFE) == "a large latte"
-    assert chosen(["a small latte", "a large latte"], CAFE) == "a small latte"
-    assert chosen([], CAFE) == ""
 
 
 def test_the_shipped_table_counts_every_feature_the_right_way() -> None:

@@ -8,10 +8,7 @@ was trained on them is found under infra/adapters; `--python` the interpreter th
 - reader: the learned reader's requests with the adapter, so many in flight: as the product asks them
   (`served`: free, and where the mask does not allow what came, again under it), under the mask (llguidance),
   and free for as many tokens as the masked answer had: these two differ in the mask alone.
-- schema: the same orders as a whole cart under the menu's JSON Schema, by llguidance and by XGrammar. Our
-  grammars of an order are llguidance's own, so this is what both take.
-- hearing: faster-whisper on the same device, while vLLM has nothing to do and beside 8 readings at a time
-  (`--recordings 0`: not asked, where CTranslate2 finds no CUDA that it was built for).
+- schema: the same orders as a whole cart under the menu's JSON Schema.
 
 Each answer is written when it is there, so a run that was cut off goes on; a table beside OUT, as Markdown,
 is written anew each time. With `nvidia-smi` the device's busy share stands with each figure.
@@ -27,10 +24,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -38,23 +33,18 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from infra.settings import settings
-from infra.weights.models import resolve
 from services.engines.reader.adapters import made_for, release
 from services.engines.reader.reading import SCORED_FREELY, Sheet, prompt, request
-from services.engines.recognition.whisper import COMPUTE, OPTIONS
-from services.evaluation.statistics import quantile
 from tests.bench.chat import Answer, Chat
-from tests.bench.engine.__main__ import Job, rates, together
+from tests.bench.engine.in_flight import Job, rates, together
+from tests.bench.markdown import markdown
 from tests.bench.orders import Order, sample
 from tests.bench.results import Results
-from tests.bench.techniques.report import markdown
-from tests.bench.techniques.wire import wire_schema
 from tests.bench.vllm_server import about, add_arguments, vllm_server
-from tests.load.orders import spoken
+from tests.bench.wire import wire_schema
 
 LEVELS = (1, 4, 16, 64, 256)
-LEAST, BESIDE = 8, 8
+LEAST = 8
 SEED = 20_261_123
 MOST_TOKENS = 600  # of a whole cart under the schema
 _ASKED_OF_TORCH = (
@@ -72,7 +62,7 @@ def machine(python: Path) -> dict[str, Any]:
     done = subprocess.run(
         [python, "-c", _ASKED_OF_TORCH], capture_output=True, text=True, check=True, timeout=300
     )
-    own = ("faster-whisper", "ctranslate2", "llguidance")
+    own = ("llguidance",)
     return {
         **json.loads(done.stdout.splitlines()[-1]),
         "driver": _smi("driver_version"),
@@ -182,66 +172,11 @@ def of_reader(
         results.ask(f"reader {level} free", lambda j=free, n=level: loaded(chat, j, n))
 
 
-def of_schema(
-    chat: Chat, orders: Sequence[Order], backend: str, results: Results, chosen: argparse.Namespace
-) -> None:
-    """`schema LEVEL BACKEND`."""
+def of_schema(chat: Chat, orders: Sequence[Order], results: Results, chosen: argparse.Namespace) -> None:
+    """`schema LEVEL guidance`."""
     for level in chosen.levels:
         jobs = [by_schema(o, chosen.most) for o in some_of(orders, level, chosen.least)]
-        results.ask(f"schema {level} {backend}", lambda j=jobs, n=level: loaded(chat, j, n))
-
-
-def hearing(device: str, files: Sequence[str]) -> dict[str, Any]:
-    """faster-whisper by itself, one recording after the other; the first one warms it and is not counted."""
-    from faster_whisper import WhisperModel
-
-    config = settings()
-    path = resolve(config.whisper_model, config.models_dir)
-    model = WhisperModel(path, device=device, compute_type=COMPUTE[device], cpu_threads=2)
-    seconds, sound = list[float](), 0.0
-    for number, file in enumerate([files[0], *files]):
-        began = time.perf_counter()
-        segments, told = model.transcribe(file, language="en", **OPTIONS)
-        list(segments)
-        if number:
-            seconds.append(time.perf_counter() - began)
-            sound += told.duration
-    return {
-        "model": config.whisper_model,
-        "recordings": len(seconds),
-        "p50_s": round(quantile(seconds, 0.5), 3),
-        "p95_s": round(quantile(seconds, 0.95), 3),
-        "seconds_of_sound_a_second": round(sound / sum(seconds), 1),
-    }
-
-
-@contextmanager
-def beside(chat: Chat, jobs: Sequence[Job]) -> Iterator[None]:
-    """`BESIDE` of the jobs at a time, over and over."""
-    over = threading.Event()
-
-    def go_on(first: int) -> None:
-        for job in islice(cycle(jobs), first, None, BESIDE):
-            if over.is_set():
-                return
-            job(chat)
-
-    threads = [threading.Thread(target=go_on, args=(number,)) for number in range(BESIDE)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
-
-
-def watched(answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    with busy(found):
-        answered = answer()
-    return answered | found
+        results.ask(f"schema {level} guidance", lambda j=jobs, n=level: loaded(chat, j, n))
 
 
 def report(found: dict[str, Any]) -> str:
@@ -256,7 +191,6 @@ def report(found: dict[str, Any]) -> str:
         "",
     ]
     load = ["asked,in flight,how,orders,refused,orders/s,tokens/s,p50 / p95 s,device busy".split(",")]
-    heard = ["faster-whisper,recordings,p50 / p95 s,s of sound a second,device busy".split(",")]
     for name, f in found.items():
         asked, *rest = name.split()
         spread = f"{f['p50_s']} / {f['p95_s']}" if "p50_s" in f else ""
@@ -264,34 +198,26 @@ def report(found: dict[str, Any]) -> str:
         if asked in ("reader", "schema"):
             speed = [str(f[key]) for key in ("orders", "refused", "orders_per_s", "tokens_per_s")]
             load.append([asked, *rest, *speed, spread, share])
-        elif asked == "hearing":
-            heard.append([rest[0], str(f["recordings"]), spread, str(f["seconds_of_sound_a_second"]), share])
-    return "\n".join([*lines, *(markdown(table) + "\n" for table in (load, heard) if len(table) > 1)])
+    return "\n".join([*lines, markdown(load)])
 
 
-def started(stack: ExitStack, chosen: argparse.Namespace, adapter: Path, results: Results) -> dict[str, Chat]:
-    """A server of each backend, until `stack` ends, both started at once: one that nobody asks is idle."""
+@contextmanager
+def started(chosen: argparse.Namespace, adapter: Path, results: Results) -> Iterator[Chat]:
+    """A server with the adapter."""
     extra = ("--max-num-seqs", str(max(chosen.levels)), "--enable-prefix-caching", *chosen.server)
     lora = ("--enable-lora", "--max-lora-rank", "16", "--lora-modules", f"{adapter.name}={adapter}")
-
-    def start(backend: str, port: int, extra: tuple[str, ...]) -> Chat:
-        server = vllm_server(
-            chosen.python, chosen.model, backend=backend, port=port, device=chosen.device,
-            threads=chosen.threads, extra=extra,
-        )  # fmt: skip
-        url = stack.enter_context(server)
-        told = {"adapter": release(adapter), "server": chosen.server}
-        if backend == "guidance":
-            results.ask("about", lambda: told | about(chosen, url))
-        return Chat(url, chosen.model.name, timeout_s=900)
-
-    with ThreadPoolExecutor(2) as pool:
-        pair = pool.map(start, ("guidance", "xgrammar"), (9120, 9121), ((*extra, *lora), extra))
-        return dict(zip(("guidance", "xgrammar"), pair, strict=True))
+    server = vllm_server(
+        chosen.python, chosen.model, backend="guidance", port=9120, device=chosen.device,
+        threads=chosen.threads, extra=(*extra, *lora),
+    )  # fmt: skip
+    with server as url:
+        about_adapter = {"adapter": release(adapter), "server": chosen.server}
+        results.ask("about", lambda: about_adapter | about(chosen, url))
+        yield Chat(url, chosen.model.name, timeout_s=900)
 
 
 def warm(
-    chats: dict[str, Chat],
+    chat: Chat,
     orders: Sequence[Order],
     sheets: dict[str, Sheet],
     adapter: str,
@@ -301,9 +227,8 @@ def warm(
     first = list({order.menu.id: order for order in orders}.values())
     for level in (1, *levels):
         some = some_of(first, level, len(first))
-        together(chats["guidance"], [reading(o, sheets[o.menu.id], adapter, None, 4) for o in some], level)
-        for chat in chats.values():
-            together(chat, [by_schema(o, 4) for o in some], level)
+        together(chat, [reading(o, sheets[o.menu.id], adapter, None, 4) for o in some], level)
+        together(chat, [by_schema(o, 4) for o in some], level)
 
 
 def main() -> int:
@@ -312,7 +237,6 @@ def main() -> int:
     parser.add_argument("--levels", type=int, nargs="+", default=LEVELS, help="orders in flight")
     parser.add_argument("--least", type=int, default=LEAST, help="orders at one level; else twice the level")
     parser.add_argument("--most", type=int, help="tokens of an answer, to try it on a slow device")
-    parser.add_argument("--recordings", type=int, default=12)
     parser.add_argument("--server", type=json.loads, default=[], help="more words of vLLM's command, as JSON")
     parser.add_argument("--out", type=Path, default=Path("reports/gpu.json"))
     chosen = parser.parse_args()
@@ -325,17 +249,10 @@ def main() -> int:
     orders = sample(10_000)
     random.Random(SEED).shuffle(orders)
     sheets = {order.menu.id: Sheet(order.menu) for order in orders}
-    with ExitStack() as stack:
-        chats = started(stack, chosen, adapter, results)
-        warm(chats, orders, sheets, adapter.name, chosen.levels)
-        of_reader(chats["guidance"], orders, sheets, adapter.name, results, chosen)
-        for backend, chat in chats.items():
-            of_schema(chat, orders, backend, results, chosen)
-        if files := [one["file"] for one in spoken()][: chosen.recordings]:
-            results.ask("hearing alone", lambda: watched(lambda: hearing(chosen.device, files)))
-            jobs = [reading(o, sheets[o.menu.id], adapter.name, None, chosen.most) for o in orders]
-            with beside(chats["guidance"], jobs):
-                results.ask("hearing beside", lambda: watched(lambda: hearing(chosen.device, files)))
+    with started(chosen, adapter, results) as chat:
+        warm(chat, orders, sheets, adapter.name, chosen.levels)
+        of_reader(chat, orders, sheets, adapter.name, results, chosen)
+        of_schema(chat, orders, results, chosen)
     chosen.out.with_suffix(".md").write_text(report(results.found))
     print(report(results.found))
     return 0

@@ -14,7 +14,7 @@ from services.evaluation.page import interval, percent
 from services.evaluation.report import FIGURES
 from services.evaluation.statistics import wilson
 from tests.bench.evaluation.sets import MENUS, RUNGS, STRANGERS_RUNGS, TEXT
-from tests.bench.techniques.report import markdown
+from tests.bench.markdown import markdown
 
 Figures = Mapping[str, Any]
 

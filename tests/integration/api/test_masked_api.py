@@ -287,8 +287,7 @@ def test_tasks_that_can_not_be_loaded_are_told_by_setting_and_place(what: str) -
 def test_places_are_put_together() -> None:
     assert list(registered(f" {TASKS} , ")) == ["ticket", "word"]
     assert list(registered("")) == []
-    default = Settings.model_fields["masked_tasks"].default
-    assert all(task.about for task in registered(default).values())
+    assert all(task.about for task in registered("services.examples.registered:TASKS").values())
 
 
 def test_nothing_starts_over_tasks_that_can_not_be_loaded(tmp_path: Path) -> None:

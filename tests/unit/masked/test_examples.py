@@ -1,0 +1,188 @@
+"""The examples of the masked call: their gold rows, what their masks refuse, and what counts as exact."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from itertools import islice, product
+from typing import Any, get_args
+
+import pytest
+from llguidance import LLMatcher
+
+from services.engines.masks.conformance import any_texts
+from services.engines.masks.mask import BYTES, Mask
+from services.examples import actions, conjugation, fields, query, triage
+from services.examples.conjugation import Form
+from services.examples.registered import EXAMPLES, TASKS
+from services.examples.runner import Example
+
+NO_CONTACT = {"phone": None, "country": None, "since": None, "reference": None}
+TICKET = {"category": "login", "priority": "high", "needs_human": True}
+
+
+def compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def allowed(mask: Mask, texts: Iterable[str]) -> list[str]:
+    """Return the texts that the mask accepts, compiling its grammar once."""
+    matcher = LLMatcher(BYTES, mask.lark)
+    found = []
+    for text in texts:
+        matcher.reset()
+        tokens = BYTES.tokenize_str(text)
+        if matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting():
+            found.append(text)
+    return found
+
+
+def answer_of(example: Example[Any], gold: Any) -> str:
+    """Return the text of an exact answer."""
+    if example.name == "query":
+        return str(gold)
+    if example.name == "actions":
+        return compact({key: value[0] if key == "text" else value for key, value in gold.items()})
+    return compact(gold)
+
+
+def conjugation_texts() -> Iterator[str]:
+    """Yield every subject and helper with every verb, tense and person, and with no verb."""
+    forms = list(
+        product(*(get_args(part) for part in (conjugation.Verb, conjugation.Tense, conjugation.Person)))
+    )
+    for subject, helper in product(conjugation.SUBJECTS, conjugation.HELPERS):
+        seen = {"subject": subject, "helper": helper}
+        yield compact({**seen, "verb": None})
+        for verb, tense, person in forms:
+            yield compact({**seen, "verb": verb, "tense": tense, "person": person})
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=list(TASKS))
+def test_gold_can_be_written_is_exact_and_is_not_in_the_prompt(example: Example[Any]) -> None:
+    rows = example.rows()
+    assert 12 <= len(rows) == len({row.id for row in rows}) == len({row.text for row in rows}) <= 20
+    assert not {row.text for row in rows} & {text for text, _ in example.task.examples}
+    if example is not conjugation.EXAMPLE:
+        answers = [answer_of(example, row.gold) for row in rows]
+        assert allowed(example.task.output.mask, answers) == answers
+        values = [example.task.output.read(text) for text in answers]
+        assert all(example.exact(value, row.gold) for value, row in zip(values, rows, strict=True))
+        others = [*values[1:], values[0]]
+        assert not all(example.exact(value, row.gold) for value, row in zip(others, rows, strict=True))
+
+
+def test_a_priority_is_one_of_three_and_never_urgent() -> None:
+    texts = [compact({**TICKET, "priority": word}) for word in ("low", "medium", "high")]
+    urgent = [compact({**TICKET, "priority": word}) for word in ("urgent", "Urgent", "URGENT", " high", None)]
+    assert allowed(triage.TASK.output.mask, [*texts, *urgent]) == texts
+    begun = '{"category":"login","priority":"'
+    matcher = LLMatcher(BYTES, triage.TASK.output.mask.lark)
+    assert matcher.try_consume_tokens(BYTES.tokenize_str(begun + "urgent")) == len(begun)
+
+
+def test_a_form_never_contradicts_its_evidence() -> None:
+    mask = conjugation.TASK.output.mask
+    texts = allowed(mask, conjugation_texts())
+    for text in texts:
+        said = json.loads(text)
+        if said["verb"] is not None:
+            persons = [p for subjects, p in conjugation.PERSON_OF.items() if said["subject"] in subjects]
+            (tenses,) = [t for helpers, t in conjugation.TENSES_OF.items() if said["helper"] in helpers]
+            assert [said["person"]] == persons
+            assert said["tense"] in tenses
+    forms = {conjugation.TASK.output.read(text) for text in texts}
+    assert len(forms) == 20 * 5 * 3 + 1, "every form can be reached, and none"
+
+
+def test_a_form_is_exact_in_verb_tense_and_person() -> None:
+    gold = {"verb": "go", "tense": "past", "person": "first"}
+    assert conjugation.exact(Form(verb="go", tense="past", person="first"), gold)
+    assert not conjugation.exact(Form(verb="go", tense="past", person="third"), gold)
+    assert not conjugation.exact(None, gold)
+    assert conjugation.exact(None, None)
+
+
+def test_a_day_is_a_day_that_exists() -> None:
+    days = {(date(1900, 1, 1) + timedelta(days=n)).isoformat() for n in range(73_049)}
+    numbers = [f"{y}-{m:02}-{d:02}" for y in range(1890, 2110) for m in range(14) for d in range(33)]
+    assert {text for text in numbers if re.fullmatch(fields.DAYS, text)} == days
+
+
+@pytest.mark.parametrize(
+    ("field", "good", "bad"),
+    [
+        ("phone", "+4915123456789", ["4915123456789", "+0151234567", "+49 151 234567", "+123456", ""]),
+        ("country", "DE", ["de", "Germany", "ZZ"]),
+        ("since", "2024-02-29", ["2023-02-29", "2024-04-31", "0000-01-01", "1.2.2024"]),
+        ("reference", "5f0c7a52-9d1e-4b7e-8a53-2f6f1f0f3c11", ["5f0c7a529d1e4b7e8a532f6f1f0f3c11", "none"]),
+    ],
+)
+def test_a_field_has_its_form(field: str, good: str, bad: list[str]) -> None:
+    texts = [compact({**NO_CONTACT, field: value}) for value in (good, *bad)]
+    assert allowed(fields.TASK.output.mask, texts) == texts[:1]
+
+
+def test_every_query_of_the_mask_runs_within_its_bound() -> None:
+    texts = list(islice(any_texts(query.TASK.output.mask, random.Random(4), on=0.97), 300))
+    connection = query.shop(1)
+    for text in texts:
+        assert len(text) <= query.GRAMMAR.longest
+        connection.execute(text.decode()).fetchall()
+    for clause in (" WHERE ", " GROUP BY ", " ORDER BY ", " LIMIT ", " JOIN ", " LIKE ", " OR ", "SUM("):
+        assert any(clause.encode() in text for text in texts), clause
+
+
+def test_no_query_writes_or_names_what_is_not_there() -> None:
+    texts = [
+        "SELECT placed_on FROM products",
+        "SELECT name FROM orders",
+        "SELECT name FROM staff",
+        "SELECT order_id FROM orders WHERE status = 'sent'",
+        "SELECT order_id FROM orders WHERE placed_on > 5",
+        "SELECT status, COUNT(*) FROM orders GROUP BY order_id",
+        "SELECT name FROM products; DELETE FROM products",
+        "DELETE FROM orders",
+        "SELECT name FROM products WHERE",
+    ]
+    assert allowed(query.TASK.output.mask, texts) == []
+
+
+def test_a_query_is_exact_by_its_rows() -> None:
+    gold = "SELECT name FROM products WHERE stock = 0"
+    assert query.exact("SELECT name FROM products WHERE stock < 1 ORDER BY name", gold)
+    assert not query.exact("SELECT name FROM products", gold)
+    assert not query.exact("SELECT name, stock FROM products WHERE stock = 0", gold)
+
+
+@pytest.mark.parametrize(
+    ("action", "gold", "exact"),
+    [
+        ({"kind": "search", "text": "red sofa"}, {"kind": "search", "text": ["sofa"]}, True),
+        (
+            {"kind": "search", "text": "who was it that bought the sofa"},
+            {"kind": "search", "text": ["sofa"]},
+            False,
+        ),
+        ({"kind": "finish", "text": "It is 8443."}, {"kind": "finish", "text": ["8443"]}, True),
+        ({"kind": "finish", "text": "18443"}, {"kind": "finish", "text": ["8443"]}, False),
+        ({"kind": "read_file", "path": "a.txt"}, {"kind": "read_file", "path": "b.txt"}, False),
+        ({"kind": "read_file", "path": "a.txt"}, {"kind": "finish", "text": ["a.txt"]}, False),
+        (
+            {"kind": "write_file", "path": "a", "text": "yes\n"},
+            {"kind": "write_file", "path": "a", "text": ["yes"]},
+            True,
+        ),
+        (
+            {"kind": "write_file", "path": "a", "text": "yes, no"},
+            {"kind": "write_file", "path": "a", "text": ["yes"]},
+            False,
+        ),
+    ],
+)
+def test_an_action_is_exact_in_tool_and_arguments(action: Any, gold: Any, exact: bool) -> None:
+    value = actions.TASK.output.read(compact(action))
+    assert actions.exact(value, gold) is exact
