@@ -35,24 +35,6 @@ CREATE TABLE menus (
 CREATE INDEX ix_menus_header
     ON menus (shop_id, id, version, digest, name, currency, language, items, sold_out, created_at);
 
-CREATE TABLE name_suggestions (
-    id VARCHAR NOT NULL,
-    shop_id VARCHAR NOT NULL,
-    menu_id VARCHAR NOT NULL,
-    thing VARCHAR NOT NULL,
-    source VARCHAR NOT NULL,
-    mark VARCHAR NOT NULL,
-    words VARCHAR,
-    state VARCHAR NOT NULL,
-    decided_by VARCHAR,
-    created_at {time} NOT NULL,
-    decided_at {time},
-    PRIMARY KEY (id),
-    FOREIGN KEY (shop_id) REFERENCES shops (id)
-);
-
-CREATE INDEX ix_name_suggestions_menu ON name_suggestions (shop_id, menu_id);
-
 CREATE TABLE staff (
     id VARCHAR NOT NULL,
     name VARCHAR NOT NULL,

@@ -20,7 +20,6 @@ _BELONGS = {
         "api_keys",
         "audit_log",
         "idempotency",
-        "name_suggestions",
         "orders",
         "review_tallies",
         "reviews",
