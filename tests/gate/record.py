@@ -12,16 +12,17 @@ import queue
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from schemas.errors import AudioRefused
 from services.bootstrap import Container, bootstrap
+from services.engines.ports import Recording
 from services.engines.servers.embedded import decode_server
-from tests.gate.engines import shipped, taped_tools
-from tests.gate.rows import Row, outcome, run
+from tests.gate.engines import hear_all, shipped, taped_tools
+from tests.gate.rows import outcome, run
 from tests.gate.sets import BABBLE_DB, GateSet, Order
 from tests.gate.store import Store
-from tests.gate.tape import Entry, Tape
 from tests.golden.files import write
 from tests.golden.ladder import Rung, degrade, read
 
@@ -53,8 +54,9 @@ class Recorder:
         stores = {one.name: Store(self._work, one.name, again=self._again) for one in sets}
         for one in sets:
             for orders in _by_menu(one.orders(self._people)):
-                if left := [order for order in orders if order.id not in stores[one.name].done]:
-                    self._waiting.put((one, stores[one.name], left))
+                store = stores[one.name]
+                if left := [order for order in orders if store.lacks(order, spoken=one.spoken)]:
+                    self._waiting.put((one, store, left))
         workers = [threading.Thread(target=self._work_off) for _ in range(self._jobs)]
         for worker in workers:
             worker.start()
@@ -78,8 +80,7 @@ class Recorder:
                 for order in orders:
                     if time.monotonic() > self._until:
                         return
-                    if made := _recorded(order, live, audio):
-                        store.add(*made)
+                    _record(order, live, audio, store)
 
 
 @contextmanager
@@ -95,16 +96,23 @@ def live_engines(work: Path, jobs: int) -> Iterator[Container]:
             live.close()
 
 
-def _recorded(order: Order, live: Container, audio: Path | None) -> tuple[list[Entry], Row] | None:
-    """Return what an order asked for and its outcome; None where a part failed, to be tried at the next
-    start."""
-    tape = Tape()
-    made = run(order, taped_tools(live.settings, tape, live), audio)
-    if error := made.get("error"):
-        # The kind alone: the rest may quote a sealed order.
-        print(f"an order of {order.menu.id} failed: {error.partition(':')[0]}", flush=True)
-        return None
-    return tape.new, outcome(order, made)
+def _record(order: Order, live: Container, audio: Path | None, store: Store) -> None:
+    """Put on the tape what an order asks for, and all transcripts of its recording. An order for which a part
+    failed is left for the next start."""
+    tape = store.tape(order.gold["audio"] if audio else None)
+    tools = taped_tools(live.settings, tape, live)
+    row = None
+    if order.id not in store.done:
+        made = run(order, tools, audio)
+        if error := made.get("error"):
+            # The kind alone: the rest may quote a sealed order.
+            print(f"an order of {order.menu.id} failed: {error.partition(':')[0]}", flush=True)
+            return
+        row = outcome(order, made)
+    if audio is not None:
+        with suppress(AudioRefused):
+            hear_all(Recording(audio / order.gold["audio"], live.decode_audio), order.menu.language, tools)
+    store.add(tape.new, row)
 
 
 def recordings(one: GateSet, orders: list[Order], work: Path, people: Path | None) -> Path | None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.gate.rows import Row
-from tests.gate.tape import Entry, Tape, read_lines, write_packed
+from tests.gate.sets import Order
+from tests.gate.tape import HEARINGS, Entry, Tape, read_lines, write_packed
 
 DATA = Path(__file__).parent / "data"
 TAPE, ROWS = "tape.jsonl", "rows.jsonl"
@@ -18,7 +19,7 @@ class Store:
     """A set's files in the working folder, to which orders are added as they are recorded.
 
     It begins with what is in `data`, or empty when the set is recorded `again`. `done` holds the ids of the
-    orders that are recorded.
+    orders that have a row.
     """
 
     def __init__(self, work: Path, name: str, *, again: bool = False, data: Path = DATA) -> None:
@@ -31,13 +32,25 @@ class Store:
             for file in (self._tape, self._rows):
                 _append(file, list(read_lines(data / f"{file.name}.gz")))
         self.done = {str(row["id"]) for row in read_lines(self._rows)}
+        self._heard = [entry for entry in read_lines(self._tape) if entry["key"][0] in HEARINGS]
 
-    def add(self, entries: list[Entry], row: Row) -> None:
+    def tape(self, audio: str | None) -> Tape:
+        """Return a tape with what was heard in a recording before, so that it is not heard again."""
+        return Tape(entry for entry in self._heard if entry["key"][2] == audio)
+
+    def lacks(self, order: Order, *, spoken: bool) -> bool:
+        """Return whether an order has no row yet, or its recording was not heard in every way."""
+        if order.id not in self.done:
+            return True
+        return spoken and ("whole", "second", order.gold["audio"]) not in self.tape(order.gold["audio"])
+
+    def add(self, entries: list[Entry], row: Row | None = None) -> None:
         """Write what one order asked for, then its row: an order without a row is recorded again."""
         with self._lock:
             _append(self._tape, entries)
-            _append(self._rows, [row.document()])
-            self.done.add(row.id)
+            if row is not None:
+                _append(self._rows, [row.document()])
+                self.done.add(row.id)
 
     def pack(self) -> None:
         """Write the set to `data`. A baseline that is there stays, with new rows for orders that it lacks."""

@@ -11,12 +11,13 @@ import pytest
 
 from schemas.cart import CartDraft
 from schemas.errors import DecodeTruncated
-from services.engines.ports import Reading
+from schemas.transcript import Transcript
+from services.engines.ports import Reading, Recording
 from services.engines.reader.short_form import Names
 from services.reading.order import read_order
 from tests.gate.__main__ import main
 from tests.gate.compare import changed_rows, failures
-from tests.gate.engines import TapedDecoder, shipped, taped_tools
+from tests.gate.engines import TapedDecoder, hear_all, shipped, taped_tools
 from tests.gate.replay import Compared, compare_all
 from tests.gate.rows import Row, outcome, run
 from tests.gate.sets import Order, chosen
@@ -141,6 +142,38 @@ def test_recording_again_keeps_the_baseline(data: Path, tmp_path: Path) -> None:
     store.pack()
     assert list(read_lines(data / f"tune.{ROWS}.gz")) == before
     assert list(read_lines(data / f"tune.{TAPE}.gz")) == [entry]
+
+
+class Hears:
+    """A recognizer that hears the same in everything, and counts."""
+
+    calls = 0
+
+    def transcribe(self, *_asked: object) -> Transcript:
+        self.calls += 1
+        return Transcript(text="a latte", confidence=0.9)
+
+    transcribe_fitted = transcribe_denoised = transcribe
+
+    def quiet_words(self, *_asked: object) -> str:
+        self.calls += 1
+        return ""
+
+
+def test_what_was_heard_is_not_heard_again(tmp_path: Path) -> None:
+    store, ears = Store(tmp_path / "work", "golden-clean", data=tmp_path), Hears()
+    live = wired(Gold(ORDERS[0]))
+    live.transcriber = live.second_transcriber = ears
+    order = replace(ORDERS[0], gold=ORDERS[0].gold | {"audio": "a.opus"})
+    store.done.add(order.id)
+    for calls in (6, 6):
+        assert store.lacks(order, spoken=True) == (ears.calls == 0)
+        tape = store.tape("a.opus")
+        hear_all(Recording(Path("a.opus"), live.decode_audio), "en", taped_tools(shipped(), tape, live))
+        store.add(tape.new)
+        store = Store(tmp_path / "work", "golden-clean", data=tmp_path)
+        store.done.add(order.id)
+        assert ears.calls == calls
 
 
 GOOD = Row("a", [], "accepted", None, [], [], [], exact=True, right=True, undetected=False, human=False)
