@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import os
 import socket
@@ -56,6 +57,19 @@ def test_odd_addresses(world: World) -> None:
     expect_problem(world.http.get("/v1/orders/%ff%fe"), 404, "not_found")
     found = expect_problem(world.http.get("/v1/orders?limit=1000"), 422, "invalid_input")
     assert found["errors"][0]["pointer"] == "/query/limit"
+
+
+@pytest.mark.parametrize("path", ["/v1/orders", "/v1/keys", "/v1/reviews"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0001-01-01T00:00:00+23:59 x", "9999-12-31T23:59:59-23:59 x"),  # out of range in UTC
+        *("2026-11-01T00:00:00 x", "2026-11-01T00:00:00+00:00", "x y z"),
+    ],
+)
+def test_a_cursor_that_was_never_handed_out_is_refused(world: World, path: str, text: str) -> None:
+    cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    expect_problem(world.http.get(path, params={"cursor": cursor}), 422, "invalid_input")
 
 
 def test_request_ids_are_kept_where_they_are_sane(world: World) -> None:
