@@ -15,7 +15,7 @@ from schemas.errors import InputError, InvalidMenu
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.cli import suggest
-from services.cli.client import answer, api, told
+from services.cli.client import answer, api, shown_json, told
 
 app = typer.Typer(no_args_is_help=True)
 app.command()(suggest.suggest)
@@ -65,7 +65,7 @@ def check(file: File) -> None:
 def export(menu_id: str, url: Url = None) -> None:
     """Print a menu document, as it can be imported again."""
     with told(), api(url) as client:
-        typer.echo(json.dumps(answer(client.get(f"/v1/menus/{menu_id}")), indent=2, ensure_ascii=False))
+        typer.echo(shown_json(answer(client.get(f"/v1/menus/{menu_id}")), indent=2))
 
 
 def _say(console: Console, path: str, sentence: str) -> None:

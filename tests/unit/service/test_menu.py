@@ -155,6 +155,14 @@ def test_missing_fields_are_named() -> None:
     assert set(pointers(document)) == {"/items/0/sku", "/currency"}
 
 
+@pytest.mark.parametrize("sign", ["\x1b[2J", "\x9b", "\n", "\u202e", "\u200b", "\u2028", "\u2029"])
+@pytest.mark.parametrize("path", ["/name", "/items/0/name", "/items/0/category", "/sizes/0/aliases/0"])
+def test_a_name_has_no_signs_that_a_terminal_or_a_till_acts_on(path: str, sign: str) -> None:
+    document = good()
+    change(document, path, f"a{sign}b")
+    assert pointers(document) == [path]
+
+
 def test_names_may_repeat_across_kinds_but_not_within() -> None:
     """A size "medium" and a doneness "medium" are two things; so are options of two groups."""
     document = good()
