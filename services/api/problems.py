@@ -25,6 +25,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
 
 from schemas import errors
+from schemas.field_problems import MAX_PROBLEMS, pointer, sentence
 from schemas.shops import sign_in_errors
 
 log = structlog.get_logger(__name__)
@@ -178,11 +179,6 @@ def status_of(error: errors.SaycartError) -> int:
     return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
 
 
-def pointer(parts: Sequence[int | str]) -> str:
-    """A JSON pointer (RFC 6901) from the parts of a place in a document."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
-
-
 def invalid(problems: Sequence[tuple[str, str]], detail: str | None = None) -> RequestRefused:
     """422 for one or more bad fields, each a (pointer, sentence)."""
     text = detail or "; ".join(f"{path}: {sentence}" for path, sentence in problems[:3])
@@ -236,8 +232,11 @@ def refusal(request: Request, error: Exception) -> errors.SaycartError:
     if isinstance(error, RequestValidationError):
         error = invalid(
             [
-                (pointer(e["loc"][1:] if e["loc"][0] == "body" else e["loc"]), str(e["msg"]))
-                for e in error.errors()
+                (
+                    pointer(e["loc"][1:] if e["loc"][0] == "body" else e["loc"]),
+                    sentence(e["type"], e["msg"], e.get("ctx", {})),
+                )
+                for e in error.errors()[:MAX_PROBLEMS]
             ]
         )
     elif isinstance(error, HTTPException):

@@ -14,8 +14,9 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 
+from schemas.field_problems import field_problems
 from schemas.shape import BODY, Rule, faults
-from services.api.problems import RequestRefused, invalid, pointer
+from services.api.problems import RequestRefused, invalid
 
 MAX_JSON_BYTES = 1_000_000
 # Bytes from which a body is taken apart beside the event loop.
@@ -124,9 +125,7 @@ def validated(model: type[Model], document: Any, root: str = "") -> Model:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        raise invalid(
-            [(root + pointer(e["loc"]), e["msg"]) for e in error.errors(include_url=False)]
-        ) from None
+        raise invalid([(root + place, text) for place, text in field_problems(error)]) from None
 
 
 def body(model: type[Model]) -> Callable[[Request], Awaitable[Model]]:
