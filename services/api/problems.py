@@ -27,6 +27,7 @@ from starlette.routing import compile_path
 from schemas import errors
 from schemas.field_problems import MAX_PROBLEMS, pointer, sentence
 from schemas.shops import sign_in_errors
+from services.api.gate.rates import counted
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +37,9 @@ MEDIA_TYPE = "application/problem+json"
 CONFLICT: dict[int | str, dict[str, Any]] = {
     409: {"description": "it is not, or no longer, as this call needs it; some answers show it as it is now"}
 }
+
+LOGGED_CHARS = 200
+"""Characters of a caller's own text, such as a path, that one field of a log line holds."""
 
 # Seconds after which a caller may try again when something that we lean on is down.
 RETRY_AFTER_S = 2
@@ -214,6 +218,8 @@ def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dic
         headers["WWW-Authenticate"] = "Bearer"
     if (wait_s := error.wait_s) is not None:
         headers["Retry-After"] = str(max(1, math.ceil(wait_s)))
+    if status == 429:
+        headers["Connection"] = "close"  # who goes on at once pays for a new connection each time
     if status in (503, 507):
         headers.setdefault("Retry-After", str(RETRY_AFTER_S))
     return problem, headers
@@ -256,7 +262,7 @@ def refusal(request: Request, error: Exception) -> errors.SaycartError:
         raise error
     status = status_of(error)
     event = log.error if status == 500 else log.warning if status > 500 else log.info
-    event("request.refused", code=error.code, status=status, detail=error.detail)
+    event("request.refused", code=error.code, status=status, detail=error.detail[:LOGGED_CHARS])
     return error
 
 
@@ -280,11 +286,15 @@ def install(app: FastAPI) -> None:
     async def refused(request: Request, error: Exception) -> Response:
         return response(request, refusal(request, error))
 
+    async def unmatched(request: Request, error: Exception) -> Response:
+        return response(request, await counted(request, refusal(request, error)))
+
     async def gone(_request: Request, _error: Exception) -> Response:
         # Nobody reads this; it keeps a client's disconnect out of the list of our faults.
         log.info("request.disconnected")
         return Response(status_code=400)
 
-    for kind in (errors.SaycartError, RequestValidationError, HTTPException):
+    for kind in (errors.SaycartError, RequestValidationError):
         app.add_exception_handler(kind, refused)
+    app.add_exception_handler(HTTPException, unmatched)  # Starlette's own: no route, method or file
     app.add_exception_handler(ClientDisconnect, gone)
