@@ -10,6 +10,7 @@ from schemas.cart import Cart, CartDraft, Finding
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
+from services.checks.allergy import check_allergy
 from services.checks.confidence import field_confidences
 from services.checks.evidence import check_evidence, check_fields, check_hearing, check_quiet
 from services.checks.facts import check_facts, check_total
@@ -55,7 +56,8 @@ def judge_drafted(
     """
     fields = field_confidences(draft, evidence, transcript, borne_out=borne_out)
     said = check_facts(draft, menu.menu) if vouched else doubts_of(draft, menu.menu, evidence)
-    findings = [*said, *check_quiet(transcript), *check_hearing(transcript, asr_threshold, words_alone)]
+    findings = check_allergy(draft, menu.menu, transcript)  # first, for whoever reads only the beginning
+    findings += [*said, *check_quiet(transcript), *check_hearing(transcript, asr_threshold, words_alone)]
     if not words_alone:
         findings += check_fields(fields, field_threshold, draft, menu.menu)
     cart = price_cart(draft, menu.menu, menu.version, transcript, findings, fields)
