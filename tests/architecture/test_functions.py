@@ -11,10 +11,6 @@ FILES = sorted(
     file for room in ("schemas", "infra", "services") for file in (REPOSITORY / room).rglob("*.py")
 )
 MOST_DECISIONS, MOST_LINES = 15, 60
-# Each with its reason.
-PAST_READING = {
-    "infra/migrations/versions/v0001_begin.py:upgrade": "a row of tables, never changed again",
-}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -41,11 +37,10 @@ def past_reading(tree: ast.AST) -> Iterator[tuple[str, int, int]]:
                 yield node.name, decisions(node), lines
 
 
-def test_no_function_is_past_reading_but_those_that_are_exempt() -> None:
+def test_no_function_is_past_reading() -> None:
     found = {
         f"{file.relative_to(REPOSITORY)}:{name}": f"{many} decisions, {lines} lines"
         for file in FILES
         for name, many, lines in past_reading(ast.parse(file.read_text(encoding="utf-8")))
     }
-    assert {name: size for name, size in found.items() if name not in PAST_READING} == {}
-    assert PAST_READING.keys() <= found.keys(), "an exemption that nothing needs"
+    assert found == {}

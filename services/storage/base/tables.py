@@ -11,7 +11,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 from services.storage.base.table_base import Base, Document, shop, where
 
 # Keys of what is here name accounts, and messages endpoints: whoever has one of them has all.
-from services.storage.base.tables_names import NameSuggestionRow  # noqa: F401
 from services.storage.base.tables_staff import StaffRow  # noqa: F401
 from services.storage.base.tables_webhooks import WebhookEndpointRow  # noqa: F401
 
@@ -132,6 +131,8 @@ class OrderRow(Base):
     cart: Mapped[Document | None]
     findings: Mapped[list[Any]]
     reasons: Mapped[list[Any]]
+    readings: Mapped[Document | None]
+    decision: Mapped[Document | None]
     error: Mapped[Document | None]
     metadata_: Mapped[Document | None] = mapped_column("metadata")
     timings: Mapped[Document]
