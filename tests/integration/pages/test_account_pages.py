@@ -14,7 +14,7 @@ from infra.settings import settings
 from services.cli.main import app
 from services.storage.audit.log import AuditLog
 from services.storage.people import attempts
-from services.storage.people.attempts import CODES, NARROW
+from services.storage.people.attempts import NARROW
 from services.web.staff.staff import COOKIE
 from tests.integration import api_world
 from tests.integration.api_world import World, running
@@ -114,20 +114,6 @@ def test_enrolling_and_signing_in_with_a_code(world: World, other: httpx.Client)
     assert [one.action for one in told] == ["account.added", "second_step.on", "recovery_code.used"]
     assert {(one.actor, one.address) for one in told[1:]} == {("staff:Ann", "127.0.0.1")}
     assert all(one.request_id for one in told[1:])
-
-
-def test_guessing_at_codes_has_to_wait(world: World, other: httpx.Client) -> None:
-    secret, _ = enrol(world)
-    sign_in(other)
-    for _ in range(CODES.free):
-        assert other.post("/sign-in/code", data={"code": "000000"}).status_code == 401
-    right = {"code": code_at(world.parts.database, secret)}
-    answer = other.post("/sign-in/code", data=right)
-    assert answer.status_code == 429
-    assert int(answer.headers["retry-after"]) > 0
-    # Its owner is known here, and comes in.
-    sign_in(world.http)
-    assert world.http.post("/sign-in/code", data=right).headers["location"] == "/review"
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "0" * 43])

@@ -236,20 +236,6 @@ def test_signing_out_ends_the_session_in_the_database(world: World) -> None:
     assert world.http.get("/review").status_code == 303
 
 
-def test_a_disabled_account_is_out_with_its_next_click(world: World) -> None:
-    sign_in(world)
-    world.parts.staff.disable("Ann")
-    assert world.http.get("/review").status_code == 303
-
-
-def test_the_form_of_another_site_is_refused(world: World) -> None:
-    answer = world.http.post(
-        "/sign-in", data={"name": "Ann", "password": PASSWORD}, headers={"Sec-Fetch-Site": "cross-site"}
-    )
-    assert answer.status_code == 403
-    assert "set-cookie" not in answer.headers
-
-
 @pytest.mark.parametrize(
     "wanted",
     [
