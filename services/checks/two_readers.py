@@ -107,18 +107,18 @@ def findings_of(
     """What a human is told of two readings that left a doubt, and the customer is asked; `told` is what the
     order kept, and `draft` the cart that is proposed: where it is not what was read otherwise is quoted."""
     if told["verdict"] == Verdict.ALONE:
-        detail = (
-            "the rules alone came to it: there is no learned reader for this model, or its server has none"
-        )
+        detail = "Only the rules read this order: the trained reader was not available."
         message = sentences(menu.language)("read_once")
         return [Finding.blocking("read_once", message, question=question, detail=detail)]
-    detail = f"the learned reader: {told['text']} (probability {told['probability']:.2f})"
+    detail = f"The trained reader is {wording.percent(told['probability'])} sure of its cart."
     if told.get("unsure_of"):
-        unsure = (f"{piece['said']} {piece['probability']:.2f}" for piece in told["unsure_of"])
-        detail += f"; least sure of {', '.join(unsure)}"
+        unsure = (
+            f"“{piece['said']}” ({wording.percent(piece['probability'])})" for piece in told["unsure_of"]
+        )
+        detail += f" Least sure of: {', '.join(unsure)}."
     other = CartDraft.model_validate(told["other"]) if told.get("other") else None
     if other is not None:
-        detail += f"; read otherwise, and not proposed: {wording.drafted(other, menu)}"
+        detail += f" It could also be: {wording.drafted(other, menu)}."
     if told["verdict"] == Verdict.DIFFER:
         message = _asking("readers_differ", draft, other, menu)
         return [Finding.blocking("readers_differ", message, question=question, detail=detail)]

@@ -194,7 +194,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         findings = with_question(readers, order.draft, findings, menu.menu, question)
     if order.engine.get("settled_check") == DIFFERS:
         sentence = sentences(menu.menu.language)("readers_differ")
-        detail = "the language model, asked as a check, came to another cart than the words leave"
+        detail = "The language model's check came to a different cart."
         findings = (*findings, Finding.blocking("settled_differs", sentence, detail=detail))
     reasons = doubts(transcript, findings, asr_threshold=tools.asr_threshold)
     settled = Event.PROPOSED if order.confirm else Event.ACCEPTED
