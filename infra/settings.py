@@ -49,8 +49,8 @@ class Settings(EngineSettings):
     PgBouncer. Nothing of ours is left in one then."""
 
     database_direct_url: str = ""
-    """With a pooler: PostgreSQL's own address, to hear of changes and to migrate. Empty: changes are asked
-    for twice a second while somebody waits, and nothing can migrate."""
+    """With a pooler: PostgreSQL's own address, to hear of changes and for backups. Empty: changes are asked
+    for twice a second while somebody waits, and nothing can be backed up."""
 
     migrate_at_start: bool = True
     """The API and commands bring the tables up to date when they start. False: `saycart migrate` does, run

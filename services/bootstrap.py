@@ -31,7 +31,6 @@ from services.settings_checks import (
 )
 from services.storage.audit.log import AuditLog
 from services.storage.counts.tallies import TallyStore
-from services.storage.orders.event_weeks import EventWeeks
 from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
 from services.storage.orders.watched import CHANNEL, WatchedStore
@@ -84,7 +83,6 @@ class Container(EngineParts):
         self.reviews = ReviewStore(self.database, EVERY_SHOP, self.tells)
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
-        self.event_weeks = EventWeeks(self.database)
         self.removals = RemovalStore(self.database)
         self.tallies = TallyStore(self.database)
         self.review_log = ReviewLog(self.database, EVERY_SHOP)

@@ -36,7 +36,6 @@ from services.storage.shops.menus import MenuStore
 
 if TYPE_CHECKING:
     from services.masked.answering import Answering
-    from services.naming.suggesting import Suggesting
 
 log = structlog.get_logger(__name__)
 
@@ -93,14 +92,6 @@ class Desk:
     def masked(self) -> Answering:
         """The registered tasks: of the deployment, the same for each shop. They keep nothing of anybody's."""
         return self._box.masked
-
-    @cached_property
-    def names(self) -> Suggesting:
-        """What people may call the things of the shop's menus."""
-        from services.naming.suggesting import Suggesting
-        from services.storage.shops.names import NameStore
-
-        return Suggesting(NameStore(self._box.database, self.shop), self.menus)
 
     @property
     def doorbell(self) -> Doorbell:

@@ -35,7 +35,7 @@ from infra.sql.dialects import (
     postgresql_engine,
     sqlite_engine,
 )
-from infra.sql.revisions import Standing, TablesTooOld, standing
+from infra.sql.revisions import Standing, standing
 from infra.sql.row_security import RowSecurity
 
 __all__ = ["Database", "DatabaseFull", "DatabaseRefused", "DatabaseUnavailable", "UtcDateTime"]
@@ -82,7 +82,7 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         pooled = pooled and not self.is_sqlite
         self.session_url = parse_url(direct) if pooled and direct else None if pooled else self.url
-        """Where a session stays ours, to LISTEN in and to migrate; None where the pooler is all there is."""
+        """Where a session stays ours, to LISTEN in; None where the pooler is all there is."""
         engine = sqlite_engine if self.is_sqlite else pooled_engine if pooled else postgresql_engine
         self._engine = engine(self.url)
         self._limits = TIMEOUTS if pooled else ""
@@ -271,26 +271,12 @@ class Database:
         with self.read() as session:
             session.execute(text("SELECT 1"))
 
-    def migrate(self, revision: str = "head") -> tuple[str, str]:
-        """Bring the tables to the newest version, or up to an older one, for tests of what follows it; from
-        which revision to which. Safe from many processes at once. Behind a pooler whose direct address is not
-        known only what needs nothing done passes. Raises as `infra.sql.migrating.migrate`."""
-        if self.session_url == self.url:
-            return migrating.migrate(self._engine, revision)
-        if self.session_url is None:  # its lock is a session's, which a pooler would give to others
-            found = self.standing()
-            if found.is_ == "older":
-                raise TablesTooOld(
-                    "The tables can't be brought up to date by way of a pooler",
-                    hint="Set SAYCART_DATABASE_DIRECT_URL, PostgreSQL's own address.",
-                )
-            found.check()
-            return found.at, found.at
-        past = postgresql_engine(self.session_url)
-        try:
-            return migrating.migrate(past, revision)
-        finally:
-            past.dispose()
+    def migrate(self) -> tuple[str, str]:
+        """Bring the tables to the newest version; from which revision to which. Safe from many processes at
+        once. Raises as `infra.sql.migrating.migrate_server`."""
+        return (
+            migrating.migrate_file(self._engine) if self.is_sqlite else migrating.migrate_server(self._writer)
+        )
 
     def standing(self) -> Standing:
         """What the tables are to this release.
@@ -309,12 +295,6 @@ class Database:
             return RowSecurity()
         with self.read() as session:
             return row_security.found(session.connection())
-
-    def enforce_row_security(self, on: bool) -> list[str]:
-        """Have PostgreSQL hold everybody to the policies, or nobody; which tables changed. Safe again, after
-        it was cut off. Raises as `infra.sql.row_security.enforce`."""
-        with neutral_errors(), self._writer.connect() as connection:
-            return row_security.enforce(connection, on=on)
 
     def empty_log(self) -> bool:
         """Write SQLite's log (WAL) into its file and cut it, so that nothing which was erased is left in it;

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import structlog
 
 from infra.sql.database import Database, DatabaseUnavailable
-from infra.sql.revisions import TablesTooOld, say_newer
+from infra.sql.revisions import TablesTooOld
 
 log = structlog.get_logger()
 
@@ -50,10 +50,7 @@ def prepare(
     until, told = time.monotonic() + await_s, False
     while True:
         try:
-            found = database.standing()
-            found.check()
-            if found.is_ == "newer":
-                say_newer(found)
+            database.standing().check()
             return
         except DatabaseUnavailable as error:
             log.warning("database.not_checked", error=str(error))

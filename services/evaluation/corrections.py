@@ -6,12 +6,14 @@ the hard ones go, and nothing about the rest. `utterance` is what was heard; nob
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from schemas.cart import CartLine
 from schemas.menu import Menu, spoken_key
-from services.naming.said import name_in
+from services.reading.language.language import language_of
 from services.storage.base.records import Settled
 
 
@@ -52,7 +54,7 @@ def aliases(settled: Iterable[Settled], menu: Callable[[str], Menu]) -> list[dic
             if new is None or new.sku is None or new.sku == old.sku:
                 continue
             known = menu(one.order.menu_id)
-            words = name_in(new, known)
+            words = _name_in(new, known)
             if words and known.item(new.sku) and words not in _names(known):
                 counted[one.order.menu_id, new.sku, words] += 1
     return [
@@ -63,3 +65,23 @@ def aliases(settled: Iterable[Settled], menu: Callable[[str], Menu]) -> list[dic
 
 def _names(menu: Menu) -> set[str]:
     return {spoken_key(name) for item in menu.items for name in (item.name, *item.aliases)}
+
+
+def _name_in(line: CartLine, menu: Menu) -> str:
+    """What is left of a line's words without numbers, fillers, sizes and its own options: the item's name."""
+    options = {(o.group, o.id) for o in line.options}
+    said = [
+        *(name for size in menu.sizes for name in (size.name, *size.aliases)),
+        *(
+            name
+            for group in menu.option_groups
+            for option in group.options
+            if (group.id, option.id) in options
+            for name in (option.name, *option.aliases)
+        ),
+    ]
+    language = language_of(menu)
+    other = {word for name in said for word in spoken_key(name).split()}
+    other |= language.fillers | language.numbers.keys()
+    words = re.findall(r"\w+", line.heard.text.casefold().replace("'", ""))
+    return " ".join(word for word in words if word not in other and not word.isdecimal())

@@ -4,8 +4,8 @@ SQL is the truth. Orders that wait, that nobody holds and that nothing has happe
 enqueued again if Redis has no message for them: after a flushed Redis, a dead worker, or a stack that was
 killed and started anew. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at
 each sweep is not, so only what is missing is rung for (ADR 0017). Many sweepers may run, one works at a time.
-It also folds closed history into tallies (ADR 0032), removes recordings that orders have let go of, and what
-shops have kept for long enough (ADR 0044), and makes and drops the weeks of events (ADR 0065).
+It also folds closed history into tallies (ADR 0032), and removes recordings that orders have let go of and
+what shops have kept for long enough (ADR 0044).
 """
 
 from __future__ import annotations
@@ -131,7 +131,6 @@ def main() -> None:
             _done("forget", partial(container.orders.forget_keys, config.idempotency_days * 86_400))
             _done("collect", partial(collect_orphans, container))
             _done("log", container.database.empty_log)
-            _done("weeks", container.event_weeks.keep)
         if stop.wait(config.sweep_interval_s):
             break
     ready.gone()

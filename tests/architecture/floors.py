@@ -34,14 +34,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.pipeline": (
         "schemas", "services.engines.ports", "services.reading", "services.checks", "services.hearing",
     ),
-    # What people may call things: of what a shop's orders say, and of one masked call.
-    "services.naming": (
-        "schemas", "services.reading", "services.reading.language", "services.reading.chart",
-        "services.engines.ports", "services.masked", "services.storage",
-    ),
     "services.evaluation": (
         "schemas", "services.reading", "services.reading.language", "services.checks", "services.pipeline",
-        "services.naming",
         "services.evaluation.statistics",
     ),
     "services.evaluation.statistics": (),
@@ -73,7 +67,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.desk": (
         "services.checks", 
         "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
-        "services.recordings", "services.masked", "services.naming",
+        "services.recordings", "services.masked",
     ),
     "services.workers": (
         "schemas", "infra", "services.bootstrap", "services.settings_checks", "services.readiness",
@@ -195,9 +189,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.workers.stack", "services.storage.shops.menus"): "brings in menus before any process is wired",
     ("services.cli.commands.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
     ("services.api.routes.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
-    ("services.cli.suggest", "services.desk"): "does what a shop's manager does on the menu page",
-    ("services.cli.suggest", "services.naming.suggesting"): "what it found, a plain value",
-    ("services.web.staff.names", "services.naming.suggesting"): "likewise",
     ("services.cli.client", "services.desk"): "operators do what a shop's people do, by the same desk",
     ("services.cli.recordings", "services.engines.recognition.containers"): "media types, as above",
     ("services.cli.commands.privacy", "services.api.takeout"): "one form of what a customer is handed",

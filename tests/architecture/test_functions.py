@@ -14,10 +14,6 @@ FILES = sorted(
     file for room in ("schemas", "infra", "services") for file in (REPOSITORY / room).rglob("*.py")
 )
 MOST_DECISIONS, MOST_LINES = 15, 60
-# Each with its reason.
-PAST_READING = {
-    "infra/migrations/versions/v0001_begin.py:upgrade": "a row of tables, never changed again",
-}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -50,14 +46,7 @@ def test_no_function_is_past_reading(file: Path) -> None:
         f"{file.relative_to(REPOSITORY)}:{name}": f"{many} decisions, {lines} lines"
         for name, many, lines in past_reading(ast.parse(file.read_text(encoding="utf-8")))
     }
-    assert {name: told for name, told in found.items() if name not in PAST_READING} == {}
-
-
-@pytest.mark.parametrize("name", PAST_READING)
-def test_what_is_exempt_still_needs_to_be(name: str) -> None:
-    file, _, function = name.partition(":")
-    tree = ast.parse((REPOSITORY / file).read_text(encoding="utf-8"))
-    assert function in {found for found, _, _ in past_reading(tree)}
+    assert found == {}
 
 
 @pytest.mark.parametrize(

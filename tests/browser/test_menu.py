@@ -11,20 +11,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from schemas.cart import CartDraft
 from schemas.errors import Conflict, NotFound
-from schemas.lifecycle import Event
 from schemas.menu import Menu
-from schemas.review import ReviewReason
 from schemas.shops.access import Role
 from schemas.wording import amount, minor_units
-from services.checks.price import price_cart
-from services.storage.base.records import NewOrder, Outcome
-from services.storage.shops.names import NameStore
 from services.web.staff.menu_diff import changes
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.integration.api_world import MENU, World
-from tests.stand_ins import TESTER, speech
+from tests.stand_ins import TESTER
 
 SCRIPT = "<script>document.title='owned'</script>"
 NAME, PASSWORD = "barista", "correct horse battery"
@@ -168,7 +162,7 @@ def test_a_menu_is_imported_from_a_file(staff: Page, cafe: World, menu_id: str, 
         file = tmp_path / "menu.json"
         file.write_text(document if isinstance(document, str) else json.dumps(document))
         staff.goto("/menu")
-        staff.get_by_label("Menu document").set_input_files(file)
+        staff.get_by_label("Menu file").set_input_files(file)
         staff.get_by_role("button", name="Check and import").click()
 
     send("{")
@@ -186,7 +180,7 @@ def test_names_that_were_dropped_are_named(staff: Page, cafe: World, menu_id: st
     latte = {**MENU["items"][0], "aliases": ["café-latte", "Café Latte"]}
     file.write_text(json.dumps({**MENU, "id": menu_id, "items": [latte, MENU["items"][1]]}))
     staff.goto("/menu")
-    staff.get_by_label("Menu document").set_input_files(file)
+    staff.get_by_label("Menu file").set_input_files(file)
     staff.get_by_role("button", name="Check and import").click()
     expect(staff.get_by_role("status")).to_contain_text("“Café Latte” reads like “café-latte”")
     expect(staff.get_by_role("status")).to_contain_text("/items/0/aliases/1")
@@ -226,7 +220,6 @@ def test_the_menu_pages_are_accessible_and_fit_a_phone(staff: Page, cafe: World,
         f"/menu/{menu_id}",
         f"/menu/{menu_id}/items/latte",
         f"/menu/{menu_id}/versions",
-        f"/menu/{menu_id}/names",
     ):
         staff.set_viewport_size({"width": 1280, "height": 800})
         staff.goto(address)
@@ -256,78 +249,3 @@ def test_every_difference_is_named_by_its_field() -> None:
 def test_an_amount_is_read_as_it_was_written(minor: int, currency: str, text: str) -> None:
     assert amount(minor, currency) == text
     assert minor_units(text, currency) == minor
-
-
-def two_orders_say(cafe: World, menu_id: str, words: str) -> None:
-    """Two orders in which staff made the words a latte."""
-    stored = cafe.parts.menus.get(menu_id)
-    heard = speech(f"a {words} please")
-    wish = {"kind": "not_on_menu", "heard": f"a {words}", "quantity": 1}
-    latte = {"kind": "item", "heard": f"a {words}", "sku": "latte", "quantity": 1, "size": "S"}
-    draft = CartDraft.model_validate({"lines": [wish]})
-    cart = price_cart(draft, stored.menu, stored.version, heard, [])
-    for _ in range(2):
-        order, _new = cafe.parts.orders.create(NewOrder(menu_id, stored.version, "en", transcript=heard))
-        for outcome in (
-            Outcome(Event.SETTLED, draft=draft, cart=cart),
-            Outcome(Event.DOUBTED, reasons=(ReviewReason.NOT_ON_MENU,)),
-        ):
-            order = cafe.parts.orders.commit(cafe.parts.orders.get(order.id), outcome)
-        ada = cafe.bearing("ada")
-        (review,) = [r for r in cafe.http.get("/v1/reviews").json()["reviews"] if r["order_id"] == order.id]
-        held = cafe.http.post(f"/v1/reviews/{review['id']}/claim", json={}, headers=ada).json()
-        decision = {"version": held["version"], "action": "correct", "cart": {"lines": [latte]}}
-        told = cafe.http.post(f"/v1/reviews/{review['id']}/decision", json=decision, headers=ada)
-        assert told.status_code == 200, told.text
-
-
-def test_names_that_customers_use_are_refused_and_accepted(staff: Page, cafe: World, menu_id: str) -> None:
-    two_orders_say(cafe, menu_id, "flat white")
-    two_orders_say(cafe, menu_id, "milky cloud")
-    staff.goto(f"/menu/{menu_id}")
-    panel = staff.get_by_role("region", name="What customers call things")
-    expect(panel).to_contain_text("2 orders said “flat white”")
-    assert_accessible(staff)
-    staff.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    assert_fits(staff)
-    panel.get_by_role("button", name="Refuse “milky cloud” for latte").click()
-    expect(panel.get_by_role("listitem")).to_have_count(1)
-    panel.get_by_role("button", name="Accept “flat white” for latte").click()
-    expect(staff.get_by_text("also flat white")).to_be_visible()
-    expect(panel).to_contain_text("No new name now")
-    assert newest(cafe, menu_id).items[0].aliases == ("flat white",)
-    assert cafe.parts.menus.get(menu_id).version == 2
-
-
-def test_what_a_model_thinks_of_stands_apart_where_somebody_asked_one(
-    staff: Page, cafe: World, menu_id: str
-) -> None:
-    NameStore(cafe.parts.database, "main").think_of(menu_id, [("item/latte", "milky cloud")])
-    staff.goto(f"/menu/{menu_id}")
-    panel = staff.get_by_role("region", name="What customers call things")
-    expect(panel).to_contain_text("No new name now")
-    expect(panel.get_by_role("listitem")).to_have_count(0)
-    panel.get_by_text("What a model thinks of (1)").click()
-    expect(panel).to_contain_text("no order has said so")
-    assert_accessible(staff)
-    staff.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    assert_fits(staff)
-    panel.get_by_role("button", name="Accept “milky cloud” for latte").click()
-    expect(staff.get_by_text("also milky cloud")).to_be_visible()
-    expect(panel).not_to_contain_text("What a model thinks of")
-    assert newest(cafe, menu_id).items[0].aliases == ("milky cloud",)
-
-
-def test_names_are_decided_without_scripts_and_by_managers_alone(
-    browser: Browser, staff: Page, cafe: World, menu_id: str
-) -> None:
-    two_orders_say(cafe, menu_id, "flat white")
-    state = staff.context.storage_state()
-    with watched(browser, cafe.url, java_script_enabled=False, storage_state=state) as page:
-        page.goto(f"/menu/{menu_id}")
-        page.get_by_role("link", name="What customers call things").click()
-        page.get_by_role("button", name="Refuse “flat white” for latte").click()
-        expect(page.get_by_text("No new name now")).to_be_visible()
-    with watched(browser, cafe.url) as page:
-        page.goto(f"/menu/{menu_id}/names")
-        page.wait_for_url("**/sign-in?*")

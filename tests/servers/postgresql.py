@@ -30,7 +30,7 @@ DECLARE
         'menus', 'orders', 'order_events', 'order_codes', 'outbox', 'reviews', 'idempotency',
         'review_records', 'staff', 'staff_sessions', 'staff_challenges', 'staff_devices', 'staff_totp',
         'staff_recovery_codes', 'sign_in_attempts', 'tallies', 'tally_marks', 'review_tallies', 'api_keys',
-        'audit_log', 'removals', 'staff_oidc', 'oidc_flows', 'webhook_endpoints', 'name_suggestions'
+        'audit_log', 'removals', 'staff_oidc', 'oidc_flows', 'webhook_endpoints'
     ];
     emptied text;
     has_rows boolean;
@@ -39,9 +39,8 @@ BEGIN
     -- The audit log refuses to be emptied; a replica's apply asks no triggers, and no foreign keys either.
     SET session_replication_role = replica;
     SELECT string_agg(quote_ident(name), ', ') INTO known FROM unnest(every) AS name WHERE EXISTS (
-        SELECT FROM pg_class WHERE oid IN (
-            SELECT name::regclass UNION ALL SELECT inhrelid FROM pg_inherits WHERE inhparent = name::regclass
-        ) AND relkind = 'r' AND (reltuples >= 0 OR pg_relation_size(oid) > 10 * 8192)
+        SELECT FROM pg_class
+        WHERE oid = name::regclass AND (reltuples >= 0 OR pg_relation_size(oid) > 10 * 8192)
     );
     IF known IS NOT NULL THEN
         EXECUTE 'TRUNCATE ' || known || ' CASCADE';

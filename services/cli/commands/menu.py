@@ -1,5 +1,4 @@
-"""`saycart menu check FILE`, `saycart menu import FILE` and `saycart menu export ID`; `menu suggest` is
-in `services/cli/suggest.py`."""
+"""`saycart menu check FILE`, `saycart menu import FILE` and `saycart menu export ID`."""
 
 from __future__ import annotations
 
@@ -14,11 +13,9 @@ from infra.settings import settings
 from schemas.errors import InputError, InvalidMenu
 from schemas.menu import Menu
 from services.bootstrap import Container
-from services.cli import suggest
 from services.cli.client import answer, api, told
 
 app = typer.Typer(no_args_is_help=True)
-app.command()(suggest.suggest)
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="menu document (JSON)")]
 Url = Annotated[str | None, typer.Option("--url", help="API to talk to; default: the local stack.")]
 

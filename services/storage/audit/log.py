@@ -4,7 +4,6 @@
 |---|---|---|
 | `menu.imported`, `menu.edited` | `menu` | version, digest, and what differs, by JSON pointers of ids |
 | `menu.followed` | `menu` | likewise, of a chain's menu; `unused`: the shop's prices that fit it no more |
-| `name.refused` | `menu` | the thing that a suggested name was for, and where it came from; not the name |
 | `price.changed` | `menu` | the prices that differ, likewise, and the version |
 | `account.added`, `account.disabled` | `account` | whether it is disabled |
 | `account.role` | `account` | the role |

@@ -21,16 +21,7 @@ _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 def new_id(prefix: str) -> str:
     """For example `ord_01hzy...`."""
     number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
-    return prefix + "_" + _digits(number, 26)
-
-
-def first_id(prefix: str, moment: datetime) -> str:
-    """What sorts before each id of this moment and after each of the millisecond before."""
-    return prefix + "_" + _digits(round(moment.timestamp() * 1000), 10)
-
-
-def _digits(number: int, count: int) -> str:
-    return "".join(_DIGITS[number >> shift & 31] for shift in range(5 * count - 5, -1, -5))
+    return prefix + "_" + "".join(_DIGITS[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def cursor_after(at: datetime, key: str) -> str:

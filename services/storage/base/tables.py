@@ -11,7 +11,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 from services.storage.base.table_base import Base, Document, shop, where
 
 # Keys of what is here name accounts, and messages endpoints: whoever has one of them has all.
-from services.storage.base.tables_names import NameSuggestionRow  # noqa: F401
 from services.storage.base.tables_staff import StaffRow  # noqa: F401
 from services.storage.base.tables_webhooks import WebhookEndpointRow  # noqa: F401
 

@@ -15,7 +15,7 @@ from services.storage.base.records import OrderRecord, ReviewRecord, StoredEvent
 from services.storage.base.tables import EventRow, OrderRow, ReviewRow
 from services.storage.orders.store import MAX_SEQ
 
-# Where PostgreSQL's triggers say which order has changed (migration v0006).
+# Where PostgreSQL's triggers say which order has changed.
 CHANNEL = "saycart_orders"
 
 Versions = tuple[int, int]

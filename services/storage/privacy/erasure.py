@@ -16,7 +16,7 @@
 | `idempotency` | a key of the caller's, a hash of what was said | nothing, the row goes |
 
 Everything else about an order is ids, states, codes, times and counts: `order_codes`, `removals`, `tallies`,
-`review_tallies`, `name_suggestions` (marks of what was decided), and `audit_log`, where nothing can ever be
+`review_tallies`, and `audit_log`, where nothing can ever be
 erased and so nothing of this may stand. A test walks all tables and columns.
 """
 

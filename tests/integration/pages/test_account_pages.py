@@ -242,7 +242,7 @@ def test_where_it_is_required_it_comes_before_anything_else(strict: World) -> No
             assert (answer.status_code, answer.headers["location"]) == (303, "/account/second-step"), path
     # To pages that are open to all they are a stranger.
     assert "Ann" not in strict.http.get("/menu").text
-    assert "Everybody here signs in with a code" in strict.http.get("/account/second-step").text
+    assert "Everyone here needs a code to sign in" in strict.http.get("/account/second-step").text
     csrf = {"csrf": csrf_in(strict.http.get("/account/second-step"))}
     for path in ("/review/next", "/account/password", "/account/sign-out-everywhere"):
         assert strict.http.post(path, data=csrf).headers["location"] == "/account/second-step"

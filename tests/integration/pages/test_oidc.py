@@ -196,7 +196,7 @@ def test_where_it_names_itself_in_answers_it_must(world: World, provider: OidcPr
         ("access_denied", 403, "called off"),
         ("temporarily_unavailable", 503, "this moment"),
         ("server_error", 503, "this moment"),
-        ("<script>alert(1)</script>", 403, "did not sign you in"),
+        ("<script>alert(1)</script>", 403, "didn&#39;t sign you in"),
     ],
 )
 def test_errors_of_the_provider(

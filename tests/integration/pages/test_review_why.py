@@ -78,5 +78,5 @@ def test_an_order_of_another_release_is_said_to_be(world: World, monkeypatch: py
 
 def test_where_nothing_was_heard_there_is_no_panel(world: World) -> None:
     review_id = reviewed(world, " ")
-    assert "No words were heard" in panel(world, review_id).text
+    assert "No speech was heard" in panel(world, review_id).text
     assert 'id="why"' not in world.http.get(f"/review/{review_id}").text

@@ -201,7 +201,7 @@ def test_the_command_replays_and_tells(world: Works, command: Callable[..., Resu
         ([], "What should be replayed"),
         (["ord_1", "--failed"], "What should be replayed"),
         (["--failed", "--since", "soon"], "no length of time"),
-        (["--reviews-because", "not_on_menu"], "No replay because of 'not_on_menu'"),
+        (["--reviews-because", "not_on_menu"], "Unknown reason 'not_on_menu'"),
     ],
 )
 def test_the_command_refuses_what_it_can_not_mean(

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from infra.sql.database import Database
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.storage.base.records import MenuHeader, NewOrder
+from services.storage.base.records import NewOrder
 from services.storage.orders.store import OrderStore
 from services.storage.shops import menus as module
 from services.storage.shops.menus import MenuStore, Versions
@@ -142,29 +141,6 @@ def test_menus_are_listed_and_found_without_a_document(menus: MenuStore, databas
     # The headers, whether a chain has newer ones, and the number of one menu's newest version.
     assert len(sent) == 3
     assert not [statement for statement in sent if "document" in statement]
-
-
-def test_menus_of_older_versions_get_their_headers(empty_url: str) -> None:
-    old = Database(empty_url)
-    old.migrate("0004")
-    tea = menu().model_dump(mode="json")
-    cake = {"sku": "cake", "name": "cake", "price": 1, "available": False}
-    documents = {("a", 1): tea, ("a", 2): tea | {"items": [*tea["items"], cake], "currency": "EUR"}}
-    with old.write() as session:
-        for (name, version), document in documents.items():
-            row = {"id": name, "version": version, "document": json.dumps(document)}
-            insert = (
-                "INSERT INTO menus VALUES (:id, :version, 'd', 'Café 東', :document, '2026-01-01 00:00:00')"
-            )
-            session.execute(text(insert), row)
-    old.migrate()
-    store = MenuStore(old, "main")
-    assert [store.get("a", version).header.items for version in (1, 2)] == [1, 2]
-    [header] = store.headers()
-    assert header == MenuHeader("a", 2, "d", "Café 東", "EUR", "en", 2, 1, header.created_at)
-    with old.read() as session:
-        assert session.execute(text("SELECT items, sold_out FROM menus WHERE version = 1")).one() == (1, 0)
-    old.close()
 
 
 def test_versions_under_concurrent_puts(menus: MenuStore, race: Any) -> None:

@@ -32,6 +32,11 @@ def documents() -> list[Path]:
     return [p for p in found if not any(part.startswith(".") for part in p.relative_to(REPOSITORY).parts)]
 
 
+def of_today() -> list[Path]:
+    """All but the changelog, which names settings, targets and commands that are gone."""
+    return [document for document in documents() if document.name != "CHANGELOG.md"]
+
+
 def variable(field: str) -> str:
     return {"database_url": "DATABASE_URL", "redis_url": "REDIS_URL"}.get(field, f"SAYCART_{field.upper()}")
 
@@ -65,7 +70,7 @@ def test_places_are_the_defaults() -> None:
     assert Settings.model_fields["models_dir"].default == user_cache_path("saycart") / "models"
 
 
-@pytest.mark.parametrize("document", documents(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+@pytest.mark.parametrize("document", of_today(), ids=lambda p: str(p.relative_to(REPOSITORY)))
 def test_variables_exist(document: Path) -> None:
     known = {variable(field) for field in Settings.model_fields} | set(INTERNAL)
     assert set(re.findall(r"SAYCART_[A-Z_]*[A-Z]", document.read_text())) <= known
@@ -76,7 +81,7 @@ def test_internal_variables_are_used() -> None:
         assert f'"{name}"' in (REPOSITORY / file).read_text()
 
 
-@pytest.mark.parametrize("document", documents(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+@pytest.mark.parametrize("document", of_today(), ids=lambda p: str(p.relative_to(REPOSITORY)))
 def test_make_targets_exist(document: Path) -> None:
     makefile = (REPOSITORY / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
@@ -95,7 +100,7 @@ def code_of(document: Path) -> list[str]:
     return lines + re.findall(r"```.*?```|`[^`\n]+`", text, re.DOTALL)
 
 
-@pytest.mark.parametrize("document", documents(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+@pytest.mark.parametrize("document", of_today(), ids=lambda p: str(p.relative_to(REPOSITORY)))
 def test_commands_exist(document: Path) -> None:
     known: Any = get_command(app)
     for piece in code_of(document):

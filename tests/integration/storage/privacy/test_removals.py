@@ -24,7 +24,7 @@ from services.engines.ports import Recording
 from services.pipeline.flow import BY_NAME
 from services.storage.base.changes import let_go, reading, writing
 from services.storage.base.records import NewOrder
-from services.storage.base.tables import OrderRow, RemovalRow
+from services.storage.base.tables import RemovalRow
 from services.workers import sweeper
 from services.workers.orphans import collect_orphans
 from tests.integration.api_world import World, expect_problem, own_world, wav
@@ -292,40 +292,6 @@ def test_recordings_that_are_refused_later_leave_it_as_it_was_too(works: Works) 
     for _ in range(20):
         works.until_settled(works.spoken())
     assert (files(works), waiting(works.database)) == ([], 0)
-
-
-def test_what_an_earlier_release_kept_is_removed_after_the_update(empty_url: str, tmp_path: Path) -> None:
-    database = Database(empty_url)
-    try:
-        database.migrate("0007")
-        keys = {name: f"{n:032x}" for n, name in enumerate(("cancelled", "refused", "broken", "done"))}
-        row = (
-            "INSERT INTO orders (id, state, version, menu_id, menu_version, language, audio_key, "
-            "audio_format, findings, reasons, timings, engine, attempt, created_at, updated_at, "
-            "error) VALUES "
-            "(:id, :state, 2, 'm', 1, 'en', :key, 'wav', '[]', '[]', '{}', '{}', 0, "
-            "'2026-01-01 00:00:00+00:00', '2026-01-01 00:00:00+00:00', :error)"
-        )
-        states = {
-            "cancelled": ("cancelled", None),
-            "refused": ("failed", '{"code": "audio_damaged", "message": "m", "hint": "h", "stage": "t"}'),
-            "broken": ("failed", '{"code": "not_found", "message": "m", "hint": "h", "stage": "t"}'),
-            "done": ("completed", None),
-        }
-        with database.write() as session:
-            for name, (state, error) in states.items():
-                values = {"id": name, "state": state, "key": keys[name], "error": error}
-                session.execute(text(row), values)
-        database.migrate()
-        works = Works(database, BlobFolder(tmp_path / "blobs"))
-        removed: list[str] = []
-        assert works.removals.carry_out(removed.append) == 2
-        assert removed == [keys["cancelled"], keys["refused"]]
-        with reading(database.everywhere()) as session:
-            kept = {row.id: row.audio_key for row in session.execute(select(OrderRow.id, OrderRow.audio_key))}
-        assert kept == {"cancelled": None, "refused": None, "broken": keys["broken"], "done": keys["done"]}
-    finally:
-        database.close()
 
 
 def test_what_a_killed_api_left_half_written_is_cleared_while_all_runs(own_world: World) -> None:

@@ -15,24 +15,19 @@ import pytest
 from sqlalchemy import Column, Table, delete, func, insert, select, text, true, update
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
-from typer.testing import CliRunner
 
 from infra.settings import REPOSITORY, Settings
-from infra.sql import revisions
 from infra.sql.database import Database, UtcDateTime
-from infra.sql.revisions import TablesTooNew
 from infra.sql.row_security import EVERYWHERE
 from schemas.lifecycle import State
 from schemas.menu import Menu
-from services.cli.commands import doctor, migrate
-from services.cli.main import app
+from services.cli.commands import doctor
 from services.storage.base.table_base import Base
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore
 from services.workers.sweeper import fold
 from tests.credentials import header_at, header_for
 from tests.integration.api_world import MENU, World, running
-from tests.processes.later_release import later_release
 from tests.servers.pgbouncer import PROGRAM, PgBouncer
 from tests.servers.postgresql import ROLE, PostgreSQL
 from tests.stand_ins import TESTER
@@ -122,9 +117,9 @@ def key(table: Table, shop: str) -> tuple[Any, ...]:
 
 
 def test_every_table_with_rows_of_shops_has_a_policy(filled: Database) -> None:
-    """New here? `add_policy` in the migration that makes it (`infra/migrations/steps.py`)."""
+    """New here? `add_policy` in the migration that makes it (`infra/migrations/policies.py`)."""
     found = filled.row_security()
-    assert {name for name in found.held if not name.startswith("order_events_")} == set(TABLES)
+    assert set(found.held) == set(TABLES)
     assert (found.open, found.walks_past, found.fault) == ((), False, None)
 
 
@@ -315,63 +310,3 @@ def test_the_role_of_the_docs_takes_orders(postgresql: PostgreSQL, tmp_path: Pat
         assert world.http.post(f"/v1/orders/{order['id']}/cancel", headers=owned).status_code == 200
         assert world.parts.retention("main").orders(0.0) == 0, "not before it is folded into the counts"
         fold(world.parts)
-
-
-def saycart(url: str, home: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
-    monkeypatch.setattr(migrate, "settings", lambda: Settings(home=home, database_url=url))
-    done = CliRunner().invoke(app, ["migrate", *words])
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def test_tables_of_the_release_before_are_locked_by_a_step_of_its_own(
-    postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It names no shop: it goes on until the step is taken, and can't be started afterwards."""
-    url = postgresql.create(f"locked_{tmp_path.name}")
-    database, count = Database(url), select(func.count()).select_from(TABLES["shops"])
-
-    def seen() -> int:
-        with database.read() as session:
-            return int(session.scalar(count) or 0)
-
-    def starts_before() -> bool:
-        ours = revisions.known()
-        with monkeypatch.context() as patched:
-            patched.setattr(revisions, "known", lambda: ours[: ours.index("0017")])
-            try:
-                database.standing().check()
-            except TablesTooNew:
-                return False
-            return True
-
-    database.migrate("0016")
-    assert database.row_security().fault == ("the tables have no policies yet", "Run `saycart migrate`.")
-    database.migrate()
-    assert "not enforced on" in (database.row_security().fault or ("",))[0]
-    assert (seen(), starts_before()) == (1, True)
-    assert "21 tables changed" in saycart(url, tmp_path, monkeypatch, "--row-security", "on")
-    assert (seen(), starts_before(), database.row_security().fault) == (0, False, None)
-    assert "0 tables changed" in saycart(url, tmp_path, monkeypatch, "--row-security", "on")
-    saycart(url, tmp_path, monkeypatch, "--row-security", "off")
-    assert (seen(), starts_before()) == (1, True)
-    database.close()
-
-
-NEW_TABLE = """
-from infra.migrations.steps import add_policy
-op.create_table("badges", sa.Column("shop_id", sa.String), sa.Column("name", sa.String))
-add_policy("badges")
-op.execute("INSERT INTO badges VALUES ('a', 'x'), ('b', 'y')")
-op.execute("UPDATE badges SET name = 'z'")
-"""
-
-
-def test_a_later_table_is_locked_by_one_call(postgresql: PostgreSQL, tmp_path: Path) -> None:
-    database = Database(postgresql.create(f"later_{tmp_path.name}"))
-    with later_release(tmp_path, NEW_TABLE):
-        database.migrate()
-    for handle, shown in ((database, []), (database.bound("a"), [("a", "z")])):
-        with handle.read() as session:
-            assert session.execute(text("SELECT shop_id, name FROM badges")).all() == shown
-    database.close()

@@ -1,18 +1,16 @@
-"""Tables of an older and of a later release; migrations beside readers and writers, cut off, run again."""
+"""Tables that are not there yet, tables of a later release, and who brings them up to date."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from click.testing import Result
 from sqlalchemy import text
@@ -24,20 +22,14 @@ import services.cli.commands.migrate
 import services.cli.main
 from infra.processes.ports import any_free
 from infra.settings import Settings
-from infra.sql import migrating
+from infra.sql import migrating, revisions
 from infra.sql.database import Database, DatabaseUnavailable
 from infra.sql.prepare import prepare
 from infra.sql.revisions import Standing, TablesTooNew, TablesTooOld, known
-from schemas.transcript import Transcript
-from services.storage.base.records import NewOrder
-from services.storage.orders.store import OrderStore
 from services.workers.stack import as_environment
-from tests.processes.later_release import LATER, later_release
+from tests.servers.postgresql import PostgreSQL
 from tests.waiting import until
 
-NEW = NewOrder("cafe", 1, "en", transcript=Transcript(text="tea", confidence=1))
-TIP = 'steps.add_column("orders", sa.Column("tip", sa.BigInteger))'
-INDEX = 'steps.add_index("ix_orders_tip", "orders", ["tip"])'
 HEAD = known()[-1]
 
 
@@ -48,27 +40,6 @@ def empty(empty_url: str) -> Iterator[Database]:
     made.close()
 
 
-@pytest.fixture
-def server(postgresql: Any) -> Iterator[Database]:
-    """Migrated, on PostgreSQL, and the test's own: its tables are changed."""
-    made = Database(postgresql.create(f"upgrades_{time.monotonic_ns()}"))
-    made.migrate()
-    yield made
-    made.close()
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migrating, "LOCK_TIMEOUT_MS", 100)
-    monkeypatch.setattr(migrating, "PAUSE_S", (0.1, 0.2))
-
-
-def columns(database: Database, table: str = "orders") -> set[str]:
-    query = "SELECT * FROM " + table
-    with database.read() as session:
-        return set(session.execute(text(query)).keys())
-
-
 def test_from_nothing_to_the_newest_and_no_further(empty: Database) -> None:
     assert empty.standing() == Standing("", "older")
     assert empty.migrate() == ("", HEAD)
@@ -76,48 +47,25 @@ def test_from_nothing_to_the_newest_and_no_further(empty: Database) -> None:
     assert empty.migrate() == (HEAD, HEAD)
 
 
-def test_a_later_release_that_serves_us_is_left_as_it_is(empty: Database, tmp_path: Path) -> None:
-    empty.migrate()
-    with later_release(tmp_path, f"{TIP}\n{INDEX}"):
-        assert empty.migrate() == (HEAD, LATER)
-    with capture_logs() as told:
-        assert empty.migrate() == (LATER, LATER)
-        prepare(empty, at_start=False, await_s=0)
-    assert [one["event"] for one in told] == ["database.newer", "database.newer"]
-    assert empty.standing() == Standing(LATER, "newer")
-    assert "tip" in columns(empty)
-    order, _ = OrderStore(empty, "main").create(NEW)
-    assert OrderStore(empty, "main").page(status=None, cursor=None, limit=5)[0] == [order]
-
-
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_one_that_takes_away_keeps_us_out(database: Database, tmp_path: Path) -> None:
-    """The expansion alone served us, and the contraction after it serves the release of the expansion."""
-    with later_release(tmp_path, TIP):
-        database.migrate()
-        with later_release(tmp_path, "pass", revision="9002", serves_from=LATER):
-            database.migrate()
-        assert database.standing() == Standing("9002", "newer")
-    for ask in (database.migrate, lambda: prepare(database, at_start=False)):
-        with pytest.raises(TablesTooNew, match=f"9002, and this release ends at {HEAD}"):
-            ask()
-
-
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_a_revision_that_nobody_has_written_down_keeps_us_out(database: Database) -> None:
+def test_tables_of_a_later_release_are_refused(database: Database) -> None:
     with database.write() as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(TablesTooNew):
-        database.migrate()
+    try:
+        assert database.standing() == Standing("9999", "newer")
+        for ask in (database.migrate, lambda: prepare(database, at_start=False)):
+            with pytest.raises(TablesTooNew, match=f"at 9999, and this release ends at {HEAD}") as refused:
+                ask()
+            assert "Run the newer release" in refused.value.hint
+    finally:
+        with database.write() as session:
+            session.execute(text(f"UPDATE alembic_version SET version_num = '{HEAD}'"))
 
 
-@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
 def test_who_comes_too_early_waits_or_says_what_to_do(empty: Database) -> None:
-    empty.migrate("0012")
-    with pytest.raises(TablesTooOld, match=f"at 0012, and this release needs {HEAD}") as refused:
+    with pytest.raises(TablesTooOld, match=f"are not there, and this release needs {HEAD}") as refused:
         prepare(empty, at_start=False, await_s=0)
     assert "saycart migrate" in refused.value.hint
-    with pytest.raises(TablesTooOld):  # told to stop meanwhile
+    with pytest.raises(TablesTooOld):  # stopped meanwhile
         prepare(empty, at_start=False, pause=lambda _: True)
     pauses: list[float] = []
 
@@ -126,10 +74,44 @@ def test_who_comes_too_early_waits_or_says_what_to_do(empty: Database) -> None:
         if len(pauses) == 3:
             empty.migrate()
 
-    with capture_logs() as told:
+    with capture_logs() as logged:
         prepare(empty, at_start=False, pause=meanwhile)
     assert len(pauses) == 3
-    assert [one["event"] for one in told] == ["database.too_old"]
+    assert [one["event"] for one in logged] == ["database.too_old"]
+
+
+def test_another_process_that_migrates_is_waited_for_and_not_for_ever(
+    postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Database(postgresql.create("migrated_by_another"))
+    monkeypatch.setattr(migrating, "MIGRATE_S", 0.2)
+    with server.write() as session:
+        session.execute(text(migrating._LOCK))
+        with pytest.raises(DatabaseUnavailable, match="another process migrates"):
+            server.migrate()
+    assert server.standing() == Standing("", "older")
+    assert server.migrate() == ("", HEAD)
+    server.close()
+
+
+def test_the_printed_sql_makes_the_tables(postgresql: PostgreSQL, capsys: pytest.CaptureFixture[str]) -> None:
+    migrating.as_sql("")
+    url = postgresql.create("printed")
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(capsys.readouterr().out)
+    printed = Database(url)
+    assert printed.standing() == Standing(HEAD, "current")
+    assert printed.row_security().fault is None
+    printed.close()
+
+
+def test_files_are_named_by_their_revisions() -> None:
+    before = None
+    for file in sorted(revisions.MIGRATIONS.glob("versions/v[0-9]*.py")):
+        migration = importlib.import_module(f"infra.migrations.versions.{file.stem}")
+        assert file.stem.startswith(f"v{migration.revision}_")
+        assert migration.down_revision == before
+        before = migration.revision
 
 
 @pytest.fixture
@@ -177,83 +159,3 @@ def answers(url: str) -> bool:
         return httpx.get(url, trust_env=False).status_code == 200
     except httpx.HTTPError:
         return False
-
-
-@contextmanager
-def holding(database: Database, statement: str) -> Iterator[None]:
-    """A transaction of somebody else's, which has run a statement and not ended."""
-    with database.read() as session:
-        session.execute(text(statement))
-        yield
-
-
-@contextmanager
-def migration(
-    database: Database, folder: Path, steps: str
-) -> Iterator[Callable[[], Future[tuple[str, str]]]]:
-    """Gives what starts a later release's migration, in a thread."""
-    with later_release(folder, steps), ThreadPoolExecutor(1) as pool:
-        yield lambda: pool.submit(database.migrate)
-
-
-def index_is_valid(database: Database) -> bool | None:
-    query = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('ix_orders_tip')"
-    with database.read() as session:
-        return session.execute(text(query)).scalar_one_or_none()
-
-
-def waits(told: list[Any]) -> int:
-    return sum(one["event"] == "database.migration_waits" for one in told)
-
-
-def test_a_migration_that_has_to_wait_keeps_nobody_waiting(server: Database, tmp_path: Path) -> None:
-    """A long transaction holds the table. Whoever comes after a waiting ALTER TABLE would stand behind it."""
-    orders = OrderStore(server, "main")
-    with migration(server, tmp_path, TIP) as start, capture_logs() as told:
-        with holding(server, "SELECT count(*) FROM orders"):
-            job = start()
-            until(lambda: waits(told) >= 2, 30)
-            for _ in range(20):
-                orders.get(orders.create(NEW)[0].id)
-            assert not job.done()
-        assert job.result(60) == (HEAD, LATER)
-    assert "tip" in columns(server)
-
-
-def test_an_index_is_made_beside_readers_and_writers_and_again_after_a_kill(
-    server: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    orders = OrderStore(server, "main")
-    with migration(server, tmp_path, f"{TIP}\n{INDEX}") as start:
-        # CONCURRENTLY waits for every transaction that was there before it: so it is held in the middle.
-        with holding(server, "SELECT count(*) FROM menus"):
-            job = start()
-            until(lambda: index_is_valid(server) is False, 30)
-            for _ in range(5):
-                orders.get(orders.create(NEW)[0].id)
-            monkeypatch.setattr(migrating, "MIGRATE_S", 0.3)
-            with pytest.raises(DatabaseUnavailable, match="another process migrates"):
-                server.migrate()
-            assert not job.done()
-            with server.glance() as session:
-                killed = (
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%'"
-                )
-                assert session.scalar(text(killed))
-            with pytest.raises(DatabaseUnavailable):
-                job.result(60)
-        assert index_is_valid(server) is False
-        assert server.standing() == Standing(HEAD, "older")
-        assert start().result(60) == (HEAD, LATER)
-    assert index_is_valid(server)
-
-
-def test_a_constraint_is_checked_without_a_lock_that_keeps_writers_out(
-    server: Database, tmp_path: Path
-) -> None:
-    OrderStore(server, "main").create(NEW)
-    with later_release(tmp_path, 'steps.add_check("counted", "orders", "version > 0")'):
-        server.migrate()
-    checked = "SELECT convalidated FROM pg_constraint WHERE conname = 'counted'"
-    with server.read() as session:
-        assert session.scalar(text(checked))

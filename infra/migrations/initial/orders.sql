@@ -1,0 +1,236 @@
+-- Orders with their history, reviews, messages and recordings. One statement a paragraph.
+
+CREATE TABLE orders (
+    id VARCHAR NOT NULL,
+    shop_id VARCHAR DEFAULT 'main' NOT NULL,
+    state VARCHAR NOT NULL,
+    version INTEGER NOT NULL,
+    menu_id VARCHAR NOT NULL,
+    menu_version INTEGER NOT NULL,
+    language VARCHAR NOT NULL,
+    audio_key VARCHAR,
+    audio_format VARCHAR,
+    transcript JSON,
+    evidence JSON,
+    draft JSON,
+    cart JSON,
+    findings JSON NOT NULL,
+    reasons JSON NOT NULL,
+    error JSON,
+    metadata JSON,
+    timings JSON NOT NULL,
+    engine JSON NOT NULL,
+    attempt INTEGER NOT NULL,
+    lease_owner VARCHAR,
+    lease_until {time},
+    next_attempt_at {time},
+    created_at {time} NOT NULL,
+    updated_at {time} NOT NULL,
+    confirm BOOLEAN DEFAULT false NOT NULL,
+    client VARCHAR,
+    erased_at {time},
+    traceparent VARCHAR,
+    PRIMARY KEY (id),
+    FOREIGN KEY (shop_id) REFERENCES shops (id)
+);
+
+CREATE INDEX ix_orders_left
+    ON orders (updated_at)
+    WHERE state NOT IN ('received', 'transcribed', 'read', 'decoded');
+
+CREATE INDEX ix_orders_listing ON orders (created_at, id);
+
+CREATE INDEX ix_orders_may_go_on
+    ON orders (state, updated_at)
+    WHERE state IN ('proposed', 'in_review', 'failed');
+
+CREATE INDEX ix_orders_may_go_on_shops
+    ON orders (state, shop_id)
+    WHERE state IN ('proposed', 'in_review', 'failed');
+
+CREATE INDEX ix_orders_other_shops
+    ON orders (state, shop_id)
+    WHERE state NOT IN (
+        'received', 'transcribed', 'read', 'decoded', 'proposed', 'in_review', 'failed',
+        'completed', 'rejected', 'cancelled'
+    );
+
+CREATE INDEX ix_orders_shop_listing ON orders (shop_id, created_at, id);
+
+CREATE INDEX ix_orders_status_listing ON orders (shop_id, state, created_at, id);
+
+CREATE INDEX ix_orders_waiting
+    ON orders (updated_at, id)
+    WHERE state IN ('received', 'transcribed', 'read', 'decoded');
+
+CREATE INDEX ix_orders_waiting_clients
+    ON orders (shop_id, client, state)
+    WHERE state IN ('received', 'transcribed', 'read', 'decoded');
+
+CREATE INDEX ix_orders_with_recording
+    ON orders (shop_id, updated_at)
+    WHERE audio_key IS NOT NULL AND state IN ('completed', 'rejected', 'failed', 'cancelled');
+
+CREATE INDEX ix_orders_with_words
+    ON orders (shop_id, updated_at)
+    WHERE erased_at IS NULL AND state IN ('completed', 'rejected', 'failed', 'cancelled');
+
+CREATE TABLE order_events (
+    order_id VARCHAR NOT NULL,
+    seq INTEGER NOT NULL,
+    at {time} NOT NULL,
+    type VARCHAR NOT NULL,
+    state VARCHAR NOT NULL,
+    detail JSON NOT NULL,
+    stage VARCHAR,
+    attempt INTEGER,
+    worker VARCHAR,
+    PRIMARY KEY (order_id, seq),
+    FOREIGN KEY (order_id) REFERENCES orders (id)
+);
+
+CREATE INDEX ix_order_events_at ON order_events (at, type);
+
+CREATE TABLE order_codes (
+    order_id VARCHAR NOT NULL,
+    seq INTEGER NOT NULL,
+    kind VARCHAR NOT NULL,
+    code VARCHAR NOT NULL,
+    PRIMARY KEY (order_id, seq, kind, code),
+    FOREIGN KEY (order_id) REFERENCES orders (id)
+);
+
+CREATE INDEX ix_order_codes_code ON order_codes (kind, code);
+
+CREATE TABLE reviews (
+    id VARCHAR NOT NULL,
+    shop_id VARCHAR DEFAULT 'main' NOT NULL,
+    order_id VARCHAR NOT NULL,
+    status VARCHAR NOT NULL,
+    reasons JSON NOT NULL,
+    version INTEGER NOT NULL,
+    claimed_by VARCHAR,
+    lease_until {time},
+    decision VARCHAR,
+    decided_by VARCHAR,
+    decided_at {time},
+    reason VARCHAR,
+    proposed JSON,
+    standing JSON,
+    created_at {time} NOT NULL,
+    PRIMARY KEY (id),
+    FOREIGN KEY (shop_id) REFERENCES shops (id),
+    FOREIGN KEY (order_id) REFERENCES orders (id)
+);
+
+CREATE UNIQUE INDEX ix_reviews_order ON reviews (order_id);
+
+CREATE INDEX ix_reviews_undecided
+    ON reviews (shop_id, created_at, id)
+    WHERE status IN ('open', 'claimed');
+
+CREATE TABLE review_records (
+    id VARCHAR NOT NULL,
+    review_id VARCHAR NOT NULL,
+    at {time} NOT NULL,
+    actor VARCHAR NOT NULL,
+    action VARCHAR NOT NULL,
+    before JSON,
+    after JSON,
+    reason VARCHAR,
+    detail JSON NOT NULL,
+    PRIMARY KEY (id),
+    FOREIGN KEY (review_id) REFERENCES reviews (id)
+);
+
+CREATE INDEX ix_review_records_action ON review_records (action, at);
+
+CREATE INDEX ix_review_records_review ON review_records (review_id, at, id);
+
+CREATE TABLE idempotency (
+    shop_id VARCHAR DEFAULT 'main' NOT NULL,
+    client VARCHAR NOT NULL,
+    key VARCHAR NOT NULL,
+    body_hash VARCHAR NOT NULL,
+    order_id VARCHAR NOT NULL,
+    created_at {time} NOT NULL,
+    PRIMARY KEY (shop_id, client, key),
+    FOREIGN KEY (shop_id) REFERENCES shops (id),
+    FOREIGN KEY (order_id) REFERENCES orders (id)
+);
+
+CREATE INDEX ix_idempotency_age ON idempotency (created_at);
+
+CREATE INDEX ix_idempotency_order ON idempotency (order_id);
+
+CREATE TABLE outbox (
+    id VARCHAR NOT NULL,
+    order_id VARCHAR NOT NULL,
+    seq INTEGER NOT NULL,
+    type VARCHAR NOT NULL,
+    payload JSON NOT NULL,
+    version INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    lease_owner VARCHAR,
+    lease_until {time},
+    next_attempt_at {time},
+    last_error VARCHAR,
+    created_at {time} NOT NULL,
+    delivered_at {time},
+    dead_at {time},
+    due_at {time} DEFAULT '1970-01-01 00:00:00+00',
+    endpoint_id VARCHAR DEFAULT '' NOT NULL,
+    withdrawn_at {time},
+    PRIMARY KEY (id),
+    FOREIGN KEY (order_id) REFERENCES orders (id)
+);
+
+CREATE INDEX ix_outbox_dead ON outbox (created_at, id) WHERE dead_at IS NOT NULL;
+
+CREATE INDEX ix_outbox_delivered ON outbox (delivered_at) WHERE delivered_at IS NOT NULL;
+
+CREATE INDEX ix_outbox_endpoint_due
+    ON outbox (endpoint_id, due_at, id)
+    WHERE delivered_at IS NULL AND dead_at IS NULL;
+
+CREATE INDEX ix_outbox_first
+    ON outbox (order_id, endpoint_id, seq)
+    WHERE coalesce(delivered_at, dead_at) IS NULL;
+
+CREATE UNIQUE INDEX ix_outbox_place ON outbox (order_id, endpoint_id, seq);
+
+CREATE INDEX ix_outbox_waiting
+    ON outbox (created_at, id)
+    WHERE delivered_at IS NULL AND dead_at IS NULL;
+
+CREATE TABLE removals (
+    key VARCHAR NOT NULL,
+    order_id VARCHAR NOT NULL,
+    at {time} NOT NULL,
+    PRIMARY KEY (key)
+);
+
+CREATE INDEX ix_removals_order ON removals (order_id);
+
+CREATE TABLE tallies (
+    kind VARCHAR NOT NULL,
+    code VARCHAR NOT NULL,
+    count BIGINT NOT NULL,
+    PRIMARY KEY (kind, code)
+);
+
+CREATE TABLE tally_marks (
+    name VARCHAR NOT NULL,
+    until {time} NOT NULL,
+    PRIMARY KEY (name)
+);
+
+CREATE TABLE review_tallies (
+    shop_id VARCHAR DEFAULT 'main' NOT NULL,
+    hour {time} NOT NULL,
+    kind VARCHAR NOT NULL,
+    code VARCHAR NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (shop_id, hour, kind, code),
+    FOREIGN KEY (shop_id) REFERENCES shops (id)
+);

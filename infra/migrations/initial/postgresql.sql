@@ -1,0 +1,64 @@
+-- What PostgreSQL alone has: notices of changes, the audit log's guards, and what policies ask.
+-- A claim and a heartbeat change the row within its page (HOT), which needs room there.
+
+ALTER TABLE orders SET (fillfactor = 80);
+
+-- An INSERT sends no notice: nobody waits for an order before it is stored, and a review opens in the
+-- transaction that moves its order. Two equal notices in one transaction are sent once.
+CREATE FUNCTION saycart_notice_orders() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_notify('saycart_orders', NEW.id); RETURN NULL; END $$;
+
+CREATE TRIGGER saycart_notice AFTER UPDATE ON orders FOR EACH ROW
+    WHEN (OLD.version <> NEW.version OR OLD.state <> NEW.state)
+    EXECUTE FUNCTION saycart_notice_orders();
+
+CREATE FUNCTION saycart_notice_reviews() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_notify('saycart_orders', NEW.order_id); RETURN NULL; END $$;
+
+CREATE TRIGGER saycart_notice AFTER UPDATE ON reviews FOR EACH ROW
+    WHEN (OLD.version <> NEW.version OR OLD.status <> NEW.status)
+    EXECUTE FUNCTION saycart_notice_reviews();
+
+CREATE FUNCTION audit_log_next() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    newest record;
+BEGIN
+    SELECT seq, hash INTO newest FROM audit_log
+    WHERE shop_id = NEW.shop_id ORDER BY seq DESC LIMIT 1;
+    IF NEW.seq <> 1 + coalesce(newest.seq, 0)
+       OR NEW.previous <> coalesce(newest.hash, repeat('0', 64)) THEN
+        RAISE EXCEPTION 'audit_log: an entry follows the newest one of its shop'
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION audit_log_stays() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'audit_log: entries are never changed or removed'
+        USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+
+CREATE TRIGGER audit_log_next BEFORE INSERT ON audit_log
+    FOR EACH ROW EXECUTE FUNCTION audit_log_next();
+
+CREATE TRIGGER audit_log_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log
+    FOR EACH STATEMENT EXECUTE FUNCTION audit_log_stays();
+
+-- Shops whose menus a shop's own are made of, now or formerly. It looks at all rows, which a policy on
+-- `menus` that looked at `menus` could not: it would ask itself for ever. Only a superuser may give a
+-- function a setting of ours (SET in its head), so it sets and restores; an error ends the transaction.
+CREATE FUNCTION saycart_chains(shop text) RETURNS text[]
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+DECLARE
+    whose text := current_setting('saycart.shop', true);
+    chains text[];
+BEGIN
+    PERFORM set_config('saycart.shop', '*', true);
+    chains := ARRAY(
+        SELECT menus_of FROM shops WHERE id = shop AND menus_of IS NOT NULL
+        UNION SELECT base_shop FROM menus WHERE shop_id = shop AND base_shop IS NOT NULL
+    );
+    PERFORM set_config('saycart.shop', whose, true);
+    RETURN chains;
+END $$;
