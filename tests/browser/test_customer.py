@@ -186,7 +186,7 @@ def test_scripts_in_words_and_menus_are_shown_as_text(page: Page, cafe: World) -
 @pytest.mark.parametrize(
     ("name", "body", "words"),
     [
-        ("a.wav", b"this is no recording at all", "not in an accepted format"),
+        ("a.wav", b"this is no recording at all", "Unsupported audio format"),
         ("b.wav", wav(1.0) + bytes(1_100_000), "larger than the cap"),
         ("c.wav", b"", "empty"),
     ],
@@ -225,7 +225,7 @@ def drop_file(page: Page, target: str, name: str, body: bytes) -> None:
 def test_a_dropped_file_is_sent(page: Page, cafe: World, target: str) -> None:
     page.goto(f"/?menu={MENU['id']}")
     drop_file(page, target, "notes.wav", b"this is no recording at all")
-    expect(page.get_by_role("alert")).to_contain_text("not in an accepted format")
+    expect(page.get_by_role("alert")).to_contain_text("Unsupported audio format")
     body = wav(0.2)
     drop_file(page, target, "order.wav", body)
     page.wait_for_url("**/orders/ord_*")

@@ -382,7 +382,7 @@ def test_the_sign_in_page_is_accessible_and_says_what_is_wrong(desk: Desk, brows
         page.get_by_label("Name").fill("Ann")
         page.get_by_label("Password").fill("a wrong guess")
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("alert").last).to_contain_text("not right")
+        expect(page.get_by_role("alert").last).to_contain_text("Wrong name or password")
         expect(page.get_by_label("Password")).to_be_focused()
         assert_accessible(page)
         assert_fits(page)

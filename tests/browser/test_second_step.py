@@ -71,7 +71,7 @@ def test_enrolling_and_signing_in_with_a_code(desk: World, browser: Browser, siz
         expect(page.get_by_label("Six digits")).to_be_focused()
         page.keyboard.type("000000")
         page.keyboard.press("Enter")
-        expect(page.get_by_role("alert").last).to_contain_text("not right")
+        expect(page.get_by_role("alert").last).to_contain_text("Wrong code")
         sound(page)
         page.get_by_label("Six digits").fill(code_at(desk.parts.database, secret))
         page.keyboard.press("Enter")

@@ -149,7 +149,7 @@ def test_a_wrong_name_and_a_wrong_password_look_alike(world: World, name: str, p
 def test_guessing_has_to_wait(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "FIRST_WAIT_S", 60)
     for _ in range(NARROW.free):
-        assert "not right" in sign_in(world, name, "a wrong guess").text
+        assert "Wrong name or password" in sign_in(world, name, "a wrong guess").text
     answer = sign_in(world, name)
     assert answer.status_code == 429
     assert 0 < int(answer.headers["retry-after"]) <= 60
@@ -212,7 +212,7 @@ def test_a_change_without_the_sessions_token_is_refused(world: World, token: str
     sign_in(world)
     answer = world.http.post("/sign-out", data={"x": "y"} if token is None else {"csrf": token})
     assert answer.status_code == 403
-    assert "load it again" in answer.text
+    assert "Reload it" in answer.text
     assert world.http.get("/review").status_code == 200
 
 
