@@ -162,7 +162,7 @@ def test_a_menu_is_imported_from_a_file(staff: Page, cafe: World, menu_id: str, 
         file = tmp_path / "menu.json"
         file.write_text(document if isinstance(document, str) else json.dumps(document))
         staff.goto("/menu")
-        staff.get_by_label("Menu document").set_input_files(file)
+        staff.get_by_label("Menu file").set_input_files(file)
         staff.get_by_role("button", name="Check and import").click()
 
     send("{")
@@ -180,7 +180,7 @@ def test_names_that_were_dropped_are_named(staff: Page, cafe: World, menu_id: st
     latte = {**MENU["items"][0], "aliases": ["café-latte", "Café Latte"]}
     file.write_text(json.dumps({**MENU, "id": menu_id, "items": [latte, MENU["items"][1]]}))
     staff.goto("/menu")
-    staff.get_by_label("Menu document").set_input_files(file)
+    staff.get_by_label("Menu file").set_input_files(file)
     staff.get_by_role("button", name="Check and import").click()
     expect(staff.get_by_role("status")).to_contain_text("“Café Latte” reads like “café-latte”")
     expect(staff.get_by_role("status")).to_contain_text("/items/0/aliases/1")

@@ -26,9 +26,7 @@ _HOLDER_SCOPES = frozenset({Scope.ORDERS_READ, Scope.ORDERS_WRITE})
 class OrderLink(BaseModel):
     """Where a customer can follow, confirm and answer their order."""
 
-    path: str = Field(
-        description="to be opened below the address of the pages; whoever has it holds the order"
-    )
+    path: str = Field(description="path on the pages' site; anyone who has it can see and answer the order")
     expires_at: str = Field(description="RFC 3339 UTC")
 
 

@@ -16,7 +16,7 @@ from services.cli.client import opened, told
 from services.cli.commands.replay import seconds
 
 app = typer.Typer(no_args_is_help=True)
-Shop = Annotated[str | None, typer.Option("--shop", help="one shop's chain; default: all")]
+Shop = Annotated[str | None, typer.Option("--shop", help="only this shop; default: all")]
 
 
 @app.command("list")
@@ -24,17 +24,15 @@ def list_(
     shop: Shop = None,
     since: Annotated[
         str | None,
-        typer.Option(help="of the last 90s, 30m, 2h, 3d, or from 2026-11-23 or 2026-11-23T18:00 (UTC) on"),
+        typer.Option(help="90s, 30m, 2h or 3d ago, or a UTC time such as 2026-11-23 or 2026-11-23T18:00"),
     ] = None,
     action: Annotated[
-        str | None, typer.Option(help="such as price.changed, or menu for all of menus")
+        str | None, typer.Option(help="such as price.changed, or menu for all menu actions")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="at most so many, the newest; not with --json")] = 50,
-    json: Annotated[
-        bool, typer.Option("--json", help="all, one canonical JSON object a line, for an auditor")
-    ] = False,
+    limit: Annotated[int, typer.Option(min=1, help="newest entries to show; not with --json")] = 50,
+    json: Annotated[bool, typer.Option("--json", help="all entries as JSON Lines, for an auditor")] = False,
 ) -> None:
-    """Show what was done, oldest first."""
+    """Show audit entries, oldest first."""
     with told() as console, opened() as box:
         start = _start(since)
         if json:
@@ -59,7 +57,7 @@ def list_(
 
 @app.command()
 def head(shop: Shop = None) -> None:
-    """Print the newest entry of each chain, to be kept where this database's owner can't change it."""
+    """Print each chain's newest entry; keep it where the database's owner can't change it."""
     with told(), opened() as box:
         for one in box.audit.heads(shop):
             typer.echo(str(one))
@@ -69,27 +67,25 @@ def head(shop: Shop = None) -> None:
 def verify(
     shop: Shop = None,
     head: Annotated[
-        list[str] | None, typer.Option("--head", help="as `audit head` printed it earlier; may be repeated")
+        list[str] | None, typer.Option("--head", help="a line that `audit head` printed earlier; repeatable")
     ] = None,
 ) -> None:
-    """Follow every chain from its first entry on; ends with 1 at the first entry that is wrong."""
+    """Verify every chain from its first entry; exit with 1 if one is broken."""
     with told() as console, opened() as box:
         noted = [Head.parse(text) for text in head or ()]
         found = box.audit.verify(shop, noted)
         if shop is not None and not any(one.head.seq or one.fault for one in found):
-            raise NotFound(f"No entry of a shop {shop!r}", hint="`saycart audit head` shows every chain.")
-        for one in found:
-            gone = (
-                f"; the records of {one.erased} decisions are gone, as erasure leaves it"
-                if one.erased
-                else ""
+            raise NotFound(
+                f"No entries for the shop {shop!r}", hint="`saycart audit head` shows every chain."
             )
+        for one in found:
+            gone = f"; {one.erased} decisions erased" if one.erased else ""
             verdict = f"broken: {one.fault}" if one.fault else f"whole{gone}"
             console.print(
                 f"{one.head.shop_id}: {one.head.seq} entries, {verdict}", markup=False, soft_wrap=True
             )
         if not found:
-            console.print("No entry yet")
+            console.print("No entries yet")
         if any(one.fault for one in found):
             raise typer.Exit(1)
 

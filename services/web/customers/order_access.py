@@ -64,7 +64,7 @@ def _keep(
 def enter(page_key: str, request: Request) -> Response:
     """Open a shop's order page by its public key."""
     if container(request).keys.page_access(page_key) is None:
-        raise NotFound("No order page is here.", hint="Ask the shop for its address.")
+        raise NotFound("No order page here.", hint="Ask the shop for its link.")
     return _keep(request, go(request, "/"), PAGE_COOKIE, page_key, _PAGE_S)
 
 
@@ -86,7 +86,7 @@ async def _visiting(request: Request) -> Desk:
         return desk(request, access)
     await by_address(request)
     if not box.settings.page_shop:
-        raise NotFound("No order page is here.", hint="Open the address that the shop gave you.")
+        raise NotFound("No order page here.", hint="Use the link the shop gave you.")
     return desk(request, Access(box.settings.page_shop, "page", VISITOR_SCOPES))
 
 
@@ -109,9 +109,7 @@ async def _holding(order_id: str, request: Request) -> Desk:
         access = of_anybody(box.settings)
     if access is None:
         await by_address(request)
-        raise NotFound(
-            "There is no such order here.", hint="Open it in the browser that ordered, or by its link."
-        )
+        raise NotFound("Order not found.", hint="Open it in the browser you ordered with, or use its link.")
     return desk(request, access)
 
 

@@ -29,9 +29,9 @@ router = APIRouter(prefix="/account", include_in_schema=False, route_class=PageR
 
 ISSUER = "saycart"
 _DONE = {
-    "password": "The password is changed, and every other session is ended.",
-    "ended": "That session is ended.",
-    "off": "Signing in takes the password alone now.",
+    "password": "Password changed. You were signed out everywhere else.",
+    "ended": "Session ended.",
+    "off": "Two-step sign-in is off.",
 }
 
 
@@ -47,7 +47,7 @@ async def change_password(request: Request, box: Wired, staff: Signed, fields: F
     new, again = _typed(fields, "new"), _typed(fields, "again")
     try:
         if new != again:
-            raise InputError("The new password was not typed the same twice")
+            raise InputError("The new passwords don't match")
         await _prove(request, box, staff, fields)
         own = staff.session
         await in_line(
@@ -121,7 +121,7 @@ async def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) 
     """Back to the password alone, where that is allowed."""
     try:
         if box.settings.staff_totp == "required":
-            raise Conflict("Everybody here signs in with a code", hint="Ask whoever runs saycart.")
+            raise Conflict("Everyone here needs a code to sign in", hint="Ask your saycart administrator.")
         await _prove(request, box, staff, fields)
         await run_in_threadpool(box.second_steps.off, staff.session.staff_id, by=staff.desk.by)
     except SaycartError as error:
@@ -138,7 +138,7 @@ async def _prove(request: Request, box: Container, staff: SignedIn, fields: Form
     """
     current = _typed(fields, "current")
     if not await in_line(request, lambda: box.sign_ins.proves(staff.session, current)):
-        raise InputError("That is not your present password")
+        raise InputError("That's not your current password")
 
 
 def _typed(fields: Form, name: str) -> str:

@@ -48,7 +48,7 @@ def ask(request: Request, next: str = HOME, late: str = "") -> Response:
     """The form; whoever is signed in already is sent on."""
     if visitor(request) is not None:
         return go(request, safe_next(next))
-    wrong = "That took too long. Begin again with name and password." if late else None
+    wrong = "That took too long. Start again with your name and password." if late else None
     shown: dict[str, Any] = {"next": safe_next(next), "name": "", "wrong": wrong}
     return page(request, "staff/sign_in.html", provider=provider_name(request), **shown)
 
@@ -66,7 +66,7 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
     except (TooManyAttempts, SignInBusy) as error:
         return _refused(request, error, **form)
     if got is None:
-        return _refused(request, InputError("Name or password is not right"), **form)
+        return _refused(request, InputError("Wrong name or password"), **form)
     if isinstance(got, Halfway):
         answer = go(request, f"/sign-in/code?{urlencode({'next': after})}")
         set_cookie(request, answer, STEP_COOKIE, got.token, STEP_S, "strict")
@@ -98,7 +98,7 @@ async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Respo
     except (TooManyAttempts, SignInBusy) as error:
         return _refused(request, error, **form)
     if got is None:
-        return _refused(request, InputError("That code is not right, or was used before"), **form)
+        return _refused(request, InputError("Wrong code, or already used"), **form)
     answer = await entered(request, box, got, name or "", after)
     drop_cookie(request, answer, STEP_COOKIE)
     return answer

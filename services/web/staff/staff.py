@@ -58,7 +58,7 @@ async def signed_in(request: Request) -> SignedIn:
     """
     staff = await enrolling(request)
     if _must_enrol(request, staff):
-        raise HTTPException(303, "Set up your second step first.", {"Location": ENROL})
+        raise HTTPException(303, "Set up two-step sign-in first.", {"Location": ENROL})
     return staff
 
 
@@ -73,7 +73,7 @@ async def enrolling(request: Request) -> SignedIn:
     if request.method not in _SAFE_METHODS:
         given = request.headers.get(CSRF_HEADER) or (await read_form(request)).get(CSRF_FIELD)
         if not hmac.compare_digest(given.encode(), staff.csrf.encode()):
-            raise HTTPException(403, "This page is out of date: load it again, then repeat what you did.")
+            raise HTTPException(403, "This page is out of date. Reload it and try again.")
     return staff
 
 
@@ -84,8 +84,8 @@ def _signed(*scopes: Scope) -> Any:
     async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn:
         if not staff.desk.access.scopes.issuperset(scopes):
             raise Forbidden(
-                "Your role in this shop does not go so far.",
-                hint="Whoever runs the shop can give you another: `saycart staff role NAME manager`.",
+                "Your role doesn't have permission to do this.",
+                hint="An administrator can change your role: `saycart staff role NAME manager`.",
             )
         return staff
 

@@ -289,7 +289,7 @@ def test_the_command_line_lists_and_replays(
     assert "Which messages?" in run("replay")
     assert "Which messages?" in run("replay", "--dead", one.id)
     assert "No message msg_none" in run("replay", "msg_none")
-    assert run("replay", "--dead") == f"{one.id} is due again\n"
-    assert run("replay", two.id) == f"{two.id} is due again\n"
+    assert run("replay", "--dead") == f"{one.id} will be sent again\n"
+    assert run("replay", two.id) == f"{two.id} will be sent again\n"
     assert box.outbox.counts() == {"delivered": 0, "waiting": 2, "dead": 0, "withdrawn": 0}
     box.close()

@@ -180,8 +180,8 @@ def test_the_command_replays_and_tells(world: Works, command: Callable[..., Resu
     world.until_settled(done)
     one = command(broken, done)
     assert one.exit_code == 1, "one could not be replayed"
-    assert f"{broken}: again from received" in one.stdout
-    assert f"left {done}" in one.stdout
+    assert f"{broken}: restarted from received" in one.stdout
+    assert f"skipped {done}" in one.stdout
     assert "1 of 2 orders replayed" in one.stdout
     assert world.orders.get(broken).state is State.RECEIVED
 
@@ -201,7 +201,7 @@ def test_the_command_replays_and_tells(world: Works, command: Callable[..., Resu
         ([], "What should be replayed"),
         (["ord_1", "--failed"], "What should be replayed"),
         (["--failed", "--since", "soon"], "no length of time"),
-        (["--reviews-because", "not_on_menu"], "No replay because of 'not_on_menu'"),
+        (["--reviews-because", "not_on_menu"], "Unknown reason 'not_on_menu'"),
     ],
 )
 def test_the_command_refuses_what_it_can_not_mean(

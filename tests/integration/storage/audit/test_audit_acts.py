@@ -225,7 +225,7 @@ def test_the_command_line_names_its_user(saycart: Any, database: Database) -> No
 
 
 def test_the_command_line_lists_and_verifies(saycart: Any, database: Database) -> None:
-    assert saycart("audit", "verify").stdout == "No entry yet\n"
+    assert saycart("audit", "verify").stdout == "No entries yet\n"
     for number in range(3):
         act(database, number)
     act(database, shop="other")

@@ -137,7 +137,7 @@ def test_everything_still_shows_an_erased_order(marked: Marked, monkeypatch: pyt
         assert world.http.get(f"/v1/reviews/{review.id}").json()["order"]["erased_at"]
         shown = world.http.get(f"/review/{review.id}?after={review.id}")
         assert shown.status_code == 200
-        assert "What was said was erased" in shown.text
+        assert "The transcript was deleted" in shown.text
     for path in ("/review", "/review/stats", "/metrics", "/v1/reviews"):
         assert world.http.get(path).status_code == 200, path
     with pytest.raises(Conflict, match="erased"):
