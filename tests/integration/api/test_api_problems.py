@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import errno
+import json
 import os
 import socket
 from pathlib import Path
@@ -48,6 +50,39 @@ def test_odd_addresses(world: World) -> None:
     expect_problem(world.http.get("/v1/orders/%ff%fe"), 404, "not_found")
     found = expect_problem(world.http.get("/v1/orders?limit=1000"), 422, "invalid_input")
     assert found["errors"][0]["pointer"] == "/query/limit"
+
+
+@pytest.mark.parametrize("path", ["/v1/orders", "/v1/keys", "/v1/reviews"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0001-01-01T00:00:00+23:59 x", "9999-12-31T23:59:59-23:59 x"),  # out of range in UTC
+        *("2026-11-01T00:00:00 x", "2026-11-01T00:00:00+00:00", "x y z"),
+    ],
+)
+def test_a_cursor_that_was_never_handed_out_is_refused(world: World, path: str, text: str) -> None:
+    cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    expect_problem(world.http.get(path, params={"cursor": cursor}), 422, "invalid_input")
+
+
+@pytest.mark.parametrize("path", ["/v1/orders", "/v1/reviews/rev_none/decision", "/v1/webhooks"])
+def test_a_body_of_many_unknown_keys_is_not_even_read(world: World, path: str) -> None:
+    many = {f"k{number}": 1 for number in range(60_000)}
+    expect_problem(world.http.post(path, json=many), 413, "body_too_large")
+
+
+def test_a_problem_lists_a_hundred_wrong_fields_at_most(world: World) -> None:
+    refused = world.http.post("/v1/orders", json={f"k{number}": 1 for number in range(1_200)})
+    found = expect_problem(refused, 422, "invalid_input")
+    assert len(found["errors"]) == 100
+    assert found["errors"][2] == {"pointer": "/k0", "detail": "is not a known field"}
+
+
+def test_the_longest_text_and_note_fit_into_an_order(world: World) -> None:
+    sent = {"transcript": "🍵" * 2_000, "menu": MENU["id"], "metadata": {"note": "x" * 7_900}}
+    body = json.dumps(sent, ensure_ascii=False).encode()
+    answer = world.http.post("/v1/orders", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 202
 
 
 def test_request_ids_are_kept_where_they_are_sane(world: World) -> None:

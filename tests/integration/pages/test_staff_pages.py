@@ -246,10 +246,16 @@ def test_signing_out_ends_the_session_in_the_database(world: World) -> None:
         "review",
         "",
         "/a\nb",
+        *("/ａ", "/café", "//["),  # no header can carry it; no URL at all
     ],
 )
 def test_nobody_is_sent_to_another_site(wanted: str) -> None:
     assert safe_next(wanted) == "/review"
+
+
+def test_signing_in_with_a_path_no_header_can_carry_leads_home(world: World) -> None:
+    sign_in(world)
+    assert world.http.get("/sign-in", params={"next": "/ａ"}).headers["location"] == "/review"
 
 
 def test_paths_of_ours_are_kept() -> None:
