@@ -16,7 +16,7 @@ TRAINER ?=
 VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-gpu bench-overhead readings evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor gate bench-hearing bench-gpu bench-overhead readings evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -131,6 +131,9 @@ readings: setup ## every order that we have, read again: names each that is read
 
 evaluation: weights ## every sealed set, text, speech and noise, with the default models (hours from nothing on 2 cores; goes on where it stopped; DATA=folder adds real people's; docs/evaluation.md)
 	@$(BIN)/python -m tests.bench.evaluation $(if $(DATA),--human $(DATA)) $(ARGS)
+
+gate: setup ## recorded orders again, without a model: exit 1 if a set got worse (DATA=folder adds real people's; ARGS=--rows, "--live", "--record SET"; docs/evaluation.md)
+	@$(BIN)/python -m tests.gate $(if $(DATA),--people $(DATA)) $(ARGS)
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python -m tests.bench.hearing.calibrate_asr --data $(DATA) $(ARGS)

@@ -113,10 +113,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         )
     },
     ("services.checks.judge", "services.storage.base.records"): "the stage's outcome, a plain value",
-    (
-        "services.checks.explained",
-        "services.storage.base.records",
-    ): "the menu version that it judges by, as above",
     **{
         (
             f"services.pipeline.{module}",
@@ -143,10 +139,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ): "the record's type, to be asked who holds it",
     ("services.web.staff.review_view", "services.storage.base.records"): "the records' types, to be shown",
     ("services.web.staff.stats", "services.storage.base.records"): "the record's type, to be counted",
-    (
-        "services.training.thresholds",
-        "services.storage.base.records",
-    ): "the menu version that it judges by",
     (
         "services.evaluation.run",
         "services.storage.base.records",

@@ -16,6 +16,8 @@ CREATE TABLE orders (
     cart JSON,
     findings JSON NOT NULL,
     reasons JSON NOT NULL,
+    readings JSON,
+    decision JSON,
     error JSON,
     metadata JSON,
     timings JSON NOT NULL,

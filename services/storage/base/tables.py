@@ -131,6 +131,8 @@ class OrderRow(Base):
     cart: Mapped[Document | None]
     findings: Mapped[list[Any]]
     reasons: Mapped[list[Any]]
+    readings: Mapped[Document | None]
+    decision: Mapped[Document | None]
     error: Mapped[Document | None]
     metadata_: Mapped[Document | None] = mapped_column("metadata")
     timings: Mapped[Document]

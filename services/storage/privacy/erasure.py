@@ -5,7 +5,8 @@
 | `orders.transcript`, `evidence`, `draft` | the words, and what was read out of them | nothing |
 | `orders.cart` | `heard`, findings, names of what the menu lacks | lines: sku, name, size, options, prices |
 | `orders.findings` | sentences that quote the words | nothing; `order_codes` counts their codes |
-| `orders.engine` | `reader.text`, what the model made of the words | decoder, counts, verdict |
+| `orders.engine` | all that is not known here | decoder, counts |
+| `orders.readings`, `decision` | the model's answer, carts, sentences, question | codes, probabilities |
 | `orders.error` | a sentence that may quote | code, stage |
 | `orders.metadata`, `client` | whatever the shop knows them by; an address | nothing |
 | `orders.audio_key`, and its file | the voice | nothing; see `removals.py` |
@@ -99,6 +100,8 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> set[str]:
             error=redaction.error(row.error),
             findings=[],
             engine=redaction.engine(row.engine),
+            readings=redaction.readings(row.readings),
+            decision=redaction.decision(row.decision),
             erased_at=now,
             # Who has read it is told that it changed. `updated_at` stays: by it an order's time runs.
             version=row.version + 1,

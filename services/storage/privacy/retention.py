@@ -42,7 +42,7 @@ _NAMES = load_only(OrderRow.id, OrderRow.audio_key)
 # What is only emptied need not be read: evidence is the most of a row.
 _READ = load_only(
     *(OrderRow.id, OrderRow.shop_id, OrderRow.version, OrderRow.audio_key),
-    *(OrderRow.cart, OrderRow.error, OrderRow.engine),
+    *(OrderRow.cart, OrderRow.error, OrderRow.engine, OrderRow.readings, OrderRow.decision),
 )
 _QUIETLY = {"synchronize_session": False}
 Carry = Callable[[Session, datetime, Sequence[OrderRow]], int]

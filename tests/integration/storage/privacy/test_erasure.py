@@ -35,7 +35,18 @@ from tests.stand_ins import TESTER, speech
 WHERE = {
     *(
         f"orders.{name}"
-        for name in ("transcript", "evidence", "draft", "cart", "findings", "engine", "error", "metadata")
+        for name in (
+            "transcript",
+            "evidence",
+            "draft",
+            "cart",
+            "findings",
+            "engine",
+            "readings",
+            "decision",
+            "error",
+            "metadata",
+        )
     ),
     "order_events.detail",
     *(f"reviews.{name}" for name in ("proposed", "standing", "reason")),
@@ -294,7 +305,18 @@ def test_not_even_in_the_bytes_of_the_file(marked: Marked) -> None:
 
 
 COLUMNS = {
-    "orders": ("transcript", "evidence", "draft", "cart", "findings", "engine", "error", "metadata"),
+    "orders": (
+        "transcript",
+        "evidence",
+        "draft",
+        "cart",
+        "findings",
+        "engine",
+        "readings",
+        "decision",
+        "error",
+        "metadata",
+    ),
     "order_events": ("detail",),
     "reviews": ("proposed", "standing"),
     "review_records": ("before", "after", "detail"),
