@@ -40,6 +40,22 @@ os.environ.setdefault("SAYCART_READER", "open")
 # now and then is an order lost.
 SECOND_TRY = ("browser", "e2e", "engines", "integration")
 
+# What `make test` leaves to `make test-long`, by a piece of its name; beside each, the short form that stays.
+LONG = (
+    "browser/test_review_stack.py",  # test_review.py, and a reviewer at work in e2e/test_samples.py
+    "browser/test_second_step.py::test_enrolling_and_signing_in_with_a_code[desktop]",  # [phone]
+    "e2e/test_nonsense.py",  # tests/fuzz, and orders of engines/test_contract.py
+    "engines/test_example_masks.py",  # every example in engines/test_contract.py
+    "engines/test_examples_run.py::test_every_example_is_valid_under_its_mask",  # likewise
+    "faults/test_short.py::test_random_kills_flushes_and_sleep[sqlite]",  # [postgresql], and each boundary
+    "hearing/test_adapted_recogniser.py::test_the_samples_are_heard",  # e2e/test_samples.py hears all
+    "api/test_round_trip.py::test_a_menu_that_would_burn_the_worker",  # menus of reading/test_effort.py
+    *(
+        f"reading/test_effort.py::test_a_hostile_reading_ends_and_its_loops_are_charged[{menu}]"  # the others
+        for menu in ("tea", "many items of few words", "names of forty words", "items that overlap")
+    ),
+)
+
 # `make test` runs these after all others: whole stacks, models that take both cores, and what is held to a
 # clock (a lease that must not lapse, an answer within a second). The others run three at a time, each file in
 # one process: a new test belongs there unless it is of this sort.
@@ -58,7 +74,11 @@ WAITING = (
 )
 WAITING_FILES = [f"test_{name}.py" for names in WAITING for name in names.split()]
 # The three steps by what they ask pytest for, and the mark of the files that each has.
-STEPS = {"not alone and not waiting": "", "waiting": "waiting", "alone": "alone"}
+STEPS = {
+    "not alone and not waiting and not long": "",
+    "waiting and not long": "waiting",
+    "alone and not long": "alone",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,6 +88,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=1))
         if mark := _mark(item.path):
             item.add_marker(mark)
+        if any(piece in item.nodeid for piece in LONG):
+            item.add_marker("long")
     items.sort(key=_turn)
 
 

@@ -5,6 +5,7 @@ grammar. A doubt is a blocking finding, from these sources, each with a module o
 
 | source | doubt | not a doubt where |
 |---|---|---|
+| `allergy` | an allergy or a diet was said that no option tells | |
 | `facts` | the menu does not allow it, or leaves a choice open | |
 | `evidence` | words are unused, unclear or left open | the model is confident of its reading |
 | `evidence` | words too quiet, or only heard once the menu's were listened for | a second recognizer agrees |
@@ -37,6 +38,7 @@ from schemas.decision import (
 )
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
+from services.checks.allergy import check_allergy
 from services.checks.confidence import field_confidences
 from services.checks.evidence import check_fields, check_hearing, check_quiet
 from services.checks.facts import check_facts, check_total
@@ -76,7 +78,8 @@ def decide(
     confirmed = readings is not None and readings.second_transcript is SecondTranscript.SAME_CART
     fields = field_confidences(draft, evidence, transcript, borne_out=confirmed)
     confident = readings is not None and readings.agreement is Agreement.CONFIDENT
-    findings = check_facts(draft, menu) if confident else doubts_of(draft, menu, evidence)
+    findings = check_allergy(draft, menu, transcript)  # first, for whoever reads only the beginning
+    findings += check_facts(draft, menu) if confident else doubts_of(draft, menu, evidence)
     findings += [*check_quiet(transcript), *check_hearing(transcript, policy.asr_threshold, words_only)]
     if not words_only:
         findings += check_fields(fields, policy.field_threshold, draft, menu)

@@ -154,6 +154,12 @@ def words_of(row: OrderRow) -> str:
     return said if isinstance(said, str) else ""
 
 
+def allergy_of(row: OrderRow) -> str | None:
+    """Return the message of the order's finding that an allergy or a diet was spoken of."""
+    found = (_model(Finding, finding) for finding in _items(row.findings))
+    return next((one.message for one in found if one is not None and one.code == "allergy_said"), None)
+
+
 def cart_of(document: Any) -> Cart | None:
     return _model(Cart, document)
 

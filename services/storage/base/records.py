@@ -152,10 +152,12 @@ class ReviewRecord:
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """One undecided review as the queue shows it, with the words and the menu of its order."""
+    """One undecided review as the queue shows it, with the words and the menu of its order; `allergy` says
+    in a sentence that the customer spoke of one, or of a diet."""
 
     review: ReviewRecord
     words: str
+    allergy: str | None
     menu_id: str
     spoken: bool
 

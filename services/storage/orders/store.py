@@ -162,6 +162,16 @@ class OrderStore:
             until = now + timedelta(seconds=lease_s)
             return leases.renew(session, order, until)
 
+    def holds(self, order: OrderRecord) -> bool:
+        """Return whether a claimed order is still its worker's, as it was claimed."""
+        query = select(OrderRow.id).where(
+            OrderRow.id == order.id,
+            OrderRow.version == order.version,
+            OrderRow.lease_owner == order.lease_owner,
+        )
+        with glancing(self._database) as session:
+            return session.scalar(query) is not None
+
     def drop(self, order: OrderRecord) -> None:
         """Count the result of a stage that came too late, under the version that it was claimed at."""
         with writing(self._database) as (session, _):

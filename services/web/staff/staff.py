@@ -140,10 +140,13 @@ def csrf_of(token: str) -> str:
 
 
 def safe_next(wanted: str) -> str:
-    """Where to go after signing in: a path of ours, whatever the address bar was made to say."""
-    parts = urlsplit(wanted)
+    """Return `wanted` if it is a path on this site that a header can carry, else the staff's home page."""
+    try:
+        parts = urlsplit(wanted)
+    except ValueError:  # such as `//[`
+        return HOME
     ours = not parts.scheme and not parts.netloc and wanted.startswith("/") and wanted[1:2] not in ("/", "\\")
-    return wanted if ours and wanted.isprintable() else HOME
+    return wanted if ours and wanted.isascii() and wanted.isprintable() else HOME
 
 
 def read_cookie(request: Request, name: str) -> str:

@@ -193,21 +193,6 @@ def test_right_ones_side_by_side_leave_nothing_behind(
     assert rows(database) == 0
 
 
-def test_few_are_hashed_at_once_and_the_rest_are_told(
-    sign_ins: SignIns, race: Any, monkeypatch: pytest.MonkeyPatch, database: Database
-) -> None:
-    hasher = cheap(monkeypatch, pause_s=0.3)
-    ends = race(40, lambda n: sign_ins.by_password("Ann", WRONG, Visit(f"198.51.100.{n}"), HOUR_S))
-    told = Counter(type(end) for end in ends)
-    assert hasher.most == AT_ONCE
-    assert told[SignInBusy] >= 1
-    # By name strangers may guess so often; who was told to come again has not guessed.
-    assert told[type(None)] == hasher.all <= BY_NAME.free
-    with database.read() as session:
-        counted = session.execute(text("SELECT sum(attempts) FROM sign_in_attempts")).scalar_one()
-    assert counted == 3 * hasher.all
-
-
 def test_a_known_device_has_places_in_the_line_of_its_own(
     sign_ins: SignIns, monkeypatch: pytest.MonkeyPatch
 ) -> None:

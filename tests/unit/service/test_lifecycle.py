@@ -38,13 +38,13 @@ def test_the_happy_way_ends_completed() -> None:
     assert state is State.COMPLETED
 
 
-@pytest.mark.parametrize(("state", "event"), list(itertools.product(State, Event)))
-def test_every_pair_is_in_the_table_or_refused(state: State, event: Event) -> None:
-    if (state, event) in TRANSITIONS:
-        assert advance(state, event) is TRANSITIONS[state, event]
-    else:
-        with pytest.raises(StaleState, match=state.value):
-            advance(state, event)
+def test_every_pair_is_in_the_table_or_refused() -> None:
+    for state, event in itertools.product(State, Event):
+        if (state, event) in TRANSITIONS:
+            assert advance(state, event) is TRANSITIONS[state, event]
+        else:
+            with pytest.raises(StaleState, match=state.value):
+                advance(state, event)
 
 
 def test_nothing_leaves_a_terminal_state_but_a_replay_of_a_failed_order() -> None:

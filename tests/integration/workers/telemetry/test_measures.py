@@ -147,6 +147,8 @@ def test_leases_in_trouble(world: Works, measured: Measured) -> None:
         def renew(self, *_: Any) -> bool:
             return False
 
+        holds = renew
+
     with Heartbeat(Gone(), order, lease_s=0.03, limit_s=60) as beat:
         assert beat.lost.wait(20)
     with Heartbeat(Gone(), order, lease_s=0.03, limit_s=0) as beat:
