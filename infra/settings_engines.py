@@ -93,7 +93,7 @@ class EngineSettings(OidcSettings):
 
     reader_checker: str = "smollm2-135m-instruct-q4_1.gguf"
     """Smaller model of the lock, with an adapter of its own (`infra/adapters`), whose word is enough for the
-    reader's own server where it comes to the very cart that the rules settled on (ADR 85): that takes two
+    reader's own server where it comes to the very cart that the rules settled on (ADR 69): that takes two
     fifths of the time. Empty: the reader reads these orders too."""
 
     reader_states_bytes: int = Field(1_000_000_000, ge=0)

@@ -40,7 +40,7 @@ HERE = Path(__file__).parent
 os.environ.setdefault("SAYCART_READER", "open")
 
 # Where real processes meet a machine of unknown load, a test gets a second try, and the count and the name
-# of each that needed it are printed (ADR 0027). Not so what is computed, and not so the faults: an order lost
+# of each that needed it are printed. Not so what is computed, and not so the faults: an order lost
 # now and then is an order lost.
 SECOND_TRY = ("browser", "e2e", "engines", "integration")
 

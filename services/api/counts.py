@@ -1,7 +1,7 @@
 """What `/metrics/database` shows: all orders, events, codes and messages, as the database has them.
 
 Each replica of the API can answer, and all would say the same, so one of them is asked: a scrape target for
-the service, not for each process. Whatever is older than a minute is counted already (ADR 32), the rest by an
+the service, not for each process. Whatever is older than a minute is counted already, the rest by an
 index; only orders and messages that still wait are looked at one by one.
 """
 

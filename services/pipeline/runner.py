@@ -10,7 +10,7 @@ order. What each kind of error means is decided here and nowhere else:
                                  recording, too
     retryable                    the order is put back, to be tried again after a jittered wait
     retryable, attempts used up  decode: the alternative decoder, then a human; else a human
-    too much to read             a human, at once, and no failure (ADR 0038)
+    too much to read             a human, at once, and no failure (ADR 3)
     anything else                a human, with the reason; the fault is logged
     database away                a claim is left to the sweeper; a result is held and tried again
     a result is refused          put back as for a fault; with the attempts used up a human, and where that

@@ -53,7 +53,7 @@ class Setting:
 
 SETTINGS = (
     Setting(),
-    Setting(math.exp(-0.03), math.exp(-0.3), ask=1.1),  # what ADR 37 had
+    Setting(math.exp(-0.03), math.exp(-0.3), ask=1.1),  # the first pair that shipped
     Setting(math.exp(-0.03), math.exp(-0.3)),
     *(Setting(ask=at) for at in (0.0, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 1.1)),
     *(Setting(sure=math.exp(-at)) for at in (0.02, 0.03, 0.05, 0.1)),

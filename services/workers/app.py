@@ -103,7 +103,7 @@ def _await_tables(**_: Any) -> None:
 
 @worker_init.connect  # type: ignore[untyped-decorator]
 def _trust_decoder(**_: Any) -> None:
-    """In the main process, before the first order: no work for a server that ignores the mask (ADR 0022)."""
+    """In the main process, before the first order: no work for a server that ignores the mask (ADR 22)."""
     try:
         check_traces(settings())  # here and not in its children, which would be started again and again
     except InputError as error:

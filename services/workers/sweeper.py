@@ -3,9 +3,9 @@
 SQL is the truth. Orders that wait, that nobody holds and that nothing has happened to for a while, are
 enqueued again if Redis has no message for them: after a flushed Redis, a dead worker, or a stack that was
 killed and started anew. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at
-each sweep is not, so only what is missing is rung for (ADR 0017). Many sweepers may run, one works at a time.
-It also folds closed history into tallies (ADR 0032), and removes recordings that orders have let go of and
-what shops have kept for long enough (ADR 0044).
+each sweep is not, so only what is missing is rung for (ADR 1). Many sweepers may run, one works at a time.
+It also folds closed history into tallies, and removes recordings that orders have let go of and
+what shops have kept for long enough (ADR 44).
 """
 
 from __future__ import annotations

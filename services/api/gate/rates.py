@@ -1,6 +1,6 @@
 """Limits a minute: of requests and bytes, by key, shop, page, order and address.
 
-Counted where the caller becomes known and before anything dear is done for them (ADR 45): who shows nothing
+Counted where the caller becomes known and before anything dear is done for them: who shows nothing
 by address, at once; who shows a key by that key, after the one look-up that tells whose it is. A wrong key
 counts for its address, apart from everything else, and so does what no route answers. Nothing else is limited
 here: not probes, not files of ours, not what answers from memory.

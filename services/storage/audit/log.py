@@ -1,4 +1,4 @@
-"""The audit log: who did what to which thing, before and after. One chain of hashes a shop (ADR 41).
+"""The audit log: who did what to which thing, before and after. One chain of hashes a shop.
 
 | action | object | before, after |
 |---|---|---|

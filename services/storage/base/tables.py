@@ -105,7 +105,7 @@ class OrderRow(Base):
         Index("ix_orders_left", "updated_at", **where(LEFT)),
         Index("ix_orders_may_go_on", "state", "updated_at", **where(MAY_GO_ON)),
         # To be counted: with the shop, which the policy asks of each row, and without what differs from row
-        # to row, so that PostgreSQL keeps a key once and under it the rows as they lie (ADR 71).
+        # to row, so that PostgreSQL keeps a key once and under it the rows as they lie.
         Index("ix_orders_may_go_on_shops", "state", "shop_id", **where(MAY_GO_ON)),
         Index("ix_orders_other_shops", "state", "shop_id", **where(OTHER)),
         Index("ix_orders_listing", "created_at", "id"),

@@ -1,4 +1,4 @@
-"""Folding closed rows into tallies, each exactly once: marks, stretches, and the one transaction (ADR 32).
+"""Folding closed rows into tallies, each exactly once: marks, stretches, and the one transaction.
 
 A mark says up to which moment rows are folded. A fold takes the rows from the mark to some later moment,
 adds their count to the tallies and moves the mark there, all in one transaction: one that is cut off has not

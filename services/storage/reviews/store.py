@@ -1,7 +1,7 @@
 """Reviews: the queue in front of a human. One reviewer holds one review, for the length of a lease.
 
 An order above a set value needs two people: what the first decides stands and waits, and counts once another
-decides the same. A second who decides otherwise leaves a decision standing in turn (ADR 0013).
+decides the same. A second who decides otherwise leaves a decision standing in turn (ADR 13).
 """
 
 from __future__ import annotations

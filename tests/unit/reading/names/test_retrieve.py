@@ -253,7 +253,7 @@ def test_a_lexicon_is_one_for_all_menus_of_the_same_words_and_never_mixed_up() -
 @pytest.mark.parametrize(
     "text",
     [
-        # As long as an order may be. Ten thousand characters of names are past the work budget (ADR 38).
+        # As long as an order may be. Ten thousand characters of names are past the work budget (ADR 3).
         ("two large lattes with oat milk and " * 300)[:2000],
         "x" * 10_000,
         "a " * 5000,
