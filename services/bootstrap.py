@@ -30,7 +30,6 @@ from services.settings_checks import (
     webhook_signer,
 )
 from services.storage.audit.log import AuditLog
-from services.storage.counts.tallies import TallyStore
 from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
 from services.storage.orders.watched import CHANNEL, WatchedStore
@@ -84,7 +83,6 @@ class Container(EngineParts):
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
         self.removals = RemovalStore(self.database)
-        self.tallies = TallyStore(self.database)
         self.review_log = ReviewLog(self.database, EVERY_SHOP)
         self.menus = MenuStore(self.database, EVERY_SHOP)
         self.shops = ShopStore(self.database)

@@ -4,8 +4,7 @@ SQL is the truth. Orders that wait, that nobody holds and that nothing has happe
 enqueued again if Redis has no message for them: after a flushed Redis, a dead worker, or a stack that was
 killed and started anew. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at
 each sweep is not, so only what is missing is rung for (ADR 0017). Many sweepers may run, one works at a time.
-It also folds closed history into tallies (ADR 0032), and removes recordings that orders have let go of and
-what shops have kept for long enough (ADR 0044).
+It also removes recordings that orders have let go of, and what shops have kept for long enough (ADR 0044).
 """
 
 from __future__ import annotations
@@ -37,8 +36,6 @@ LOOK, RING = 50_000, 2_000
 FORGET_EVERY_S = 3600.0
 # How often it is looked for what is over its time, once nothing is left.
 KEEP_EVERY_S = 600.0
-# Seconds of one sweep that go to folding.
-FOLD_S = 2.0
 
 
 def sweep(container: Container, idle_s: float) -> int:
@@ -69,17 +66,6 @@ def sweep(container: Container, idle_s: float) -> int:
 def _traces(container: Container, order_ids: list[str]) -> dict[str, str | None]:
     """Where each of these orders stands in its trace, so that a ring of ours shows there."""
     return container.orders.traceparents(order_ids) if tracing.on() and order_ids else {}
-
-
-def fold(container: Container) -> int:
-    """Fold closed history into tallies, for about `FOLD_S` seconds; how many rows."""
-    folded, until = 0, time.monotonic() + FOLD_S
-    with container.database.try_lock("folding") as mine:
-        while mine and (rows := container.tallies.fold()):
-            folded += rows
-            if time.monotonic() >= until:
-                break
-    return folded
 
 
 def _done(part: str, work: Callable[[], int]) -> int | None:
@@ -121,7 +107,6 @@ def main() -> None:
         # Each by itself: what one of them meets must not keep the others from their work.
         if _done("sweep", partial(sweep, container, idle_s)) is not None:
             idle_s = config.sweep_idle_s
-        _done("fold", partial(fold, container))
         # Where something is left to do, in the next round again.
         if time.monotonic() >= next_keeping and not _done("keep", partial(keep, container)):
             next_keeping = time.monotonic() + KEEP_EVERY_S

@@ -15,8 +15,8 @@
 | `outbox.payload`, `last_error` | cart, metadata, error; the receiver's words | as above |
 | `idempotency` | a key of the caller's, a hash of what was said | nothing, the row goes |
 
-Everything else about an order is ids, states, codes, times and counts: `order_codes`, `removals`, `tallies`,
-`review_tallies`, and `audit_log`, where nothing can ever be
+Everything else about an order is ids, states, codes, times and counts: `order_codes`, `removals`,
+and `audit_log`, where nothing can ever be
 erased and so nothing of this may stand. A test walks all tables and columns.
 """
 

@@ -55,11 +55,6 @@ from tests.integration.storage.test_storage_reviews import (  # noqa: F401
     test_decide_moves_the_order_too,
     test_one_of_sixteen_decisions_wins,
 )
-from tests.integration.storage.test_tallies import (  # noqa: F401
-    history,
-    test_a_transaction_that_hangs_for_longer_than_the_lag_is_counted,
-    test_many_fold_at_once,
-)
 from tests.servers.pgbouncer import PROGRAM, PgBouncer
 from tests.servers.postgresql import PostgreSQL
 
