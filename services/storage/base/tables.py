@@ -272,7 +272,7 @@ class RemovalRow(Base):
 
 
 class AuditRow(Base):
-    """Who did what, hash chained: see `audit.py`. Rows are added and never changed; triggers see to it."""
+    """Who did what: see `audit/log.py`. Rows are added and never changed; triggers see to it."""
 
     __tablename__ = "audit_log"
     __table_args__ = (
@@ -291,5 +291,3 @@ class AuditRow(Base):
     object_id: Mapped[str]
     before: Mapped[str | None]
     after: Mapped[str | None]
-    previous: Mapped[str]
-    hash: Mapped[str]

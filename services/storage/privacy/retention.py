@@ -32,7 +32,7 @@ from services.storage.base.tables import (
     ReviewRecordRow,
     ReviewRow,
 )
-from services.storage.privacy.erasure import told_erased, wipe
+from services.storage.privacy.erasure import wipe
 
 SWEEPER = Actor("system:sweeper")
 _NAMES = load_only(OrderRow.id, OrderRow.audio_key)
@@ -105,11 +105,7 @@ class RetentionStore:
 
     def _erase(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:
         self._silence(session, now, rows)
-        reviewed = wipe(session, now, rows)
-        session.flush()
-        for row in rows:
-            if row.id in reviewed:
-                told_erased(self._database, session, now, row, SWEEPER)
+        wipe(session, now, rows)
         return len(rows)
 
     def _take_away(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:

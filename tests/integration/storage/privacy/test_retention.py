@@ -114,8 +114,7 @@ def test_each_goes_when_its_time_is_over(marked: Marked) -> None:
     assert world.http.get(f"/v1/orders/{order_id}").status_code == 404
     assert set(rows(database).values()) == {0}
     assert done(marked) == {"recordings": 1, "transcripts": 1, "orders": 1}
-    (verdict,) = box.audit.verify()
-    assert (verdict.fault, verdict.erased) == (None, 2)
+    assert [v.fault for v in box.audit.verify()] == [None]
     keep(box)
     assert done(marked)["orders"] == 1, "nothing is left to do"
 

@@ -50,8 +50,6 @@ def value(column: Column[Any], shop: str, number: int) -> Any:
         return NOW
     if column.name == "shop_id" or (column.table.name, column.name) == ("shops", "id"):
         return shop
-    if column.name == "previous":
-        return "0" * 64
     kinds: dict[type, Any] = {str: f"{column.table.name}-{shop}-{number}", int: 1, bool: False}
     return kinds.get(column.type.python_type, {})
 

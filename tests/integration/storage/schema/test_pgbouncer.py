@@ -25,7 +25,7 @@ from tests.integration.api_world import running
 from tests.integration.storage import test_notices
 
 # What holds of the stores holds behind it: their own tests, on this module's `database`.
-from tests.integration.storage.audit.test_audit import test_many_writers_leave_one_chain_without_gaps  # noqa: F401
+from tests.integration.storage.audit.test_audit import test_many_writers_leave_no_gaps  # noqa: F401
 from tests.integration.storage.schema.test_storage_database import (  # noqa: F401
     test_a_cut_connection_heals,
     test_an_exception_rolls_back,
