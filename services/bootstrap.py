@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from services.masked.answering import Answering
 
 log = structlog.get_logger()
+# Menus, last ordered from first, that a worker reads and warms before it serves.
+WARM_MENUS = 8
 
 SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
 READY_PROBE_S = 2.0
@@ -179,7 +181,7 @@ class Container(EngineParts):
 
     def wanted_menus(self) -> list[tuple[Menu, int]]:
         """The menus that were ordered from last, with their newest versions."""
-        used = self.menus.lately_used(self.settings.warm_menus)
+        used = self.menus.lately_used(WARM_MENUS)
         return [(stored.menu, stored.version) for stored in used]
 
     def read_menus(self) -> None:

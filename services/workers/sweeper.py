@@ -34,6 +34,8 @@ log = structlog.get_logger()
 # What one sweep looks at, and what it rings for at most: at a millisecond each it should end within seconds.
 LOOK, RING = 50_000, 2_000
 FORGET_EVERY_S = 3600.0
+# How long an `Idempotency-Key` is remembered.
+KEYS_S = 7 * 86_400.0
 # How often it is looked for what is over its time, once nothing is left.
 KEEP_EVERY_S = 600.0
 
@@ -113,7 +115,7 @@ def main() -> None:
         _done("remove", container.remove_recordings)
         if time.monotonic() >= next_forgetting:
             next_forgetting = time.monotonic() + FORGET_EVERY_S
-            _done("forget", partial(container.orders.forget_keys, config.idempotency_days * 86_400))
+            _done("forget", partial(container.orders.forget_keys, KEYS_S))
             _done("collect", partial(collect_orphans, container))
             _done("log", container.database.empty_log)
         if stop.wait(config.sweep_interval_s):
