@@ -23,6 +23,7 @@ from services.bootstrap import Container
 from services.engines.ports import Recording
 from services.pipeline.runner import Runner
 from services.storage.orders.store import OrderStore
+from services.workers import orphans
 from services.workers.orphans import collect_orphans
 from tests.integration.api_world import World, expect_problem, running, wav
 from tests.servers.object_store import ObjectStore
@@ -276,17 +277,16 @@ def test_a_store_that_is_away_is_not_asked_for_each_of_many(
 
 
 def test_orphans_go_from_the_bucket(
-    world: World, worker: Worker, object_store: ObjectStore, bucket: str
+    world: World, worker: Worker, object_store: ObjectStore, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order_id = spoken(world)
     with world.parts.blobs.open() as writer:
         writer.commit()
     assert collect_orphans(worker.box) == 0, "it is young: its order may still come"
-    old = Container(worker.box.settings.model_copy(update={"orphan_hours": -1.0}))
-    with closing(old):
-        with object_store.away(), pytest.raises(StorageUnavailable):
-            collect_orphans(old)
-        assert collect_orphans(old) == 1
+    monkeypatch.setattr(orphans, "AGE_S", -3600.0)
+    with object_store.away(), pytest.raises(StorageUnavailable):
+        collect_orphans(worker.box)
+    assert collect_orphans(worker.box) == 1
     assert [each.rpartition("/")[2] for each in object_store.names(bucket)] == [
         world.parts.orders.get(order_id).audio_key
     ]
