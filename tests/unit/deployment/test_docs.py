@@ -118,8 +118,8 @@ def test_commands_exist() -> None:
     assert unknown == set()
 
 
-def test_the_readme_has_at_most_900_words() -> None:
-    assert len((REPOSITORY / "README.md").read_text().split()) <= 900
+def test_the_readme_has_at_most_750_words() -> None:
+    assert len((REPOSITORY / "README.md").read_text().split()) <= 750
 
 
 def test_links_resolve() -> None:
