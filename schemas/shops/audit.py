@@ -89,7 +89,9 @@ class Head:
         seq, _, digest = rest.partition(":")
         is_hash = len(digest) == len(GENESIS) and not set(digest) - set("0123456789abcdef")
         if not (shop and seq.isascii() and seq.isdecimal() and int(seq) and is_hash):
-            raise InputError(f"{text!r} is no head", hint="`saycart audit head` prints one: SHOP:SEQ:HASH.")
+            raise InputError(
+                f"{text!r} is not a head", hint="`saycart audit head` prints one: SHOP:SEQ:HASH."
+            )
         return cls(shop, int(seq), digest)
 
 

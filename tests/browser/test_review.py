@@ -243,7 +243,7 @@ def test_two_reviewers_race_for_one_order(desk: Desk, browser: Browser) -> None:
         ann.keyboard.press("c")
         expect(ann.locator("#settle")).to_be_visible()
         bob.keyboard.press("c")
-        expect(bob.get_by_role("alert")).to_contain_text("Ann holds this review")
+        expect(bob.get_by_role("alert")).to_contain_text("Ann has this review")
         expect(bob.locator("#settle")).to_have_count(0)
         bob.goto("/review")
         expect(bob.locator(f"#open-{review.id}")).to_contain_text("Ann is on it")
@@ -299,7 +299,7 @@ def test_the_lease_is_renewed_while_the_page_is_open_and_ends_with_it(
                 take(bob, review.id)
                 ann.unroute("**/renew")
                 expect(ann.locator("#lease")).to_contain_text("This order is no longer yours", timeout=10_000)
-                expect(ann.locator("#lease")).to_contain_text("Bob holds this review")
+                expect(ann.locator("#lease")).to_contain_text("Bob has this review")
         assert desk.acts(review) == [("Ann", "claimed"), ("Bob", "taken_over")]
 
 

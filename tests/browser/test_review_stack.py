@@ -161,7 +161,7 @@ def test_two_who_reach_for_one_order_at_once_do_not_both_get_it(
             page.wait_for_load_state()
         quick, late = (ann, bob) if ann.locator("#settle").count() else (bob, ann)
         name = "Ann" if quick is ann else "Bob"
-        expect(late.get_by_role("alert")).to_contain_text(f"{name} holds this review")
+        expect(late.get_by_role("alert")).to_contain_text(f"{name} has this review")
         expect(late.locator("#settle")).to_have_count(0)
         add_croissant(quick)
         quick.keyboard.press("a")
