@@ -183,8 +183,8 @@ def test_a_lapsed_lease_is_taken_over_and_a_late_decision_shows_what_changed(
         take(ann, review_id)
         ann.get_by_label("Size").select_option("S")
         expect(ann.locator("#total")).to_have_text("$4.95")
-        expect(bob.locator(f"#open-{review_id}")).to_contain_text("Ann is on it")
-        expect(bob.locator(f"#open-{review_id}")).not_to_contain_text("is on it", timeout=60_000)
+        expect(bob.locator(f"#open-{review_id}")).to_contain_text("Ann has it")
+        expect(bob.locator(f"#open-{review_id}")).not_to_contain_text("has it", timeout=60_000)
         bob.keyboard.press("n")
         bob.wait_for_url(f"**/review/{review_id}")
         bob.get_by_label("Quantity").fill("2")
@@ -195,7 +195,7 @@ def test_a_lapsed_lease_is_taken_over_and_a_late_decision_shows_what_changed(
         ann.keyboard.press("Escape")
         ann.keyboard.press("a")
         told = ann.locator("#conflict")
-        for words in ("Bob corrected it", "It has 2 × large latte", "You had 1 × small latte"):
+        for words in ("Bob corrected it", "Saved: 2 × large latte", "Yours: 1 × small latte"):
             expect(told).to_contain_text(words)
         for words in ("Ann took it", "Bob took it over", "Bob settled it"):
             expect(told.locator(".record")).to_contain_text(words)
@@ -212,11 +212,11 @@ def test_a_dear_order_is_settled_by_a_second_person_on_a_phone(
         ann.keyboard.press("n")
         ann.wait_for_url(f"**/review/{review_id}")
         ann.keyboard.press("a")
-        expect(ann.get_by_role("status").first).to_contain_text("needs a second person")
+        expect(ann.get_by_role("status").first).to_contain_text("needs a second approval")
     assert client.get(f"/v1/orders/{order['id']}").json()["status"] == "needs_review"
     with signed_in(browser, stack.base_url, "Bob", viewport=PHONE, has_touch=True) as bob:
         row = bob.locator(f"#open-{review_id}")
-        expect(row).to_contain_text("second person: Ann has decided")
+        expect(row).to_contain_text("second approval: Ann decided")
         assert_fits(bob)
         row.tap()
         bob.get_by_role("button", name="Take this order").tap()

@@ -59,13 +59,13 @@ def test_neither_brings_a_colleague_who_sees_both(browser: Browser, cafe: World,
         page.goto(cafe.link(order["id"]))
         page.get_by_role("button", name="Neither").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("A team member is checking your order")
-        expect(page.locator(".doubts")).to_contain_text("not what we asked you about")
+        expect(page.locator(".doubts")).to_contain_text("that's not right")
     review = works.reviews.by_order(order["id"])
     assert review is not None
     with Desk(cafe).staff(browser) as page:
         page.goto(f"/review/{review.id}")
         expect(page.locator(".findings")).to_contain_text("1 × large latte (oat milk); 1 × blueberry muffin")
-        expect(page.locator(".findings")).to_contain_text("asked: 2 or 1 × large latte (oat milk)?")
+        expect(page.locator(".findings")).to_contain_text("Asked: 2 or 1 × large latte (oat milk)?")
         assert_fits(page)
         page.locator("#history summary").click()
         expect(page.locator("#history")).to_contain_text("declined")
