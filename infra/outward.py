@@ -23,6 +23,18 @@ _PRIVATE = [
         *("::1/128", "fc00::/7"),
     )
 ]
+# IANA's special-purpose addresses, multicast and what is reserved, as of 2025. Not `is_global`: what that
+# says differs between releases of Python, and it takes some ranges in which no till can be for public.
+_SPECIAL = [
+    ipaddress.ip_network(one)
+    for one in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24"),
+        *("192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+        *("224.0.0.0/4", "240.0.0.0/4"),
+        *("2001::/23", "2001:db8::/32", "2620:4f:8000::/48", "3fff::/20"),
+    )
+]
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _GLOBAL_V6 = ipaddress.ip_network("2000::/3")  # of IPv6, all that anybody was given so far
 
@@ -81,8 +93,8 @@ def _check(address: _Address, *, private: bool) -> None:
     for one in _meant(address):
         if private and any(one in network for network in _PRIVATE):
             continue
-        is_public = one.is_global and not one.is_multicast and not one.is_reserved
-        if not is_public or (one.version == 6 and one not in _GLOBAL_V6):
+        special = any(one in network for network in _SPECIAL)
+        if special or (one.version == 6 and one not in _GLOBAL_V6):
             raise AddressRefused("it leads into a private network or to this machine")
 
 

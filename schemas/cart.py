@@ -22,9 +22,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from schemas.question import Question
+from schemas.writable import only_printed
 
 # Bounds of the mask, and through it of `max_tokens`. A spoken order past them is asked about.
 MAX_LINES = 12
@@ -52,6 +53,7 @@ class _Draft(BaseModel):
 Heard = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_HEARD_CHARS),
+    AfterValidator(only_printed),
     Field(
         description="the customer's own words for this line, copied from the transcript",
         json_schema_extra=_from("transcript"),

@@ -12,12 +12,16 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from schemas.errors import InvalidMenu
+from schemas.field_problems import MAX_PROBLEMS, field_problems
+from schemas.writable import only_printed
 
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$")]
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+Name = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), AfterValidator(only_printed)
+]
 Money = Annotated[int, Field(ge=0, le=100_000_00, description="minor units of the menu's currency")]
 
 
@@ -25,10 +29,8 @@ Money = Annotated[int, Field(ge=0, le=100_000_00, description="minor units of th
 Note = tuple[str, str]
 
 # What one menu may hold, all together; llguidance gives up at about 4,000 options. Names that multiply (each
-# holds the next) are bounded by counted steps besides, when a menu is imported (ADR 0038).
+# holds the next) are bounded by counted steps besides, when a menu is imported (ADR 3).
 MAX_ITEMS, MAX_SIZES, MAX_GROUPS, MAX_OPTIONS, MAX_NAMES, MAX_OFFERS = 10_000, 200, 500, 3_000, 30_000, 50_000
-# Problems that are told; a menu of 20,000 wrong items needs no 20,000 sentences.
-MAX_TOLD = 100
 
 
 class _Part(BaseModel):
@@ -113,11 +115,10 @@ class Menu(_Part):
         try:
             menu = cls.model_validate(document)
         except ValidationError as error:
-            found = error.errors(include_url=False, include_context=False, include_input=False)
-            raise InvalidMenu([(_pointer(e["loc"]), e["msg"]) for e in found[:MAX_TOLD]]) from None
+            raise InvalidMenu([(place or "/", text) for place, text in field_problems(error)]) from None
         problems = _too_many(menu) or _contradictions(menu)
         if problems:
-            raise InvalidMenu(problems[:MAX_TOLD])
+            raise InvalidMenu(problems[:MAX_PROBLEMS])
         return _tidied(menu)
 
     @property
@@ -143,10 +144,6 @@ def spoken_key(name: str) -> str:
     """Fold a name to what can be told apart by ear: case, punctuation, spacing and the way in which an accent
     is spelled do not count."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFC", name).casefold()))
-
-
-def _pointer(loc: tuple[int | str, ...]) -> str:
-    return "/" + "/".join(str(part) for part in loc)
 
 
 def _repeats(part: Size | Option | Item) -> dict[int, str]:

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.cart import Cart, Finding, MenuRef
+from schemas.decision import Decision
 from schemas.question import Question
 from schemas.review import Review
 from schemas.transcript import Transcript
@@ -70,6 +71,9 @@ class Order(BaseModel):
     error: OrderError | None = None
     timings: Timings = Timings()
     engine: dict[str, Any] = {}
+    decision: Decision | None = Field(
+        default=None, description="what became of the order when it was validated, and what that rests on"
+    )
     metadata: dict[str, Any] | None = None
     created_at: str
     updated_at: str

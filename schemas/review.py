@@ -13,6 +13,7 @@ from schemas.cart import CartDraft
 class ReviewReason(StrEnum):
     """Each is a doubt that the machine saw; an order may carry several."""
 
+    ALLERGY_SAID = "allergy_said"
     LOW_ASR_CONFIDENCE = "low_asr_confidence"
     NOTHING_HEARD = "nothing_heard"
     NOT_ON_MENU = "not_on_menu"

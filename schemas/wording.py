@@ -77,6 +77,7 @@ def option(chosen: CartOption, currency: str, language: str = ENGLISH) -> str:
 
 
 _REASONS = {
+    ReviewReason.ALLERGY_SAID: "an allergy or a diet was mentioned",
     ReviewReason.LOW_ASR_CONFIDENCE: "hard to hear",
     ReviewReason.NOTHING_HEARD: "nothing was heard",
     ReviewReason.NOT_ON_MENU: "not on the menu",

@@ -11,6 +11,26 @@ from __future__ import annotations
 import re
 import unicodedata
 
+# Control and format signs (terminal escapes, text direction, what is invisible), line and paragraph breaks.
+_UNPRINTED = frozenset({"Cc", "Cf", "Zl", "Zp"})
+
+
+def one_line(text: str) -> str:
+    """Return `text` with a space in place of each control sign, invisible sign and line break."""
+    return "".join(" " if unicodedata.category(sign) in _UNPRINTED else sign for sign in text)
+
+
+def only_printed(text: str) -> str:
+    """Return `text` as it is.
+
+    Raises:
+        ValueError: it has a sign that `one_line` would replace: terminals and printers act on those.
+    """
+    odd = next((sign for sign in text if unicodedata.category(sign) in _UNPRINTED), None)
+    if odd is not None:
+        raise ValueError(f"may not hold control or invisible characters (U+{ord(odd):04X})")
+    return text
+
 
 def writable(text: str) -> str:
     """`text` with accents composed, and a space in what may be a control mark; the same when repeated."""

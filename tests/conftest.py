@@ -17,6 +17,7 @@ from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from infra.sql.database import Database
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from tests.servers.object_store import ObjectStore
 
 NUMBERS = count(1)
+# Drawn examples a test, where it names no number of its own; `make fuzz` draws as many as are asked for.
+settings.register_profile("short", max_examples=30)
+settings.load_profile("short")
 HERE = Path(__file__).parent
 
 # The many stacks and workers of the tests have the learned reader for open orders alone: it would take
@@ -36,29 +40,49 @@ HERE = Path(__file__).parent
 os.environ.setdefault("SAYCART_READER", "open")
 
 # Where real processes meet a machine of unknown load, a test gets a second try, and the count and the name
-# of each that needed it are printed (ADR 0027). Not so what is computed, and not so the faults: an order lost
+# of each that needed it are printed. Not so what is computed, and not so the faults: an order lost
 # now and then is an order lost.
 SECOND_TRY = ("browser", "e2e", "engines", "integration")
 
-# `make test` runs these after all others: whole stacks, models that take both cores, and what is held to a
-# clock (a lease that must not lapse, an answer within a second). The others run three at a time, each file in
+# What `make test` leaves to `make test-long`, by a piece of its name; beside each, the short form that stays.
+LONG = (
+    "browser/test_review_stack.py",  # test_review.py, and a reviewer at work in e2e/test_samples.py
+    "browser/test_second_step.py::test_enrolling_and_signing_in_with_a_code[desktop]",  # [phone]
+    "e2e/test_nonsense.py",  # tests/fuzz, and orders of engines/test_contract.py
+    "engines/test_example_masks.py",  # every example in engines/test_contract.py
+    "engines/test_examples_run.py::test_every_example_is_valid_under_its_mask",  # likewise
+    "faults/test_short.py::test_random_kills_flushes_and_sleep[sqlite]",  # [postgresql], and each boundary
+    "hearing/test_adapted_recogniser.py::test_the_samples_are_heard",  # e2e/test_samples.py hears all
+    "api/test_round_trip.py::test_a_menu_that_would_burn_the_worker",  # menus of reading/test_effort.py
+    *(
+        f"reading/test_effort.py::test_a_hostile_reading_ends_and_its_loops_are_charged[{menu}]"  # the others
+        for menu in ("tea", "many items of few words", "names of forty words", "items that overlap")
+    ),
+)
+
+# `make test` runs these after all others: whole stacks, models of gigabytes, and what is held to a clock (a
+# lease that must not lapse, an answer within a second). The others run three at a time, each file in
 # one process: a new test belongs there unless it is of this sort.
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
 ALONE = (
     "api_orders api_problems called_off choices costly_audio decode_worker decoder leases llama_server",
-    "masked_api masked_command rates_shared reader reader_process slow_clients spanish_heard whisper worker",
+    "masked_api masked_command rates_shared reader reader_process slow_clients worker",
 )
 ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
 # Of these, what mostly waits, for a page, a lease or a child process, and leaves most of a core free: three
 # at a time, in this order, the longest files first. What is left runs one after the other.
 WAITING = (
     "customer review short menu api_orders worker slow_clients decoder api_problems leases second_step",
-    "decode_worker oidc choices masked_api called_off two_carts rates_shared example_triage masked_command",
-    "example_query doubts telemetry",
+    "decode_worker restart oidc choices masked_api called_off two_carts rates_shared masked_command doubts",
+    "llama_server telemetry",
 )
 WAITING_FILES = [f"test_{name}.py" for names in WAITING for name in names.split()]
 # The three steps by what they ask pytest for, and the mark of the files that each has.
-STEPS = {"not alone and not waiting": "", "waiting": "waiting", "alone": "alone"}
+STEPS = {
+    "not alone and not waiting and not long": "",
+    "waiting and not long": "waiting",
+    "alone and not long": "alone",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,6 +92,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=1))
         if mark := _mark(item.path):
             item.add_marker(mark)
+        if any(piece in item.nodeid for piece in LONG):
+            item.add_marker("long")
     items.sort(key=_turn)
 
 

@@ -105,18 +105,18 @@ NASTY = Menu.parse(
         "id": "nasty",
         "name": "Nasty",
         "currency": "USD",
-        "sizes": [{"id": "S", "name": 'small "s" \\ 🍵'}, {"id": "L", "name": "großé\u200d"}],
+        "sizes": [{"id": "S", "name": 'small "s" \\ 🍵'}, {"id": "L", "name": "großé"}],
         "option_groups": [
             {"id": "g", "name": "%grp {x} | y", "choose": "many", "options": [
-                {"id": f"o{i}", "name": f"opt {i} \\n \" \u2028 / 'q' {i * 'z'}"} for i in range(12)]},
-            {"id": "h", "name": "tab\tname\nline", "options": [
+                {"id": f"o{i}", "name": f"opt {i} \\n \" / 'q' {i * 'z'}"} for i in range(12)]},
+            {"id": "h", "name": "tab\\tname\\nline", "options": [
                 {"id": "a", "name": "é" * 80}, {"id": "b", "name": "#{HEARD}"}]},
         ],
         "items": [
             {"sku": "a", "name": 'the "best" \\ latte',
              "prices": {"S": 1, "L": 2}, "option_groups": ["g", "h"]},
             {"sku": "b", "name": "🍔" * 39 + " x", "price": 3, "option_groups": ["h"]},
-            {"sku": "c", "name": "null\x00 \x1b \x7f char", "price": 3},
+            {"sku": "c", "name": "null\\x00 \\x1b char", "price": 3},
             {"sku": "d", "name": "%llguidance {}", "price": 3},
             {"sku": "e", "name": "k" * 80, "prices": {"L": 9}},
         ],

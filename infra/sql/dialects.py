@@ -27,7 +27,7 @@ TIMEOUTS = (
 )
 """For each transaction, where a session can't have them."""
 # Connections that a process keeps, and how many more it may open, each closed after one use. Fewer kept than
-# are used at once, and a burst opens one for each use (ADR 84).
+# are used at once, and a burst opens one for each use.
 POOL, OVERFLOW = 10, 10
 # Seconds after which a connection in the pool is pinged before it is used again.
 RESTED_S = 1.0

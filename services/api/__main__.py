@@ -5,7 +5,7 @@ clients resume elsewhere), lets uploads finish, and is gone within `QUIET_S + GR
 then on says `Connection: close`.
 
 Under our supervisor it serves on a socket that it inherits (`SAYCART_API_FD`), so that connections wait in
-the kernel's queue while no API process lives; see ADR 20. Elsewhere it binds its own.
+the kernel's queue while no API process lives; see ADR 8. Elsewhere it binds its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What `/metrics/database` shows: all orders, events, codes and messages, as the database has them.
+"""What `/metrics/database` shows: orders, messages and what happened lately, as the database has them.
 
 Each replica of the API can answer, and all would say the same, so one of them is asked: a scrape target for
-the service, not for each process. Whatever is older than a minute is counted already (ADR 32), the rest by an
-index; only orders and messages that still wait are looked at one by one.
+the service, not for each process. All is counted by indexes.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterable
 
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from schemas.errors import SaycartError
@@ -41,10 +40,12 @@ class _Counts(Collector):
 
     def _orders(self) -> Iterable[Metric]:
         orders = GaugeMetricFamily("saycart_orders", "orders by state", labels=["state"])
-        events = CounterMetricFamily("saycart_order_events", "events of all orders by type", labels=["type"])
-        codes = CounterMetricFamily(
+        events = GaugeMetricFamily(
+            "saycart_order_events", "events of all orders by type, of the last 24 hours", labels=["type"]
+        )
+        codes = GaugeMetricFamily(
             "saycart_order_codes",
-            "failures, findings, review reasons, dropped results, extra runs",
+            "failures, findings, review reasons, dropped results, extra runs, of the last 24 hours",
             labels=["kind", "code"],
         )
         counts = self.container.orders.counts()

@@ -30,7 +30,7 @@ from schemas.shape import METADATA, faults
 from schemas.transcript import Transcript
 from services.api import uploads
 from services.api.deps import address
-from services.api.gate.bodies import media_type, parse_json, read_json, validated
+from services.api.gate.bodies import media_type, parse_json, read_model
 from services.api.gate.pressure import Pressure, page_client
 from services.api.problems import RequestRefused, invalid
 from services.desk import Desk
@@ -40,6 +40,8 @@ from services.storage.base.records import Idempotency, MenuVersion, NewOrder, Or
 log = structlog.get_logger(__name__)
 
 MAX_KEY_CHARS = 200
+MAX_TEXT_BYTES = 20_000
+"""Of an order that comes as text: its words and the caller's note take 16,000 bytes at most, in UTF-8."""
 NAMED = 10  # menus to choose from, where none was named
 
 
@@ -88,7 +90,7 @@ async def accept(request: Request, box: Desk, caller: Caller) -> Accepted:
             return await _spoken(request, box, key, caller)
     if kind == "application/json":
         async with _admitted(request, box, caller) as key:
-            return await _typed(box, key, validated(TextOrder, await read_json(request)), caller)
+            return await _typed(box, key, await read_model(request, TextOrder, MAX_TEXT_BYTES), caller)
     raise RequestRefused(
         "unsupported_media_type",
         415,

@@ -88,6 +88,7 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
         error=record.error,
         timings=Timings.model_validate(record.timings),
         engine=record.engine,
+        decision=record.decision,
         metadata=record.metadata,
         created_at=rfc3339(record.created_at),
         updated_at=rfc3339(record.updated_at),

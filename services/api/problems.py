@@ -25,7 +25,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
 
 from schemas import errors
+from schemas.field_problems import MAX_PROBLEMS, pointer, sentence
 from schemas.shops import sign_in_errors
+from services.api.gate.rates import counted
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +37,9 @@ MEDIA_TYPE = "application/problem+json"
 CONFLICT: dict[int | str, dict[str, Any]] = {
     409: {"description": "not in the state this call needs; some answers include the current state"}
 }
+
+LOGGED_CHARS = 200
+"""Characters of a caller's own text, such as a path, that one field of a log line holds."""
 
 # Seconds before a caller should retry when a dependency is down.
 RETRY_AFTER_S = 2
@@ -178,11 +183,6 @@ def status_of(error: errors.SaycartError) -> int:
     return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
 
 
-def pointer(parts: Sequence[int | str]) -> str:
-    """A JSON pointer (RFC 6901) from the parts of a place in a document."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
-
-
 def invalid(problems: Sequence[tuple[str, str]], detail: str | None = None) -> RequestRefused:
     """422 for one or more bad fields, each a (pointer, sentence)."""
     text = detail or "; ".join(f"{path}: {sentence}" for path, sentence in problems[:3])
@@ -218,6 +218,8 @@ def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dic
         headers["WWW-Authenticate"] = "Bearer"
     if (wait_s := error.wait_s) is not None:
         headers["Retry-After"] = str(max(1, math.ceil(wait_s)))
+    if status == 429:
+        headers["Connection"] = "close"  # who goes on at once pays for a new connection each time
     if status in (503, 507):
         headers.setdefault("Retry-After", str(RETRY_AFTER_S))
     return problem, headers
@@ -236,8 +238,11 @@ def refusal(request: Request, error: Exception) -> errors.SaycartError:
     if isinstance(error, RequestValidationError):
         error = invalid(
             [
-                (pointer(e["loc"][1:] if e["loc"][0] == "body" else e["loc"]), str(e["msg"]))
-                for e in error.errors()
+                (
+                    pointer(e["loc"][1:] if e["loc"][0] == "body" else e["loc"]),
+                    sentence(e["type"], e["msg"], e.get("ctx", {})),
+                )
+                for e in error.errors()[:MAX_PROBLEMS]
             ]
         )
     elif isinstance(error, HTTPException):
@@ -257,7 +262,7 @@ def refusal(request: Request, error: Exception) -> errors.SaycartError:
         raise error
     status = status_of(error)
     event = log.error if status == 500 else log.warning if status > 500 else log.info
-    event("request.refused", code=error.code, status=status, detail=error.detail)
+    event("request.refused", code=error.code, status=status, detail=error.detail[:LOGGED_CHARS])
     return error
 
 
@@ -281,11 +286,15 @@ def install(app: FastAPI) -> None:
     async def refused(request: Request, error: Exception) -> Response:
         return response(request, refusal(request, error))
 
+    async def unmatched(request: Request, error: Exception) -> Response:
+        return response(request, await counted(request, refusal(request, error)))
+
     async def gone(_request: Request, _error: Exception) -> Response:
         # Nobody reads this; it keeps a client's disconnect out of the list of our faults.
         log.info("request.disconnected")
         return Response(status_code=400)
 
-    for kind in (errors.SaycartError, RequestValidationError, HTTPException):
+    for kind in (errors.SaycartError, RequestValidationError):
         app.add_exception_handler(kind, refused)
+    app.add_exception_handler(HTTPException, unmatched)  # Starlette's own: no route, method or file
     app.add_exception_handler(ClientDisconnect, gone)

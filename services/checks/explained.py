@@ -5,23 +5,22 @@ find, for a person to look at. Nothing is decided here: it asks those who decide
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 from schemas import wording
 from schemas.cart import MAX_HEARD_CHARS, MAX_LINES, CartDraft, Finding
+from schemas.decision import Policy
 from schemas.evidence import Evidence, LineEvidence, OptionEvidence
 from schemas.explanation import Destination, Explanation, LineOpen, OptionOpen, Outcome, Ref
 from schemas.menu import Item, Menu, Size
 from schemas.transcript import Transcript
 from schemas.writable import whole_words
+from services.checks.decide import decide
 from services.checks.evidence import open_ends
-from services.checks.judge import judge_drafted
 from services.checks.naming import listed, option_name, quoted
 from services.checks.one_cart import line_left, written
 from services.checks.questions import open_question
 from services.checks.triage import doubts
 from services.reading.explained import explain_reading
-from services.storage.base.records import MenuVersion
 
 
 def explain(
@@ -33,7 +32,7 @@ def explain(
     max_total: int,
 ) -> Explanation:
     """All that led from a transcript to its place; `evidence` is what was read of it, the rest as of
-    `judge_drafted` and `doubts`. Whether a learned reader would bear the cart out is not looked at.
+    `Policy` and `doubts`. Whether a learned reader would bear the cart out is not looked at.
 
     Raises:
         TooMuchToRead: the words over this menu are past what is read for an explanation.
@@ -45,12 +44,13 @@ def explain(
     findings: tuple[Finding, ...] = ()
     total = 0
     if draft is not None:
-        # Judging asks for no more of a stored version than its menu and number.
-        stored = MenuVersion("", menu, version, digest="", created_at=datetime.min)
-        judged = judge_drafted(
-            draft, stored, transcript, evidence,
-            asr_threshold=asr_threshold, field_threshold=field_threshold, max_total=max_total,
-        )  # fmt: skip
+        policy = Policy(
+            asr_threshold=asr_threshold,
+            field_threshold=field_threshold,
+            max_total=max_total,
+            max_total_asked=max_total,
+        )
+        judged = decide(draft, transcript, evidence, None, policy)
         findings, total = judged.findings, judged.cart.total
         sizes = {size.id: size.name for size in menu.sizes}
         cart = tuple(wording.line(line, sizes, menu.currency) for line in judged.cart.lines)

@@ -99,7 +99,7 @@ def _size_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentenc
         yield Finding.info("size_unsaid", say("size_unsaid", item=item.name))
 
 
-def check_total(total: int, limit: int, menu: Menu) -> list[Finding]:
+def check_total(total: int, limit: float, menu: Menu) -> list[Finding]:
     """An absurd total, in minor units, is more likely a mistake than an order."""
     if total > limit:
         message = sentences(menu.language)("total_over_limit", limit=f"{limit / 100:.2f}")

@@ -1,6 +1,4 @@
-"""Judge: is a cart true of the menu, was it heard, and what does it cost? The one place where a draft of a
-machine, a reviewer or a customer becomes a priced cart with findings.
-"""
+"""A cart that a person chose, priced, with what the menu does not allow. Machines' carts: `decide.py`."""
 
 from __future__ import annotations
 
@@ -10,9 +8,8 @@ from schemas.cart import Cart, CartDraft, Finding
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.checks.confidence import field_confidences
-from services.checks.evidence import check_evidence, check_fields, check_hearing, check_quiet
-from services.checks.facts import check_facts, check_total
+from services.checks.evidence import check_evidence
+from services.checks.facts import check_facts
 from services.checks.price import price_cart
 from services.storage.base.records import MenuVersion
 
@@ -29,37 +26,6 @@ def judge_chosen(draft: CartDraft, menu: MenuVersion, transcript: Transcript) ->
     """A cart that a person chose: it has to be true of the menu, whatever was heard."""
     findings = check_facts(draft, menu.menu)
     cart = price_cart(draft, menu.menu, menu.version, transcript, findings)
-    return Judged(cart, tuple(findings))
-
-
-def judge_drafted(
-    draft: CartDraft,
-    menu: MenuVersion,
-    transcript: Transcript,
-    evidence: Evidence,
-    *,
-    asr_threshold: float,
-    field_threshold: float,
-    max_total: int,
-    vouched: bool = False,
-    borne_out: bool = False,
-    words_alone: bool = False,
-) -> Judged:
-    """A cart that a machine made of `transcript`: true of the menu, heard, and surely enough.
-
-    Both thresholds are calibrated confidences (0..1), `max_total` in minor units. Where the learned reader
-    `vouched` for it, what the rules could not make out of the words is no doubt; where it is `borne_out` by
-    what a second recogniser heard, no field is less sure than such orders were measured to be; where the
-    `words_alone` are in doubt, what they mean and not what was heard, an unsure field is no doubt, nor is a
-    second hearing.
-    """
-    fields = field_confidences(draft, evidence, transcript, borne_out=borne_out)
-    said = check_facts(draft, menu.menu) if vouched else doubts_of(draft, menu.menu, evidence)
-    findings = [*said, *check_quiet(transcript), *check_hearing(transcript, asr_threshold, words_alone)]
-    if not words_alone:
-        findings += check_fields(fields, field_threshold, draft, menu.menu)
-    cart = price_cart(draft, menu.menu, menu.version, transcript, findings, fields)
-    findings += check_total(cart.total, max_total, menu.menu)
     return Judged(cart, tuple(findings))
 
 

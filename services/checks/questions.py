@@ -28,7 +28,7 @@ OF_WORDS = frozenset(
     readers_differ reading_unsure item_unsaid size_unsaid_value quantity_unsaid option_unsaid vague_name
     heard_but_missing unexplained_words number_unused unclear_which left_open taken_back unclear_split weighed
     said_likewise said_twice nothing_ordered empty_cart""".split()
-) | {"read_otherwise"}  # of an older release (ADR 77)
+) | {"read_otherwise"}  # of an older release (ADR 37)
 
 
 # What was hard to hear of an order that is in no other doubt, and the question that settles it: the customer

@@ -8,10 +8,10 @@ none right says so, and a human looks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from schemas.cart import Amount, CartDraft, Finding
 from schemas.compare import Chosen, LineKey, canonical_draft
+from schemas.decision import Agreement, Readings
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.question import Choice, Question
@@ -23,7 +23,7 @@ from services.checks.judge import doubts_of
 from services.checks.naming import option_name
 from services.checks.price import price_cart
 from services.checks.questions import HEARD, OF_HEARING, OF_WORDS
-from services.checks.two_readers import Verdict, findings_of
+from services.checks.two_readers import findings_of
 from services.reading.language.language import measured
 
 WHICH, RIGHT, NOTHING = "order/which", "order/right", "order/nothing"
@@ -44,7 +44,7 @@ _MOST_SAID = 2
 
 
 def question_about(
-    told: dict[str, Any],
+    readings: Readings,
     draft: CartDraft,
     findings: Sequence[Finding],
     menu: Menu,
@@ -54,16 +54,15 @@ def question_about(
 ) -> Question | None:
     """What would settle the doubt that two readings left; None where only a human can.
 
-    `told` is what the order kept of both readings (`two_readers.py`), `draft` the cart that is proposed.
-    Only carts that the menu allows as they are, without a wish off it, and of a total of `most` minor units
-    or less, are put to a customer. In a language whose readings were not measured nobody is asked of two of
-    them: how often there is a right answer is not known.
+    `draft` is the cart that is proposed. Only carts that the menu allows as they are, without a wish off it,
+    and of a total of `most` minor units or less, are put to a customer. In a language whose readings were not
+    measured nobody is asked of two of them: how often there is a right answer is not known.
     """
-    if not _is_likely(told, menu, ask_at):
+    if not _is_likely(readings, menu, ask_at):
         return None
-    if told["verdict"] == Verdict.VOUCHED and not draft.lines:
+    if readings.agreement is Agreement.CONFIDENT and not draft.lines:
         return _nothing(menu)
-    settled = told["verdict"] in (Verdict.AGREED, Verdict.VOUCHED)
+    settled, other = readings.settled, readings.other
     if settled and not _only_heard_badly(findings):
         return None
     price = _price(draft, menu, most)
@@ -71,31 +70,30 @@ def question_about(
         return None
     if settled:
         return _confirming(HEARD, draft, findings, menu, price)
-    if not told.get("other"):
+    if other is None:
         return _confirming(RIGHT, draft, findings, menu, price)
-    other = CartDraft.model_validate(told["other"])
     its_price = _price(other, menu, most)
     if its_price is not None:
         return which_cart(draft, other, menu, (price, its_price))
     # Where the rules have no doubt, a reader that saw a wish off the menu may have seen more than they.
-    if told["verdict"] == Verdict.DIFFER and _wishes_off(other):
+    if readings.agreement is Agreement.DIFFER and _wishes_off(other):
         return None
     return _confirming(RIGHT, draft, findings, menu, price)
 
 
-def _is_likely(told: dict[str, Any], menu: Menu, ask_at: float) -> bool:
+def _is_likely(readings: Readings, menu: Menu, ask_at: float) -> bool:
     """Whether it is known, and often enough, that a cart which is shown is right."""
-    if told["verdict"] != Verdict.ALONE and not measured(menu.language):
+    if readings.agreement is not Agreement.RULES_ALONE and not measured(menu.language):
         return False
-    return told["verdict"] != Verdict.UNSURE or bool(told["probability"] >= ask_at)
+    return readings.agreement is not Agreement.UNSURE or readings.probability >= ask_at
 
 
-def only_words(told: dict[str, Any], draft: CartDraft, evidence: Evidence) -> bool:
+def only_words(readings: Readings, draft: CartDraft, evidence: Evidence) -> bool:
     """Whether the doubt that two readings left is one to put to the customer, as far as words and menu go;
-    `told` and `draft` as of `question_about`. Not where something of the menu was heard and is in no cart:
+    `draft` as of `question_about`. Not where something of the menu was heard and is in no cart:
     it says nothing against what is there, but may be what was misheard."""
     codes = {found.code for found in doubts_of(draft, evidence.menu, evidence) if found.blocks}
-    return _is_likely(told, evidence.menu, ASK) and codes <= OF_WORDS - {"heard_but_missing"}
+    return _is_likely(readings, evidence.menu, ASK) and codes <= OF_WORDS - {"heard_but_missing"}
 
 
 def _wishes_off(draft: CartDraft) -> bool:
@@ -128,7 +126,7 @@ def _nothing(menu: Menu) -> Question:
 
 
 def with_question(
-    told: dict[str, Any],
+    readings: Readings,
     draft: CartDraft,
     findings: Sequence[Finding],
     menu: Menu,
@@ -137,10 +135,10 @@ def with_question(
     """What was found, and what two readers left in doubt, with the `question` on what it is about; `draft`
     is the cart that is proposed. That it was read once is no doubt more where there is another: somebody
     looks at the cart as it is."""
-    if told["verdict"] == Verdict.ALONE and _is_doubted(findings):
+    if readings.agreement is Agreement.RULES_ALONE and _is_doubted(findings):
         return tuple(findings)
     if question is None or question.id != HEARD:
-        return (*findings, *findings_of(told, menu, question, draft))
+        return (*findings, *findings_of(readings, menu, question, draft))
     asked = next(f for f in findings if f.code in OF_HEARING and f.blocks)
     return tuple(f.model_copy(update={"question": question}) if f is asked else f for f in findings)
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
 
 from schemas import wording
 from schemas.cart import MAX_LINES, CartDraft, Finding
 from schemas.compare import canonical_draft
+from schemas.decision import Agreement, Readings, UnsurePiece
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.question import Question
@@ -41,37 +40,26 @@ MOST_QUOTED = 2
 _OF_LINES = {"readers_differ": "readers_differ_in", "reading_unsure": "reading_unsure_in"}
 
 
-class Verdict(StrEnum):
-    """What the two readers come to."""
-
-    AGREED = "agreed"  # both one cart, and no rule doubts it
-    VOUCHED = "vouched"  # the rules leave it open, and the learned reader is sure enough
-    UNSURE = "unsure"  # the rules leave it open, and the learned reader is not
-    DIFFER = "differ"  # the rules have no doubt, and the learned reader comes to another cart
-    ALONE = "alone"  # two were to read it, and the learned reader did not
-
-
-READ_ONCE: dict[str, Any] = {"text": "", "probability": 0.0, "verdict": Verdict.ALONE.value}
+READ_ONCE = Readings(agreement=Agreement.RULES_ALONE)
 """What an order keeps of its readers where the learned one did not read it and was to."""
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """The cart that is proposed, what the readers come to, and what an order keeps of it."""
+class Compared:
+    """The cart that is proposed, and what the two readers made of the words."""
 
     draft: CartDraft
-    verdict: Verdict
-    told: dict[str, Any]
+    readings: Readings
 
     @property
     def settled(self) -> bool:
         """Whether there is a cart, and the readers leave no doubt about it."""
-        return bool(self.draft.lines) and self.verdict in (Verdict.AGREED, Verdict.VOUCHED)
+        return bool(self.draft.lines) and self.readings.settled
 
 
 def compare(
     reading: Reading, evidence: Evidence, *, sure_at: float = SURE, likely_at: float = LIKELY
-) -> Agreement:
+) -> Compared:
     """Hold the learned reader's cart against what the rules make of the same words."""
     sure = math.exp(reading.logprob) if not reading.overruled else 0.0
     draft, other = with_heard(reading.lines, evidence), None
@@ -79,50 +67,50 @@ def compare(
     guess = ours or guessed(evidence)
     same = guess is not None and canonical_draft(guess) == canonical_draft(draft)
     if ours is not None:
-        verdict = Verdict.AGREED if same else Verdict.DIFFER
+        agreement = Agreement.AGREED if same else Agreement.DIFFER
         if same:
             draft = ours
         else:
             draft, other = (draft, ours) if sure >= likely_at else (ours, draft)
     elif measured(evidence.menu.language) and (sure >= sure_at or (sure >= likely_at and same)):
-        verdict = Verdict.VOUCHED
+        agreement = Agreement.CONFIDENT
     else:
-        verdict, other = Verdict.UNSURE, guess if not same else None
-    told: dict[str, Any] = {"text": reading.text, "probability": round(sure, 4), "verdict": verdict.value}
-    told |= _unsure_of(reading)
-    if other is not None:
-        told["other"] = other.model_dump(mode="json")
-    return Agreement(draft, verdict, told)
+        agreement, other = Agreement.UNSURE, guess if not same else None
+    readings = Readings(
+        agreement=agreement,
+        answer=reading.text,
+        probability=round(sure, 4),
+        unsure=_unsure(reading),
+        other=other,
+    )
+    return Compared(draft, readings)
 
 
-def _unsure_of(reading: Reading) -> dict[str, Any]:
-    """What an order keeps of the numbers and names of which the learned reader was not sure, if any."""
-    unsure = [{"said": piece, "probability": round(p, 2)} for piece, p in reading.pieces if p < DOUBTED]
-    return {"unsure_of": unsure} if unsure else {}
+def _unsure(reading: Reading) -> tuple[UnsurePiece, ...]:
+    """The numbers and names of which the model was not sure."""
+    return tuple(UnsurePiece(text=t, probability=round(p, 2)) for t, p in reading.pieces if p < DOUBTED)
 
 
 def findings_of(
-    told: dict[str, Any], menu: Menu, question: Question | None = None, draft: CartDraft | None = None
+    readings: Readings, menu: Menu, question: Question | None = None, draft: CartDraft | None = None
 ) -> list[Finding]:
-    """What a human is told of two readings that left a doubt, and the customer is asked; `told` is what the
-    order kept, and `draft` the cart that is proposed: where it is not what was read otherwise is quoted."""
-    if told["verdict"] == Verdict.ALONE:
+    """What a human is told of two readings that left a doubt, and the customer is asked; `draft` is the cart
+    that is proposed: where it is not what was read otherwise is quoted."""
+    if readings.agreement is Agreement.RULES_ALONE:
         detail = "Only the rules read this order: the trained reader was not available."
         message = sentences(menu.language)("read_once")
         return [Finding.blocking("read_once", message, question=question, detail=detail)]
-    detail = f"The trained reader is {wording.percent(told['probability'])} sure of its cart."
-    if told.get("unsure_of"):
-        unsure = (
-            f"“{piece['said']}” ({wording.percent(piece['probability'])})" for piece in told["unsure_of"]
-        )
+    detail = f"The trained reader is {wording.percent(readings.probability)} sure of its cart."
+    if readings.unsure:
+        unsure = (f"“{piece.text}” ({wording.percent(piece.probability)})" for piece in readings.unsure)
         detail += f" Least sure of: {', '.join(unsure)}."
-    other = CartDraft.model_validate(told["other"]) if told.get("other") else None
+    other = readings.other
     if other is not None:
         detail += f" It could also be: {wording.drafted(other, menu)}."
-    if told["verdict"] == Verdict.DIFFER:
+    if readings.agreement is Agreement.DIFFER:
         message = _asking("readers_differ", draft, other, menu)
         return [Finding.blocking("readers_differ", message, question=question, detail=detail)]
-    if told["verdict"] == Verdict.UNSURE:
+    if readings.agreement is Agreement.UNSURE:
         message = _asking("reading_unsure", draft, other, menu)
         return [Finding.blocking("reading_unsure", message, question=question, detail=detail)]
     if question is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import socket
@@ -21,6 +22,7 @@ from infra.sql.revisions import TablesUnfit
 from schemas.errors import SaycartError
 from schemas.shops.access import ALL_SCOPES, Access
 from schemas.shops.audit import MAX_CHARS, Actor
+from schemas.writable import one_line
 from services.bootstrap import Container, bootstrap
 from services.desk import Desk
 
@@ -62,6 +64,12 @@ def answer(response: httpx.Response) -> Any:
         f"{response.status_code} {said}{fields}",
         hint=problem.get("hint") or "See the stack's logs.",
     )
+
+
+def shown_json(value: object, *, indent: int | None = None) -> str:
+    """Return `value` as JSON for a terminal: signs that it would act on, or not show, stay escaped."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return "".join(s if s == "\n" or one_line(s) == s else json.dumps(s)[1:-1] for s in text)
 
 
 def operator() -> Actor:

@@ -12,6 +12,7 @@ from schemas import wording
 from schemas.cart import CartLine
 from schemas.order import Order
 from schemas.wording import heard, money, option
+from schemas.writable import one_line
 
 _STATUS_STYLE = {"completed": "green", "needs_review": "yellow"}
 
@@ -19,7 +20,7 @@ _STATUS_STYLE = {"completed": "green", "needs_review": "yellow"}
 def headline(order: Order, label: str = "") -> str:
     """Name, state and what was understood of the recording, as rich markup."""
     style = _STATUS_STYLE.get(order.status, "red")
-    said = order.transcript.text if order.transcript else ""
+    said = one_line(order.transcript.text) if order.transcript else ""
     text = f"“{escape(said)}”" if said.strip() else "[dim]no speech heard[/]"
     return f"[bold]{escape(label or order.id)}[/] [{style}]{order.status.replace('_', ' ')}[/]  {text}"
 

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from schemas.compare import canonical
 from schemas.errors import InputError, SaycartError
 from schemas.lifecycle import StageName, State, advance
@@ -23,6 +25,9 @@ from services.pipeline.ports import Tools
 from services.reading.order import clean
 from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 
+_FILLED = (
+    *("transcript", "evidence", "draft", "cart", "findings", "reasons", "readings", "decision", "error"),
+)
 # Of an error that nobody foresaw: enough to find it.
 MAX_ERROR_CHARS = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -100,8 +105,8 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "findings": [finding.model_dump(mode="json") for finding in order.findings],
         "line_confidence": [line.confidence for line in lines],
         "field_confidence": [line.field_confidence for line in lines],
-        "question": question.model_dump(mode="json") if question else None,
-        "second_cart": (order.engine.get("reader") or {}).get("other"),
+        "question": _document(question),
+        "second_cart": _document(order.readings.other) if order.readings else None,
         "with_noise": heard.with_noise,
         "first_heard": heard.first_heard,
         "witness": heard.witness,
@@ -109,6 +114,10 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "ms": {name: round(sum(ms.get(stage, 0.0) for stage in does), 1) for name, does in _TIMED.items()},
         **failed,
     }
+
+
+def _document(value: BaseModel | None) -> dict[str, Any] | None:
+    return value.model_dump(mode="json") if value is not None else None
 
 
 def _through(
@@ -157,10 +166,6 @@ def _order(row: dict[str, Any], menu: Menu, *, spoken: bool) -> OrderRecord:
 
 
 def _apply(order: OrderRecord, outcome: Outcome) -> OrderRecord:
-    filled = {
-        name: getattr(outcome, name)
-        for name in ("transcript", "evidence", "draft", "cart", "findings", "reasons", "error")
-        if getattr(outcome, name) is not None
-    }
+    filled = {name: getattr(outcome, name) for name in _FILLED if getattr(outcome, name) is not None}
     engine = {**order.engine, **outcome.engine}
     return replace(order, state=advance(order.state, outcome.event), engine=engine, **filled)

@@ -3,12 +3,12 @@ down, and with the menu's words.
 
 A fitted hearing (`Transcriber.transcribe_fitted`) stands where all of its words mean something on the menu
 and its confidence is no doubt; what it leaves open is heard anew with the recogniser's whole context, as if
-it had not been (ADR 74).
+it had not been (ADR 28).
 
 Where the whole hearing is in doubt and there is noise, the recording is heard with that turned down as well,
-and the one stands of which more is understood; with as much, the first (ADR 75).
+and the one stands of which more is understood; with as much, the first (ADR 28).
 
-What was said too quietly for any of these is heard by itself, and a doubt (ADR 78).
+What was said too quietly for any of these is heard by itself, and a doubt (ADR 28).
 
 A recogniser that is given the menu's words ahead of a recording invents orders out of silence and noise. But
 where the first hearing made no sense in one place ("a medium roast double shot marker"), they settle most

@@ -7,7 +7,7 @@ that it bears out keeps the first hearing's confidence: two doubts at once still
 words differ and the rules leave an order open, the learned reader reads the other words too
 (`services/pipeline/borne_out.py`).
 
-A fitted hearing that agrees is enough; one that does not counts for nothing (ADR 74).
+A fitted hearing that agrees is enough; one that does not counts for nothing (ADR 28).
 """
 
 from __future__ import annotations

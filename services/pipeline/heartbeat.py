@@ -1,7 +1,8 @@
 """Keeps an order's lease alive while its stage works, and no longer than the stage may take.
 
 A lease is short, so that the order of a dead worker is free again within seconds. A live worker prolongs it
-every third of its length, until the stage's time limit: past that the stage counts as hung, and the order is
+every third of its length, and looks more often whether the order was cancelled, so that no model goes on
+for nobody. Both end with the stage's time limit: past that the stage counts as hung, and the order is
 free for others. This is the limit that holds where Celery's does nothing, which is on threads.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Protocol
 
@@ -21,12 +23,19 @@ from services.storage.base.records import OrderRecord
 
 log = structlog.get_logger()
 
+LOOK_S = 0.4
+"""Seconds between two looks whether the order is still ours: one read of its row."""
+
 
 class Leases(Protocol):
     """What a heartbeat asks of storage; `OrderStore` has it."""
 
     def renew(self, order: OrderRecord, lease_s: float) -> bool:
         """Hold the order for `lease_s` seconds from now; False when it is no longer ours."""
+        ...
+
+    def holds(self, order: OrderRecord) -> bool:
+        """Whether it is still ours, as one read tells."""
         ...
 
 
@@ -56,7 +65,7 @@ class Heartbeat:
         self._stop.set()
 
     def _beat(self) -> None:
-        while not self._stop.wait(self._lease_s / 3):
+        while self._is_held_until(time.monotonic() + self._lease_s / 3):
             if time.monotonic() >= self._end:
                 log.error("lease.stage_hangs", order_id=self._order.id, version=self._order.version)
                 self._trouble("let_go")
@@ -74,6 +83,16 @@ class Heartbeat:
             self.lost.set()
             log.warning("lease.lost", order_id=self._order.id, version=self._order.version)
             self._trouble("lost")
+
+    def _is_held_until(self, beat: float) -> bool:
+        """Wait for the next beat; False as soon as the stage ended or the order is no longer ours."""
+        while (left := beat - time.monotonic()) > 0:
+            if self._stop.wait(min(left, LOOK_S)):
+                return False
+            with suppress(Exception):  # the beat itself tells of a database that is away
+                if left > LOOK_S and not self._leases.holds(self._order):
+                    return False
+        return True
 
     def _trouble(self, what: str) -> None:
         measures.lease_trouble(STAGES[self._order.state], what)

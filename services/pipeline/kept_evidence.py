@@ -64,7 +64,7 @@ def _restored(order: OrderRecord, menu: MenuVersion) -> Evidence | None:
         return None
     try:
         told = order.evidence["evidence"] | {"menu": menu.menu, "menu_version": menu.version}
-        # What an older release's second reading by rules left in doubt stays in doubt (ADR 77).
+        # What an older release's second reading by rules left in doubt stays in doubt (ADR 37).
         doubted = {"shared": True} if told.get("retold") or told.get("otherwise") else {}
         return Evidence.model_validate(told | doubted)
     except (KeyError, TypeError, ValidationError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from schemas.decision import Policy
 from schemas.lifecycle import State
 from services.engines.ports import CartDecoder, Transcriber
 from services.storage.base.records import MenuVersion
@@ -67,6 +68,16 @@ class Tools:
     """Who is asked for the learned reader; None: the decoder."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""
+
+    def policy(self, *, confirm: bool) -> Policy:
+        """What is accepted without a look, for orders that are to be confirmed or not."""
+        return Policy(
+            asr_threshold=self.asr_threshold,
+            field_threshold=self.field_threshold,
+            max_total=self.max_order_total,
+            max_total_asked=min(self.max_order_total, self.dear_above or self.max_order_total),
+            confirm=confirm,
+        )
 
     def learned_reader(self) -> CartDecoder:
         """Who is asked what the learned reader makes of an order."""

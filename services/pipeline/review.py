@@ -71,7 +71,9 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
         return Outcome(Event.CANCELLED, findings=(), detail=detail)
     draft = order.draft
     if answer.answer in OTHER:
-        draft = CartDraft.model_validate(order.engine["reader"]["other"])
+        if order.readings is None or order.readings.other is None:
+            raise _unknown(question)
+        draft = order.readings.other
     return _priced(Event.ANSWERED, order, draft, menu, detail)
 
 

@@ -10,7 +10,7 @@ order. What each kind of error means is decided here and nowhere else:
                                  recording, too
     retryable                    the order is put back, to be tried again after a jittered wait
     retryable, attempts used up  decode: the alternative decoder, then a human; else a human
-    too much to read             a human, at once, and no failure (ADR 0038)
+    too much to read             a human, at once, and no failure (ADR 3)
     anything else                a human, with the reason; the fault is logged
     database away                a claim is left to the sweeper; a result is held and tried again
     a result is refused          put back as for a fault; with the attempts used up a human, and where that
@@ -55,6 +55,8 @@ from services.storage.orders.store import OrderStore
 log = structlog.get_logger()
 
 T = TypeVar("T")
+# Tries of one stage on errors that are worth a retry.
+ATTEMPTS = 4
 # Seconds. Four tries with waits of up to 5, 10 and 20 outlast the restart of a language model, which takes
 # five seconds and more; from 1 s up they did not, and a killed model sent all that waited for it to review.
 BACKOFF_S, BACKOFF_MOST_S = 5.0, 30.0

@@ -13,23 +13,22 @@ import structlog
 
 from schemas.cart import CartDraft, Finding
 from schemas.compare import canonical_draft
+from schemas.decision import Verdict
 from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, Unreadable
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event, StageName
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
-from schemas.transcript import Transcript
 from schemas.wording import told
-from services.checks.judge import judge_drafted
-from services.checks.one_cart import surely_heard, undoubted_cart, written
+from services.checks.decide import decide
+from services.checks.one_cart import undoubted_cart, written
 from services.checks.tidy import drop_echoes
 from services.checks.triage import doubts
-from services.checks.two_carts import question_about, with_question
-from services.checks.two_readers import READ_ONCE, Verdict, compare, guessed
+from services.checks.two_readers import READ_ONCE, compare, guessed
 from services.engines.ports import Decoded, Reading, Recording, Scored
 from services.hearing.second_hearing import Heard, hear
 from services.hearing.second_recogniser import with_witness
-from services.pipeline.borne_out import BORNE_OUT, READ_ALIKE, other_words
+from services.pipeline.borne_out import other_words
 from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
 from services.pipeline.ports import Tools
 from services.storage.base.records import OrderRecord, Outcome
@@ -141,7 +140,7 @@ def _read_once(outcome: Outcome, tools: Tools) -> Outcome:
     """Mark what no learned reader has read, where two were to."""
     if not tools.two_readings:
         return outcome
-    return replace(outcome, engine={**outcome.engine, "reader": READ_ONCE})
+    return replace(outcome, readings=READ_ONCE)
 
 
 def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
@@ -174,46 +173,24 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     transcript, menu = heard(order), tools.menu(order.shop, order.menu_id, order.menu_version)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    readers, evidence = order.engine.get("reader"), evidence_of(order, menu)
-    judged = judge_drafted(
-        order.draft,
-        menu,
-        transcript,
-        evidence,
-        asr_threshold=tools.asr_threshold,
-        field_threshold=tools.field_threshold,
-        max_total=tools.max_order_total,
-        borne_out=readers is not None and readers.get(BORNE_OUT, False),
-        vouched=readers is not None and readers["verdict"] == Verdict.VOUCHED,
-        words_alone=readers is not None and _words_alone(readers, evidence, transcript, tools),
-    )
-    findings = judged.findings
-    if readers is not None and not (order.confirm and readers["verdict"] == Verdict.ALONE):
-        most = min(tools.max_order_total, tools.dear_above or tools.max_order_total)
-        question = question_about(readers, order.draft, findings, menu.menu, most=most)
-        findings = with_question(readers, order.draft, findings, menu.menu, question)
+    known: tuple[Finding, ...] = ()
     if order.engine.get("settled_check") == DIFFERS:
         sentence = sentences(menu.menu.language)("readers_differ")
         detail = "The language model's check came to a different cart."
-        findings = (*findings, Finding.blocking("settled_differs", sentence, detail=detail))
-    reasons = doubts(transcript, findings, asr_threshold=tools.asr_threshold)
+        known = (Finding.blocking("settled_differs", sentence, detail=detail),)
+    policy = tools.policy(confirm=order.confirm)
+    made = decide(order.draft, transcript, evidence_of(order, menu), order.readings, policy, known=known)
+    decision = made.decision
     settled = Event.PROPOSED if order.confirm else Event.ACCEPTED
     return Outcome(
-        Event.DOUBTED if reasons else settled,
-        cart=judged.cart,
-        findings=findings,
-        reasons=reasons,
+        settled if decision.verdict is Verdict.ACCEPTED else Event.DOUBTED,
+        cart=made.cart,
+        findings=made.findings,
+        reasons=decision.reasons,
+        decision=decision,
         timings={StageName.VALIDATE: time.perf_counter() - started},
-        detail={"reasons": [reason.value for reason in reasons]},
+        detail={"reasons": [reason.value for reason in decision.reasons]},
     )
-
-
-def _words_alone(readers: dict[str, Any], evidence: Evidence, transcript: Transcript, tools: Tools) -> bool:
-    """Whether what two readings left in doubt is what the words mean, and not what was heard."""
-    if readers.get(READ_ALIKE):
-        return True
-    differ = readers["verdict"] == Verdict.DIFFER
-    return differ and surely_heard(evidence, transcript, tools.field_threshold)
 
 
 def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
@@ -259,11 +236,12 @@ def _checked(settled: CartDraft, evidence: Evidence, order: OrderRecord, tools: 
 
 
 def _read_twice(reading: Reading, evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
-    agreement = compare(reading, evidence)
-    told = {**agreement.told, **other_words(agreement, evidence, heard(order), tools)}
+    compared = compare(reading, evidence)
+    second = other_words(compared, evidence, heard(order), tools)
     return Outcome(
         Event.DECODED,
-        draft=agreement.draft,
+        draft=compared.draft,
+        readings=compared.readings.model_copy(update={"second_transcript": second}),
         timings={StageName.DECODE: reading.seconds},
         engine={
             "decoder": reading.engine,
@@ -271,7 +249,6 @@ def _read_twice(reading: Reading, evidence: Evidence, order: OrderRecord, tools:
             "prompt_tokens": reading.prompt_tokens,
             "completion_tokens": reading.completion_tokens,
             "cached_tokens": reading.cached_tokens,
-            "reader": told,
         },
     )
 

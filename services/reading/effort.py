@@ -3,7 +3,7 @@
 A menu may name "tea", "tea tea" and so on, and a transcript say "tea" a thousand times: then each name fits
 at each place and is held against each other, and a worker is gone for minutes. So the loops whose length
 words and menu multiply charge their steps here, before they take them. Steps and not seconds: the same words
-over the same menu are read, or given up, on every machine and however busy it is (ADR 0038).
+over the same menu are read, or given up, on every machine and however busy it is (ADR 3).
 
 A step is one to two microseconds of processor time, so a budget is a second or two.
 """

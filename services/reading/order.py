@@ -9,13 +9,12 @@ decision to the model. `not_on_menu` is always open, so that nothing is forced.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from schemas.cart import MAX_LINES, MAX_QUANTITY
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, SaidNumber
 from schemas.menu import Menu
-from schemas.writable import writable
+from schemas.writable import one_line, writable
 from services.reading.chart.span import Number, Span
 from services.reading.chart.tokens import Utterance, sentences
 from services.reading.effort import ORDER_STEPS, budget
@@ -34,12 +33,11 @@ _ASKED_CHARS = 40
 
 
 def clean(transcript: str) -> str:
-    """One line, single spaces, no control characters: what the prompt shows and `heard` copies from.
+    """One line, single spaces, no control or invisible signs: what the prompt shows and `heard` copies from.
 
     Nor what a model can't write back (`schemas/writable.py`).
     """
-    plain = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]", " ", transcript)
-    return " ".join(writable(plain).split())
+    return " ".join(writable(one_line(transcript)).split())
 
 
 def read_order(transcript: str, menu: Menu, menu_version: int) -> Evidence:

@@ -36,7 +36,7 @@ TUNED = frozenset(json.loads((Path(__file__).parent / "split.json").read_text())
 
 MOST_WRONG = 0.25  # of the words of an order that was heard
 
-Part = Literal["train", "tune", "sealed", "scored", "golden"]
+Part = Literal["train", "tune", "sealed", "held-out", "scored", "golden"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,8 @@ def shops(part: Part) -> list[Shop]:
     """The menus of one part, with their orders, in a fixed order."""
     if part == "sealed":
         return list(_written(TOLD / "sealed"))
+    if part == "held-out":
+        return list(_written(TOLD / "held_out"))
     if part == "tune":
         return [shop for shop in _written(TOLD / "taught") if shop.menu.id in TUNED]
     if part != "train":

@@ -15,23 +15,19 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from schemas.decision import Agreement, Policy, Verdict
 from schemas.evidence import Evidence
-from schemas.shops.access import MAIN_SHOP
 from schemas.transcript import Transcript
-from services.checks.judge import judge_drafted
-from services.checks.questions import open_question
-from services.checks.triage import doubts
-from services.checks.two_carts import ASK, question_about
-from services.checks.two_readers import LIKELY, SURE, Verdict, compare, findings_of
+from services.checks.decide import decide
+from services.checks.two_carts import ASK
+from services.checks.two_readers import LIKELY, SURE, compare
 from services.engines.ports import Reading
 from services.engines.reader.short_mask import short_mask
 from services.evaluation.answering import became
 from services.reading.order import clean, read_order
-from services.storage.base.records import MenuVersion
 from services.training.orders import shops
 from services.training.score import Cart, answers_in, cart_of
 from services.training.through import Recorded
@@ -57,7 +53,7 @@ class Setting:
 
 SETTINGS = (
     Setting(),
-    Setting(math.exp(-0.03), math.exp(-0.3), ask=1.1),  # what ADR 37 had
+    Setting(math.exp(-0.03), math.exp(-0.3), ask=1.1),  # the first pair that shipped
     Setting(math.exp(-0.03), math.exp(-0.3)),
     *(Setting(ask=at) for at in (0.0, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 1.1)),
     *(Setting(sure=math.exp(-at)) for at in (0.02, 0.03, 0.05, 0.1)),
@@ -72,7 +68,6 @@ class Case:
 
     evidence: Evidence
     reading: Reading
-    menu: MenuVersion
     meant: Cart
 
 
@@ -81,37 +76,36 @@ def cases(part: Any, answers: Path) -> Iterator[Case]:
     found = answers_in(answers)
     for shop in shops(part):
         mask = short_mask(shop.menu, shop.names)
-        menu = MenuVersion(MAIN_SHOP, shop.menu, 1, "", datetime(1970, 1, 1, tzinfo=UTC))
         for row in shop.rows:
             if answer := found.get((part, row.id)):
                 evidence = read_order(clean(row.said), shop.menu, 1)
                 reading = Recorded(answer, shop, mask.accepts).read(evidence)
                 assert reading is not None
-                yield Case(evidence, reading, menu, cart_of(row.lines))
+                yield Case(evidence, reading, cart_of(row.lines))
 
 
 def prediction(case: Case, at: Setting) -> dict[str, Any]:
     """What decides of a prediction row, as the stages `decode` and `validate` come to it."""
-    agreed = compare(case.reading, case.evidence, sure_at=at.sure, likely_at=at.likely)
-    told, draft = agreed.told, agreed.draft
-    if agreed.verdict is Verdict.DIFFER and told["probability"] < at.stand:
-        told = told | {"verdict": Verdict.AGREED.value}
+    compared = compare(case.reading, case.evidence, sure_at=at.sure, likely_at=at.likely)
+    readings = compared.readings
+    if readings.agreement is Agreement.DIFFER and readings.probability < at.stand:
+        readings = readings.model_copy(update={"agreement": Agreement.AGREED})
     transcript = Transcript(text=case.evidence.transcript, confidence=1.0)
-    vouched = agreed.verdict is Verdict.VOUCHED
-    judged = judge_drafted(
-        draft, case.menu, transcript, case.evidence,
-        asr_threshold=0.0, field_threshold=0.0, max_total=math.inf, vouched=vouched,  # type: ignore[arg-type]
-    )  # fmt: skip
-    question = question_about(told, draft, judged.findings, case.menu.menu, most=math.inf, ask_at=at.ask)
-    findings = [*judged.findings, *findings_of(told, case.menu.menu, question)]
-    reasons = doubts(transcript, findings, asr_threshold=0.0)
-    asked = open_question(findings, reasons)
+    policy = Policy(
+        asr_threshold=0.0,
+        field_threshold=0.0,
+        max_total=math.inf,
+        max_total_asked=math.inf,
+        ask_from=at.ask,
+    )
+    decided = decide(compared.draft, transcript, case.evidence, readings, policy)
+    decision = decided.decision
     return {
-        "cart": draft.model_dump(mode="json"),
-        "findings": [finding.model_dump(mode="json") for finding in findings],
-        "decision": "review" if reasons else "accept",
-        "question": asked.model_dump(mode="json") if asked else None,
-        "second_cart": told.get("other"),
+        "cart": compared.draft.model_dump(mode="json"),
+        "findings": [finding.model_dump(mode="json") for finding in decided.findings],
+        "decision": "accept" if decision.verdict is Verdict.ACCEPTED else "review",
+        "question": decision.question.model_dump(mode="json") if decision.question else None,
+        "second_cart": readings.other.model_dump(mode="json") if readings.other else None,
     }
 
 

@@ -41,7 +41,7 @@ from schemas.lifecycle import StageName
 from services.bootstrap import Container, bootstrap
 from services.pipeline import counted
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
-from services.pipeline.runner import Runner
+from services.pipeline.runner import ATTEMPTS, Runner
 from services.settings_checks import check_traces
 from services.workers import measuring
 from services.workers.drain import Drain
@@ -103,7 +103,7 @@ def _await_tables(**_: Any) -> None:
 
 @worker_init.connect  # type: ignore[untyped-decorator]
 def _trust_decoder(**_: Any) -> None:
-    """In the main process, before the first order: no work for a server that ignores the mask (ADR 0022)."""
+    """In the main process, before the first order: no work for a server that ignores the mask (ADR 22)."""
     try:
         check_traces(settings())  # here and not in its children, which would be started again and again
     except InputError as error:
@@ -163,7 +163,7 @@ def _start() -> None:
         doorbell=_container.doorbell,
         tools=_container.tools,
         owner=f"{_family(main)}:{os.getpid()}",
-        attempts=settings().stage_attempts,
+        attempts=ATTEMPTS,
         lease_s=settings().stage_lease_s,
     )
     if StageName.TRANSCRIBE in _queues:

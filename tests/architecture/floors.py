@@ -15,11 +15,15 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "schemas": (),
     "infra": (),
     "services.engines.ports": ("schemas",),
-    "services.engines": ("schemas", "infra", "services.engines.ports"),
+    # The tree of a cart's spelling, which every grammar that decodes an order walks.
+    "services.decoding.spelling": ("schemas",),
+    "services.engines": ("schemas", "infra", "services.engines.ports", "services.decoding.spelling"),
     # It starts a server, and knows nothing of what is asked of it.
     "services.engines.servers.embedded": ("schemas", "infra", "services.engines"),
     "services.retrieval": ("schemas",),
-    "services.decoding": ("schemas", "services.engines", "services.retrieval"),
+    "services.decoding": (
+        "schemas", "services.engines", "services.retrieval", "services.decoding.spelling",
+    ),
     "services.storage": ("schemas", "infra"),
     **READING,
     "services.checks": (
@@ -113,10 +117,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         )
     },
     ("services.checks.judge", "services.storage.base.records"): "the stage's outcome, a plain value",
-    (
-        "services.checks.explained",
-        "services.storage.base.records",
-    ): "the menu version that it judges by, as above",
     **{
         (
             f"services.pipeline.{module}",
@@ -143,10 +143,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ): "the record's type, to be asked who holds it",
     ("services.web.staff.review_view", "services.storage.base.records"): "the records' types, to be shown",
     ("services.web.staff.stats", "services.storage.base.records"): "the record's type, to be counted",
-    (
-        "services.training.thresholds",
-        "services.storage.base.records",
-    ): "the menu version that it judges by",
     (
         "services.evaluation.run",
         "services.storage.base.records",

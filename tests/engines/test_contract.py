@@ -175,7 +175,7 @@ def test_the_learned_reader_is_asked_by_its_name(engine: Engine) -> None:
 def test_a_reading_is_the_same_written_freely_and_under_the_mask(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the mask allows anyway it need not hold (ADR 73); llama.cpp is always asked under it."""
+    """What the mask allows anyway it need not hold (ADR 37); llama.cpp is always asked under it."""
     if engine.dialect != "vllm" or not engine.adapter:
         pytest.skip("only vLLM is asked without the mask first")
     decoder, menu = engine.decoder(adapter=engine.adapter, timeout_s=300.0), sample_menu("harbor-coffee")

@@ -13,9 +13,6 @@ TITLES = {
     "boundaries": "`kill -9` at each boundary of each stage and of the accept path",
     "chaos": "random kills, Redis kills, flushes, workers put to sleep",
     "sigstop": "SIGSTOP past the lease, then SIGCONT",
-    "tripled": "every message delivered three times",
-    "claims": "50 claims at once on one order",
-    "keys": "20 posts at once under one key",
     "database_killed": "PostgreSQL killed, away for 10 s",
     "database_cut": "PostgreSQL cut off by the network (namespace, veth down)",
     "redis_cut": "Redis cut off by the network (namespace, veth down)",
@@ -43,23 +40,29 @@ def broken(out: Path) -> list[str]:
 
 
 def write(out: Path) -> None:
-    """Make both files anew from the results."""
+    """Write both files from the results."""
     found = entries(out)
     (out / "report.json").write_text(json.dumps(found, indent=1) + "\n")
+    (out / "report.md").write_text(page(found))
+
+
+def page(found: list[dict[str, Any]]) -> str:
+    """The report as a page: one row a fault and database."""
+    days = sorted({entry["at"][:10] for entry in found})
+    when = " to ".join(dict.fromkeys((days[0], days[-1])))
     lines = [
         "# Faults: what was done to the stack, and what was lost",
         "",
-        "Written by `make chaos` (infra/adr/0021). The judge is the client's ledger of every 202,",
+        f"Written by `make chaos` (ADR 21), {when}. The judge is the client's record of every 202,",
         "compared at the end with the API, the database and the webhook receiver. Short stand-ins take the",
-        "place of Whisper and the language model except where it says otherwise; all else is the product.",
+        "place of Whisper and the language model except where a row says otherwise. Each part's figures,",
+        "command, commit and versions are in [report.json](report.json).",
         "",
         "| fault | database | done | lost | doubled | extra runs | drained / recovered | targets |",
         "|---|---|---|---|---|---|---|---|",
         *(_row(parts) for parts in _series(found)),
-        "",
-        *_runs(found),
     ]
-    (out / "report.md").write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def _series(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -85,12 +88,8 @@ def _row(parts: list[dict[str, Any]]) -> str:
     return f"| {' | '.join(str(cell) for cell in cells)} |"
 
 
-def _part(entry: dict[str, Any]) -> str:
-    return f", part {entry['part']}" if entry["parts"] > 1 else ""
-
-
 def _done(figures: dict[str, Any]) -> str:
-    plain = ("kills", "rounds", "posts", "claims")
+    plain = ("kills", "rounds")
     said = [f"{figures[name]} {name}" for name in plain if name in figures]
     said += [f"at each point {figures[FEWEST]} or more"] if FEWEST in figures else []
     said += [
@@ -111,37 +110,6 @@ def _times(figures: dict[str, Any]) -> str:
     if "drained s" in figures:
         said.append(f"orders {figures['drained s']} s, messages {figures['messages drained s']} s")
     return "; ".join(said)
-
-
-def _runs(found: list[dict[str, Any]]) -> list[str]:
-    """When and on what each part was run. Its figures stand in `report.json` alone: they would be four
-    fifths of the page."""
-    return [
-        "## Runs",
-        "",
-        "Each part's own figures and its command are in [report.json](report.json).",
-        "",
-        "| part | began | form, seed | seconds, cores | commit | on |",
-        "|---|---|---|---|---|---|",
-        *(_run(entry) for entry in found),
-    ]
-
-
-def _run(entry: dict[str, Any]) -> str:
-    versions = ", ".join(f"{name} {number}" for name, number in sorted(entry["versions"].items()))
-    cells = [
-        f"{entry['scenario']} on {entry['database']}{_part(entry)}",
-        entry["at"],
-        f"{entry['form']} at scale {entry['scale']}, {entry['seed']}",
-        f"{entry['seconds']}, {entry['cores']}{_load(entry)}",
-        entry["commit"],
-        f"Linux {entry['kernel']}, Python {entry['python']}" + (f", {versions}" if versions else ""),
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def _load(entry: dict[str, Any]) -> str:
-    return f" at a load of {entry['load average']}" if "load average" in entry else ""
 
 
 def _shown(value: Any) -> str:

@@ -11,9 +11,9 @@ from schemas.menu import Menu, spoken_key
 SYLLABLES = "bra cho del fen gor hip jun kel lom mip nar oxo pil quo ras sut tev ulm vab wex yor zin".split()
 # What breaks quoting, grammars, terminals and tokenizers when it is not treated as text.
 AWKWARD = (
-    '"', '""', "\\", '\\"', "\\n", "\\u0022", "\x00", "\x1b[2J", "\x7f", "\t", "\r\n", "\u2028", "\ufeff",
-    "🍵", "👨‍👩‍👧", "🇫🇷", "é", "e\u0301", "ß", "ﬁ", "中文", "שלום",
-    "\u202eabc\u202c", "مرحبا", "\u200d", "ñ", "½",
+    '"', '""', "\\", '\\"', "\\n", "\\u0022",
+    "🍵", "👨👩👧", "🇫🇷", "é", "e\u0301", "ß", "ﬁ", "中文", "שלום",
+    "مرحبا", "ñ", "½",
     "%llguidance {}", "%regex", '" | "', "/.*/", "(?s:.*)", "{0,5}", "start:", "#{HEARD}", "[]", "{}", "]}",
     '","sku":"', "null", "<|im_end|>", "</s>", "<file_sep>", "<s", "|>", "$",
     "^", "&", "~", "'", "`", "--", "//", "2", "two", "1",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -51,23 +50,6 @@ def test_manifests_fit_the_schemas_of_kubernetes(chart: Rendered, tools_folder: 
     assert [one for manifest in chart.manifests for one in problems(manifest, known)] == []
 
 
-def test_a_slip_is_found(whole: Rendered, tools_folder: Path) -> None:
-    known = kinds(tools_folder / f"kubernetes-{KUBERNETES[-1]}.json")
-    for kind, path in (
-        ("Deployment", "spec.template.spec.containers.0"),
-        ("NetworkPolicy", "spec"),
-        ("PodDisruptionBudget", "spec"),
-        ("ScaledObject", "spec.triggers.0.metadata"),
-        ("ServiceMonitor", "spec.endpoints.0"),
-    ):
-        broken = json.loads(json.dumps(whole.of(kind)[0]))
-        there: Any = broken
-        for step in path.split("."):
-            there = there[int(step) if step.isdigit() else step]
-        there["readynessProbe"] = 1
-        assert any("readynessProbe" in problem for problem in problems(broken, known)), kind
-
-
 def test_the_oldest_helm_makes_the_same(tools_folder: Path, chart: Rendered, case: str) -> None:
     oldest, *_, newest = HELMS
     assert oldest != newest
@@ -102,31 +84,3 @@ def test_alerts_come_as_they_are(whole: Rendered) -> None:
     files = yaml.safe_load((VALUES / "whole.yaml").read_text())["monitoring"]["prometheusRule"]["files"]
     assert rule["spec"] == yaml.safe_load(files["alerts"])
     assert "{{ $labels.instance }}" in json.dumps(rule["spec"])
-
-
-def test_the_projects_own_rules_are_taken(tools_folder: Path) -> None:
-    """As docs/kubernetes.md gives them, from their files."""
-    files = {name: REPOSITORY / "infra" / "prometheus" / f"{name}.yml" for name in ("slo", "alerts")}
-    if not all(file.is_file() for file in files.values()):
-        pytest.skip("infra/prometheus is not of this branch")
-    at = "monitoring.prometheusRule"
-    given = [word for name, file in files.items() for word in ("--set-file", f"{at}.files.{name}={file}")]
-    words = [
-        "template",
-        "shop",
-        str(CHART),
-        "-f",
-        str(VALUES / "smallest.yaml"),
-        "--set",
-        f"{at}.enabled=true",
-    ]
-    text = helm(tools_folder / f"helm-{list(HELMS)[-1]}", *words, *given)
-    made = {
-        one["metadata"]["name"]: one
-        for one in yaml.safe_load_all(text)
-        if one and one["kind"] == "PrometheusRule"
-    }
-    for name, file in files.items():
-        rule = made[f"shop-saycart-{name}"]
-        assert rule["spec"] == yaml.safe_load(file.read_text())
-        assert problems(rule, {}) == []

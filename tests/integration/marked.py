@@ -20,6 +20,7 @@ from sqlalchemy import MetaData, select
 from infra.observability.telemetry import configure_logging
 from infra.sql.database import Database
 from schemas.cart import CartDraft, Finding
+from schemas.decision import Agreement, Readings
 from schemas.errors import AudioDamaged, DecodeInvalid
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
@@ -129,7 +130,8 @@ class Marked:
             Event.BROKE,
             error=error,
             findings=(Finding.blocking("x", WORD, detail=WORD),),
-            engine={"reader": {"text": SAID, "verdict": "unsure", "probability": 0.5}, "decoder": "d"},
+            engine={"decoder": "d", "note": SAID},
+            readings=Readings(agreement=Agreement.UNSURE, answer=SAID, probability=0.5),
             detail={"question": WORD, "code": "internal"},
         )
         self.works.orders.commit(order, found)
@@ -175,7 +177,7 @@ def places(database: Database, word: str = WORD) -> set[str]:
     found, tables = set(), MetaData()
     with database.everywhere().read() as session:
         tables.reflect(session.connection())
-        assert {"orders", "audit_log", "review_tallies", "removals", "menus"} <= set(tables.tables)
+        assert {"orders", "audit_log", "removals", "menus"} <= set(tables.tables)
         for table in tables.tables.values():
             for row in session.execute(select(table)).mappings():
                 found |= {f"{table.name}.{name}" for name, value in row.items() if word in str(value).lower()}

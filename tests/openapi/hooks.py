@@ -33,7 +33,7 @@ RULES = (
     ("invalid_input", "metadata", "depth, number and size in bytes have no keyword"),
     ("invalid_input", "`(cart|reject)` ", "which fields go with which decision"),
     ("invalid_input", "reads the same|language", "one of the menu's own"),
-    ("invalid_input", "should be a valid integer", "JSON Schema takes 2.0 for one, our readers do not"),
+    ("invalid_input", "must be a whole number", "JSON Schema takes 2.0 for one, our readers do not"),
     ("invalid_input", "printable characters", "no pattern says what is printable"),
     ("invalid_input", "needs a person", "a key that reviews needs an account, the caller's own"),
     ("idempotency_mismatch", "", "the key was used for another order before"),

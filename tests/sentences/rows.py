@@ -11,7 +11,7 @@
 required and leaves nothing open; with `settled = false` one of them leaves something open.
 `end`: "accepted" (nobody looks at it) or "doubt" (a human does). Without it, either will do.
 `wrong`: what the rules accept in the place of `cart`, without a doubt: only the learned reader can tell
-(ADR 77). A rule that mends it takes the key away.
+(ADR 37). A rule that mends it takes the key away.
 `unexplained`: words, at least, that nothing accounts for. `evidence`: marks of the evidence that are set, or
 are not. `why`: what the row is there for, where its file does not say it.
 """

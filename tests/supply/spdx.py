@@ -1,6 +1,6 @@
 """From what packages say of their licence to SPDX, and whether that licence is one that we take.
 
-ADR 42 has the reasons. Nothing is guessed: words that are in no table here give `UNKNOWN`, which is refused.
+ADR 9 has the reasons. Nothing is guessed: words that are in no table here give `UNKNOWN`, which is refused.
 """
 
 from __future__ import annotations

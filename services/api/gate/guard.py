@@ -2,7 +2,7 @@
 
 uvicorn closes a kept connection that is idle, and each byte ends that wait. So nothing in it ends a head that
 comes byte by byte, a body that goes on after it was answered, or an answer that is not read. Bodies that a
-route reads have their own deadline (`pace.py`). See ADR 40.
+route reads have their own deadline (`pace.py`).
 """
 
 from __future__ import annotations

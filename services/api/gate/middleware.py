@@ -20,8 +20,9 @@ from schemas.errors import SaycartError
 from services.api import problems
 from services.api.gate.origin import HSTS, Own
 from services.api.gate.pace import Pace, Paced
+from services.api.gate.rates import counted
 from services.api.metrics import Metrics
-from services.api.problems import RequestRefused
+from services.api.problems import LOGGED_CHARS, RequestRefused
 
 if TYPE_CHECKING:
     from infra.observability.otlp import Serving
@@ -32,6 +33,8 @@ _SANE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,63}", re.ASCII)
 _BODILESS = frozenset({"GET", "HEAD"})
 # Asked all day by machines; a line for each would bury the orders.
 _QUIET = frozenset({"/livez", "/readyz", "/metrics", "/metrics/database"})
+# What anybody may fetch without a limit, and so write no lines by.
+_UNLIMITED = ("/static/", "/problems/", "/docs", "/openapi.json")
 # Where orders come in, by an integration and from a page, and what says that one was accepted.
 _ACCEPTS = {("POST", "/v1/orders"): 202, ("POST", "/orders"): 303}
 
@@ -83,9 +86,10 @@ class Gate:
                 if refused is None:
                     await self.app(scope, paced, marked)
                 else:
-                    await problems.response(Request(scope), refused)(scope, receive, marked)
+                    told = await counted(Request(scope), refused)
+                    await problems.response(Request(scope), told)(scope, receive, marked)
             except Exception:
-                log.exception("request.failed", method=scope["method"], path=scope["path"])
+                log.exception("request.failed", method=scope["method"], path=_logged(scope))
                 if status:
                     raise  # half an answer is out; only cutting the connection is honest now
                 fault = problems.response(Request(scope), SaycartError("unforeseen"))
@@ -108,14 +112,20 @@ class Gate:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         self.metrics.saw(scope["method"], _route(scope), status, seconds)
-        if scope["path"] not in _QUIET:
+        if scope["path"] not in _QUIET and not (status < 400 and scope["path"].startswith(_UNLIMITED)):
             log.info(
                 "request.done",
-                method=scope["method"],
-                path=scope["path"],
+                method=scope["method"][:LOGGED_CHARS],
+                path=_logged(scope),
                 status=status,
                 ms=round(seconds * 1000, 1),
             )
+
+
+def _logged(scope: Scope) -> str:
+    """Return the path as far as a log line has it: a long one would push other lines out of the log."""
+    path: str = scope["path"]
+    return path[:LOGGED_CHARS]
 
 
 def _route(scope: Scope) -> str:

@@ -6,7 +6,7 @@ they let in within that time; the limits keep waiting times sane, and nothing le
 
 Where a process comes to store orders late, too little is left of the machine or the database, and each order
 more that it takes in makes all of them later, until clients give up on what is stored in the end. So it
-refuses some at once instead (ADR 82).
+refuses some at once instead.
 """
 
 from __future__ import annotations

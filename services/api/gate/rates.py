@@ -1,9 +1,9 @@
 """Limits a minute: of requests and bytes, by key, shop, page, order and address.
 
-Counted where the caller becomes known and before anything dear is done for them (ADR 45): who shows nothing
+Counted where the caller becomes known and before anything dear is done for them: who shows nothing
 by address, at once; who shows a key by that key, after the one look-up that tells whose it is. A wrong key
-counts for its address, apart from everything else. Nothing else is limited here: not probes, not files of
-ours, not what answers from memory.
+counts for its address, apart from everything else, and so does what no route answers. Nothing else is limited
+here: not probes, not files of ours, not what answers from memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from infra.rates import WINDOW_S, Counts
 from infra.settings import Settings
-from schemas.errors import TooManyRequests
+from schemas.errors import SaycartError, TooManyRequests
 from services.api.deps import address
 
 Found = TypeVar("Found")
@@ -154,6 +154,15 @@ async def by_address(request: Request) -> None:
         TooManyRequests: too many came from there.
     """
     await rates_of(request).count(("address", address(request)))
+
+
+async def counted(request: Request, refusal: SaycartError) -> SaycartError:
+    """Count a request that no route answers for its address; return `refusal`, or that too many came."""
+    try:
+        await by_address(request)
+    except TooManyRequests as error:
+        return error
+    return refusal
 
 
 def pays(request: Request, payers: Iterable[Payer]) -> None:

@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from schemas import errors
@@ -96,7 +97,7 @@ def problem(code: str) -> HTMLResponse:
     """What a problem type means and how to mend it."""
     title = TITLES.get(code)
     if title is None:
-        raise errors.NotFound("No such problem type.", hint="They are listed at /docs.")
+        raise HTTPException(404)  # counted as any address that leads nowhere
     hint = next((cls.hint for cls in _tree(errors.SaycartError) if cls.code == code), None)
     again = "yes, the same request may work later" if code in _RETRYABLE else "no, fix the request first"
     inner = (

@@ -25,7 +25,7 @@ from schemas.errors import DecodeCancelled, MaskedBusy
 from schemas.masked import MAX_TEXT_CHARS, MaskedAnswer, MaskedRequest, MaskedTask, MaskedTasks
 from services.api.deps import disconnected
 from services.api.gate.access import AsksMasked
-from services.api.gate.bodies import read_json, takes, validated
+from services.api.gate.bodies import read_model, takes
 from services.api.metrics import Metrics
 
 router = APIRouter(prefix="/v1/masked", tags=["masked"])
@@ -111,7 +111,7 @@ def task(name: str, box: AsksMasked) -> MaskedTask:
 async def ask(name: str, request: Request, box: AsksMasked) -> MaskedAnswer:
     """One whole answer of the task's form about a text, or an error; nothing is streamed, nothing is stored,
     and nothing is asked twice."""
-    asked = validated(MaskedRequest, await read_json(request, MAX_BODY_BYTES))
+    asked = await read_model(request, MaskedRequest, MAX_BODY_BYTES)
     known = await run_in_threadpool(lambda: box.masked.one(name))
     hands: Hands = request.app.state.masked
     called_off = threading.Event()

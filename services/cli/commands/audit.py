@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -11,12 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from schemas.errors import NotFound
-from schemas.shops.audit import Entry, Head, canonical
+from schemas.shops.audit import Head
 from services.cli.client import opened, told
 from services.cli.commands.replay import seconds
 
 app = typer.Typer(no_args_is_help=True)
-Shop = Annotated[str | None, typer.Option("--shop", help="only this shop; default: all")]
+Shop = Annotated[str | None, typer.Option("--shop", help="one shop's log; default: all")]
 
 
 @app.command("list")
@@ -37,7 +36,7 @@ def list_(
         start = _start(since)
         if json:
             for entry in box.audit.entries(shop=shop, action=action, since=start):
-                typer.echo(canonical(_members(entry)))
+                typer.echo(entry.line)
             return
         table = Table("entry", "at (UTC)", "who", "from", "what", "object", "before → after", box=None)
         for entry in box.audit.newest(limit, shop=shop, action=action, since=start):
@@ -57,7 +56,8 @@ def list_(
 
 @app.command()
 def head(shop: Shop = None) -> None:
-    """Print each chain's newest entry; keep it where the database's owner can't change it."""
+    """Print the newest entry of each shop with a digest of all up to it, to be kept where this database's
+    owner can't change it."""
     with told(), opened() as box:
         for one in box.audit.heads(shop):
             typer.echo(str(one))
@@ -70,17 +70,15 @@ def verify(
         list[str] | None, typer.Option("--head", help="a line that `audit head` printed earlier; repeatable")
     ] = None,
 ) -> None:
-    """Verify every chain from its first entry; exit with 1 if one is broken."""
+    """Look for gaps from the first entry on, and for heads that no longer match; ends with 1 where there is
+    one."""
     with told() as console, opened() as box:
         noted = [Head.parse(text) for text in head or ()]
         found = box.audit.verify(shop, noted)
         if shop is not None and not any(one.head.seq or one.fault for one in found):
-            raise NotFound(
-                f"No entries for the shop {shop!r}", hint="`saycart audit head` shows every chain."
-            )
+            raise NotFound(f"No entry of a shop {shop!r}", hint="`saycart audit head` shows every shop's.")
         for one in found:
-            gone = f"; {one.erased} decisions erased" if one.erased else ""
-            verdict = f"broken: {one.fault}" if one.fault else f"whole{gone}"
+            verdict = f"broken: {one.fault}" if one.fault else "whole"
             console.print(
                 f"{one.head.shop_id}: {one.head.seq} entries, {verdict}", markup=False, soft_wrap=True
             )
@@ -88,11 +86,6 @@ def verify(
             console.print("No entries yet")
         if any(one.fault for one in found):
             raise typer.Exit(1)
-
-
-def _members(entry: Entry) -> dict[str, object]:
-    """What is hashed, and the hash."""
-    return {name: value for name, value in asdict(entry).items() if value is not None}
 
 
 def _start(since: str | None) -> datetime | None:

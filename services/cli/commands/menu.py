@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 from rich.console import Console
@@ -13,7 +14,7 @@ from infra.settings import settings
 from schemas.errors import InputError, InvalidMenu
 from schemas.menu import Menu
 from services.bootstrap import Container
-from services.cli.client import answer, api, told
+from services.cli.client import answer, api, shown_json, told
 
 app = typer.Typer(no_args_is_help=True)
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="menu document (JSON)")]
@@ -30,7 +31,7 @@ def import_(
         document = _document(file)
         menu_id = document["id"]
         with api(url) as client:
-            response = client.put(f"/v1/menus/{menu_id}", json=document)
+            response = client.put(f"/v1/menus/{quote(menu_id, safe='')}", json=document)
             summary = answer(response)
         for note in summary.get("notes", ()):  # none from an older server
             _say(console, note["pointer"], note["detail"])
@@ -62,7 +63,7 @@ def check(file: File) -> None:
 def export(menu_id: str, url: Url = None) -> None:
     """Print a menu document, as it can be imported again."""
     with told(), api(url) as client:
-        typer.echo(json.dumps(answer(client.get(f"/v1/menus/{menu_id}")), indent=2, ensure_ascii=False))
+        typer.echo(shown_json(answer(client.get(f"/v1/menus/{menu_id}")), indent=2))
 
 
 def _say(console: Console, path: str, sentence: str) -> None:
@@ -71,9 +72,16 @@ def _say(console: Console, path: str, sentence: str) -> None:
 
 def _document(file: Path) -> dict[str, Any]:
     """The JSON of a file that at least has an `id`; raises InputError."""
+    hint = "A menu is a JSON document, such as `saycart menu export ID` prints."
     try:
-        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        document["id"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file} is not a menu document: {error!r}") from None
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise InputError(f"{file.name} is not a menu: it is not text in UTF-8", hint=hint) from None
+    except json.JSONDecodeError as error:
+        place = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        raise InputError(f"{file.name} is not a menu: not JSON: {place}", hint=hint) from None
+    except RecursionError:
+        raise InputError(f"{file.name} is not a menu: it is nested too deep", hint=hint) from None
+    if not isinstance(document, dict) or not isinstance(document.get("id"), str):
+        raise InputError(f"{file.name} is not a menu: it has no `id`", hint=hint)
     return document

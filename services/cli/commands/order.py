@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +13,7 @@ from rich.markup import escape
 
 from schemas.lifecycle import SETTLED, STATUS
 from schemas.order import Order
-from services.cli.client import answer, api, told
+from services.cli.client import answer, api, shown_json, told
 from services.cli.receipt import cart_table, doubts, headline
 
 _SETTLED = {STATUS[state] for state in SETTLED}
@@ -33,7 +32,7 @@ def order(
         for made in sent:
             done = _follow(client, made) if wait else made
             if as_json:
-                typer.echo(json.dumps(done, ensure_ascii=False))
+                typer.echo(shown_json(done))
             elif wait:
                 _show(console, done)
             else:

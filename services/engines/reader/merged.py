@@ -2,7 +2,7 @@
 
 llama.cpp takes an adapter beside a model. But what it is fast at is not what the small model's weights come
 as: four bits with a least value for each block (Q4_1). Worked in, the layers are kept in eight bits (Q8_0),
-which lose next to nothing of what was learned, and a pass takes half the time (ADR 86). The rest is copied.
+which lose next to nothing of what was learned, and a pass takes half the time (ADR 69). The rest is copied.
 
 https://github.com/ggml-org/llama.cpp/tree/master/gguf-py reads, rounds and writes.
 

@@ -5,7 +5,7 @@ for these requests alone. Its answer is checked against the mask like any other,
 logarithmic probability of the whole answer, and how many of its tokens the mask chose against the model.
 
 vLLM is asked without the mask first: an answer that the mask allows as it is needs no mask, and brings its
-scores along. The others, a few in a hundred, are asked again under it (ADR 73). llama.cpp's servers tell the
+scores along. The others, a few in a hundred, are asked again under it (ADR 37). llama.cpp's servers tell the
 scores beside the mask, which costs them a hundredth of a token, so there it is always on.
 
 Cost, on 2 CPU threads with the 1.5B model and the menu cached: 30 ms a token of the question, 95 ms a token

@@ -40,6 +40,10 @@ from services.engines.servers.llama_server import KEY_ENV, OPENMP_ENV
 log = structlog.get_logger()
 
 LARGEST_BYTES = 4_000_000
+MOST_CONNECTIONS = 64
+"""Connections at once, each with a thread of its own; more are closed unread."""
+SILENT_S = 20.0
+"""Seconds that a client may send nothing, or take nothing, before its connection is closed."""
 """Of a request: the largest menu and its grammar take less than one."""
 
 
@@ -94,7 +98,23 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], reader: Any, key: str) -> None:
         self.reader, self.key = reader, key
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__(address, Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: a client that went away is none of ours, and other faults were answered and logged."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -103,6 +123,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     # Head and body go out together: the body would wait 40 ms for the head to be acknowledged.
     wbufsize = 2**16
+    timeout = SILENT_S
     server: Server
 
     def do_GET(self) -> None:
@@ -117,8 +138,8 @@ class Handler(BaseHTTPRequestHandler):
             self._say(HTTPStatus.OK, [{"id": 0, "path": reader.adapter, "scale": 1.0}])
 
     def do_POST(self) -> None:
-        body = self._body()
-        if body is None or not self._may():
+        # The key first: who has none may not have megabytes read.
+        if not self._may() or (body := self._body()) is None:
             return
         if self.path != "/v1/chat/completions":
             self._fail(HTTPStatus.NOT_FOUND, f"There is no {self.path}")
@@ -152,6 +173,7 @@ class Handler(BaseHTTPRequestHandler):
         shown = self.headers.get("authorization", "").removeprefix("Bearer ")
         if not key or hmac.compare_digest(shown.encode(), key.encode()):
             return True
+        self.close_connection = True  # its body was not read
         self._fail(HTTPStatus.UNAUTHORIZED, "The key is missing or wrong")
         return False
 

@@ -162,7 +162,7 @@ class Llama:
             )
         params = self._c.llama_context_default_params()
         params.n_ctx, params.n_batch, params.n_ubatch, params.n_seq_max = context, batch, batch, 1
-        # Its flash attention takes a CPU longer than the plain one, and is no nearer to the model (ADR 86).
+        # Its flash attention takes a CPU longer than the plain one, and is no nearer to the model (ADR 69).
         params.flash_attn = _OFF
         params.n_outputs_max = params.n_outputs_max_per_seq = batch
         params.n_threads = params.n_threads_batch = threads

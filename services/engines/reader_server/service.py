@@ -2,7 +2,7 @@
 
 Of a request it takes `messages`, `grammar`, `max_tokens`, and `prediction`, OpenAI's field for an answer that
 is largely known (https://platform.openai.com/docs/guides/predicted-outputs). With `check` a smaller model's
-word is enough that the answer is the prediction (ADR 85); else the reader answers. It is greedy. Beside the
+word is enough that the answer is the prediction (ADR 69); else the reader answers. It is greedy. Beside the
 text it tells of each token how likely the model held it without the mask, as llama.cpp's server does with
 `logprobs`, those of a prediction included, which that server leaves out.
 

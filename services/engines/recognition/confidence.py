@@ -18,7 +18,7 @@ no table gets `fallback`, the lowest of all tables less a tenth, so that it asks
 
 A key that ends in `+fitted` is of hearings in a window of the recording's own length (`encoded.py`); where it
 has none there are no such hearings. One that ends in `+menu-words` is of second hearings that took the place
-of a first one (`tests/bench/hearing/calibrate_hinted.py`, ADR 79).
+of a first one (`tests/bench/hearing/calibrate_hinted.py`, ADR 28).
 
 `agreements` holds, for a pair of recognisers, how many orders were right of those that both came to by
 themselves (`services/hearing/second_recogniser.py`), by how sure the first was: a row is

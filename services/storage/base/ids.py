@@ -10,7 +10,7 @@ import base64
 import binascii
 import secrets
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 
 from schemas.errors import InputError
 
@@ -30,7 +30,7 @@ def cursor_after(at: datetime, key: str) -> str:
 
 
 def parse_cursor(cursor: str) -> tuple[datetime, str]:
-    """Time and id that `cursor_after` was given.
+    """Return the time, in UTC, and the id that `cursor_after` was given.
 
     Raises:
         InputError: not one of our cursors.
@@ -41,7 +41,8 @@ def parse_cursor(cursor: str) -> tuple[datetime, str]:
         at = datetime.fromisoformat(stamp)
         if at.tzinfo is None or not key.isprintable():
             raise ValueError
-    except (ValueError, binascii.Error):
+        at = at.astimezone(UTC)
+    except (ValueError, OverflowError, binascii.Error):  # too large: year 1 or 9999 with an offset
         raise InputError(
             "This is no page cursor", hint="Pass `next_cursor` of the page before as it is."
         ) from None

@@ -12,6 +12,7 @@ import structlog
 from pydantic import BaseModel, ValidationError
 
 from schemas.cart import Cart, CartDraft, Finding
+from schemas.decision import Decision, Readings
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.order import OrderError
@@ -54,6 +55,8 @@ def order_of(row: OrderRow) -> OrderRecord:
         cart=_model(Cart, row.cart),
         findings=tuple(f for finding in _items(row.findings) if (f := _model(Finding, finding)) is not None),
         reasons=_reasons(row.reasons),
+        readings=_model(Readings, row.readings),
+        decision=_model(Decision, row.decision),
         error=_model(OrderError, row.error),
         metadata=_shown(row.metadata_),
         timings=_numbers(row.timings),
@@ -77,6 +80,8 @@ def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
         "evidence": outcome.evidence,
         "draft": document_of(outcome.draft),
         "cart": document_of(outcome.cart),
+        "readings": document_of(outcome.readings),
+        "decision": document_of(outcome.decision),
         "error": document_of(outcome.error),
     }
     if outcome.findings is not None:
@@ -147,6 +152,12 @@ def words_of(row: OrderRow) -> str:
     """What the order's customer said, without reading each word of it; empty where nothing can be told."""
     said = (_document(row.transcript) or {}).get("text")
     return said if isinstance(said, str) else ""
+
+
+def allergy_of(row: OrderRow) -> str | None:
+    """Return the message of the order's finding that an allergy or a diet was spoken of."""
+    found = (_model(Finding, finding) for finding in _items(row.findings))
+    return next((one.message for one in found if one is not None and one.code == "allergy_said"), None)
 
 
 def cart_of(document: Any) -> Cart | None:

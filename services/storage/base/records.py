@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from schemas.cart import Cart, CartDraft, Finding
+from schemas.decision import Decision, Readings
 from schemas.errors import InputError
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
@@ -80,6 +81,8 @@ class OrderRecord:
     cart: Cart | None = None
     findings: tuple[Finding, ...] = ()
     reasons: tuple[ReviewReason, ...] = ()
+    readings: Readings | None = None
+    decision: Decision | None = None
     error: OrderError | None = None
     metadata: dict[str, Any] | None = None
     timings: dict[str, float] = field(default_factory=dict)
@@ -114,6 +117,8 @@ class Outcome:
     cart: Cart | None = None
     findings: tuple[Finding, ...] | None = None
     reasons: tuple[ReviewReason, ...] | None = None
+    readings: Readings | None = None
+    decision: Decision | None = None
     error: OrderError | None = None
     timings: dict[str, float] = field(default_factory=dict)
     engine: dict[str, Any] = field(default_factory=dict)
@@ -147,10 +152,12 @@ class ReviewRecord:
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """One undecided review as the queue shows it, with the words and the menu of its order."""
+    """One undecided review as the queue shows it, with the words and the menu of its order; `allergy` says
+    in a sentence that the customer spoke of one, or of a diet."""
 
     review: ReviewRecord
     words: str
+    allergy: str | None
     menu_id: str
     spoken: bool
 
@@ -191,7 +198,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What reviewers decided in some hours, counted. Times are in seconds, down to two digits."""
+    """What reviewers decided in some hours, counted. Times are in whole seconds."""
 
     by_hour: Counter[datetime]
     actions: Counter[str]

@@ -55,7 +55,7 @@ class StaffChallengeRow(Base):
 
 
 class StaffDeviceRow(Base):
-    """A browser in which an account has signed in before: see ADR 39."""
+    """A browser in which an account has signed in before: see ADR 12."""
 
     __tablename__ = "staff_devices"
     __table_args__ = (Index("ix_staff_devices_staff", "staff_id"),)

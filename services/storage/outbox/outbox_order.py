@@ -1,4 +1,4 @@
-"""Which message of an order may go: the first to its endpoint that is neither delivered nor dead (ADR 50).
+"""Which message of an order may go: the first to its endpoint that is neither delivered nor dead.
 
 `due_at` says when a message is to be looked at next: once its wait or its lease is over. Only the first open
 message of an order to an endpoint has one, so that a claim finds what is due by an index, and passes by

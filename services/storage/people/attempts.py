@@ -2,7 +2,7 @@
 
 An attempt by a stranger counts against its address, against its name, and more strictly against both
 together. One from a device that the name has signed in from before counts against that device alone, so that
-nobody who guesses from elsewhere, or from the same café's network, keeps its owner out (ADR 39). Each attempt
+nobody who guesses from elsewhere, or from the same café's network, keeps its owner out (ADR 12). Each attempt
 is counted before it is looked at, and taken back when it was right: guesses sent side by side are counted
 each. Names that nobody has are counted as all others.
 """

@@ -24,7 +24,7 @@ from services.storage.people.attempts import Attempts
 from services.storage.people.sessions import end_sessions, existing, held, named
 
 MAX_NAME_CHARS = 80
-MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 10, 200
+MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 12, 200
 NO_PASSWORD = ""
 """In place of a hash, where no password lets anybody in."""
 

@@ -48,8 +48,19 @@ def engine(document: Any) -> dict[str, Any]:
     }
     counted = _only(document, _COUNTED).items()
     kept |= {name: number for name, number in counted if isinstance(number, int | float)}
-    reader = _only(_only(document, ("reader",)).get("reader"), ("probability", "verdict"))
-    return kept | ({"reader": reader} if reader else {})
+    return kept
+
+
+def readings(document: Any) -> dict[str, Any] | None:
+    """How two readings stood to one another; neither the model's answer nor any cart."""
+    kept = _only(document, ("agreement", "probability", "second_transcript"))
+    return kept if "agreement" in kept else None
+
+
+def decision(document: Any) -> dict[str, Any] | None:
+    """Where the order went, by codes and figures; sentences and the question quote what was said."""
+    kept = _only(document, ("verdict", "reasons", "basis"))
+    return kept if "verdict" in kept else None
 
 
 def detail(document: Any) -> dict[str, Any]:

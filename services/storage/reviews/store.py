@@ -1,7 +1,7 @@
 """Reviews: the queue in front of a human. One reviewer holds one review, for the length of a lease.
 
 An order above a set value needs two people: what the first decides stands and waits, and counts once another
-decides the same. A second who decides otherwise leaves a decision standing in turn (ADR 0013).
+decides the same. A second who decides otherwise leaves a decision standing in turn (ADR 13).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from schemas.shops.audit import Actor
 from services.storage.audit.reviews import told_decision
 from services.storage.base.changes import move, reading, swap, writing
 from services.storage.base.ids import cursor_after, parse_cursor
-from services.storage.base.mapping import columns_of, order_of, review_of, words_of
+from services.storage.base.mapping import allergy_of, columns_of, order_of, review_of, words_of
 from services.storage.base.records import OrderRecord, Outcome, Queue, QueueEntry, ReviewRecord
 from services.storage.base.scoping import database_of, of_shop, owned
 from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
@@ -81,6 +81,7 @@ class ReviewStore:
                 QueueEntry(
                     review=review_of(review),
                     words=words_of(order),
+                    allergy=allergy_of(order),
                     menu_id=order.menu_id,
                     spoken=order.audio_key is not None,
                 )

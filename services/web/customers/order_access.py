@@ -21,7 +21,7 @@ from services.api.deps import address, container
 from services.api.gate.access import asking, check, desk, of_anybody
 from services.api.gate.origin import is_https
 from services.api.gate.rates import by_address, rates_of
-from services.api.routes.links import capability, opened_by
+from services.api.routes.links import LINK_S, capability, opened_by
 from services.desk import Desk
 from services.web.pages import PageRoute, go
 from services.web.staff import staff
@@ -36,7 +36,7 @@ def hand_over(request: Request, answer: Response, shop: str, order_id: str) -> R
     """Give the browser the capability for an order."""
     box = container(request)
     token, path = capability(box, shop, order_id), f"/orders/{order_id}"
-    return _keep(request, answer, ORDER_COOKIE, token, box.settings.order_link_s, path)
+    return _keep(request, answer, ORDER_COOKIE, token, LINK_S, path)
 
 
 def visitor_name(request: Request) -> str:

@@ -22,7 +22,7 @@ from services.bootstrap import Container
 from services.web.pages import Fields, Form, PageRoute, go, page
 from services.web.staff.leaving import provider_name, signed_out
 from services.web.staff.line import in_line
-from services.web.staff.staff import COOKIE, ENROL, Enrolling, Signed, SignedIn, read_cookie
+from services.web.staff.staff import COOKIE, ENROL, IDLE_S, Enrolling, Signed, SignedIn, read_cookie
 from services.web.staff.visits import OF_PROVIDER, visit_of
 
 router = APIRouter(prefix="/account", include_in_schema=False, route_class=PageRoute)
@@ -157,7 +157,7 @@ def _page(
 ) -> Response:
     own, settings = staff.session, box.settings
     shown: dict[str, Any] = {
-        "sessions": box.sessions.list(own.staff_id, settings.staff_idle_s),
+        "sessions": box.sessions.list(own.staff_id, IDLE_S),
         "own": own,
         "codes_left": box.second_steps.codes_left(own.staff_id) if own.second_step else 0,
         "required": settings.staff_totp == "required",

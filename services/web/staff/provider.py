@@ -28,7 +28,7 @@ from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, problem_page
 from services.web.staff.leaving import leave, own_address
 from services.web.staff.sign_in import entered
-from services.web.staff.staff import drop_cookie, read_cookie, safe_next, set_cookie
+from services.web.staff.staff import SESSION_S, drop_cookie, read_cookie, safe_next, set_cookie
 from services.web.staff.visits import OF_PROVIDER, visit_of
 
 log = structlog.get_logger(__name__)
@@ -117,7 +117,7 @@ async def _come_in(
         store.enter,
         Identity.told(told.claims, settings.oidc_claim),
         visit,
-        settings.staff_session_s,
+        SESSION_S,
         id_token=told.id_token,
         counted=counted,
         by=partial(acting, request),

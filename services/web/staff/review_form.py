@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from schemas.cart import CartDraft, ItemLine, OptionDraft
+from schemas.field_problems import sentence
 from schemas.menu import Menu
 from services.web.pages import Form
 
@@ -61,7 +62,8 @@ def draft_of(lines: tuple[Line, ...]) -> Read:
         for found in error.errors(include_url=False):
             where = found["loc"]
             index = where[1] if len(where) > 1 and isinstance(where[1], int) else -1
-            problems.setdefault(index, []).append(f"{_label(where)}: {found['msg']}")
+            text = sentence(found["type"], found["msg"], found.get("ctx", {}))
+            problems.setdefault(index, []).append(f"{_label(where)}: {text}")
         return Read(lines, None, problems)
 
 

@@ -23,6 +23,7 @@ from services.web.staff.line import in_line
 from services.web.staff.staff import (
     COOKIE,
     HOME,
+    SESSION_S,
     Enrolling,
     drop_cookie,
     read_cookie,
@@ -59,7 +60,7 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
     name, after = fields.get("name"), safe_next(fields.get("next"))
     # Not `get`, which strips: a password may begin with a space.
     password = (fields.all("password") or [""])[0]
-    visit, lasting_s = visit_of(request, name), box.settings.staff_session_s
+    visit, lasting_s = visit_of(request, name), SESSION_S
     form = {"template": "staff/sign_in.html", "next": after, "name": name}
     try:
         got = await in_line(request, lambda: box.sign_ins.by_password(name, password, visit, lasting_s))
@@ -86,7 +87,7 @@ def ask_code(request: Request, box: Wired, next: str = HOME) -> Response:
 async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Response:
     """Check the code. Its cookie is SameSite=Strict, so no other site's form gets here with it."""
     token, after = read_cookie(request, STEP_COOKIE), safe_next(fields.get("next"))
-    code, lasting_s = fields.get("code"), box.settings.staff_session_s
+    code, lasting_s = fields.get("code"), SESSION_S
     name = await run_in_threadpool(box.sign_ins.halfway, token)
     visit = visit_of(request, name or "")
     form = {"template": "staff/code.html", "next": after}
@@ -120,7 +121,7 @@ async def entered(
         await run_in_threadpool(box.sessions.end, old)
     log.info("staff.signed_in", staff=name)
     answer = go(request, after)
-    set_cookie(request, answer, COOKIE, got.token, box.settings.staff_session_s, "lax")
+    set_cookie(request, answer, COOKIE, got.token, SESSION_S, "lax")
     remember_device(request, answer, name if device is None else device, got.device)
     return answer
 

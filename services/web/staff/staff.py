@@ -28,6 +28,8 @@ from services.desk import Desk
 from services.web.pages import is_fragment, read_form
 
 HOME, ENROL = "/review", "/account/second-step"
+# How long a sign-in lasts at most, and unused; a page that only refreshes itself does not use it.
+SESSION_S, IDLE_S = 43_200.0, 7_200.0
 COOKIE = "saycart_session"
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
 POLL_HEADER = "x-saycart-poll"
@@ -140,10 +142,13 @@ def csrf_of(token: str) -> str:
 
 
 def safe_next(wanted: str) -> str:
-    """Where to go after signing in: a path of ours, whatever the address bar was made to say."""
-    parts = urlsplit(wanted)
+    """Return `wanted` if it is a path on this site that a header can carry, else the staff's home page."""
+    try:
+        parts = urlsplit(wanted)
+    except ValueError:  # such as `//[`
+        return HOME
     ours = not parts.scheme and not parts.netloc and wanted.startswith("/") and wanted[1:2] not in ("/", "\\")
-    return wanted if ours and wanted.isprintable() else HOME
+    return wanted if ours and wanted.isascii() and wanted.isprintable() else HOME
 
 
 def read_cookie(request: Request, name: str) -> str:
@@ -201,7 +206,7 @@ def _asking(request: Request) -> SignedIn | None:
     box = container(request)
     # What a page asks for by itself every few seconds says nothing about whether anybody sits before it.
     used = POLL_HEADER not in request.headers
-    session = box.sessions.of(token, box.settings.staff_idle_s, used=used)
+    session = box.sessions.of(token, IDLE_S, used=used)
     if session is None:
         return None
     return SignedIn(session.name, csrf_of(token), session, desk(request, session.access))

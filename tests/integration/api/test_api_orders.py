@@ -153,17 +153,6 @@ def test_twenty_at_once_with_one_key_make_one_order(own_world: World) -> None:
     assert sum(own_world.parts.orders.counts().values()) == 1
 
 
-def test_a_long_poll_returns_when_the_order_settles(world: World) -> None:
-    order_id = world.text()["id"]
-    timer = threading.Timer(0.4, lambda: world.advance(order_id, Event.DOUBTED, reasons=()))
-    timer.start()
-    started = time.monotonic()
-    order = world.http.get(f"/v1/orders/{order_id}?wait=20").json()
-    assert order["status"] == "needs_review"
-    assert order["review"]["status"] == "open"
-    assert 0.3 < time.monotonic() - started < 5
-
-
 def test_a_long_poll_ends_at_its_time_with_what_is(world: World) -> None:
     order_id = world.text()["id"]
     started = time.monotonic()

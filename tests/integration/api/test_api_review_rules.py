@@ -36,18 +36,6 @@ def proposed(world: World) -> str:
     return str(world.http.get(f"/v1/orders/{order_id}").json()["review"]["id"])
 
 
-def test_renewing_a_live_claim_only(world: World) -> None:
-    review_id = proposed(world)
-    expect_problem(act(world, review_id, "renew", reviewer="ada"), 409, "conflict")
-    held = act(world, review_id, "claim", reviewer="ada").json()
-    renewed = act(world, review_id, "renew", reviewer="ada").json()
-    assert renewed["version"] == held["version"]
-    assert renewed["lease_until"] > held["lease_until"]
-    found = expect_problem(act(world, review_id, "renew", reviewer="bob"), 409, "conflict")
-    assert found["review"]["claimed_by"] == "ada"
-    expect_problem(act(world, "rev_none", "renew", reviewer="ada"), 404, "not_found")
-
-
 def test_a_dear_order_waits_for_a_second_person(world: World) -> None:
     review_id = proposed(world)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -123,24 +121,6 @@ def test_decisions_with_bad_fields(world: World, body: dict[str, Any], pointer: 
     _, review_id = world.doubted()
     found = expect_problem(act(world, review_id, "decision", **body), 422, "invalid_input")
     assert pointer in [error["pointer"] for error in found["errors"]]
-
-
-def test_one_of_twenty_wins_a_claim(own_world: World) -> None:
-    _, review_id = own_world.doubted()
-    gate = threading.Barrier(20)
-
-    def claim(number: int) -> httpx.Response:
-        who = own_world.bearing(f"r{number}")
-        with httpx.Client(base_url=own_world.url, timeout=40, headers=who) as http:
-            gate.wait()
-            return http.post(f"/v1/reviews/{review_id}/claim", json={})
-
-    with ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(claim, range(20)))
-    won = [answer for answer in answers if answer.status_code == 200]
-    assert len(won) == 1
-    for lost in (answer for answer in answers if answer.status_code != 200):
-        assert expect_problem(lost, 409, "conflict")["review"]["claimed_by"] == won[0].json()["claimed_by"]
 
 
 def test_claiming_again_renews_and_releasing_frees(world: World) -> None:

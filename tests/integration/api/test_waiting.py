@@ -6,7 +6,6 @@ Where a notice must be what wakes them, the fallback is put off beyond the test'
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -113,21 +112,6 @@ def test_a_change_of_the_review_alone_wakes_who_knows_the_order(told: World) -> 
         answer = poll.result(SOON_S)
     assert answer.status_code == 200
     assert answer.json()["review"]["claimed_by"] == "ada"
-
-
-def test_each_event_reaches_its_stream(told: World) -> None:
-    order_id = told.text()["id"]
-    seen = list[str]()
-    with told.http.stream("GET", f"/v1/orders/{order_id}/events", timeout=SOON_S) as stream:
-        for line in stream.iter_lines():
-            if not line.startswith("event: "):
-                continue
-            seen.append(line.removeprefix("event: "))
-            # Each is only made once the one before has come.
-            next_one = {"transcribed": Event.READ, "read": Event.DECODED, "decoded": Event.ACCEPTED}
-            if seen[-1] in next_one:
-                threading.Timer(0.2, told.advance, (order_id, next_one[seen[-1]])).start()
-    assert seen == ["received", "transcribed", "read", "decoded", "accepted"]
 
 
 def test_many_who_wait_for_one_order_look_once(told: World) -> None:

@@ -7,7 +7,6 @@ import math
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import pytest
@@ -15,7 +14,6 @@ from pydantic import BaseModel, Field
 
 from schemas.errors import (
     AnswerRefused,
-    DecodeCancelled,
     DecodeInvalid,
     DecodeTruncated,
     EngineError,
@@ -24,14 +22,12 @@ from schemas.errors import (
     UnmaskableSchema,
 )
 from services.engines.decoding.completion import MOST_ASKED
-from services.engines.decoding.decoder import PROBE_WORD
-from services.engines.decoding.servers import Servers
 from services.engines.ports import Sampling
 from services.masked.bounds import Bounds
 from services.masked.call import answer, masked
 from services.masked.output import output_type
 from tests.masked_tasks import TICKET, WORD, Ticket
-from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, staged_server
+from tests.servers.staged_server import Answer, StagedServer, completion, staged_server
 
 GOOD = '{"priority":"high","needs_human":true,"note":"call Mrs. Abernathy"}'
 REFUSED = '{"priority":"high","needs_human":false,"note":"call Mrs. Abernathy"}'
@@ -145,24 +141,6 @@ def test_what_can_not_be_masked_is_never_asked(server: StagedServer) -> None:
     assert answer(bounded, CHAT, engine=server.decoder()).value == Letter(text="dear")
 
 
-def test_a_call_that_is_called_off_lets_the_server_go(server: StagedServer) -> None:
-    begun, called_off = threading.Event(), threading.Event()
-
-    def slow(body: dict[str, Any]) -> Answer:
-        begun.set()
-        server.gone.wait(20)
-        return completion(GOOD)
-
-    server.answer = slow
-    with ThreadPoolExecutor(1) as pool:
-        work = pool.submit(masked, Ticket, CHAT, engine=server.decoder(), called_off=called_off)
-        assert begun.wait(20)
-        called_off.set()
-        with pytest.raises(DecodeCancelled):
-            work.result(20)
-    assert server.gone.wait(5), "the server was left to decode for nobody"
-
-
 def test_a_call_has_a_time_of_its_own(server: StagedServer) -> None:
     def slow(body: dict[str, Any]) -> Answer:
         server.gone.wait(20)
@@ -239,13 +217,3 @@ def test_scores_have_what_is_left_of_the_calls_time(server: StagedServer) -> Non
 def test_an_answer_that_can_not_be_scored_is_still_an_answer(server: StagedServer) -> None:
     found = answer(TICKET.output, CHAT, engine=server.decoder(), score=True)
     assert (found.value.priority, found.probability) == ("high", None)
-
-
-def test_several_servers_stand_in_for_each_other(server: StagedServer) -> None:
-    """A server is proved before its first answer; one that is away is not waited for."""
-    server.answer = lambda body: completion(PROBE_WORD if is_probe(body) else GOOD)
-    with staged_server(lambda body: (503, b"")) as away:
-        servers = Servers([away.decoder(timeout_s=5.0), server.decoder(timeout_s=5.0)], patience_s=5.0)
-        for _ in range(2):
-            assert masked(Ticket, CHAT, engine=servers).priority == "high"
-    assert sum(map(is_probe, server.bodies)) == 1

@@ -56,19 +56,6 @@ def test_the_command_tells_an_error_in_words(command: Any, server: StagedServer)
     assert command("ticket", "").exit_code == 1
 
 
-def test_the_command_waits_no_longer_than_the_call_may_take_and_says_so(
-    command: Any, server: StagedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    came, go_on = held(server)
-    monkeypatch.setattr("services.cli.commands.masked.BESIDE_S", -settings().masked_timeout_s + 0.3)
-    late = command("ticket", SAID)
-    assert came.acquire(timeout=1)
-    go_on.set()
-    assert late.exit_code == 1
-    assert "did not answer" in late.stderr
-    assert "Traceback" not in late.stderr
-
-
 def test_the_command_answers_without_a_stack(
     server: StagedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

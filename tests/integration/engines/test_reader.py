@@ -72,7 +72,7 @@ def test_it_reads_what_the_decode_server_reads_whatever_is_expected(
         assert (ours.text, ours.lines, ours.overruled) == (theirs.text, theirs.lines, theirs.overruled)
         assert ours.completion_tokens == theirs.completion_tokens
         assert ours.prompt_tokens == theirs.prompt_tokens
-        # Batches of another size, and another kind of attention, round otherwise (ADR 86).
+        # Batches of another size, and another kind of attention, round otherwise (ADR 69).
         assert ours.logprob == pytest.approx(theirs.logprob, abs=0.25)
         for read in (ours, theirs):
             assert [piece for piece, _ in read.pieces] == list(pieces(read.text).values())

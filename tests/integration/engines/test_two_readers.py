@@ -13,6 +13,7 @@ from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.cart import CartDraft, Severity
 from schemas.compare import canonical_draft
+from schemas.decision import Agreement, Readings, Verdict
 from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.lifecycle import State
@@ -51,7 +52,10 @@ def test_a_settled_order_that_both_read_alike_completes(world: Works) -> None:
     assert order.state is State.COMPLETED
     assert order.draft is not None
     assert canonical_draft(order.draft) == canonical_draft(RIGHT)
-    assert order.engine["reader"] == {"text": SAME, "probability": 0.5, "verdict": "agreed"}
+    assert order.readings == Readings(agreement=Agreement.AGREED, answer=SAME, probability=0.5)
+    assert order.decision is not None
+    assert order.decision.verdict is Verdict.ACCEPTED
+    assert order.decision.basis.cart_probability == 0.5
     assert world.types(order.id) == ["received", "transcribed", "read", "decoded", "accepted"]
 
 
@@ -121,7 +125,8 @@ def test_open_orders_alone_are_read_where_that_is_set(world: Works) -> None:
     settled = world.until_settled(world.typed())
     assert settled.engine == {"decoder": "none: settled"}
     strange = world.until_settled(world.typed(STRANGE))
-    assert strange.engine["reader"]["verdict"] == "vouched"
+    assert strange.readings is not None
+    assert strange.readings.agreement is Agreement.CONFIDENT
 
 
 def test_who_reads_may_be_another_server_and_is_told_which_cart_to_expect(world: Works) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from schemas.shops.access import Role
 from services.storage.people import attempts
 from services.storage.people.attempts import WIDE
 from services.web.staff.provider import CALLBACK
@@ -53,17 +52,6 @@ def test_a_role_is_renewed_at_each_sign_in_and_ends_with_the_group(
     assert "Daniel" not in [one.name for one in world.parts.staff.list()]
 
 
-def test_a_name_that_is_taken_is_nobody_elses(world: World, provider: OidcProvider) -> None:
-    world.parts.staff.add("Gil", PASSWORD)
-    provider.knows("gil-1", preferred_username="Gil", groups=["leads"])
-    with browser(world) as http:
-        refused(come_back(http, provider, "gil-1"), 403, "There is an account Gil already")
-        world.parts.provider_accounts.invite("Gil", provider.url, subject="gil-1", by=TESTER)
-        assert come_back(http, provider, "gil-1").status_code == 303
-    (gil,) = (one for one in world.parts.staff.list() if one.name == "Gil")
-    assert (gil.role, gil.provider) == (Role.MANAGER, "bound")
-
-
 def test_a_disabled_account_stays_out(world: World, provider: OidcProvider) -> None:
     provider.knows("hal-1", preferred_username="Hal", groups=["baristas"])
     with browser(world) as http:
@@ -71,24 +59,6 @@ def test_a_disabled_account_stays_out(world: World, provider: OidcProvider) -> N
         world.parts.staff.disable("Hal")
         assert http.get("/review").status_code == 303
         refused(come_back(http, provider, "hal-1"), 403, "is shut")
-
-
-def test_by_default_nobody_is_made_an_account(invited: World, provider: OidcProvider) -> None:
-    world = invited
-    with browser(world) as http:
-        refused(come_back(http, provider, "bob-1"), 403, "Nobody here has invited you")
-        world.parts.staff.add("Ann", None)
-        world.parts.provider_accounts.invite("Ann", provider.url, email="Ann@Example.com", by=TESTER)
-        provider.lie = lambda claims: {**claims, "email_verified": False}
-        refused(come_back(http, provider, "ann-1"), 403, "Nobody here has invited you")
-        provider.lie = None
-        assert come_back(http, provider, "ann-1").status_code == 303
-        # From now on it is the subject that counts: the address may be given to somebody else.
-        provider.knows("ann-2", email="ann@example.com", email_verified=True)
-        refused(come_back(http, provider, "ann-2"), 403, "Nobody here has invited you")
-        provider.knows("ann-1", email="ann.new@example.com", email_verified=True)
-        assert come_back(http, provider, "ann-1").status_code == 303
-        provider.knows("ann-1", preferred_username="Ann", email="ann@example.com", email_verified=True)
 
 
 def test_a_password_may_be_for_those_alone_who_are_not_bound(invited: World, provider: OidcProvider) -> None:

@@ -65,14 +65,6 @@ def from_many(sign_ins: SignIns, name: str = "Ann") -> None:
         sign_ins.by_password(name, PASSWORD, Visit("203.0.113.99"), HOUR_S)
 
 
-@pytest.mark.parametrize("name", ["Ann", "nobody"])
-def test_guessing_from_one_place_has_to_wait(sign_ins: SignIns, name: str) -> None:
-    guess(sign_ins, name=name, times=NARROW.free)
-    with pytest.raises(TooManyAttempts) as refused:
-        sign_ins.by_password(name, PASSWORD, HERE, HOUR_S)
-    assert 0 < refused.value.wait_s <= 300
-
-
 def test_who_guesses_from_one_place_keeps_nobody_out_elsewhere(sign_ins: SignIns) -> None:
     """One guess a second under one name kept its owner out; here they come from a new device even."""
     guess(sign_ins, times=NARROW.free)
@@ -191,21 +183,6 @@ def test_right_ones_side_by_side_leave_nothing_behind(
     ends = race(12, lambda n: sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S))
     assert {type(end) for end in ends} == {Entered}
     assert rows(database) == 0
-
-
-def test_few_are_hashed_at_once_and_the_rest_are_told(
-    sign_ins: SignIns, race: Any, monkeypatch: pytest.MonkeyPatch, database: Database
-) -> None:
-    hasher = cheap(monkeypatch, pause_s=0.3)
-    ends = race(40, lambda n: sign_ins.by_password("Ann", WRONG, Visit(f"198.51.100.{n}"), HOUR_S))
-    told = Counter(type(end) for end in ends)
-    assert hasher.most == AT_ONCE
-    assert told[SignInBusy] >= 1
-    # By name strangers may guess so often; who was told to come again has not guessed.
-    assert told[type(None)] == hasher.all <= BY_NAME.free
-    with database.read() as session:
-        counted = session.execute(text("SELECT sum(attempts) FROM sign_in_attempts")).scalar_one()
-    assert counted == 3 * hasher.all
 
 
 def test_a_known_device_has_places_in_the_line_of_its_own(

@@ -51,17 +51,6 @@ def unused_for(database: Database, seconds: int) -> None:
         session.execute(update(StaffSessionRow).values(used_at=ago))
 
 
-def test_a_session_begins_and_ends(sessions: SessionStore, database: Database) -> None:
-    token = enter(database).token
-    session = found(sessions, token)
-    assert (session.name, session.address, session.browser) == ("Ann", "192.0.2.1", "Firefox on Linux")
-    assert session.second_step is False
-    assert sessions.of(token + "x", HOUR_S) is None
-    sessions.end(token)
-    assert sessions.of(token, HOUR_S) is None
-    sessions.end(token)
-
-
 def test_neither_password_nor_token_is_stored(sessions: SessionStore, database: Database) -> None:
     entered = enter(database)
     with database.read() as session:
@@ -92,15 +81,6 @@ def test_a_session_that_nobody_uses_ends(sessions: SessionStore, database: Datab
     assert sessions.list(_ann(database), HOUR_S) == []
 
 
-def test_use_puts_the_end_off_and_a_poll_does_not(sessions: SessionStore, database: Database) -> None:
-    token = enter(database).token
-    unused_for(database, 3000)
-    before = found(sessions, token, used=False).used_at
-    assert found(sessions, token, used=False).used_at == before
-    found(sessions, token)
-    assert (found(sessions, token).used_at - before).total_seconds() >= 3000
-
-
 def test_use_is_noted_once_a_minute(sessions: SessionStore, database: Database) -> None:
     token = enter(database).token
     written: list[str] = []
@@ -121,22 +101,6 @@ def test_use_is_noted_once_a_minute(sessions: SessionStore, database: Database) 
         assert len(written) == 1
     finally:
         event.remove(database._engine, "before_cursor_execute", note)
-
-
-def test_ones_own_sessions_are_listed_and_ended(sessions: SessionStore, database: Database) -> None:
-    StaffStore(database).add("Bob", PASSWORD)
-    got = SignIns(database).by_password("Bob", PASSWORD, HERE, HOUR_S)
-    assert isinstance(got, Entered)
-    old, new = enter(database).token, enter(database, Visit("2001:db8::1", "Safari on iPhone")).token
-    listed = sessions.list(_ann(database), HOUR_S)
-    assert [one.browser for one in listed] == ["Safari on iPhone", "Firefox on Linux"]
-    assert {one.id for one in listed} == {found(sessions, old).id, found(sessions, new).id}
-    # Somebody else's can't be ended from here.
-    sessions.end_one(_ann(database), found(sessions, got.token).id)
-    found(sessions, got.token)
-    sessions.end_one(_ann(database), found(sessions, old).id)
-    assert sessions.of(old, HOUR_S) is None
-    found(sessions, new)
 
 
 def test_signing_out_everywhere_forgets_devices_too(sessions: SessionStore, database: Database) -> None:

@@ -82,6 +82,9 @@ class Beats:
             raise step
         return step
 
+    def holds(self, order: OrderRecord) -> bool:
+        return True
+
 
 def test_a_heartbeat_outlives_the_databases_absence_and_any_fault(world: Works) -> None:
     beats = Beats([GONE, ValueError("a fault of ours"), True])
@@ -95,6 +98,14 @@ def test_a_heartbeat_ends_when_the_order_is_lost(world: Works) -> None:
     with Heartbeat(beats, held(world), lease_s=0.03, limit_s=60) as beat:
         until(beat.lost.is_set)
         assert beats.asked == 2
+
+
+def test_a_heartbeat_sees_a_cancelled_order_long_before_its_next_beat(world: Works) -> None:
+    order = held(world)
+    with Heartbeat(world.orders, order, lease_s=30, limit_s=60) as beat:
+        assert not beat.lost.wait(1), "ours, and looked at twice"
+        world.orders.cancel(order.id)
+        assert beat.lost.wait(2), "a beat is ten seconds away"
 
 
 def test_a_hung_stage_loses_its_order_at_its_limit(world: Works) -> None:

@@ -254,19 +254,6 @@ def test_cancel(orders: OrderStore, database: Database) -> None:
         orders.commit(worked_on, Outcome(Event.DECODED))
 
 
-def test_cancel_withdraws_the_review(orders: OrderStore, database: Database) -> None:
-    reviews = ReviewStore(database, "main")
-    order = order_in(orders, State.IN_REVIEW)
-    review = reviews.by_order(order.id)
-    assert review is not None
-    held = reviews.claim(review.id, "ann", 60)
-    orders.cancel(order.id)
-    after = reviews.get(review.id)
-    assert (after.status, after.claimed_by, after.version) == ("withdrawn", None, held.version + 1)
-    with pytest.raises(Conflict):
-        reviews.claim(review.id, "ann", 60)
-
-
 def test_a_doubt_opens_a_review(orders: OrderStore, database: Database) -> None:
     reviews = ReviewStore(database, "main")
     order = order_in(orders, State.DECODED)
@@ -339,20 +326,3 @@ def test_pages_are_stable_while_orders_come_in(orders: OrderStore) -> None:
             break
     assert seen == made[::-1]
     assert cursor is None
-
-
-def test_pages_by_status(orders: OrderStore) -> None:
-    by_state = {state: order_in(orders, state).id for state in PATHS}
-    page, cursor = orders.page(status="processing", cursor=None, limit=2)
-    rest, end = orders.page(status="processing", cursor=cursor, limit=2)
-    wanted = [by_state[state] for state in (State.DECODED, State.READ, State.TRANSCRIBED)]
-    assert [order.id for order in (*page, *rest)] == wanted
-    assert end is None
-    with pytest.raises(InputError, match="No status 'done'"):
-        orders.page(status="done", cursor=None, limit=2)
-
-
-@pytest.mark.parametrize("cursor", ["", "x", "!!!!", "é", "bm90IGEgY3Vyc29y", "MjAyNi0wMS0wMQ", "A" * 10_000])
-def test_a_cursor_of_somebody_else(orders: OrderStore, cursor: str) -> None:
-    with pytest.raises(InputError):
-        orders.page(status=None, cursor=cursor, limit=2)

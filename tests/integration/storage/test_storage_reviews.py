@@ -10,7 +10,7 @@ import pytest
 
 from infra.sql.database import Database
 from schemas.cart import Cart, MenuRef
-from schemas.errors import Conflict, InputError, NotFound, StaleState
+from schemas.errors import Conflict, StaleState
 from schemas.lifecycle import Event, State
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
@@ -57,25 +57,6 @@ def decide(reviews: ReviewStore, review: ReviewRecord, reviewer: str, outcome: O
     )
 
 
-def test_claim_renew_release(reviews: ReviewStore, doubt: Any) -> None:
-    review = doubt()
-    held = reviews.claim(review.id, "ann", 60)
-    assert (held.status, held.claimed_by, held.version) == ("claimed", "ann", 2)
-    assert held == reviews.get(review.id)
-    renewed = reviews.claim(review.id, "ann", 120)
-    assert renewed.version == held.version
-    assert renewed.lease_until is not None
-    assert held.lease_until is not None
-    assert renewed.lease_until > held.lease_until
-    for act in (reviews.release, lambda r, who: reviews.claim(r, who, 60)):
-        with pytest.raises(Conflict, match="ann holds"):
-            act(review.id, "bob")
-    free = reviews.release(review.id, "ann")
-    assert (free.status, free.claimed_by, free.lease_until, free.version) == ("open", None, None, 3)
-    assert reviews.release(review.id, "ann") == free
-    assert reviews.claim(review.id, "bob", 60).claimed_by == "bob"
-
-
 def test_a_lapsed_claim_is_taken_over(reviews: ReviewStore, doubt: Any) -> None:
     held = reviews.claim(doubt().id, "ann", 0)
     with pytest.raises(Conflict, match="do not hold"):
@@ -86,21 +67,6 @@ def test_a_lapsed_claim_is_taken_over(reviews: ReviewStore, doubt: Any) -> None:
         decide(reviews, held, "ann")
     with pytest.raises(Conflict, match="bob holds"):
         reviews.claim(held.id, "ann", 60)
-
-
-@pytest.mark.parametrize("review_id", ["rev_none", ""])
-def test_unknown_reviews(reviews: ReviewStore, review_id: str) -> None:
-    for act in (
-        lambda: reviews.get(review_id),
-        lambda: reviews.claim(review_id, "ann", 60),
-        lambda: reviews.release(review_id, "ann"),
-        lambda: reviews.decide(
-            review_id, reviewer="ann", version=1, action="approve", reason=None, outcome=APPROVE, by=TESTER
-        ),
-    ):
-        with pytest.raises(NotFound):
-            act()
-    assert reviews.by_order("ord_none") is None
 
 
 def test_decide_moves_the_order_too(orders: OrderStore, reviews: ReviewStore, doubt: Any) -> None:
@@ -187,20 +153,3 @@ def test_decision_against_cancellation(
         state, status = orders.get(held.order_id).state, reviews.get(held.id).status
         assert (state, status) in {(State.COMPLETED, "decided"), (State.CANCELLED, "withdrawn")}
         assert {type(end) for end in ends if isinstance(end, Exception)} == {Conflict}
-
-
-def test_the_longest_waiting_come_first(reviews: ReviewStore, doubt: Any) -> None:
-    made = [doubt().id for _ in range(5)]
-    reviews.claim(made[1], "ann", 60)
-    reviews.claim(made[2], "ann", 0)
-    decide(reviews, reviews.claim(made[3], "ann", 60), "ann")
-
-    page, cursor = reviews.list(limit=2, cursor=None, include_claimed=True)
-    late = doubt().id
-    rest, end = reviews.list(limit=9, cursor=cursor, include_claimed=True)
-    assert [review.id for review in (*page, *rest)] == [made[0], made[1], made[2], made[4], late]
-    assert end is None
-    free, _ = reviews.list(limit=9, cursor=None, include_claimed=False)
-    assert [review.id for review in free] == [made[0], made[2], made[4], late]
-    with pytest.raises(InputError):
-        reviews.list(limit=9, cursor="nonsense", include_claimed=True)

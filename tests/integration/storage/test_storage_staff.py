@@ -64,21 +64,9 @@ def test_a_new_password_ends_sessions(staff: StaffStore, database: Database) -> 
     assert signed_in(database, enter(database, "another long one"))
 
 
-def test_ones_own_new_password_ends_the_others(staff: StaffStore, database: Database) -> None:
-    ann = staff.add("Ann", PASSWORD)
-    kept, other = enter(database), enter(database)
-    own = SessionStore(database).of(kept, HOUR_S)
-    assert own is not None
-    staff.change_password(ann.id, "another long one", keeping=own.id)
-    assert signed_in(database, kept)
-    assert not signed_in(database, other)
-    with pytest.raises(InputError):
-        staff.change_password(ann.id, "short", keeping=own.id)
-
-
 @pytest.mark.parametrize(
     ("name", "password"),
-    [("", PASSWORD), ("x" * 81, PASSWORD), ("a\nb", PASSWORD), ("Ann", "short"), ("Ann", "x" * 201)],
+    [("", PASSWORD), ("x" * 81, PASSWORD), ("a\nb", PASSWORD), ("Ann", "eleven char"), ("Ann", "x" * 201)],
 )
 def test_unfit_names_and_passwords(staff: StaffStore, name: str, password: str) -> None:
     with pytest.raises(InputError):

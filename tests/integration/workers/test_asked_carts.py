@@ -9,6 +9,7 @@ import pytest
 
 from infra.blobs.folder import BlobFolder
 from schemas.compare import canonical_draft
+from schemas.decision import Agreement, Readings
 from tests.integration import api_world
 from tests.integration.api_world import World, expect_problem
 from tests.integration.engines.test_two_readers import OTHER, SAME, STRANGE, reading
@@ -107,7 +108,9 @@ def test_what_was_asked_is_erased_with_the_words(world: World, works: Works) -> 
     answer(world, order, "yes")
     assert world.http.delete(f"/v1/orders/{order['id']}/data").status_code < 300
     kept = works.orders.get(order["id"])
-    assert kept.engine["reader"] == {"probability": 0.7, "verdict": "unsure"}
+    assert kept.readings == Readings(agreement=Agreement.UNSURE, probability=0.7)
+    assert kept.decision is not None
+    assert (kept.decision.question, kept.decision.doubts) == (None, ())
     assert "asked" not in works.orders.events(order["id"])[-1].detail
 
 

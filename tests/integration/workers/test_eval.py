@@ -103,24 +103,6 @@ def test_a_bad_row_is_a_row_of_the_report_and_ends_nothing(works: Works) -> None
     assert "JSONDecodeError" in page
 
 
-def test_a_run_goes_on_where_it_stopped(works: Works) -> None:
-    assert works.run().returncode == 0
-    first = works.rows()
-    # Cut off in the middle of the second whole row, as a killed run leaves it.
-    lines = works.out.read_text().splitlines()
-    marked = {**first["one"], "transcript": "from the first start"}
-    works.out.write_text("\n".join([lines[0], json.dumps(marked), lines[5][:30]]))
-    again = works.run()
-    assert again.returncode == 0, again.stderr
-    assert "done before" in again.stdout
-    assert "1 of 4 orders" in again.stdout.replace("\n", " ")
-    rows = works.rows()
-    assert rows.keys() == first.keys()
-    assert rows["one"]["transcript"] == "from the first start"
-    assert works.figures()["about"]["rows_of_an_earlier_start"] == 1
-    assert works.figures()["exact_carts"] == 3
-
-
 def test_a_run_that_is_killed_comes_to_what_an_uncut_one_does(tmp_path: Path) -> None:
     """Killed while a decode server keeps it waiting for the row in the middle, and started again."""
     # Six that need no model, one that does, six more; and a bad one among them.

@@ -12,8 +12,9 @@ import pytest
 
 from schemas.cart import ItemLine
 from schemas.compare import canonical_draft
+from schemas.decision import Agreement, UnsurePiece
 from schemas.menu import Menu
-from services.checks.two_readers import LIKELY, SURE, Verdict, compare, findings_of
+from services.checks.two_readers import LIKELY, SURE, compare, findings_of
 from services.engines.ports import Reading
 from services.engines.reader.short_form import Names
 from services.reading.order import read_order
@@ -28,15 +29,15 @@ def reading(text: str, probability: float = 1.0, overruled: int = 0) -> Reading:
     return Reading(lines, text, math.log(probability), overruled, "test", 0, 0, 0, 0.0)
 
 
-def verdict(said: str, text: str, probability: float = 1.0, overruled: int = 0) -> Verdict:
-    return compare(reading(text, probability, overruled), read_order(said, MENU, 1)).verdict
+def agreement(said: str, text: str, probability: float = 1.0, overruled: int = 0) -> Agreement:
+    return compare(reading(text, probability, overruled), read_order(said, MENU, 1)).readings.agreement
 
 
 PLAIN, LATTE = "two large lattes with oat milk please", "2 large | latte + oat milk"
 
 
 def test_both_one_cart_is_agreed_however_unsure_the_learned_reader_is() -> None:
-    assert verdict(PLAIN, LATTE, 0.2) is Verdict.AGREED
+    assert agreement(PLAIN, LATTE, 0.2) is Agreement.AGREED
 
 
 @pytest.mark.parametrize(
@@ -46,13 +47,13 @@ def test_sure_rules_and_another_cart_differ_and_the_likelier_is_proposed(
     probability: float, whose: str
 ) -> None:
     found = compare(reading("2 small | latte + oat milk", probability), read_order(PLAIN, MENU, 1))
-    assert found.verdict is Verdict.DIFFER
+    assert found.readings.agreement is Agreement.DIFFER
     line = found.draft.lines[0]
     assert isinstance(line, ItemLine)
     size = MENU.size(line.size or "")
     assert size is not None
     assert size.name == whose
-    assert [f.code for f in findings_of(found.told, MENU)] == ["readers_differ"]
+    assert [f.code for f in findings_of(found.readings, MENU)] == ["readers_differ"]
 
 
 # No rule knows what this is; the menu's cappuccino is meant by it only if somebody says so.
@@ -61,28 +62,28 @@ STRANGE = "one of those frothy italian things, the large one"
 
 @pytest.mark.parametrize(
     ("probability", "expected"),
-    [(SURE, Verdict.VOUCHED), (SURE - 0.01, Verdict.UNSURE), (LIKELY, Verdict.UNSURE)],
+    [(SURE, Agreement.CONFIDENT), (SURE - 0.01, Agreement.UNSURE), (LIKELY, Agreement.UNSURE)],
 )
 def test_what_no_rule_can_read_stands_only_where_the_reader_is_sure(
-    probability: float, expected: Verdict
+    probability: float, expected: Agreement
 ) -> None:
-    assert verdict(STRANGE, "1 large | cappuccino", probability) is expected
+    assert agreement(STRANGE, "1 large | cappuccino", probability) is expected
 
 
 def test_less_is_needed_where_the_rules_guess_the_same() -> None:
     said = "my friend Gordon wants two large lattes with oat milk"
-    assert verdict(said, LATTE, LIKELY) is Verdict.VOUCHED
-    assert verdict(said, LATTE, LIKELY - 0.01) is Verdict.UNSURE
-    assert verdict(said, "2 large | latte", LIKELY) is Verdict.UNSURE
+    assert agreement(said, LATTE, LIKELY) is Agreement.CONFIDENT
+    assert agreement(said, LATTE, LIKELY - 0.01) is Agreement.UNSURE
+    assert agreement(said, "2 large | latte", LIKELY) is Agreement.UNSURE
 
 
 def test_a_token_that_the_mask_chose_makes_it_unsure() -> None:
-    assert verdict(STRANGE, "1 large | cappuccino", 1.0, overruled=1) is Verdict.UNSURE
+    assert agreement(STRANGE, "1 large | cappuccino", 1.0, overruled=1) is Agreement.UNSURE
 
 
 def test_an_unsure_reading_is_told_with_how_sure_it_is() -> None:
     found = compare(reading("1 large | cappuccino", 0.5), read_order(STRANGE, MENU, 1))
-    (finding,) = findings_of(found.told, MENU)
+    (finding,) = findings_of(found.readings, MENU)
     assert finding.code == "reading_unsure"
     assert finding.detail == "The trained reader is 50% sure of its cart."
 
@@ -92,8 +93,8 @@ def test_what_the_reader_was_least_sure_of_is_told_by_name() -> None:
         reading("1 large | cappuccino", 0.5), pieces=(("1", 0.98), ("large", 0.95), ("cappuccino", 0.537))
     )
     found = compare(read, read_order(STRANGE, MENU, 1))
-    assert found.told["unsure_of"] == [{"said": "cappuccino", "probability": 0.54}]
-    (finding,) = findings_of(found.told, MENU)
+    assert found.readings.unsure == (UnsurePiece(text="cappuccino", probability=0.54),)
+    (finding,) = findings_of(found.readings, MENU)
     assert (finding.detail or "").endswith(" Least sure of: “cappuccino” (54%).")
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.cart import CartDraft, ItemLine, OptionDraft, Severity
+from schemas.decision import Agreement, Readings
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.confidence import FEATURES, features, field_confidences
@@ -134,7 +133,7 @@ def validated(
     transcript: Transcript,
     threshold: float,
     draft: CartDraft = DRAFT,
-    reader: Mapping[str, Any] | None = None,
+    readings: Readings | None = None,
 ) -> Outcome:
     """What validate makes of a draft, and of what the order kept of its readers."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -155,8 +154,7 @@ def validated(
         field_threshold=threshold,
         max_order_total=50_000,
     )
-    engine = {"reader": reader} if reader else {}
-    order = replace(in_review(draft), transcript=transcript, engine=engine)
+    order = replace(in_review(draft), transcript=transcript, readings=readings)
     return stages.validate(order, tools)
 
 
@@ -180,7 +178,7 @@ def test_a_reader_that_came_to_another_cart_makes_no_doubt_of_the_hearing() -> N
     were hard to hear."""
     with_oat = DRAFT.lines[0].model_copy(update={"options": (OptionDraft(group="milk", id="oat"),)})
     theirs = CartDraft(lines=(with_oat, DRAFT.lines[1]))
-    differ = {"verdict": "differ", "probability": 0.9, "text": "", "other": DRAFT.model_dump(mode="json")}
+    differ = Readings(agreement=Agreement.DIFFER, probability=0.9, other=DRAFT)
     for transcript, asked in ((heard(0.97), True), (heard(0.97, large=0.05, two=0.05, lattes=0.05), False)):
         outcome = validated(transcript, 0.94, theirs, differ)
         blocking = [f for f in outcome.findings or () if f.severity is Severity.BLOCKING]

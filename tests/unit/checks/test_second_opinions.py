@@ -9,11 +9,12 @@ import pytest
 
 from infra.settings import REPOSITORY
 from schemas.cart import Severity
+from schemas.decision import Agreement
 from schemas.menu import Menu
 from services.checks.confidence import field_confidences
 from services.checks.evidence import check_hearing
 from services.checks.one_cart import undoubted_cart
-from services.checks.two_readers import Verdict, compare
+from services.checks.two_readers import compare
 from services.engines.ports import Reading
 from services.engines.recognition.confidence import calibrated, is_measured
 from services.hearing.second_hearing import Heard
@@ -33,12 +34,12 @@ def test_english_alone_was_measured() -> None:
     assert [code for code in ("en", "en-GB", "es", "es-MX", "de") if measured(code)] == ["en", "en-GB"]
 
 
-@pytest.mark.parametrize(("menu", "verdict"), [(ENGLISH, Verdict.VOUCHED), (MENU, Verdict.UNSURE)])
-def test_the_learned_reader_vouches_for_nothing_in_spanish(menu: Menu, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("menu", "expected"), [(ENGLISH, Agreement.CONFIDENT), (MENU, Agreement.UNSURE)])
+def test_the_learned_reader_vouches_for_nothing_in_spanish(menu: Menu, expected: Agreement) -> None:
     evidence = read_order("lo de siempre", menu, 1)
     line = {"kind": "item", "sku": "cortado", "quantity": 1, "size": None, "options": []}
     reading = Reading((line,), "1 Cortado", math.log(0.999), 0, "llama.cpp:orders", 20, 9, 18, 0.1)
-    assert compare(reading, evidence).verdict is verdict
+    assert compare(reading, evidence).readings.agreement is expected
 
 
 @pytest.mark.parametrize(("language", "severity"), [("en", Severity.INFO), ("es", Severity.BLOCKING)])

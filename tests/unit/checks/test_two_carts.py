@@ -10,6 +10,7 @@ import pytest
 
 from schemas.cart import Finding, Severity
 from schemas.compare import canonical_draft
+from schemas.decision import Agreement, Readings
 from schemas.errors import InvalidCart
 from schemas.lifecycle import Event
 from schemas.question import CustomerAnswer, Question
@@ -18,7 +19,7 @@ from schemas.transcript import Transcript
 from services.checks.heard_words import with_heard
 from services.checks.questions import open_question
 from services.checks.two_carts import ASK, question_about, which_cart, with_question
-from services.checks.two_readers import Verdict, findings_of
+from services.checks.two_readers import findings_of
 from services.engines.reader.short_form import Names
 from services.pipeline.review import settle_by_answer
 from services.reading.order import read_order
@@ -36,12 +37,12 @@ def cart(text: str) -> Any:
     return with_heard(NAMES.read(text), read_order(SAID, CAFE, 4))
 
 
-def told(other: str | None, verdict: Verdict = Verdict.DIFFER, probability: float = 0.8) -> dict[str, Any]:
-    found = {"text": "…", "probability": probability, "verdict": verdict.value}
-    return found | ({"other": cart(other).model_dump(mode="json")} if other else {})
+def told(other: str | None, agreement: Agreement = Agreement.DIFFER, probability: float = 0.8) -> Readings:
+    drafted = cart(other) if other else None
+    return Readings(agreement=agreement, answer="…", probability=probability, other=drafted)
 
 
-def asked(one: str, read: dict[str, Any], *also: Finding, most: float = 50_000) -> Question | None:
+def asked(one: str, read: Readings, *also: Finding, most: float = 50_000) -> Question | None:
     """What the order asks whose readers came to `one` and to what is told; `also` is in doubt besides."""
     question = question_about(read, cart(one), also, CAFE, most=most)
     return open_question([*also, *findings_of(read, CAFE, question)], DOUBT)
@@ -95,7 +96,7 @@ def test_carts_that_are_called_alike_ask_nothing() -> None:
 
 def test_one_cart_alone_is_confirmed_with_the_words_that_it_leaves_out() -> None:
     lost = Finding.blocking("unexplained_words", "We didn't catch “oats”.")
-    question = asked(OAT, told(None, Verdict.UNSURE), lost)
+    question = asked(OAT, told(None, Agreement.UNSURE), lost)
     assert question is not None
     assert question.text == (
         "We didn't catch “oats”. Is this your order: 1 × small latte (oat milk), $4.60 total?"
@@ -106,9 +107,9 @@ def test_one_cart_alone_is_confirmed_with_the_words_that_it_leaves_out() -> None
 HARD = Finding.blocking("field_doubtful", "Did you say “latte”? It was hard to hear.", 0)
 
 
-@pytest.mark.parametrize("verdict", [Verdict.AGREED, Verdict.VOUCHED])
-def test_what_alone_was_hard_to_hear_is_asked_of_the_customer(verdict: Verdict) -> None:
-    read = told(None, verdict, 0.995)
+@pytest.mark.parametrize("agreement", [Agreement.AGREED, Agreement.CONFIDENT])
+def test_what_alone_was_hard_to_hear_is_asked_of_the_customer(agreement: Agreement) -> None:
+    read = told(None, agreement, 0.995)
     again = Finding.blocking("heard_again", "Did you say “a latte”? At first it sounded like “ladder”.")
     little = Finding.info("heard_again", "At first this sounded like “a ladder”.")
     for found in ((HARD,), (again,), (little, HARD, again)):
@@ -138,7 +139,7 @@ def test_what_alone_was_hard_to_hear_is_asked_of_the_customer(verdict: Verdict) 
 def test_what_was_hard_to_hear_beside_anything_else_is_for_a_human(
     one: str, also: tuple[Finding, ...], most: int
 ) -> None:
-    assert question_about(told(None, Verdict.AGREED), cart(one), also, CAFE, most=most) is None
+    assert question_about(told(None, Agreement.AGREED), cart(one), also, CAFE, most=most) is None
 
 
 def test_a_cart_that_cannot_be_made_is_not_offered_and_the_other_is_confirmed() -> None:
@@ -151,20 +152,20 @@ def test_a_cart_that_cannot_be_made_is_not_offered_and_the_other_is_confirmed() 
 @pytest.mark.parametrize(
     ("one", "read", "also", "most"),
     [
-        (OAT, told(None, Verdict.UNSURE, ASK - 0.01), (), 50_000),  # likelier wrong than right
-        (OAT, told(SOY, Verdict.UNSURE, ASK - 0.01), (), 50_000),
+        (OAT, told(None, Agreement.UNSURE, ASK - 0.01), (), 50_000),  # likelier wrong than right
+        (OAT, told(SOY, Agreement.UNSURE, ASK - 0.01), (), 50_000),
         (OAT, told(f"{OAT}; 1 ?"), (), 50_000),  # one reader saw a wish off the menu
-        (f"{OAT}; 1 ?", told(None, Verdict.UNSURE), (), 50_000),
+        (f"{OAT}; 1 ?", told(None, Agreement.UNSURE), (), 50_000),
         ("1 latte", told(OAT), (), 50_000),  # no size was said
         (OAT, told(SOY), (), 459),  # dearer than a customer alone may settle
         (OAT, told(SOY), (Finding.blocking("asked_about", "?"),), 50_000),
         (OAT, told(SOY), (Finding.blocking("field_doubtful", "?"),), 50_000),
         (OAT, told(SOY), (Finding.blocking("too_many_lines", "?"),), 50_000),
-        (OAT, told(None, Verdict.VOUCHED), (), 50_000),
+        (OAT, told(None, Agreement.CONFIDENT), (), 50_000),
     ],
 )
 def test_what_only_a_human_can_settle_is_not_asked(
-    one: str, read: dict[str, Any], also: tuple[Finding, ...], most: int
+    one: str, read: Readings, also: tuple[Finding, ...], most: int
 ) -> None:
     assert asked(one, read, *also, most=most) is None
 
@@ -177,7 +178,7 @@ def test_words_that_were_hard_to_hear_are_never_settled_by_a_yes() -> None:
     assert open_question(findings, (*DOUBT, ReviewReason.LOW_ASR_CONFIDENCE)) is None
 
 
-def order(one: str, read: dict[str, Any]) -> OrderRecord:
+def order(one: str, read: Readings) -> OrderRecord:
     transcript = Transcript(text=SAID, confidence=1.0)
     question = question_about(read, cart(one), (), CAFE, most=50_000)
     findings = tuple(findings_of(read, CAFE, question))
@@ -186,7 +187,7 @@ def order(one: str, read: dict[str, Any]) -> OrderRecord:
         transcript=transcript,
         findings=findings,
         reasons=DOUBT,
-        engine={"reader": read},
+        readings=read,
     )
 
 
@@ -207,11 +208,11 @@ def test_an_answer_completes_with_the_cart_that_it_picks_at_the_menus_price(answ
     ("read", "question", "answer"),
     [
         (told(SOY), "order/which", "neither"),
-        (told(None, Verdict.UNSURE), "order/right", "no"),
+        (told(None, Agreement.UNSURE), "order/right", "no"),
     ],
 )
 def test_neither_leaves_it_to_a_human_who_sees_what_was_asked(
-    read: dict[str, Any], question: str, answer: str
+    read: Readings, question: str, answer: str
 ) -> None:
     outcome = settle_by_answer(order(OAT, read), CustomerAnswer(question=question, answer=answer), MENU)
     assert outcome.event is Event.DECLINED
@@ -225,12 +226,12 @@ def test_neither_leaves_it_to_a_human_who_sees_what_was_asked(
 
 
 def test_nothing_ordered_is_confirmed_and_taken_back_or_goes_to_a_human() -> None:
-    read = told(None, Verdict.VOUCHED, 0.99)
+    read = told(None, Agreement.CONFIDENT, 0.99)
     empty = Finding.blocking("empty_cart", "We couldn't make out an order.")
     question = asked("nothing", read, empty)
     assert question is not None
     assert question.id == "order/nothing"
-    assert asked("nothing", told(None, Verdict.UNSURE), empty) is None
+    assert asked("nothing", told(None, Agreement.UNSURE), empty) is None
     waiting = order("nothing", read)
     taken_back = settle_by_answer(waiting, CustomerAnswer(question=question.id, answer="yes"), MENU)
     assert (taken_back.event, taken_back.findings) == (Event.CANCELLED, ())
@@ -252,25 +253,25 @@ THREE = f"{LATTE}; 1 mocha; 1 iced mocha"
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "verdict", "message"),
+    ("one", "other", "agreement", "message"),
     [
-        (f"{OAT}; 1 mocha", f"{SOY}; 1 mocha", Verdict.DIFFER,
+        (f"{OAT}; 1 mocha", f"{SOY}; 1 mocha", Agreement.DIFFER,
          "Did you mean “1 × small latte (oat milk)”? We could take it two ways."),
-        (f"{OAT}; 2 mocha", f"{SOY}; 1 mocha", Verdict.UNSURE,
+        (f"{OAT}; 2 mocha", f"{SOY}; 1 mocha", Agreement.UNSURE,
          "Did you mean “1 × small latte (oat milk)” and “2 × mocha”? "
          "We're not sure we got it."),
-        (OAT, f"{OAT}; 1 mocha", Verdict.DIFFER, "Did you also want 1 × mocha?"),
-        (THREE, "1 blueberry muffin", Verdict.DIFFER,
+        (OAT, f"{OAT}; 1 mocha", Agreement.DIFFER, "Did you also want 1 × mocha?"),
+        (THREE, "1 blueberry muffin", Agreement.DIFFER,
          "Is this your order? We could take it two ways."),
-        (OAT, None, Verdict.UNSURE,
+        (OAT, None, Agreement.UNSURE,
          "Is this your order? We're not sure we got all of it."),
     ],
     ids=["one line", "two lines", "a line more", "all else", "one cart alone"],
 )  # fmt: skip
 def test_a_doubt_between_two_readings_quotes_what_it_is_about(
-    one: str, other: str | None, verdict: Verdict, message: str
+    one: str, other: str | None, agreement: Agreement, message: str
 ) -> None:
-    (finding,) = with_question(told(other, verdict, 0.1), cart(one), (), CAFE, None)
+    (finding,) = with_question(told(other, agreement, 0.1), cart(one), (), CAFE, None)
     assert finding.message == message
 
 

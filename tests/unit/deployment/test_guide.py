@@ -12,13 +12,10 @@ from typing import Any
 
 import pytest
 import typer
-from starlette.types import Scope
 from typer.main import get_command
 
-from infra.addresses import networks, within
 from infra.secret import signing_keys
 from infra.settings import REPOSITORY, Settings, addresses
-from services.api.gate.origin import Own
 from services.cli.main import app
 from services.engines.reader.adapters import made_for
 from services.engines.reader_server.__main__ import _parser as reader_words
@@ -94,13 +91,6 @@ def test_the_command_line_takes_every_command_as_it_stands(page: str) -> None:
     assert refused == []
 
 
-def test_commands_were_found() -> None:
-    found = [" ".join(words) for words in commands(GUIDE, "saycart")]
-    for wanted in ("run", "backup /backups", "recordings copy", "migrate", "staff add ann"):
-        assert wanted in found
-    assert ["keys", "add", "scraper", "--scope", "metrics"] in commands(TEXT["kubernetes"], "saycart")
-
-
 def test_the_file_is_the_same_to_systemd_and_to_a_shell(tmp_path: Path) -> None:
     """systemd takes a line as it is; a shell would see spaces, quotes and what stands behind a `#`."""
     assert all(re.fullmatch(r"[A-Z_]+=\S+", line) for line in ENVIRONMENT.splitlines())
@@ -118,34 +108,6 @@ def test_every_line_of_the_file_is_a_setting(monkeypatch: pytest.MonkeyPatch) ->
     for name, value in LINES.items():
         monkeypatch.setenv(name, value)
     Settings()
-
-
-def test_a_machine_of_several_answers_to_the_names_that_it_is_asked_by(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name, value in LINES.items():
-        monkeypatch.setenv(name, value)
-    own = Own.of(Settings())
-
-    def refused(host: str) -> bool:
-        scope: Scope = {
-            "type": "http", "method": "GET", "path": "/readyz", "scheme": "http",
-            "headers": [(b"host", host.encode())],
-        }  # fmt: skip
-        return own.refusal(scope) is not None
-
-    ((site, upstreams),) = re.findall(
-        r'^ *Environment=SITE=(\S+) APIS=several "UPSTREAM=([^"]+)"$', GUIDE, re.M
-    )
-    assert not refused(site), "which the proxy sends with each request, its own checks included"
-    first, second = upstreams.split()
-    assert first == f"{LINES['SAYCART_API_HOST']}:{Settings.model_fields['api_port'].default}"
-    assert [refused(first), refused(second)] == [False, True]
-    assert not any(refused(f"{name}:8420") for name in addresses(LINES["SAYCART_HOSTS"]))
-    assert within("10.0.0.10", networks(LINES["SAYCART_PROXIES"], "SAYCART_PROXIES"))
-    caddyfile = (REPOSITORY / "infra/caddy/Caddyfile").read_text()
-    for line in ("(several) {", "import {$APIS:one}", "health_uri /readyz"):
-        assert line in caddyfile
 
 
 def test_the_secret_of_a_home_signs_the_same_when_it_is_set(tmp_path: Path) -> None:

@@ -54,26 +54,6 @@ def test_weights_and_scripts_are_on_the_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "expression"),
-    [
-        ({"license_expression": "MIT"}, "MIT"),
-        ({"license": "Apache 2.0"}, "Apache-2.0"),
-        ({"classifier": ["License :: OSI Approved :: MIT License"]}, "MIT"),
-        ({"license": "BSD", "classifier": ["License :: OSI Approved :: BSD License"]}, spdx.UNKNOWN),
-        ({"classifier": ["License :: OSI Approved :: GNU Affero General Public License v3"]}, spdx.UNKNOWN),
-        (
-            {"classifier": [f"License :: OSI Approved :: {n}" for n in ("MIT License", "GNU GPL")]},
-            spdx.UNKNOWN,
-        ),
-        ({"license": "free for friends"}, spdx.UNKNOWN),
-        ({}, spdx.UNKNOWN),
-    ],
-)
-def test_what_a_package_says_becomes_spdx_or_unknown(metadata: dict[str, object], expression: str) -> None:
-    assert spdx.licence("new", metadata) == expression
-
-
-@pytest.mark.parametrize(
     "expression",
     ["GPL-3.0-only", "AGPL-3.0-or-later", "LGPL-3.0-only", "MIT AND GPL-2.0-only", "MIT OR GPL-2.0-only",
      "(MIT OR Apache-2.0) AND SSPL-1.0", "GPL-2.0-only WITH Classpath-exception-2.0", spdx.UNKNOWN],

@@ -193,7 +193,7 @@ def test_an_answer_with_many_open_spans_of_signs_is_filled_in_whole() -> None:
 
 def test_what_the_matcher_can_not_follow_is_too_open(monkeypatch: pytest.MonkeyPatch) -> None:
     found, wish = many_spans()
-    monkeypatch.setattr(blanks, "STEP_FUEL", 200_000)
+    monkeypatch.setattr(blanks, "STEP_FUEL", 100_000)
     with pytest.raises(TooOpen):
         filled(Answer(found), wish, random.Random(1))
 

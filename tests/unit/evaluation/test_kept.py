@@ -14,7 +14,7 @@ from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.engines.ports import Decoded, Recording, Scored
+from services.engines.ports import Decoded, Scored
 from services.evaluation import kept as kept_module
 from services.evaluation.kept import Kept, KeptDecoder, KeptEars
 from services.reading.order import read_order
@@ -265,36 +265,3 @@ def test_what_was_there_and_what_was_made_is_counted_by_kind(folder: Path, recor
         decodes.decode(evidence())
     assert (first.made, first.taken) == ({"hearings": 2, "carts": 1}, {})
     assert (later.made, later.taken) == ({}, {"hearings": 2, "carts": 1})
-
-
-def test_loading_and_warming_are_put_off(folder: Path) -> None:
-    """Else a run whose answers are all there would load its models for nothing."""
-    (hears, heard), (decodes, asked) = ears(folder), decoder(folder)
-    hears.load()
-    decodes.warm(evidence())
-    assert not heard.loaded
-    assert not asked.warmed
-
-
-@dataclass
-class AtOnce(ScriptedTranscriber):
-    """Answers no thread before another has asked as well."""
-
-    both: threading.Barrier = field(default_factory=lambda: threading.Barrier(2, timeout=10))
-
-    def transcribe(self, recording: Recording, language: str) -> Transcript:
-        self.both.wait()
-        return super().transcribe(recording, language)
-
-
-def test_two_threads_may_hear_at_once(folder: Path, recording: Path, race: Callable[..., list[Any]]) -> None:
-    """Neither waits for the other, and the same question twice leaves one whole answer."""
-    kept = Kept(folder)
-    inner = AtOnce([FIRST])
-    hears = KeptEars(inner, "base", kept)
-    assert race(2, lambda _: hears.transcribe(recorded(recording), "en")) == [FIRST, FIRST]
-    assert kept.made == {"hearings": 2}
-    assert len(list(folder.iterdir())) == 1
-    assert race(2, lambda _: hears.transcribe(recorded(recording), "en")) == [FIRST, FIRST]
-    assert kept.taken == {"hearings": 2}
-    assert len(inner.heard) == 2

@@ -10,10 +10,8 @@ import pytest
 
 from infra.settings import Settings
 from services.cli.provenance import about
-from services.evaluation.cases import Names, side_by_side
 from services.evaluation.figures import Scored, figures, judge
 from services.evaluation.report import MAX_RECORDINGS, write_report
-from tests.stand_ins import CAFE
 from tests.unit.evaluation_rows import gold_row, prediction
 
 HOSTILE = "<script>alert('x')</script>"
@@ -120,18 +118,6 @@ def test_field_confidence_is_held_against_fields_by_kind(tmp_path: Path) -> None
     assert "Field confidence: quantity" in page
 
 
-def test_a_report_says_which_times_are_none(tmp_path: Path) -> None:
-    """An answer that was kept took no time; a run that took none from an earlier one says nothing of it."""
-
-    def page(kept: dict[str, int]) -> str:
-        told = {"kept_from_an_earlier_run": kept}
-        return write_report(tmp_path, rows(), told, asr_threshold=0.72).read_text()
-
-    shown = "Kept from an earlier run, so that their times say nothing: 2 hearings and 1 cart.</figcaption>"
-    assert shown in page({"hearings": 2, "carts": 1})
-    assert "times say nothing" not in page({})
-
-
 def test_times_leave_out_stages_that_were_not_reached() -> None:
     cut = prediction("e", ms={"transcribe": 500.0, "decode": 0.0, "validate": 0.0})
     ms = figures([*rows(), judge(gold_row("e"), cut)], 0.72)["ms"]
@@ -143,20 +129,6 @@ def test_no_rows_and_only_right_rows_make_a_report(tmp_path: Path) -> None:
     for name, some in (("none", []), ("right", rows()[:1])):
         page = write_report(tmp_path / name, some, {}, asr_threshold=0.72)
         assert "Exact carts" in page.read_text()
-
-
-def test_differences_are_marked_on_readable_lines() -> None:
-    oat = {"group": "milk", "id": "oat", "amount": "light"}
-    gold = [{"sku": "latte", "quantity": 1, "size": "L", "options": [oat]}]
-    predicted = [{"sku": "mocha", "quantity": 1, "options": [oat]}, {"kind": "not_on_menu", "quantity": 2}]
-    shown = side_by_side(gold, predicted, Names.of(CAFE))
-    texts = [[("".join(p[:2]).strip(), p.differs) for p in side] for pair in shown for side in pair]
-    assert texts == [
-        [("1 ×", False), ("large", True), ("latte", True), ("· light oat milk", False)],
-        [("1 ×", False), ("mocha", True), ("· light oat milk", False)],
-        [],
-        [("2 ×", True), ("not on the menu", True)],
-    ]
 
 
 def hostile() -> Scored:

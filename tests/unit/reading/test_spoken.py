@@ -23,7 +23,7 @@ from tests.spoken.speaker import Speaker
 SPOKEN = REPOSITORY / "tests" / "spoken"
 ORDERS = int(os.environ.get("SAYCART_SPOKEN", "300"))
 WRITTEN = [json.loads(row) for row in (SPOKEN / "stone-oven.jsonl").read_text(encoding="utf-8").splitlines()]
-# Taken wrongly by rules alone (ADR 77): only the learned reader can tell.
+# Taken wrongly by rules alone (ADR 37): only the learned reader can tell.
 WRONG = set((SPOKEN / "accepted_wrong.txt").read_text(encoding="utf-8").splitlines())
 
 

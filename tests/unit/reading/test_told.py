@@ -29,7 +29,7 @@ FLOORS = {
 }  # fmt: skip
 
 
-# Taken wrongly by rules alone (ADR 77): only the learned reader can tell.
+# Taken wrongly by rules alone (ADR 37): only the learned reader can tell.
 WRONG = set((TOLD / "accepted_wrong.txt").read_text(encoding="utf-8").splitlines())
 
 

@@ -135,6 +135,41 @@ def test_a_contradiction_is_named_by_its_pointer(path: str, value: Any, pointer:
     assert pointer in pointers(document)
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("/items", [], "needs at least one entry"),
+        ("/items", "latte", "must be a list"),
+        ("/items/1", "latte", "must be an object"),
+        ("/items/1/price", "cheap", "must be a whole number"),
+        ("/items/1/price", -1, "must be at least 0"),
+        ("/items/1/price", 10**9, "must be at most 10000000"),
+        ("/items/1/name", "  ", "must not be empty"),
+        ("/items/1/name", 3, "must be text"),
+        ("/items/1/name", "n" * 81, "has over 80 characters"),
+        ("/items/1/name", "a\x1b", "may not hold control or invisible characters (U+001B)"),
+        ("/items/1/available", "perhaps", "must be true or false"),
+        ("/items/1/cost", 5, "is not a known field"),
+        ("/option_groups/0/choose", "two", "must be 'one' or 'many'"),
+        ("/currency", "usd", "is not in the right form, which is ^[A-Z]{3}$"),
+    ],
+)
+def test_a_problem_of_shape_is_told_in_words(path: str, value: Any, words: str) -> None:
+    document = good()
+    change(document, path, value)
+    with pytest.raises(InvalidMenu) as caught:
+        Menu.parse(document)
+    assert caught.value.problems == [(path, words)]
+
+
+def test_a_missing_field_is_told_in_words() -> None:
+    document = good()
+    del document["currency"]
+    with pytest.raises(InvalidMenu) as caught:
+        Menu.parse(document)
+    assert caught.value.problems == [("/currency", "is missing")]
+
+
 def test_all_problems_are_named_at_once() -> None:
     document = good()
     document["items"][0]["default_size"] = "XL"
@@ -153,6 +188,14 @@ def test_missing_fields_are_named() -> None:
     del document["items"][0]["sku"]
     del document["currency"]
     assert set(pointers(document)) == {"/items/0/sku", "/currency"}
+
+
+@pytest.mark.parametrize("sign", ["\x1b[2J", "\x9b", "\n", "\u202e", "\u200b", "\u2028", "\u2029"])
+@pytest.mark.parametrize("path", ["/name", "/items/0/name", "/items/0/category", "/sizes/0/aliases/0"])
+def test_a_name_has_no_signs_that_a_terminal_or_a_till_acts_on(path: str, sign: str) -> None:
+    document = good()
+    change(document, path, f"a{sign}b")
+    assert pointers(document) == [path]
 
 
 def test_names_may_repeat_across_kinds_but_not_within() -> None:
@@ -230,3 +273,25 @@ def test_a_menu_is_checked_without_a_stack(tmp_path: Path) -> None:
     taken = CliRunner().invoke(app, ["check", str(file)])
     assert taken.exit_code == 0
     assert taken.output.splitlines()[-1] == "harbor-coffee: 1 items, 1 option groups, no problem"
+
+
+@pytest.mark.parametrize("command", ["import", "check"])
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"fLaC\x00\x00\x00\x22" + bytes(range(256)) * 1000, "it is not text in UTF-8"),
+        (b"items: latte", "not JSON: Expecting value at line 1, column 1"),
+        (b"[" * 100_000, "it is nested too deep"),
+        (b'["latte"]', "it has no `id`"),
+        (b'{"id": 3}', "it has no `id`"),
+    ],
+)
+def test_a_file_that_is_no_menu_is_refused_in_one_sentence(
+    tmp_path: Path, command: str, data: bytes, words: str
+) -> None:
+    file = tmp_path / "order.flac"
+    file.write_bytes(data)
+    refused = CliRunner().invoke(app, [command, str(file)])
+    assert refused.exit_code == 1
+    assert refused.output.splitlines()[0] == f"error order.flac is not a menu: {words}"
+    assert len(refused.output) < 200

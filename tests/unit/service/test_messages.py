@@ -112,9 +112,7 @@ def test_a_line_that_was_left_open_is_quoted() -> None:
         update=dict.fromkeys(("shared", "asked", "weighed", "corrected"), False) | {"lines": (line,)}
     )
     messages = {f.code: f.message for f in check_evidence(draft(item("latte", 2)), evidence)}
-    assert messages["left_open"] == (
-        f"Did we get “{line.anchor}” right? It could mean more than one thing."
-    )
+    assert messages["left_open"] == (f"Did we get “{line.anchor}” right? It could mean more than one thing.")
 
 
 def test_a_second_hearing_is_asked_about_in_both_words() -> None:

@@ -13,6 +13,7 @@ import pytest
 from infra.settings import REPOSITORY
 from schemas import wording
 from schemas.cart import CartDraft, CartOption
+from schemas.decision import Agreement, Readings
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, FOLDER, known, sentences
@@ -176,12 +177,12 @@ def test_two_carts_are_told_apart_in_spanish(one: str, other: str, text: str, an
 
 
 def test_a_reviewer_reads_in_english_what_the_customer_is_not_told() -> None:
-    read = {"text": "…", "probability": 0.4, "verdict": "unsure"}
-    other = drafted("1 cortado + no hielo").model_dump(mode="json")
-    (found,) = findings_of(read | {"other": other}, MENU)
+    other = drafted("1 cortado + no hielo")
+    read = Readings(agreement=Agreement.UNSURE, answer="…", probability=0.4, other=other)
+    (found,) = findings_of(read, MENU)
     assert found.message.startswith("¿Es este su pedido?")
     assert "could also be: 1 × Cortado (no hielo)" in str(found.detail)
-    (quoted,) = findings_of(read | {"other": other}, MENU, draft=drafted("1 cortado"))
+    (quoted,) = findings_of(read, MENU, draft=drafted("1 cortado"))
     assert quoted.message.startswith("¿Quería “1 × Cortado”?")
 
 

@@ -12,10 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import CapturingLogger
 
 from infra.settings import Settings
 from schemas.shops.access import Role, Scope
 from schemas.shops.audit import Actor
+from services.api import problems
+from services.api.gate import middleware
 from tests.clock import in_one_minute
 from tests.credentials import header_for
 from tests.integration.api_world import MENU, World, expect_problem, running, wav
@@ -99,6 +102,45 @@ def test_no_key_counts_for_the_address_alone(tmp_path: Path) -> None:
         with browser(world, ELSEWHERE) as other:
             assert other.get("/").status_code == 200
         assert limited_of(world)["address"] == 17
+
+
+@pytest.mark.parametrize(
+    ("ask", "status"),
+    [
+        (lambda anybody: anybody.get("/nothing/here"), 404),
+        (lambda anybody: anybody.get("/static/nothing.js"), 404),
+        (lambda anybody: anybody.get("/problems/nothing"), 404),
+        (lambda anybody: anybody.delete("/v1/orders"), 405),
+        (lambda anybody: anybody.post("/orders", headers={"Sec-Fetch-Site": "cross-site"}), 403),
+        (lambda anybody: anybody.get("/", headers={"Host": "evil.example"}), 421),
+    ],
+)
+def test_what_no_route_answers_counts_for_the_address(tmp_path: Path, ask: Any, status: int) -> None:
+    with limited(tmp_path, address_requests_per_minute=10) as world, browser(world) as anybody:
+        assert together(lambda: ask(anybody), 25) == {status: 10, 429: 15}
+        assert world.http.get("/v1/orders").status_code == 200, "a key behind the same address"
+
+
+def test_a_refusal_for_too_many_ends_the_connection(tmp_path: Path) -> None:
+    with limited(tmp_path, address_requests_per_minute=1) as world, browser(world) as anybody:
+        assert "connection" not in anybody.get("/nothing").headers
+        refused = anybody.get("/nothing")
+        assert (refused.status_code, refused.headers["connection"]) == (429, "close")
+
+
+def test_a_log_line_holds_no_long_path_and_files_of_ours_write_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = CapturingLogger()
+    monkeypatch.setattr(middleware, "log", log)
+    monkeypatch.setattr(problems, "log", log)
+    with running(tmp_path) as world:
+        world.http.get("/static/css/site.css")
+        world.http.get("/v1/orders/" + "x" * 50_000)
+        world.http.get("/" + "x" * 50_000)
+    lines = [call.kwargs for call in log.calls if call.args[0].startswith("request.")]
+    assert [line["status"] for line in lines] == [404] * 4
+    assert max(len(str(value)) for line in lines for value in line.values()) == 200
 
 
 @pytest.fixture

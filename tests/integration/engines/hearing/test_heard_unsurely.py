@@ -10,6 +10,7 @@ import pytest
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.cart import Severity
+from schemas.decision import SecondTranscript
 from schemas.errors import DecodeCancelled, EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event, State
@@ -98,7 +99,7 @@ def test_the_same_words_by_two_recognisers_need_no_second_reading(world: Works) 
 def test_other_words_that_both_readers_take_for_the_same_cart_bear_it_out(world: Works) -> None:
     order = settled(world, OTHERWISE)
     assert order.state is State.COMPLETED
-    assert order.engine["reader"]["borne_out"] is True
+    assert second_of(order) is SecondTranscript.SAME_CART
     assert asked_of(world) == [OPEN, OTHERWISE]
     assert order.transcript is not None
     assert not order.transcript.agreed
@@ -117,7 +118,7 @@ def test_other_words_that_come_to_anything_else_leave_the_doubt(
     answers(world)[OTHERWISE] = theirs
     order = settled(world, OTHERWISE)
     assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
-    assert "borne_out" not in order.engine["reader"]
+    assert second_of(order) is SecondTranscript.UNUSED
 
 
 def test_an_item_that_only_one_of_them_heard_is_not_borne_out_though_readers_mend_it(world: Works) -> None:
@@ -195,6 +196,10 @@ def doubted(world: Works) -> Works:
     return world
 
 
+def second_of(order: OrderRecord) -> SecondTranscript | None:
+    return order.readings.second_transcript if order.readings is not None else None
+
+
 def question_of(order: OrderRecord | Outcome) -> str | None:
     question = open_question(order.findings or (), order.reasons or ())
     return question.id if question is not None else None
@@ -214,7 +219,7 @@ def test_what_is_read_of_either_hearing_is_put_to_the_customer(doubted: Works, p
     assert order.state is State.IN_REVIEW
     assert "field_doubtful" not in blocking(order)
     assert question_of(order) == "order/right"
-    assert order.engine["reader"]["read_alike"] is True
+    assert second_of(order) is SecondTranscript.SAME_QUESTION
     assert order.cart is not None
     assert min(line.confidence or 0 for line in order.cart.lines) < AGREEMENT  # shown as unsure as it was
 
@@ -230,9 +235,10 @@ def test_either_cart_of_the_question_may_be_what_the_other_hearing_is_read_as(wo
 def test_a_second_hearing_with_the_menus_words_may_be_asked_about_as_well(doubted: Works) -> None:
     again = unsure(TALL).model_copy(update={"first_heard": "a large lottie"})
     order = doubted.until_settled(doubted.spoken())
-    for alike, asked in ((True, "order/right"), (False, None)):
-        engine = {**order.engine, "reader": {**order.engine["reader"], "read_alike": alike}}
-        outcome = validate(replace(order, transcript=again, engine=engine), doubted.runner().tools)
+    assert order.readings is not None
+    for second, asked in ((SecondTranscript.SAME_QUESTION, "order/right"), (SecondTranscript.UNUSED, None)):
+        readings = order.readings.model_copy(update={"second_transcript": second})
+        outcome = validate(replace(order, transcript=again, readings=readings), doubted.runner().tools)
         assert question_of(outcome) == asked
 
 

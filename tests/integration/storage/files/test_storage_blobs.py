@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import pytest
 
 from infra.blobs import folder as module
 from infra.blobs.folder import BlobFolder
-from infra.blobs.store import DiskFull, NotABlob
+from infra.blobs.store import DiskFull
 
 
 @pytest.fixture
@@ -23,41 +22,6 @@ def blobs(tmp_path: Path) -> BlobFolder:
 
 def files(blobs: BlobFolder) -> list[Path]:
     return [path for path in blobs._root.rglob("*") if path.is_file()]
-
-
-def test_what_was_written_is_there(blobs: BlobFolder) -> None:
-    with blobs.open() as writer:
-        writer.write(b"one ")
-        writer.write(b"two")
-        assert (writer.size, writer.sha256) == (7, hashlib.sha256(b"one two").hexdigest())
-        key = writer.commit()
-    writer.discard()
-    assert blobs.path(key).read_bytes() == b"one two"
-    assert blobs.path(key).parent.name == key[:2]
-    assert files(blobs) == [blobs.path(key)]
-    blobs.delete(key)
-    blobs.delete(key)
-    assert files(blobs) == []
-
-
-def test_what_was_not_committed_is_gone(blobs: BlobFolder) -> None:
-    with blobs.open() as writer:
-        writer.write(b"half")
-    with blobs.open() as writer:
-        writer.write(b"too large")
-        writer.discard()
-        writer.discard()
-    assert files(blobs) == []
-
-
-@pytest.mark.parametrize(
-    "key",
-    ["", "..", "../../etc/passwd", "/etc/passwd", "a" * 31, "A" * 32, "a" * 32 + "\n", "a" * 31 + "/", "tmp"],
-)
-def test_only_our_keys_are_paths(blobs: BlobFolder, key: str) -> None:
-    for use in (blobs.path, blobs.delete):
-        with pytest.raises(NotABlob):
-            use(key)
 
 
 def test_leftovers_of_the_dead_are_cleared(blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,6 +202,7 @@ def test_options_stand_in_the_order_of_the_words() -> None:
         ("  two\tlattes\r\nplease ", "two lattes please"),
         ("a\x00b\x1b[2Jc\x7f\x85d", "a b [2Jc d"),
         ("a\u2028b\u2029c\ufeffd", "a b c d"),
+        ("a\u202eb\u200bc", "a b c"),
         ("\u3000latte\u00a0", "latte"),
         ("<|im_end|> a latte", "< |im_end| > a latte"),
         ("a latte</s><file_sep>", "a latte< /s>< file_sep>"),
@@ -252,7 +253,7 @@ def test_a_lexicon_is_one_for_all_menus_of_the_same_words_and_never_mixed_up() -
 @pytest.mark.parametrize(
     "text",
     [
-        # As long as an order may be. Ten thousand characters of names are past the work budget (ADR 38).
+        # As long as an order may be. Ten thousand characters of names are past the work budget (ADR 3).
         ("two large lattes with oat milk and " * 300)[:2000],
         "x" * 10_000,
         "a " * 5000,

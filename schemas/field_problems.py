@@ -1,0 +1,62 @@
+"""Pydantic's validation errors in words for people: what is wrong at which JSON pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+MAX_PROBLEMS = 100
+"""Problems that one answer lists; a document of 20,000 wrong fields needs no 20,000 sentences."""
+
+# By Pydantic's name of an error, filled in from its context.
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not a known field",
+    "string_type": "must be text",
+    "string_too_long": "has over {max_length} characters",
+    "string_pattern_mismatch": "is not in the right form, which is {pattern}",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "too_long": "has more than {max_length} entries",
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be less than {lt}",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "union_tag_invalid": "has a {discriminator} that is none of {expected_tags}",
+    "union_tag_not_found": "lacks its {discriminator}",
+}
+
+
+def field_problems(error: ValidationError) -> list[tuple[str, str]]:
+    """Return a (JSON pointer, sentence) for each of the first problems; the document itself is ""."""
+    found = error.errors(include_url=False, include_input=False)[:MAX_PROBLEMS]
+    return [(pointer(one["loc"]), sentence(one["type"], one["msg"], one.get("ctx", {}))) for one in found]
+
+
+def sentence(kind: str, message: str, context: dict[str, Any]) -> str:
+    """Return one of Pydantic's errors in our words, or its own `message` where there are none."""
+    least = context.get("min_length")
+    if kind == "string_too_short":
+        return "must not be empty" if least == 1 else f"has fewer than {least} characters"
+    if kind == "too_short":
+        return "needs at least one entry" if least == 1 else f"has fewer than {least} entries"
+    return _WORDS[kind].format(**context) if kind in _WORDS else message.removeprefix("Value error, ")
+
+
+def pointer(parts: Sequence[int | str]) -> str:
+    """Return the JSON pointer (RFC 6901) of a place in a document."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)

@@ -1,0 +1,203 @@
+"""The engine ports over a tape: with a live engine behind them they record, without one they replay."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import TypeAdapter
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+
+from infra.settings import Settings, settings
+from schemas.cart import CartDraft
+from schemas.compare import canonical, canonical_draft
+from schemas.evidence import Evidence
+from schemas.transcript import Transcript
+from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
+from services.engines.recognition.confidence import agreement
+from services.pipeline.ports import Tools
+from tests.gate.tape import Key, Tape, digest
+
+T = TypeVar("T")
+
+_READING: TypeAdapter[Reading | None] = TypeAdapter(Reading | None)
+_DECODED = TypeAdapter(Decoded)
+_TRANSCRIPT: TypeAdapter[Transcript] = TypeAdapter(Transcript)
+_PERHAPS: TypeAdapter[Transcript | None] = TypeAdapter(Transcript | None)
+_WORDS = TypeAdapter(str)
+
+
+class _Shipped(Settings):
+    """Settings that ask no environment."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+def shipped(**own: Any) -> Settings:
+    """Return the settings as shipped, but for where the weights are: whatever else an operator has set would
+    change carts."""
+    return _Shipped(models_dir=settings().models_dir, **own)
+
+
+class TapedDecoder:
+    """`CartDecoder` over a tape; answers of another engine than `reader` are kept as its checker's."""
+
+    def __init__(self, tape: Tape, live: CartDecoder | None = None, reader: str = "") -> None:
+        self._tape, self._live, self._reader = tape, live, reader
+
+    def decode(
+        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
+    ) -> Decoded:
+        """See `CartDecoder.decode`."""
+        key = _asked("decode", evidence)
+        if self._live is None:
+            return self._tape.play(key, _DECODED)
+        live = self._live
+        return self._tape.record(lambda: live.decode(evidence, whole=whole), _DECODED, lambda _: key)
+
+    def read(
+        self,
+        evidence: Evidence,
+        called_off: threading.Event | None = None,
+        expected: CartDraft | None = None,
+        *,
+        settled: bool = False,
+    ) -> Reading | None:
+        """See `CartDecoder.read`."""
+        if self._live is None:
+            return self._replayed(evidence, expected, settled)
+        live = self._live
+
+        def key(found: Reading | None) -> Key:
+            checked = found is not None and not found.engine.endswith(f":{self._reader}")
+            return _asked("check" if checked else "read", evidence)
+
+        return self._tape.record(lambda: live.read(evidence, None, expected, settled=settled), _READING, key)
+
+    def _replayed(self, evidence: Evidence, expected: CartDraft | None, settled: bool) -> Reading | None:
+        """Return the checker's answer where it was asked about this very cart, else the reader's. Where only
+        the checker was asked then, its word stands in for the reader's: it had the rules' cart confirmed."""
+        read, check = _asked("read", evidence), _asked("check", evidence)
+        if check not in self._tape:
+            return self._tape.play(read, _READING)
+        checked = self._tape.play(check, _READING)
+        confirms = checked is not None and canonical(list(checked.lines)) == canonical_draft(expected)
+        if settled and confirms:
+            return checked
+        if read in self._tape:
+            return self._tape.play(read, _READING)
+        self._tape.borrowed += 1
+        return checked
+
+    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+        """Do nothing: the first order of a menu pays for its prompt."""
+
+
+class TapedTranscriber:
+    """`Transcriber` over a tape; `name` tells one recognizer from the other."""
+
+    def __init__(self, tape: Tape, name: str, live: Transcriber | None = None) -> None:
+        self._tape, self._name, self._live = tape, name, live
+
+    def load(self) -> None:
+        """Load the live recognizer, if there is one."""
+        if self._live is not None:
+            self._live.load()
+
+    def transcribe(self, recording: Recording, language: str) -> Transcript:
+        """See `Transcriber.transcribe`."""
+        return self._answer("whole", recording, _TRANSCRIPT, lambda one: one.transcribe(recording, language))
+
+    def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
+        """See `Transcriber.transcribe_fitted`."""
+        return self._answer(
+            "fitted", recording, _PERHAPS, lambda one: one.transcribe_fitted(recording, language)
+        )
+
+    def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
+        """See `Transcriber.transcribe_denoised`."""
+        return self._answer(
+            "denoised", recording, _PERHAPS, lambda one: one.transcribe_denoised(recording, language)
+        )
+
+    def quiet_words(self, recording: Recording, language: str) -> str:
+        """See `Transcriber.quiet_words`."""
+        return self._answer("quiet", recording, _WORDS, lambda one: one.quiet_words(recording, language))
+
+    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
+        """See `Transcriber.hear_again`."""
+        return self._answer(
+            "again",
+            recording,
+            _TRANSCRIPT,
+            lambda one: one.hear_again(recording, first, hints),
+            digest(first.text, *hints),
+        )
+
+    def _answer(
+        self,
+        kind: str,
+        recording: Recording,
+        form: TypeAdapter[T],
+        ask: Callable[[Transcriber], T],
+        *more: str,
+    ) -> T:
+        key, live = (kind, self._name, recording.file.name, *more), self._live
+        if live is None or key in self._tape:
+            return self._tape.play(key, form)
+        return self._tape.record(lambda: ask(live), form, lambda _: key)
+
+
+def hear_all(recording: Recording, language: str, tools: Tools) -> None:
+    """Have both recognizers hear a recording in every way that takes no hints, so that a pipeline which asks
+    for another transcript than today's can be replayed too. What is on the tape is not asked again."""
+    first, second = tools.transcriber(), tools.second_transcriber()
+    for one in filter(None, (first, second)):
+        one.transcribe(recording, language)
+        one.transcribe_fitted(recording, language)
+    first.transcribe_denoised(recording, language)
+    first.quiet_words(recording, language)
+
+
+def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
+    """Return the pipeline's tools with every engine on `tape`: those of a wired process (`live`), which are
+    recorded, or none. No order is too dear: prices of strangers' menus mean nothing."""
+    reader = live.adapter.name if live and live.adapter else ""
+    first = TapedTranscriber(tape, "first", live.transcriber if live else None)
+    second = TapedTranscriber(tape, "second", live.second_transcriber if live else None)
+    return Tools(
+        transcriber=lambda: first,
+        second_transcriber=lambda: second if config.whisper_second else None,
+        decoder=lambda: TapedDecoder(tape, live.decoder if live else None),
+        readers=lambda: TapedDecoder(tape, live.readers if live else None, reader),
+        fallback_decoder=lambda: None,
+        menu=_unasked,
+        recording=_unasked,
+        decode_audio=live.decode_audio if live else _unasked,
+        agreement=agreement,
+        asr_threshold=config.asr_threshold,
+        field_threshold=config.field_threshold,
+        max_order_total=math.inf,  # type: ignore[arg-type]
+        skip_settled=config.skip_settled,
+        reader=config.reader,
+        two_readings=config.reader == "all",
+    )
+
+
+def _asked(kind: str, evidence: Evidence) -> Key:
+    return kind, evidence.menu.id, digest(evidence.transcript)
+
+
+def _unasked(*_asked: Any) -> NoReturn:
+    raise NotImplementedError("No recorded order needs this")

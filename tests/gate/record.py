@@ -1,0 +1,135 @@
+"""Recording: every engine answer that the orders of a set ask for goes on its tape, order by order.
+
+Each of `jobs` embedded reader servers takes whole menus, since a menu's prompt is read once. Two servers with
+a thread each record 1.4 times as fast as one with two. What is done is kept in the working folder, so a
+recording that stopped goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from schemas.errors import AudioRefused
+from services.bootstrap import Container, bootstrap
+from services.engines.ports import Recording
+from services.engines.servers.embedded import decode_server
+from tests.gate.engines import hear_all, shipped, taped_tools
+from tests.gate.rows import outcome, run
+from tests.gate.sets import BABBLE_DB, GateSet, Order
+from tests.gate.store import Store
+from tests.golden.files import write
+from tests.golden.ladder import Rung, degrade, read
+
+SEED = 1  # that of `make ladder`
+
+
+class Recorder:
+    """Records sets with `jobs` embedded servers at once, until all are done or the clock passes `until`.
+
+    With `again` each order is asked anew, for another decoder: the tape is replaced once all are done, and
+    the baseline stays.
+    """
+
+    def __init__(
+        self,
+        work: Path,
+        people: Path | None,
+        *,
+        jobs: int = 2,
+        until: float = float("inf"),
+        again: bool = False,
+    ) -> None:
+        self._work, self._people, self._jobs = work, people, jobs
+        self._until, self._again = until, again
+        self._waiting: queue.SimpleQueue[tuple[GateSet, Store, list[Order]]] = queue.SimpleQueue()
+
+    def record(self, sets: list[GateSet]) -> None:
+        """Record the orders that are not yet, and pack the sets."""
+        stores = {one.name: Store(self._work, one.name, again=self._again) for one in sets}
+        for one in sets:
+            for orders in _by_menu(one.orders(self._people)):
+                store = stores[one.name]
+                if left := [order for order in orders if store.lacks(order, spoken=one.spoken)]:
+                    self._waiting.put((one, store, left))
+        workers = [threading.Thread(target=self._work_off) for _ in range(self._jobs)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        for one in sets:
+            store = stores[one.name]
+            open_ones = sum(order.id not in store.done for order in one.orders(self._people))
+            print(f"{one.name}: {len(store.done)} orders recorded, {open_ones} left")
+            if not (self._again and open_ones):
+                store.pack()
+
+    def _work_off(self) -> None:
+        with live_engines(self._work, self._jobs) as live:
+            while time.monotonic() < self._until:
+                try:
+                    one, store, orders = self._waiting.get_nowait()
+                except queue.Empty:
+                    return
+                audio = recordings(one, orders, self._work, self._people)
+                for order in orders:
+                    if time.monotonic() > self._until:
+                        return
+                    _record(order, live, audio, store)
+
+
+@contextmanager
+def live_engines(work: Path, jobs: int) -> Iterator[Container]:
+    """Wire a process with embedded servers of its own, its threads a fair share of the cores."""
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    own = shipped(home=work / "home", llm_threads=threads, whisper_threads=threads)
+    with decode_server(own, reader_too=True) as config:
+        live = bootstrap(config)
+        try:
+            yield live
+        finally:
+            live.close()
+
+
+def _record(order: Order, live: Container, audio: Path | None, store: Store) -> None:
+    """Put on the tape what an order asks for, and all transcripts of its recording. An order for which a part
+    failed is left for the next start."""
+    tape = store.tape(order.gold["audio"] if audio else None)
+    tools = taped_tools(live.settings, tape, live)
+    row = None
+    if order.id not in store.done:
+        made = run(order, tools, audio)
+        if error := made.get("error"):
+            # The kind alone: the rest may quote a sealed order.
+            print(f"an order of {order.menu.id} failed: {error.partition(':')[0]}", flush=True)
+            return
+        row = outcome(order, made)
+    if audio is not None:
+        with suppress(AudioRefused):
+            hear_all(Recording(audio / order.gold["audio"], live.decode_audio), order.menu.language, tools)
+    store.add(tape.new, row)
+
+
+def recordings(one: GateSet, orders: list[Order], work: Path, people: Path | None) -> Path | None:
+    """Return the folder with these orders' recordings, made noisy where the set is; None for text."""
+    if not one.spoken:
+        return None
+    clean = one.recordings(people)
+    if not one.babble:
+        return clean
+    noisy = work / "recordings" / one.name
+    noisy.mkdir(parents=True, exist_ok=True)
+    for name in (order.gold["audio"] for order in orders):
+        if not (noisy / name).exists():
+            write(noisy / name, degrade(read(clean / name), Rung("babble", BABBLE_DB), name, SEED))
+    return noisy
+
+
+def _by_menu(orders: list[Order]) -> Iterator[list[Order]]:
+    for menu in dict.fromkeys(order.menu.id for order in orders):
+        yield [order for order in orders if order.menu.id == menu]

@@ -1,0 +1,80 @@
+"""Running recorded orders again, every engine's answers taken from the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from tests.gate.engines import shipped, taped_tools
+from tests.gate.rows import Row, outcome, run
+from tests.gate.sets import GateSet, Order
+from tests.gate.store import DATA, recorded
+from tests.gate.tape import Tape
+
+BATCH = 40
+
+
+@dataclass(slots=True)
+class Compared:
+    """A set's rows then and now, order by order.
+
+    `new` counts orders that have no baseline, `gone` baselines whose order is not there any more, `missing`
+    orders with a request that had no answer, `borrowed` those answered by another engine than asked for.
+    """
+
+    name: str
+    sealed: bool
+    pairs: list[tuple[Row, Row]] = field(default_factory=list)
+    new: int = 0
+    gone: int = 0
+    missing: int = 0
+    borrowed: int = 0
+
+
+def replayed(order: Order, tape: Tape, *, spoken: bool) -> Row:
+    """Run one order on a tape. Its recordings are only named, so their folder need not be there."""
+    return outcome(order, run(order, taped_tools(shipped(), tape), Path("recordings") if spoken else None))
+
+
+def compare_all(
+    sets: list[GateSet], people: Path | None, *, jobs: int = 2, data: Path = DATA
+) -> Iterator[Compared]:
+    """Replay each set that has a recording, and orders to replay."""
+    with ProcessPoolExecutor(jobs) as pool:
+        running = []
+        for one in sets:
+            baseline, orders = recorded(one.name, data)[1], one.orders(people)
+            if not baseline or not orders:
+                continue
+            known = [order for order in orders if order.id in baseline]
+            told = Compared(
+                one.name, one.sealed, new=len(orders) - len(known), gone=len(baseline) - len(known)
+            )
+            parts = [
+                pool.submit(_part, one, known[at : at + BATCH], data) for at in range(0, len(known), BATCH)
+            ]
+            running.append((told, baseline, parts))
+        for told, baseline, parts in running:
+            for part in parts:
+                for row, missing, borrowed in part.result():
+                    told.pairs.append((baseline[row.id], row))
+                    told.missing += missing
+                    told.borrowed += borrowed
+            yield told
+
+
+def _part(one: GateSet, orders: list[Order], data: Path) -> list[tuple[Row, bool, bool]]:
+    tape, found = _tape(one.name, data), []
+    for order in orders:
+        tape.missing = tape.borrowed = 0
+        row = replayed(order, tape, spoken=one.spoken)
+        found.append((row, tape.missing > 0, tape.borrowed > 0))
+    return found
+
+
+@lru_cache(maxsize=2)
+def _tape(name: str, data: Path) -> Tape:
+    return recorded(name, data)[0]

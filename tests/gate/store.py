@@ -1,0 +1,79 @@
+"""The gate's files: what is being recorded, in a working folder, and what was, packed in `data/`."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+from tests.gate.rows import Row
+from tests.gate.sets import Order
+from tests.gate.tape import HEARINGS, Entry, Tape, read_lines, write_packed
+
+DATA = Path(__file__).parent / "data"
+TAPE, ROWS = "tape.jsonl", "rows.jsonl"
+
+
+class Store:
+    """A set's files in the working folder, to which orders are added as they are recorded.
+
+    It begins with what is in `data`, or empty when the set is recorded `again`. `done` holds the ids of the
+    orders that have a row.
+    """
+
+    def __init__(self, work: Path, name: str, *, again: bool = False, data: Path = DATA) -> None:
+        self._name, self._again, self._data = name, again, data
+        stem = f"{name}.again" if again else name
+        self._tape, self._rows = work / f"{stem}.{TAPE}", work / f"{stem}.{ROWS}"
+        self._lock = threading.Lock()
+        work.mkdir(parents=True, exist_ok=True)
+        if not again and not self._rows.exists():
+            for file in (self._tape, self._rows):
+                _append(file, list(read_lines(data / f"{file.name}.gz")))
+        self.done = {str(row["id"]) for row in read_lines(self._rows)}
+        self._heard = [entry for entry in read_lines(self._tape) if entry["key"][0] in HEARINGS]
+
+    def tape(self, audio: str | None) -> Tape:
+        """Return a tape with what was heard in a recording before, so that it is not heard again."""
+        return Tape(entry for entry in self._heard if entry["key"][2] == audio)
+
+    def lacks(self, order: Order, *, spoken: bool) -> bool:
+        """Return whether an order has no row yet, or its recording was not heard in every way."""
+        if order.id not in self.done:
+            return True
+        return spoken and ("whole", "second", order.gold["audio"]) not in self.tape(order.gold["audio"])
+
+    def add(self, entries: list[Entry], row: Row | None = None) -> None:
+        """Write what one order asked for, then its row: an order without a row is recorded again."""
+        with self._lock:
+            _append(self._tape, entries)
+            if row is not None:
+                _append(self._rows, [row.document()])
+                self.done.add(row.id)
+
+    def pack(self) -> None:
+        """Write the set to `data`. A baseline that is there stays, with new rows for orders that it lacks."""
+        entries = {tuple(entry["key"]): entry for entry in read_lines(self._tape)}
+        rows = {row["id"]: row for row in read_lines(self._rows)}
+        if not rows:
+            return
+        baseline = self._data / f"{self._name}.{ROWS}.gz"
+        rows |= {row["id"]: row for row in read_lines(baseline)}
+        write_packed(self._data / f"{self._name}.{TAPE}.gz", [entries[key] for key in sorted(entries)])
+        write_packed(baseline, [rows[key] for key in sorted(rows)])
+        if self._again:
+            for file in (self._tape, self._rows):
+                file.unlink()
+
+
+def recorded(name: str, data: Path = DATA) -> tuple[Tape, dict[str, Row]]:
+    """Return a set's tape and its baseline by order; both empty where it was not recorded."""
+    rows = (Row.of(document) for document in read_lines(data / f"{name}.{ROWS}.gz"))
+    return Tape(read_lines(data / f"{name}.{TAPE}.gz")), {row.id: row for row in rows}
+
+
+def _append(file: Path, documents: list[dict[str, Any]]) -> None:
+    with file.open("a", encoding="utf-8") as lines:
+        for document in documents:
+            lines.write(json.dumps(document, ensure_ascii=False) + "\n")

@@ -1,0 +1,205 @@
+"""The gate itself: it replays what was recorded, and says no where a set got worse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from schemas.cart import CartDraft
+from schemas.errors import DecodeTruncated
+from schemas.transcript import Transcript
+from services.engines.ports import Reading, Recording
+from services.engines.reader.short_form import Names
+from services.reading.order import read_order
+from tests.gate.__main__ import main
+from tests.gate.compare import changed_rows, failures
+from tests.gate.engines import TapedDecoder, hear_all, shipped, taped_tools
+from tests.gate.replay import Compared, compare_all
+from tests.gate.rows import Row, outcome, run
+from tests.gate.sets import Order, chosen
+from tests.gate.store import ROWS, TAPE, Store
+from tests.gate.tape import NotOnTape, Tape, read_lines, write_packed
+
+[TUNE] = chosen(["tune"])
+ORDERS = TUNE.orders(None)[:4]
+MENU = ORDERS[0].menu
+READER, CHECKER = "llama.cpp:reader", "llama.cpp:checker"
+
+
+class Gold:
+    """A reader that always comes to the cart that is meant, or fails."""
+
+    def __init__(self, order: Order, engine: str = READER, error: Exception | None = None) -> None:
+        self._lines, self._engine, self._error = order.gold["cart"]["lines"], engine, error
+        self._text = Names(order.menu).write(self._lines)
+
+    def read(self, *_asked: object, settled: bool = False) -> Reading:
+        if self._error is not None:
+            raise self._error
+        return Reading(tuple(self._lines), self._text, -0.001, 0, self._engine, 9, 9, 0, 0.1)
+
+
+def wired(reader: Gold) -> Any:
+    parts = dict.fromkeys(("decoder", "transcriber", "second_transcriber", "decode_audio"))
+    return SimpleNamespace(adapter=Path("reader"), readers=reader, **parts)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Four tuned orders, recorded."""
+    store = Store(tmp_path / "work", "tune", data=tmp_path / "data")
+    for order in ORDERS:
+        tape = Tape()
+        made = run(order, taped_tools(shipped(), tape, wired(Gold(order))), None)
+        store.add(tape.new, outcome(order, made))
+    store.pack()
+    return tmp_path / "data"
+
+
+def rewrite(file: Path, change: Any) -> None:
+    write_packed(file, [change(document) for document in read_lines(file)])
+
+
+def test_replay_comes_to_the_recorded_rows(data: Path) -> None:
+    [found] = compare_all([TUNE], None, data=data)
+    assert [then for then, now in found.pairs if then == now] == [then for then, _ in found.pairs]
+    assert (len(found.pairs), found.missing, found.gone) == (4, 0, 0)
+    assert main(["tune"], data) == 0
+
+
+def test_a_set_that_got_worse_exits_1(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def doubled(entry: dict[str, Any]) -> dict[str, Any]:
+        lines = [line | {"quantity": 2 * line["quantity"]} for line in entry["answer"]["lines"]]
+        return entry | {"answer": entry["answer"] | {"lines": lines}}
+
+    rewrite(data / f"tune.{TAPE}.gz", doubled)
+    assert main(["tune", "--rows"], data) == 1
+    assert "decision: accepted > " in capsys.readouterr().out
+
+
+def test_a_request_without_an_answer_is_counted_and_goes_to_a_human(data: Path) -> None:
+    write_packed(data / f"tune.{TAPE}.gz", [])
+    [found] = compare_all([TUNE], None, data=data)
+    assert found.missing == 4
+    assert {(now.decision, *now.reasons) for _, now in found.pairs} == {("human", NotOnTape.code)}
+
+
+def test_no_recording_is_no_pass(tmp_path: Path) -> None:
+    assert main(["tune"], tmp_path) == 1
+
+
+def test_an_order_that_is_gone_is_no_pass(data: Path) -> None:
+    rewrite(data / f"tune.{ROWS}.gz", lambda row: row | {"id": f"{row['id']} of old"})
+    [found] = compare_all([TUNE], None, data=data)
+    assert (found.gone, found.new) == (4, 868)
+    assert failures(found) == ["orders gone"]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "settled", "same_cart", "engine", "borrowed"),
+    [
+        ((READER, CHECKER), True, True, CHECKER, 0),
+        ((READER, CHECKER), True, False, READER, 0),
+        ((READER, CHECKER), False, True, READER, 0),
+        ((READER,), True, True, READER, 0),
+        ((CHECKER,), True, False, CHECKER, 1),
+        ((CHECKER,), False, True, CHECKER, 1),
+    ],
+)
+def test_whose_answer_is_replayed(
+    recorded: tuple[str, ...], settled: bool, same_cart: bool, engine: str, borrowed: int
+) -> None:
+    evidence, tape = read_order("two sausage rolls", MENU, 1), Tape()
+    lines = ORDERS[0].gold["cart"]["lines"]
+    for one in recorded:
+        TapedDecoder(tape, Gold(ORDERS[0], one), "reader").read(evidence)  # type: ignore[arg-type]
+    kept = [{**line, "heard": "a roll"} for line in lines[: None if same_cart else 1]]
+    expected = CartDraft.model_validate({"lines": kept})
+    found = TapedDecoder(tape).read(evidence, None, expected, settled=settled)
+    assert found is not None
+    assert (found.engine, tape.borrowed) == (engine, borrowed)
+
+
+def test_a_recorded_error_comes_again() -> None:
+    evidence, tape = read_order("two sausage rolls", MENU, 1), Tape()
+    failing = Gold(ORDERS[0], error=DecodeTruncated("cut off"))
+    with pytest.raises(DecodeTruncated):
+        TapedDecoder(tape, failing, "reader").read(evidence)  # type: ignore[arg-type]
+    with pytest.raises(DecodeTruncated):
+        TapedDecoder(Tape(tape.new)).read(evidence)
+
+
+def test_recording_again_keeps_the_baseline(data: Path, tmp_path: Path) -> None:
+    store = Store(tmp_path / "work", "tune", again=True, data=data)
+    assert not store.done
+    before = list(read_lines(data / f"tune.{ROWS}.gz"))
+    entry = {"key": ["read", "other", "0"], "answer": None}
+    store.add([entry], replace(Row.of(before[0]), cart=[]))
+    store.pack()
+    assert list(read_lines(data / f"tune.{ROWS}.gz")) == before
+    assert list(read_lines(data / f"tune.{TAPE}.gz")) == [entry]
+
+
+class Hears:
+    """A recognizer that hears the same in everything, and counts."""
+
+    calls = 0
+
+    def transcribe(self, *_asked: object) -> Transcript:
+        self.calls += 1
+        return Transcript(text="a latte", confidence=0.9)
+
+    transcribe_fitted = transcribe_denoised = transcribe
+
+    def quiet_words(self, *_asked: object) -> str:
+        self.calls += 1
+        return ""
+
+
+def test_what_was_heard_is_not_heard_again(tmp_path: Path) -> None:
+    store, ears = Store(tmp_path / "work", "golden-clean", data=tmp_path), Hears()
+    live = wired(Gold(ORDERS[0]))
+    live.transcriber = live.second_transcriber = ears
+    order = replace(ORDERS[0], gold=ORDERS[0].gold | {"audio": "a.opus"})
+    store.done.add(order.id)
+    for calls in (6, 6):
+        assert store.lacks(order, spoken=True) == (ears.calls == 0)
+        tape = store.tape("a.opus")
+        hear_all(Recording(Path("a.opus"), live.decode_audio), "en", taped_tools(shipped(), tape, live))
+        store.add(tape.new)
+        store = Store(tmp_path / "work", "golden-clean", data=tmp_path)
+        store.done.add(order.id)
+        assert ears.calls == calls
+
+
+GOOD = Row("a", [], "accepted", None, [], [], [], exact=True, right=True, undetected=False, human=False)
+WRONG = replace(GOOD, exact=False, right=False)
+
+
+@pytest.mark.parametrize(
+    ("orders", "now", "many", "past"),
+    [
+        (400, WRONG, 2, []),
+        (400, WRONG, 3, ["exact", "exact after answers"]),
+        (400, replace(GOOD, human=True), 4, []),
+        (400, replace(GOOD, human=True), 5, ["to a human"]),
+        (400, replace(GOOD, undetected=True), 1, ["undetected"]),
+        (400, replace(GOOD, decision="asked"), 400, []),
+        (100, WRONG, 3, []),
+        (100, WRONG, 8, ["exact", "exact after answers"]),
+        (100, replace(GOOD, undetected=True), 8, ["undetected"]),
+    ],
+)
+def test_tolerances(orders: int, now: Row, many: int, past: list[str]) -> None:
+    found = Compared("a", sealed=False, pairs=[(GOOD, now)] * many + [(GOOD, GOOD)] * (orders - many))
+    assert failures(found) == past
+
+
+@pytest.mark.parametrize(("sealed", "shown"), [(False, ["a a", "    exact: True > False"]), (True, [])])
+def test_no_row_of_a_sealed_set_is_shown(sealed: bool, shown: list[str]) -> None:
+    found = Compared("a", sealed=sealed, pairs=[(GOOD, replace(GOOD, exact=False))])
+    assert list(changed_rows(found)) == shown
