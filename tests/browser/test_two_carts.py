@@ -33,7 +33,7 @@ def test_two_whole_carts_are_two_buttons(
         assert_accessible(page)
         assert_fits(page)
         page.get_by_role("button", name="1 × large latte (oat milk); 1 × blueberry muffin, $9.10").click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Thanks")
     settled = works.orders.get(order["id"])
     assert settled.state is State.COMPLETED
     assert settled.cart is not None
@@ -49,7 +49,7 @@ def test_a_cart_is_confirmed_beside_its_words(browser: Browser, cafe: World, tmp
         expect(page.locator("blockquote").first).to_contain_text(STRANGE)
         assert_fits(page)
         page.get_by_role("button", name="Yes", exact=True).click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Thanks")
 
 
 def test_neither_brings_a_colleague_who_sees_both(browser: Browser, cafe: World, tmp_path: Path) -> None:
