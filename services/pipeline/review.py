@@ -50,7 +50,10 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
     """
     question = open_question(order.findings, order.reasons) if order.state is State.IN_REVIEW else None
     if question is None or question.id != answer.question or order.draft is None:
-        raise Conflict("The order does not ask this", hint="Read the order again; a colleague may be on it.")
+        raise Conflict(
+            "The order isn't asking this question",
+            hint="Fetch the order again; a colleague may be working on it.",
+        )
     chosen = _chosen(question, answer.answer)
     detail = {"question": question.id, "answer": answer.answer, "asked": question.text, "chosen": chosen}
     if not question.whole:
@@ -85,13 +88,13 @@ def _chosen(question: Question, answer: str) -> str:
 def _unknown(question: Question) -> Conflict:
     """Nothing is guessed: what a later release means by an answer only that one knows."""
     return Conflict(
-        f"This release does not know questions such as {question.id[:40]!r}",
-        hint="A later release asked it, and is being installed: try again soon, or let staff settle it.",
+        f"This release doesn't know questions such as {question.id[:40]!r}",
+        hint="A newer release asked it and is being rolled out. Try again soon, or let staff decide.",
     )
 
 
 def _declined(findings: Sequence[Finding], question: Question, menu: Menu) -> Iterator[Finding]:
-    """Nothing is asked any more, and the reviewer sees what was."""
+    """Remove the question, and show the reviewer what was asked."""
     for finding in findings:
         asked = finding.question is not None and finding.question.whole
         yield finding.model_copy(update={"question": None}) if asked else finding

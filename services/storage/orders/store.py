@@ -252,7 +252,7 @@ class OrderStore:
             if order.state is State.CANCELLED:
                 return order
             if order.state in TERMINAL:
-                raise Conflict(f"The order is {STATUS[order.state]} already")
+                raise Conflict(f"The order is already {STATUS[order.state]}")
             cancelled = move(session, now, order, Event.CANCELLED, tells=self._tells)
             withdraw_review(session, order_id)
             return cancelled
@@ -272,7 +272,7 @@ class OrderStore:
                 ReviewRow.order_id == order.id, ReviewRow.status == "claimed", ReviewRow.lease_until > now
             )
             if session.scalars(held).first() is not None:
-                raise Conflict("A reviewer is settling this order", hint="Wait for the reviewer's decision.")
+                raise Conflict("A reviewer has claimed this order", hint="Wait for the reviewer's decision.")
             if moved.state is State.IN_REVIEW:
                 session.execute(
                     update(ReviewRow)
