@@ -83,7 +83,8 @@ class NameStore:
 
     def answered(self, menu_id: str) -> list[Answered]:
         """The newest orders that their customers settled by an answer, likewise."""
-        columns, is_answer = (OrderRow.id, EventRow.detail, OrderRow.cart), EventRow.type == "answered"
+        columns = OrderRow.id, EventRow.detail, OrderRow.cart
+        is_answer = EventRow.type.in_(["answered", "chosen", "proposed"])
         found = []
         for order, detail, cart in self._newest(menu_id, columns, EventRow, is_answer):
             shown = cart_of(cart)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from infra.blobs.folder import BlobFolder
 from infra.settings import Settings
 from infra.sql.database import Database
-from schemas.cart import CartDraft, Finding
+from schemas.cart import CartDraft, Finding, ItemLine
 from schemas.errors import Conflict, NotFound
 from schemas.lifecycle import Event
 from schemas.menu import Menu
@@ -100,7 +100,7 @@ def flat_whites(works: Works, times: int = 2, sku: str = "latte") -> list[str]:
 
 def answered(works: Works, sku: str) -> None:
     """An order in which only the customer could say which of two iced drinks it was."""
-    question = which_item(0, ["iced-latte", "iced-mocha"], CAFE)
+    question = which_item(0, ItemLine.model_validate(ICED), ["iced-latte", "iced-mocha"], CAFE)
     unclear = Finding.blocking("vague_name", "Which one?", 0, question)
     order_id = doubted(works, "an iced please", [ICED], unclear)
     answer = CustomerAnswer(question="0/sku", answer=sku)

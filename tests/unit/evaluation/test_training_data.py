@@ -240,7 +240,10 @@ def test_what_was_heard_is_of_orders_that_are_learned() -> None:
 
 
 def test_sequences_are_the_same_from_the_same_seed(one_shop: Shop) -> None:
-    made = [training(Chat(Letters()), share=0.2, epochs=1, seed=seed, sequence=LETTERS).tokens for seed in (0, 0, 1)]
+    made = [
+        training(Chat(Letters()), share=0.2, epochs=1, seed=seed, sequence=LETTERS).tokens
+        for seed in (0, 0, 1)
+    ]
     assert made[0] == made[1] != made[2]
 
 
