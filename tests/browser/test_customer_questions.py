@@ -139,18 +139,22 @@ def test_a_line_with_an_open_choice_never_costs_nothing(page: Page, cafe: World)
 def test_a_correction_goes_back_to_the_customer_who_waits(
     page: Page, browser: Browser, cafe: World, desk: Desk
 ) -> None:
-    order = doubted(cafe, {**BURRITO, **CHICKEN}, reasons=(ReviewReason.LOW_ASR_CONFIDENCE,))
+    lines = {**BURRITO, **CHICKEN}, {**HORCHATAS, "size": "L"}
+    order = doubted(cafe, *lines, reasons=(ReviewReason.LOW_ASR_CONFIDENCE,))
     page.goto(cafe.link(order.id))
     expect(page.get_by_role("heading", name="A colleague is checking")).to_be_visible()
     with desk.staff(browser) as tab:
         review = cafe.parts.reviews.by_order(order.id)
         take(tab, review.id)
         tab.get_by_label("Quantity").first.fill("2")
+        expect(tab.locator("#total")).to_have_text("$25.50")
+        tab.get_by_role("button", name="Remove line 2").click()
         expect(tab.locator("#total")).to_have_text("$16.50")
         tab.get_by_role("button", name="Send correction").click()
         expect(tab.get_by_role("status").first).to_contain_text("the customer is asked to say yes")
     expect(page.get_by_role("heading", name="We changed your order")).to_be_visible()
     expect(page.locator(".lines .badge")).to_have_text("changed by us")
+    expect(page.locator(".cart .doubt")).to_have_text("Left out: horchata")
     assert total(page) == "Total $16.50"
     assert_accessible(page)
     assert_fits(page)

@@ -27,7 +27,6 @@ from services.api.routes.orders import read
 from services.checks.judge import judge_chosen
 from services.desk import Desk
 from services.pipeline.review import confirm
-from services.storage.base.records import OrderRecord
 from services.web.customers import customer_view
 from services.web.customers.order_access import (
     Acting,
@@ -143,17 +142,18 @@ def change(order_id: str, request: Request, box: Acting, form: Fields) -> Respon
     menu = box.menus.get(record.menu_id, record.menu_version)
     draft, keys = read_draft(form, record.draft, record.cart, menu.menu)
     cart = judge_chosen(draft, menu, record.transcript or customer_view.NOTHING_HEARD).cart
-    return _changed(request, box, record, cart, keys)
+    return _changed(request, box, order_id, cart, keys)
 
 
-def _changed(request: Request, box: Desk, record: OrderRecord, cart: Cart, keys: list[str]) -> Response:
+def _changed(request: Request, box: Desk, order_id: str, cart: Cart, keys: list[str]) -> Response:
     """The form for changes with this cart and its price."""
+    record, _ = read(box, order_id)
     menu = box.menus.get(record.menu_id, record.menu_version).menu
     changed = customer_view.changing(record, menu, cart, keys)
     if is_fragment(request):
         into_form = {"HX-Retarget": "#change", "HX-Reswap": "outerHTML"}
         return page(request, "customer/change.html", headers=into_form, **changed)
-    return page(request, "customer/order.html", **_order(request, box, record.id) | changed | {"open": True})
+    return page(request, "customer/order.html", **_order(request, box, order_id) | changed | {"open": True})
 
 
 @router.post("/orders/{order_id}/confirm")
@@ -170,7 +170,7 @@ def confirmed(order_id: str, request: Request, box: Acting, form: Fields) -> Res
         outcome = confirm(record, corrected, menu)
         if corrected and outcome.cart and form.get("total") != str(outcome.cart.total):
             # Changed since the page was last priced: without scripts, or quicker than they are.
-            return _changed(request, box, record, outcome.cart, keys)
+            return _changed(request, box, order_id, outcome.cart, keys)
         box.orders.commit(record, outcome)
     except StaleState as error:
         raise Conflict(error.detail, hint="Look at the order as it is now.") from None

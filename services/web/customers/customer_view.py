@@ -48,6 +48,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "confirms": record.confirm,
         "asked_line": line_of(order.question) if order.question is not None else None,
         "changed_lines": _changed_by_staff(record, review),
+        "left_out": _left_out_by_staff(record, review),
         "settled_by": settled_by,
         "doubts": [] if unheard else _doubts(record, order, menu),
         "live": record.state not in SETTLED or (record.state is State.IN_REVIEW and not unheard),
@@ -102,13 +103,25 @@ def _answer(choice: Choice, several: bool, menu: Menu, say: Sentences) -> str:
     return say("answer_price", answer=choice.text, price=say("each_price", price=price) if several else price)
 
 
+def _corrected(record: OrderRecord, review: ReviewRecord | None) -> ReviewRecord | None:
+    """The review that corrected the cart which is to be confirmed."""
+    waits = record.state is State.PROPOSED and record.cart is not None
+    return review if waits and review is not None and review.decision == "correct" else None
+
+
+def _left_out_by_staff(record: OrderRecord, review: ReviewRecord | None) -> list[str]:
+    """Names of what a colleague's correction has no line of any more."""
+    if (done := _corrected(record, review)) is None or done.proposed is None or record.cart is None:
+        return []
+    kept = {line.sku for line in record.cart.lines}
+    return [line.name for line in done.proposed.lines if line.sku not in kept]
+
+
 def _changed_by_staff(record: OrderRecord, review: ReviewRecord | None) -> frozenset[int] | None:
     """Which lines a colleague put in; None where nobody corrected the cart that is to be confirmed."""
-    corrected = review is not None and review.decision == "correct"
-    if record.state is not State.PROPOSED or not corrected or record.cart is None:
+    if (done := _corrected(record, review)) is None or record.cart is None:
         return None
-    assert review is not None
-    before = Counter(map(_bought, review.proposed.lines if review.proposed else ()))
+    before = Counter(map(_bought, done.proposed.lines if done.proposed else ()))
     new = set[int]()
     for number, line in enumerate(record.cart.lines):
         if before[_bought(line)] == 0:
