@@ -258,8 +258,8 @@ class OrderStore:
             return cancelled
 
     def answer(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
-        """Settle an order in review by the customer's answer, unless a reviewer is at it; one that settles
-        nothing leaves it to them, in its place of the queue.
+        """Move an order in review on by the customer's answer, unless a reviewer is at it. While it stays in
+        review, it keeps its place in the queue, with the cart as it is now.
 
         Raises:
             Conflict: a reviewer holds the review now.
@@ -277,7 +277,7 @@ class OrderStore:
                 session.execute(
                     update(ReviewRow)
                     .where(ReviewRow.order_id == order.id)
-                    .values(version=ReviewRow.version + 1)
+                    .values(version=ReviewRow.version + 1, proposed=document_of(moved.cart))
                 )
             else:
                 withdraw_review(session, order.id)
